@@ -8,7 +8,6 @@ const APART = [
   'test/examples/examples.test.ts',
   'test/run/plugins.test.ts',
   'test/packs/alfworld.test.ts',
-  'test/packs/java-games.test.ts',
   'test/packs/packs.test.ts',
 ];
 

@@ -1,18 +1,14 @@
 // Tries of ALFWorld's commands as records have them: a line of text, the typed state before and after, and what was answered.
 
-import {
-  applyOperations,
-  type FactTable,
-  type FoundGame,
-  type GameFile,
-  gamesDomain,
-  initialStateOf,
-  type Message,
-  readGame,
-  type ToolCall,
-} from '../src/env/index.js';
-import { ExplorerAgent, type Transition } from '../src/synth/index.js';
-import { takenAction } from '../src/worldmodel/index.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { FactTable } from '../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../src/env/tools/message.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import type { Transition } from '../src/games/operators/tries.js';
+import { type FoundGame, readGame } from '../src/games/pddl/game-files.js';
+import { type GameFile, gamesDomain } from '../src/games/pddl/games-domain.js';
+import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
+import { takenAction } from '../src/worldmodel/taken-action.js';
 
 export interface CommandTry extends Transition {
   readonly call: ToolCall;

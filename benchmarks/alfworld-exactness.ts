@@ -9,18 +9,16 @@ import { isDeepStrictEqual } from 'node:util';
 import { contentHash } from '../src/core/hash.js';
 import type { JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  type FactTable,
-  gamesDomain,
-  initialStateOf,
-  type Message,
-  readGame,
-  type ToolsDomain,
-} from '../src/env/index.js';
-import { ExplorerAgent, induceOperators } from '../src/synth/index.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';
+import type { Message } from '../src/env/tools/message.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import { induceOperators } from '../src/games/operators/induce-operators.js';
+import { OperatorBook } from '../src/games/operators/operator-book.js';
+import { readGame } from '../src/games/pddl/game-files.js';
+import { gamesDomain } from '../src/games/pddl/games-domain.js';
+import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';
-import { OperatorBook, takenAction } from '../src/worldmodel/index.js';
 import { type AskedTokens, answersOf, tokensOf } from '../src/worldmodel/sequence/answering.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type JudgedAnswer, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
@@ -30,6 +28,7 @@ import type { SequenceContents } from '../src/worldmodel/sequence/sequence-folde
 import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
 import { factsOf } from '../src/worldmodel/sequence/world-form.js';
+import { takenAction } from '../src/worldmodel/taken-action.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';

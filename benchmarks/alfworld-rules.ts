@@ -5,17 +5,16 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  type FactTable,
-  type FoundGame,
-  type GameFile,
-  readGame,
-  TextGame,
-} from '../src/env/index.js';
-import { readDomain } from '../src/env/pddl/read-task.js';
-import { induceOperators, type Transition } from '../src/synth/index.js';
-import { OperatorBook, type OperatorsFile } from '../src/worldmodel/index.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { FactTable } from '../src/env/tools/domain.js';
+import { induceOperators } from '../src/games/operators/induce-operators.js';
+import type { OperatorsFile } from '../src/games/operators/operator.js';
+import { OperatorBook } from '../src/games/operators/operator-book.js';
+import type { Transition } from '../src/games/operators/tries.js';
+import { type FoundGame, readGame } from '../src/games/pddl/game-files.js';
+import type { GameFile } from '../src/games/pddl/games-domain.js';
+import { readDomain } from '../src/games/pddl/read-task.js';
+import { TextGame } from '../src/games/pddl/text-game.js';
 import { type CommandTry, commandTries } from './alfworld-commands.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import { Explorer } from './alfworld-tries.js';

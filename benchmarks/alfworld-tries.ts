@@ -5,12 +5,14 @@
 // (6), or what can be done with one object exchanged (3).
 
 import type { Rng } from '../src/core/rng.js';
-import { applyOperations, type Scene, type TextGame } from '../src/env/index.js';
-import { type GameState, StateForm } from '../src/env/pddl/game-state.js';
-import type { Typed } from '../src/env/pddl/task.js';
-import { World } from '../src/env/pddl/world.js';
-import type { Transition } from '../src/synth/index.js';
-import { Situation } from '../src/worldmodel/index.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { Scene } from '../src/env/tools/domain.js';
+import type { Transition } from '../src/games/operators/tries.js';
+import { type GameState, StateForm } from '../src/games/pddl/game-state.js';
+import type { Typed } from '../src/games/pddl/task.js';
+import type { TextGame } from '../src/games/pddl/text-game.js';
+import { World } from '../src/games/pddl/world.js';
+import { Situation } from '../src/worldmodel/situation.js';
 
 export interface Schema {
   readonly name: string;

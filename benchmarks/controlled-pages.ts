@@ -5,15 +5,13 @@
 import { contentHash } from '../src/core/hash.js';
 import type { Json, JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
-import {
-  actionLine,
-  type CallSpec,
-  type Operation,
-  type ScreenState,
-  screenChanges,
-  screenMarkup,
-  screenText,
-} from '../src/env/index.js';
+import { actionLine } from '../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
+import { screenText } from '../src/env/screens/screen-tree.js';
+import type { CallSpec } from '../src/env/tools/domain.js';
+import type { Operation } from '../src/env/tools/prediction.js';
+import { screenChanges } from '../src/screens/screen-changes.js';
+import { screenMarkup } from '../src/screens/screen-markup.js';
 import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../test/llm-server/llm-server.js';
 
 /** An action on a screen, and the screen after it. */

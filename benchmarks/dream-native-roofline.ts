@@ -3,7 +3,7 @@
 // instructions that touches no memory. Both take turns, for each width of vectors that the processor has but the plain one.
 
 import { Rng } from '../src/core/rng.js';
-import { nativePeak, nativeWidths } from '../src/nn/index.js';
+import { nativePeak, nativeWidths } from '../src/nn/cuda.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { makeEnsemble, nativeOf, productsOfRow, randomTransitions } from './ensemble-fixture.js';
 import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';

@@ -3,7 +3,7 @@
 // Beside it, `bf16VsFp32`: steps of the largest batch with factors in bfloat16 (`--precision bf16`) ÷ those in float32.
 
 import { Rng } from '../src/core/rng.js';
-import type { EnsembleModel } from '../src/worldmodel/index.js';
+import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { againstOrt, headline, measurementOf } from './dream-vs-ort.js';
 import { makeEnsemble, nativeOf, randomTransitions } from './ensemble-fixture.js';

@@ -2,7 +2,7 @@
 // return over the seeds: SAC at one update a real step, SAC at as many as the dream, REDQ and DroQ. Scenarios say `env` and nothing
 // else. Kept case by case, as warm-start.default.
 
-import { learners } from '../src/rl/index.js';
+import { learners } from '../src/rl/learners.js';
 import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';

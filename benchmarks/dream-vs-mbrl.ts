@@ -4,8 +4,8 @@
 
 import { availableParallelism } from 'node:os';
 import { Rng } from '../src/core/rng.js';
-import type { TransitionBatch } from '../src/replay/index.js';
-import type { EnsembleModel } from '../src/worldmodel/index.js';
+import type { TransitionBatch } from '../src/replay/transition.js';
+import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import {
   ACTION_DIM,

@@ -9,10 +9,13 @@
 import { availableParallelism } from 'node:os';
 import * as ort from 'onnxruntime-node';
 import { Rng } from '../src/core/rng.js';
-import { add, Graph, linear, matMul, mul, sigmoid, slice, sqrt, swish, type Value } from '../src/nn/index.js';
+import { Graph, type Value } from '../src/nn/graph.js';
+import { add, mul, sigmoid, sqrt, swish } from '../src/nn/ops-elementwise.js';
+import { linear, matMul } from '../src/nn/ops-matmul.js';
+import { slice } from '../src/nn/ops-shape.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
+import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import { type FoldedMember, foldNormaliser, memberLayout } from '../src/worldmodel/ensemble/member-network.js';
-import type { EnsembleModel } from '../src/worldmodel/index.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ACTION_DIM, ELITES, HIDDEN, makeEnsemble, OBS_DIM, randomTransitions } from './ensemble-fixture.js';
 import { measurePaired, type PairedRates, ratioInterval } from './measure.js';

@@ -4,11 +4,14 @@
 // garbage collector) is no worker's to speed up. `raw.bound` is what there could be at most: cores over those that one worker has busy.
 
 import { Rng } from '../src/core/rng.js';
-import { boxSpace, unboundedSpace } from '../src/env/index.js';
-import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
-import { makeSac } from '../src/rl/index.js';
-import { type FrozenRolloutRequest, RolloutPool } from '../src/synth/index.js';
-import { fitEnsemble, type ModelPlace } from '../src/worldmodel/index.js';
+import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
+import { allocateBatch } from '../src/replay/batch.js';
+import type { TransitionBatch } from '../src/replay/transition.js';
+import { makeSac } from '../src/rl/sac/sac.js';
+import type { FrozenRolloutRequest } from '../src/synth/rollout/plan.js';
+import { RolloutPool } from '../src/synth/rollout/pool.js';
+import type { ModelPlace } from '../src/worldmodel/dynamics.js';
+import { fitEnsemble } from '../src/worldmodel/ensemble/fit.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 import type { PeakThreads } from './peak-threads.js';

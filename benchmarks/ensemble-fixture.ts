@@ -1,10 +1,13 @@
 // The ensemble that the dream and training benchmarks share: MBPO's, with HalfCheetah's shape, fitted to made-up data.
 
 import { Rng } from '../src/core/rng.js';
-import { boxSpace, unboundedSpace } from '../src/env/index.js';
-import type { Precision } from '../src/nn/index.js';
-import { allocateBatch, type TransitionBatch } from '../src/replay/index.js';
-import { type EnsembleModel, fitEnsemble, loadWorldModel } from '../src/worldmodel/index.js';
+import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
+import type { Precision } from '../src/nn/cuda-addon.js';
+import { allocateBatch } from '../src/replay/batch.js';
+import type { TransitionBatch } from '../src/replay/transition.js';
+import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../src/worldmodel/ensemble/fit.js';
+import { loadWorldModel } from '../src/worldmodel/kinds.js';
 import { PythonPeer } from './python-peer.js';
 
 export const OBS_DIM = 17;

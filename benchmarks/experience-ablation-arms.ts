@@ -1,10 +1,12 @@
 // The arms of experience.ablation: plain text simulation, and what each further part of the experience model adds to it.
 
-import type { Responder, ToolsDomain } from '../src/env/index.js';
-import { unaidedResponder } from '../src/fidelity/index.js';
-import type { LanguageModel } from '../src/llm/index.js';
-import type { ExperienceIndex } from '../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig, type ToolsModelConfig } from '../src/worldmodel/index.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { unaidedResponder } from '../src/fidelity/tools/own-task.js';
+import type { LanguageModel } from '../src/llm/language-model.js';
+import type { ExperienceIndex } from '../src/replay/experience/experience.js';
+import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig, type ToolsModelConfig } from '../src/worldmodel/tools/tools-model-schema.js';
 
 export interface Arm {
   readonly name: string;

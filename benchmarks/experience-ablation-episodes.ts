@@ -2,19 +2,19 @@
 // carrying its calls out in the real environment.
 
 import { concurrently } from '../src/core/concurrently.js';
-import {
-  type Responder,
-  ScriptedUser,
-  stateHash,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-  verifyEpisode,
-} from '../src/env/index.js';
-import { carryOutForReal } from '../src/fidelity/index.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
-import { liveEpisode, planRow, QualityPipeline, qualitySchema, ReferenceAgent } from '../src/synth/index.js';
-import { Judge } from '../src/worldmodel/index.js';
+import { stateHash } from '../src/env/state/state-hash.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { ScriptedUser } from '../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { verifyEpisode } from '../src/env/tools/verify-episode.js';
+import { carryOutForReal } from '../src/fidelity/tools/open-loop.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { ReferenceAgent } from '../src/synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
+import { qualitySchema } from '../src/synth/quality/quality-config.js';
+import { QualityPipeline } from '../src/synth/quality/quality-pipeline.js';
+import { Judge } from '../src/worldmodel/reward/judge.js';
 import type { Arm } from './experience-ablation-arms.js';
 import { MAX_STEPS, plainSettings } from './experience-ablation-settings.js';
 import type { Share } from './experience-ablation-share.js';
@@ -62,7 +62,7 @@ export function liveEpisodes(
   return concurrently(tasks, concurrency, async (task, row) => {
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user, maxSteps: MAX_STEPS });
     const plan = planRow(row, { seed, groupSize: 1, branchAt: 0 });
-    const record = await liveEpisode(environment, agent, task, plan, plainSettings(domain, 'synthetic', seed));
+    const record = await runEpisode(environment, agent, task, plan, plainSettings(domain, 'synthetic', seed));
     const truth = await carryOutForReal(domain, task, record.messages);
     const trueReward = verifyEpisode(domain, task, truth).reward;
     return { task, record, trueReward, isStateRight: stateHash(environment.state) === stateHash(truth.finalState) };

@@ -1,8 +1,11 @@
 // What experience.ablation asks: calls out of real episodes of held-out tasks, as `reverie fidelity` draws them.
 
-import { ScriptedUser, type ToolsDomain, ToolsEpisodeEnvironment, type ToolsTask } from '../src/env/index.js';
-import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../src/fidelity/index.js';
-import { liveEpisode, planRow, ReferenceAgent } from '../src/synth/index.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { ScriptedUser } from '../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../src/fidelity/tools/question.js';
+import { ReferenceAgent } from '../src/synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { plainSettings } from './experience-ablation-settings.js';
 
 /** Of the agents whose episodes are taken: share of wrong calls. Each errs in its own way. */
@@ -39,6 +42,6 @@ async function realCalls(domain: ToolsDomain, task: ToolsTask, error: number, ro
     user: new ScriptedUser(),
   });
   const plan = planRow(row, { seed: 0, groupSize: 1, branchAt: 0 });
-  await liveEpisode(environment, new ReferenceAgent(error), task, plan, plainSettings(domain, 'real'));
+  await runEpisode(environment, new ReferenceAgent(error), task, plan, plainSettings(domain, 'real'));
   return calls;
 }

@@ -3,8 +3,9 @@
 
 import { basename } from 'node:path';
 import type { Json, JsonObject } from '../src/core/json.js';
-import type { Responder, ToolsDomain } from '../src/env/index.js';
-import { makeLanguageModel } from '../src/llm/index.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { makeLanguageModel } from '../src/llm/served-model.js';
 import type { BenchmarkContext } from './benchmark.js';
 import type { AblationParts } from './experience-ablation.js';
 import { ARMS, type Arm, armResponder, knownDomain, type PromptSizes } from './experience-ablation-arms.js';

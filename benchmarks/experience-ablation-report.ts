@@ -1,13 +1,8 @@
 // The table and the page of experience.ablation.
 
-import { CHANGE_GROUPS } from '../src/fidelity/index.js';
-import {
-  type ReportBars,
-  type ReportChart,
-  type ReportCurve,
-  type ReportTable,
-  reportProvenance,
-} from '../src/run/index.js';
+import { CHANGE_GROUPS } from '../src/fidelity/tools/question.js';
+import type { ReportBars, ReportChart, ReportCurve, ReportTable } from '../src/run/report/report-input.js';
+import { reportProvenance } from '../src/run/versions.js';
 import type { BenchmarkContext } from './benchmark.js';
 import type { AblationParts, Cell } from './experience-ablation.js';
 import { ARMS } from './experience-ablation-arms.js';

@@ -1,8 +1,8 @@
 // What all of experience.ablation shares. Episodes are recorded as those of a job, but for judge and weights.
 
-import type { ToolsDomain } from '../src/env/index.js';
-import type { Source } from '../src/replay/index.js';
-import type { EpisodeSettings } from '../src/synth/index.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import type { Source } from '../src/replay/transition.js';
+import type { EpisodeSettings } from '../src/synth/episodes/run-episode.js';
 
 export const ABLATION_ID = 'experience.ablation';
 /** The error that the value is reported at: of a model that is good, not perfect. */

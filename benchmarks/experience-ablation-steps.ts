@@ -1,15 +1,9 @@
 // One step, teacher-forced, as `reverie fidelity` asks it: what an arm's answers come to, unanswered ones counted as wrong.
 
 import { concurrently } from '../src/core/concurrently.js';
-import type { Responder } from '../src/env/index.js';
-import {
-  askQuestion,
-  CHANGE_GROUPS,
-  type ChangeGroup,
-  changeGroup,
-  type StepRow,
-  type ToolsQuestion,
-} from '../src/fidelity/index.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { askQuestion, type StepRow } from '../src/fidelity/tools/answers.js';
+import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from '../src/fidelity/tools/question.js';
 import type { Arm } from './experience-ablation-arms.js';
 import type { Share } from './experience-ablation-share.js';
 

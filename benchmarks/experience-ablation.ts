@@ -2,11 +2,14 @@
 // answered by a language model whose error is known (and by a real small one, where a server is named), and measured
 // against the domain's rules: one step, what is left of changes when they are read back, and whole episodes as data.
 
-import type { ToolsDomain, ToolsTask } from '../src/env/index.js';
-import type { ToolsQuestion } from '../src/fidelity/index.js';
-import { makeLanguageModel } from '../src/llm/index.js';
-import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../src/replay/index.js';
-import { loadToolsScenario, type ToolsScenario, terminalTable } from '../src/run/index.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import type { ToolsQuestion } from '../src/fidelity/tools/question.js';
+import { makeLanguageModel } from '../src/llm/served-model.js';
+import type { ExperienceIndex } from '../src/replay/experience/experience.js';
+import { readEpisodeLogs } from '../src/replay/experience/logs/read-episode-logs.js';
+import { ExperienceStore } from '../src/replay/experience/store.js';
+import { terminalTable } from '../src/run/result-text.js';
+import { loadToolsScenario, type ToolsScenario } from '../src/run/scenario.js';
 import { nativeDomain } from '../test/controlled/native-domain.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { controlledName } from './controlled-name.js';

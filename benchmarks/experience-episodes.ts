@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { EpisodeRecord } from '../src/replay/index.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { runCommand } from './command-line.js';
 
 /** One of OpenAI's rows; `weight` 1: the turn is learnt. */

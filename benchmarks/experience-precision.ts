@@ -4,16 +4,13 @@
 
 import type { JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  initialStateOf,
-  type Message,
-  makeDomain,
-  type ToolCall,
-  type ToolsDomain,
-} from '../src/env/index.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
-import { wilson } from '../src/worldmodel/index.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/make-domain.js';
+import type { Message, ToolCall } from '../src/env/tools/message.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { wilson } from '../src/worldmodel/tools/shadow-estimates.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { claimsIn } from './experience-claims.js';
 import { defaultRun, type OpenAiRow } from './experience-episodes.js';

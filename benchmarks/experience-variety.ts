@@ -1,7 +1,7 @@
 // Is the default run worth reading? How many of its episodes differ in what was called, and how many turns in what was said. The
 // scripted agent and user speak; there is no language model.
 
-import type { EpisodeRecord } from '../src/replay/index.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { defaultRun } from './experience-episodes.js';
 

@@ -2,11 +2,14 @@
 // random actions, on the pendulum and the cart-pole swing-up; the value is the lesser body's median over seeds. Cells
 // divide what either of the two saw, element by element. Every finished seed is kept.
 
-import { Collector, Explorer, record, recorderOf } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
-import { makeEnvironment, rowSize } from '../src/env/index.js';
-import { ReplayBuffer } from '../src/replay/index.js';
-import { RandomPolicy } from '../src/rl/index.js';
+import { makeEnvironment } from '../src/env/make-environment.js';
+import { rowSize } from '../src/env/space-values.js';
+import { ReplayBuffer } from '../src/replay/buffer.js';
+import { RandomPolicy } from '../src/rl/random-policy.js';
+import { Collector } from '../src/training/collector.js';
+import { Explorer } from '../src/training/exploration.js';
+import { record, recorderOf } from '../src/training/recording.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { keptCases, NOTHING_KEPT } from './kept-cases.js';
 import { bootstrap, median } from './measure.js';
@@ -15,7 +18,7 @@ const BODIES = ['pendulum', 'cartpole-swingup'];
 const CELLS_AN_ELEMENT = 12;
 const STEPS = 1500;
 
-const EXPLORE = { planner: 'icem', horizon: 20, candidates: 32, rewardWeight: 0, workers: 0 } as const;
+const EXPLORE = { horizon: 20, candidates: 32, rewardWeight: 0, workers: 0 } as const;
 const MODEL = { kind: 'ensemble', hidden: [64, 64] };
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {

@@ -11,8 +11,10 @@ import { join } from 'node:path';
 import { canonicalJson } from '../src/core/canonical-json.js';
 import { sha256 } from '../src/core/hash.js';
 import type { Json } from '../src/core/json.js';
-import { type Estimate, type FidelityReport, readFidelityReport, type SectionId } from '../src/fidelity/index.js';
-import { loadAnyScenario } from '../src/run/index.js';
+import type { FidelityReport, SectionId } from '../src/fidelity/report/fidelity-report.js';
+import { readFidelityReport } from '../src/fidelity/report/report-file.js';
+import type { Estimate } from '../src/fidelity/statistics/estimate.js';
+import { loadAnyScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
 import {

@@ -21,7 +21,7 @@ interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
 
 /** Throws BENCHMARK_GPU_FAILED where there is no GPU, no compiler, or no peer to compare with. */
 export async function measureOnGpu(
-  phase: 'time' | 'peers' | 'decode' | 'train',
+  phase: 'time' | 'peers' | 'train',
   id: string,
   { quick, root, log }: BenchmarkContext,
 ): Promise<Measurement> {

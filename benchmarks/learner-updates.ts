@@ -1,10 +1,11 @@
 // Gradient steps of a learner on rows made up, as benchmarks time them.
 
 import { Rng } from '../src/core/rng.js';
-import { boxSpace, unboundedSpace } from '../src/env/index.js';
-import type { TrainingDevice } from '../src/nn/index.js';
-import { allocateBatch } from '../src/replay/index.js';
-import { makeLearner, type ReplayLearner } from '../src/rl/index.js';
+import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
+import type { TrainingDevice } from '../src/nn/native-trainer.js';
+import { allocateBatch } from '../src/replay/batch.js';
+import type { ReplayLearner } from '../src/rl/learner.js';
+import { makeLearner } from '../src/rl/learners.js';
 
 export interface UpdateShape {
   readonly obsDim: number;

@@ -1,7 +1,7 @@
 // What both clients of llm-overhead.ts ask, and what they are answered: a step of a simulated tool, about 4 KB of prompt
 // and 1 KB of reply.
 
-import type { ChatMessage } from '../src/llm/index.js';
+import type { ChatMessage } from '../src/llm/language-model.js';
 
 export const SCHEMA = {
   name: 'step',

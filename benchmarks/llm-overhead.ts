@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Pool } from 'undici';
-import { makeLanguageModel, type ServedModel } from '../src/llm/index.js';
+import { makeLanguageModel, type ServedModel } from '../src/llm/served-model.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { MAX_TOKENS, SCHEMA, stepMessages } from './llm-overhead-work.js';
 import { measurePaired, median, ratioInterval } from './measure.js';

@@ -3,9 +3,11 @@
 // The same network, learning rates and evaluation for all; pairs by seed; interval by bootstrap over seeds.
 
 import { Rng } from '../src/core/rng.js';
-import { adjustScenario, loadScenario, type ReportInput, reportProvenance, type Scenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import { comparisonPanel } from '../src/run/pipeline/vector-panels.js';
+import type { ReportInput } from '../src/run/report/report-input.js';
+import { adjustScenario, loadScenario, type Scenario } from '../src/run/scenario.js';
+import { reportProvenance } from '../src/run/versions.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { mean } from './measure.js';
 import { keepReport } from './pages.js';

@@ -3,17 +3,12 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Rng } from '../src/core/rng.js';
-import {
-  applyOperations,
-  type BrowserName,
-  type CallSpec,
-  parseAction,
-  possibleActions,
-  type ScreenAction,
-  type ScreenState,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../src/env/index.js';
+import { parseAction, type ScreenAction } from '../src/env/screens/screen-actions.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import type { BrowserName } from '../src/screens/page/page-requests.js';
+import { possibleActions } from '../src/screens/possible-actions.js';
 
 /** What policies learn in the studies of screens: tasks that jsdom offers. */
 export const LEARNT_TASKS = [

@@ -4,9 +4,9 @@
 import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { readFidelityReport } from '../src/fidelity/index.js';
-import { writeReport } from '../src/run/index.js';
+import { readFidelityReport } from '../src/fidelity/report/report-file.js';
 import { fidelityPage } from '../src/run/report/fidelity/fidelity-page.js';
+import { writeReport } from '../src/run/report/report.js';
 import type { ReportInput } from '../src/run/report/report-input.js';
 import { writeFileAtomic } from '../src/store/atomic-file.js';
 

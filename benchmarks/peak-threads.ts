@@ -3,7 +3,7 @@
 
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { nativeWidths } from '../src/nn/index.js';
+import { nativeWidths } from '../src/nn/cuda.js';
 
 /** A tenth of a second. */
 const ROUNDS = 1e7;

@@ -2,10 +2,10 @@
 // the cart-pole swing-up. Five seeds an arm, not paired: per body the ratio of medians; the value is the lesser body's. Both
 // are evaluated as often, by as many episodes. Every finished run is kept, so that a study that was stopped goes on with it.
 
-import { SCRATCH_ARM } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
-import { adjustScenario, loadScenario } from '../src/run/index.js';
 import type { Arm, ArmRun } from '../src/run/pipeline/arms.js';
+import { adjustScenario, loadScenario } from '../src/run/scenario.js';
+import { SCRATCH_ARM } from '../src/training/warm-start.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';
 import { runArms } from './training-arms.js';

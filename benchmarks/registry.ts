@@ -81,13 +81,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
     load: () => import('./gpu-vs-torch-compile.js'),
   },
-  'gpu.decode': {
-    title:
-      'Tokens/s of a 4-layer language model of width 256 on a GPU, 4,096 sequences, context 256: ours ÷ PyTorch (raw: grouped queries, contexts)',
-    unit: 'ratio',
-    baseline: 'PyTorch, static cache, compiled steps in one CUDA graph, the fastest of its forms',
-    load: () => import('./gpu-decode.js'),
-  },
   'gpu.train': {
     title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
     unit: 'ratio',
@@ -357,7 +350,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.applications': {
     title:
-      'Next screens of TiddlyWiki and hledger-web in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs both, or SCREENS_APPLICATIONS',
+      'Next screens of TiddlyWiki in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs TiddlyWiki and Chromium',
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-applications.js'),
@@ -445,40 +438,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'GRPO, same walkthroughs, starts and rounds',
     load: () => import('./alfworld-gigpo.js'),
   },
-  'twx.transfer': {
-    title:
-      'Real steps after which an agent wins a named share of unseen games of TextWorldExpress after imitation, in coin, mapreader and twc: the games alone ÷ a dream of few episodes and then the games (long; goes on where it was; raw: what the dream alone adds to imitation, the dream alone minus the games alone after ten times its real steps, every case); needs Java and textworld-express',
-    unit: 'ratio',
-    baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
-    load: () => import('./twx-transfer.js'),
-  },
-  'twx.exactness': {
-    title:
-      "Steps of TextWorldExpress' eight kinds of games in games that were not recorded, of which a dream by analogy has the state exactly right (raw: by kind, for recorded games, too, what is seen, commands, score and end, texts, wins); needs Java and textworld-express",
-    unit: 'share',
-    baseline: 'all right (1)',
-    load: () => import('./twx-exactness.js'),
-  },
-  'twx.speed': {
-    title:
-      "Random walks in TextWorldExpress' games, with admissible commands: steps/s of ours ÷ of the official package, by the clock (raw: both, by game); needs Java",
-    unit: 'ratio',
-    baseline: 'textworld-express 1.1.0, same jar, same games, same commands',
-    load: () => import('./twx-speed.js'),
-  },
   'fidelity.recorded': {
     title:
       "τ-bench's airline answered by router and language model (wrong in one call of ten), held against recorded conversations: observations of the router that are right (raw: each tier off, typed state, retrieval, plain text; states, errors, many steps)",
     unit: 'share',
     baseline: 'what the tools answered when the conversations were recorded',
     load: () => import('./fidelity-recorded.js'),
-  },
-  'fidelity.small-model': {
-    title:
-      "Calls of the service desk answered all right with a real, very small language model (REVERIE_LLM_URL): behind the router − alone as text (raw: typed state, retrieval; τ-bench's airline against recorded conversations)",
-    unit: 'difference of shares',
-    baseline: 'plain text simulation by the same language model, nothing retrieved',
-    load: () => import('./fidelity-small-model.js'),
   },
   'fidelity.speed': {
     title:
@@ -487,12 +452,18 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'none',
     load: () => import('./fidelity-speed.js'),
   },
-  'house.memory': {
+  'house.size': {
+    title: 'Lines of TypeScript in `src` (raw: each room)',
+    unit: 'lines',
+    baseline: 'none',
+    load: async () => (await import('./house-size.js')).size,
+  },
+  'house.walk': {
     title:
-      'Pendulum without its velocity, 10 imagined steps after 8 real ones: error of the ensemble ÷ of the recurrent latent model (raw: each step, real returns of one planner in either)',
-    unit: 'ratio',
-    baseline: 'our own ensemble of five networks of the same width, no memory, same rows',
-    load: () => import('./house-memory.js'),
+      'Modules of ours that `reverie synth helpdesk` loads (raw: their names, and those of `train cartpole-swingup`)',
+    unit: 'modules',
+    baseline: 'none',
+    load: async () => (await import('./house-size.js')).walk,
   },
   'house.start': {
     title: '`reverie --help`, from start to end: time beyond that of Node alone (raw: other commands)',

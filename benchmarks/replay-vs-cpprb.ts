@@ -2,7 +2,10 @@
 // priorities of its rows. Ours against cpprb (C++ core, Python surface), same rows, same options, taking turns.
 
 import { Rng } from '../src/core/rng.js';
-import { allocateBatch, PrioritizedSelector, type Provenance, ReplayBuffer } from '../src/replay/index.js';
+import { allocateBatch } from '../src/replay/batch.js';
+import { ReplayBuffer } from '../src/replay/buffer.js';
+import { PrioritizedSelector } from '../src/replay/prioritized.js';
+import type { Provenance } from '../src/replay/transition.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, ratioInterval } from './measure.js';
 import { PythonPeer } from './python-peer.js';

@@ -3,7 +3,9 @@
 
 import type { JsonObject } from '../src/core/json.js';
 import { Rng } from '../src/core/rng.js';
-import { callText, type ExperienceStep, ExperienceStore, MAX_HISTORY } from '../src/replay/index.js';
+import type { ExperienceStep } from '../src/replay/experience/experience.js';
+import { ExperienceStore } from '../src/replay/experience/store.js';
+import { callText, MAX_HISTORY } from '../src/replay/experience/tokens.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 import { npmPeer } from './npm-peer.js';

@@ -1,15 +1,13 @@
 // How right the screens of a dream are, action by action, over walks that were recorded in the real ones.
 
-import {
-  applyOperations,
-  initialStateOf,
-  type Prediction,
-  type Responder,
-  type ScreenState,
-  type ToolsDomain,
-} from '../src/env/index.js';
-import { elementF1, elementScores } from '../src/fidelity/screens/element-scores.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import type { Prediction } from '../src/env/tools/prediction.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { elementF1, elementScores } from '../src/screens/fidelity/element-scores.js';
 import { mean } from './measure.js';
 
 export interface StepScores {

@@ -2,29 +2,24 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { TextPolicyAgent } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
-import {
-  actionLine,
-  type BrowserName,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../src/env/index.js';
-import { type EpisodeRecord, ExperienceStore } from '../src/replay/index.js';
-import type { TextPolicy } from '../src/rl/index.js';
+import { actionLine } from '../src/env/screens/screen-actions.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { rulesResponder } from '../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../src/env/tools/tools-environment.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { ExperienceStore } from '../src/replay/experience/store.js';
+import type { TextPolicy } from '../src/rl/text/text-policy.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
-import { liveEpisode, planRow } from '../src/synth/index.js';
-import {
-  backendSettings,
-  makeRouter,
-  parseToolsModelConfig,
-  routerBackends,
-  type ToolsModelConfigInput,
-} from '../src/worldmodel/index.js';
+import type { BrowserName } from '../src/screens/page/page-requests.js';
+import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
+import { TextPolicyAgent } from '../src/training/text-agent.js';
+import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
+import { routerBackends } from '../src/worldmodel/tools/backends.js';
+import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 
 interface Pages {
   homeOf(given: string | undefined, folder: string): string;
@@ -98,7 +93,7 @@ export async function recordedWalks({ domain, tasks, seed, maxSteps }: WalksAske
       maxSteps,
       weigh: () => 1,
     } as const;
-    records.push(await liveEpisode(environment, agent, task, plan, settings));
+    records.push(await runEpisode(environment, agent, task, plan, settings));
   }
   return records;
 }

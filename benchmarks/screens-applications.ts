@@ -1,22 +1,23 @@
-// How right are dreamt screens of applications? As screens.exactness, of the two that packs bring, in Chromium: walks of chance are recorded
+// How right are dreamt screens of applications? As screens.exactness, of TiddlyWiki in Chromium: walks of chance are recorded
 // on one seed of some of an application's tasks, and a dream of them answers other walks, on the same seed, on one that nobody recorded, and
 // in tasks of which nothing was recorded. The value is the F1 of elements on other seeds, by records carried over and mechanics; the interval
-// is over tasks of both. Kept by application and seed; SCREENS_APPLICATIONS and SCREENS_SEEDS name some.
+// is over its tasks. Kept by application and seed; SCREENS_SEEDS names some.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contentHash } from '../src/core/hash.js';
 import type { Json } from '../src/core/json.js';
-import { makeDomain, type ToolsDomain, type ToolsTask } from '../src/env/index.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/make-domain.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { grouped, type Summary, scores, summary } from './screen-scores.js';
 import { recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
 import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
-const APPLICATIONS = ['hledger', 'tiddlywiki'];
+const APPLICATIONS = ['tiddlywiki'];
 const SEEDS = ['1', '2', '3', '4', '5'];
 const STEPS = 6;
 const WALKS = 2;
@@ -40,12 +41,11 @@ interface Sitting {
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const study = await studyOf<ApplicationCase>(root, 'screens.applications', quick);
-  const applications = quick ? APPLICATIONS.slice(0, 1) : chosen(APPLICATIONS, 'SCREENS_APPLICATIONS');
   const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_SEEDS');
   const cases: ApplicationCase[] = [];
   for (const seed of seeds)
-    for (const id of applications) cases.push(await applicationCase({ study, quick, log }, id, Number(seed)));
-  const values = applications.flatMap((body) => {
+    for (const id of APPLICATIONS) cases.push(await applicationCase({ study, quick, log }, id, Number(seed)));
+  const values = APPLICATIONS.flatMap((body) => {
     const own = cases.filter((one) => one.body === body);
     return Object.keys(own[0].byTask).map((task) => mean(own.map(({ byTask }) => byTask[task])));
   });

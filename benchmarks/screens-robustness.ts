@@ -6,7 +6,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { launch, loadAnyScenario } from '../src/run/index.js';
+import { launch } from '../src/run/launch.js';
+import { loadAnyScenario } from '../src/run/scenario.js';
 import type { RealEpisodesResult, TextTrainResult } from '../src/run/tools-results.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';

@@ -5,10 +5,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Responder } from '../src/env/index.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/index.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { loadSequence } from '../src/worldmodel/sequence/sequence-folder.js';
+import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { grouped, type StepScores, type Summary, scores, summary } from './screen-scores.js';

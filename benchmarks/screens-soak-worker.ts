@@ -1,8 +1,10 @@
 // A process that lives episodes of chance in its own headless Chromium, one after the other, and tells of each. Its parent watches
 // what it and its browser take of the machine.
 
-import { TextPolicyAgent } from '../src/algorithms/index.js';
-import { actionLine, admissibleIn, rulesResponder } from '../src/env/index.js';
+import { actionLine } from '../src/env/screens/screen-actions.js';
+import { rulesResponder } from '../src/env/tools/rules-responder.js';
+import { admissibleIn } from '../src/env/tools/text-environment.js';
+import { TextPolicyAgent } from '../src/training/text-agent.js';
 import { openScreens, screenEnvironmentOf, tasksOf, uniform } from './screen-walks.js';
 
 export interface SoakWish {

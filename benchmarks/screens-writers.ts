@@ -3,19 +3,19 @@
 // whose screen is exactly right with all checks, less the share without; the interval is over tasks.
 
 import { isDeepStrictEqual } from 'node:util';
-import {
-  applyOperations,
-  initialStateOf,
-  type Responder,
-  type ScreenState,
-  screenText,
-  type ToolsDomain,
-} from '../src/env/index.js';
-import { elementF1 } from '../src/fidelity/screens/element-scores.js';
-import { makeLanguageModel } from '../src/llm/index.js';
-import { type EpisodeRecord, ExperienceStore } from '../src/replay/index.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
+import { screenText } from '../src/env/screens/screen-tree.js';
+import { applyOperations } from '../src/env/state/operations.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
+import { initialStateOf } from '../src/env/tools/task-states.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
+import { makeLanguageModel } from '../src/llm/served-model.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { ExperienceStore } from '../src/replay/experience/store.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
-import { makeRouter, parseToolsModelConfig } from '../src/worldmodel/index.js';
+import { elementF1 } from '../src/screens/fidelity/element-scores.js';
+import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../src/worldmodel/tools/tools-model-schema.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { COPYING, ERRING, type Happened, startControlledPages } from './controlled-pages.js';
 import { bootstrap, mean } from './measure.js';

@@ -4,7 +4,7 @@
 // HTTP is left out: it costs both the same.
 
 import { Rng } from '../src/core/rng.js';
-import type { VectorBlueprint } from '../src/run/index.js';
+import type { VectorBlueprint } from '../src/run/serving/vector-blueprint.js';
 import { type RemoteEnvironment, WorkerHost } from '../src/serve/hosts/worker-host.js';
 
 import type { BenchmarkContext, Measurement } from './benchmark.js';

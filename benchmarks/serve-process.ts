@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify from 'fastify';
-import { loadAnyScenario } from '../src/run/index.js';
+import { loadAnyScenario } from '../src/run/scenario.js';
 import { type RunningServer, startServer } from '../src/serve/index.js';
 
 export interface ServerWish {

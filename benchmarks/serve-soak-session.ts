@@ -6,10 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
+import type { VectorEnvironment } from '../src/core/environment.js';
 import { Rng } from '../src/core/rng.js';
-import type { ToolsAction, ToolsEnvironment, ToolsTask, VectorEnvironment } from '../src/env/index.js';
-import { makeDomain, makeEnvironment } from '../src/env/index.js';
-import { loadToolsScenario, openServable } from '../src/run/index.js';
+import { makeEnvironment } from '../src/env/make-environment.js';
+import type { ToolsTask } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/make-domain.js';
+import type { ToolsAction, ToolsEnvironment } from '../src/env/tools/tools-family.js';
+import { loadToolsScenario } from '../src/run/scenario.js';
+import { openServable } from '../src/run/serving/open-servable.js';
 import { askSocket, openSockets, type Reply } from './serve-sockets.js';
 
 /** Every so many is a client of the help desk. */

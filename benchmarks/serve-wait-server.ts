@@ -2,8 +2,9 @@
 // server of serve.sessions, in a process of its own. Told by its parent how long and how many; answers with its URL.
 
 import { tmpdir } from 'node:os';
-import { unboundedSpace, type VectorEnvironment } from '../src/env/index.js';
-import type { Servable } from '../src/run/index.js';
+import type { VectorEnvironment } from '../src/core/environment.js';
+import { unboundedSpace } from '../src/env/space-values.js';
+import type { Servable } from '../src/run/serving/servable.js';
 import { startServer } from '../src/serve/index.js';
 
 export interface WaitWish {

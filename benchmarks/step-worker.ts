@@ -2,7 +2,8 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { Rng, type RngState } from '../src/core/rng.js';
-import { loadWorldModel, type WorldModelSnapshot } from '../src/worldmodel/index.js';
+import type { WorldModelSnapshot } from '../src/worldmodel/dynamics.js';
+import { loadWorldModel } from '../src/worldmodel/kinds.js';
 
 export interface StepShare {
   readonly model: WorldModelSnapshot;

@@ -4,8 +4,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { Rng } from '../src/core/rng.js';
-import type { TransitionBatch } from '../src/replay/index.js';
-import type { EnsembleModel } from '../src/worldmodel/index.js';
+import type { TransitionBatch } from '../src/replay/transition.js';
+import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import type { StepShare } from './step-worker.js';
 
 export class StepWorkers {

@@ -5,7 +5,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { launch, loadScenario, type TrainResult } from '../src/run/index.js';
+import type { TrainResult } from '../src/run/job.js';
+import { launch } from '../src/run/launch.js';
+import { loadScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext } from './benchmark.js';
 
 /** What tells cases of a study apart. */

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { canonicalJson } from '../src/core/canonical-json.js';
 import type { Json } from '../src/core/json.js';
-import type { EpisodeRecord } from '../src/replay/index.js';
-import { RowJournal } from '../src/synth/index.js';
+import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { RowJournal } from '../src/synth/episodes/produce-rows.js';
 
 /** Hash of what each row is. */
 export type RowHashes = ReadonlyMap<number, string>;

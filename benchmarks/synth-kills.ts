@@ -6,7 +6,7 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Rng } from '../src/core/rng.js';
-import { loadToolsScenario } from '../src/run/index.js';
+import { loadToolsScenario } from '../src/run/scenario.js';
 import { startControlledModel } from '../test/controlled/controlled-model.js';
 import { nativeDomain } from '../test/controlled/native-domain.js';
 import { fileHashes, halfWritten } from '../test/e2e/reverie.js';

@@ -2,9 +2,12 @@
 
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { adjustScenario, type JobContext, MetricsWriter, makeProgress, type Scenario } from '../src/run/index.js';
+import type { JobContext } from '../src/run/job.js';
+import { MetricsWriter } from '../src/run/metrics.js';
 import { armTask } from '../src/run/pipeline/arm-run.js';
 import { type Arm, type ArmRun, trainArms } from '../src/run/pipeline/arms.js';
+import { makeProgress } from '../src/run/progress.js';
+import { adjustScenario, type Scenario } from '../src/run/scenario.js';
 import type { BenchmarkContext } from './benchmark.js';
 
 export interface ArmsBenchmark {

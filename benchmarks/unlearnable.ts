@@ -1,7 +1,9 @@
 // Worlds made to be unlearnable: what comes next cannot be told from what is seen and done, though what to do can be learnt.
 
 import type { Rng } from '../src/core/rng.js';
-import { type Advance, boxSpace, ClockedEnvironment, type EnvironmentEntry, unboundedSpace } from '../src/env/index.js';
+import { type Advance, ClockedEnvironment } from '../src/env/clocked-environment.js';
+import type { EnvironmentEntry } from '../src/env/environment-entry.js';
+import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
 
 const SIZE = 4;
 const EPISODE = 100;

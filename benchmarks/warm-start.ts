@@ -3,13 +3,13 @@
 // interval the bootstrap over seeds of both arms. A run that never got there counts as its whole budget, which can only make
 // the ratio of an unreached baseline smaller.
 
-import { DREAM_ARM } from '../src/algorithms/index.js';
 import { Rng } from '../src/core/rng.js';
-import { loadScenario } from '../src/run/index.js';
 import type { ArmRun } from '../src/run/pipeline/arms.js';
 import { compare } from '../src/run/pipeline/comparison.js';
 import { warmStartArms } from '../src/run/pipeline/quickstart.js';
 import { comparisonPanel } from '../src/run/pipeline/vector-panels.js';
+import { loadScenario } from '../src/run/scenario.js';
+import { DREAM_ARM } from '../src/training/warm-start.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { median } from './measure.js';
 import { keepReport } from './pages.js';

@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildNative } from './build-native.mjs';
-import { PAGE, pageSources, sources, WORLD_PAGE, whenChanged, worldPageSources } from './stamps.mjs';
+import { PAGE, pageSources, sources, whenChanged } from './stamps.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const vite = (config) => ['node_modules/vite/bin/vite.js', 'build', '-c', config, '--logLevel', 'warn'];
@@ -64,9 +64,6 @@ const builds = [
   ).then(compilePacks),
   whenChanged(PAGE, pageSources(), existsSync(join(root, 'dist/web/index.html')), () =>
     run('building the page', process.execPath, vite('web/vite.config.ts')),
-  ),
-  whenChanged(WORLD_PAGE, worldPageSources(), existsSync(join(root, 'dist/world/index.html')), () =>
-    run('building the page of worlds', process.execPath, vite('web/world.config.ts')),
   ),
 ];
 if (bench) {

@@ -1,5 +1,3 @@
 export declare const PAGE: string;
 export declare function pageSources(): string[];
 export declare function isCurrent(stamp: string, files: readonly string[]): boolean;
-export declare const WORLD_PAGE: string;
-export declare function worldPageSources(): string[];

@@ -11,10 +11,6 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 export const PAGE = 'dist/web/.built';
 export const pageSources = () => sources('web', () => true);
 
-/** The stamp of the page of a world in dist/world, which has the engine in it. */
-export const WORLD_PAGE = 'dist/world/.built';
-export const worldPageSources = () => ['package-lock.json', ...pageSources(), ...sources('src')];
-
 function hashOf(files) {
   const hash = createHash('sha256');
   for (const file of files) hash.update(file).update(readFileSync(join(root, file)));

@@ -3,124 +3,73 @@
 
 export { z } from 'zod';
 export { NO_COST } from './core/cost.js';
-export type { ErrorEntry } from './core/error-catalogue/index.js';
+export type { ErrorEntry } from './core/error-catalogue/error-entry.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { contentHash } from './core/hash.js';
 export type { Json, JsonObject } from './core/json.js';
-export {
-  type ActionSet,
-  type AppJudge,
-  type ApplicationOptions,
-  type ApplicationStart,
-  type ApplicationTask,
-  type AppSpec,
-  actionSetsSchema,
-  applicationDomain,
-  applyOperations,
-  appNotFound,
-  boxSpace,
-  type CallSpec,
-  type CheckResult,
-  ClockedEnvironment,
-  clickOn,
-  compileSchema,
-  type DomainEntry,
-  discreteSpace,
-  drawBySeed,
-  type EpisodeEnd,
-  elementsBelow,
-  type FoundApplication,
-  type FoundJar,
-  fillIn,
-  findElement,
-  findGames,
-  findJar,
-  folderDomain,
-  freezeDeep,
-  type GameEntry,
-  type GameFile,
-  type GamesDomainOptions,
-  gamesDomain,
-  gamesHash,
-  gamesNotFound,
-  type JavaForm,
-  type JavaGamesOptions,
-  type JavaMoment,
-  javaGamesDomain,
-  javaGameUnknown,
-  type Message,
-  type Operation,
-  type PackagedJar,
-  type PageContract,
-  type Perturbation,
-  pagesNotFound,
-  pageUnknown,
-  perturbationSchema,
-  pickBySeed,
-  pythonPackage,
-  readGame,
-  recordOperations,
-  rowSize,
-  type SchemaCheck,
-  type ScreenElement,
-  type ScreenPage,
-  type ScreenState,
-  type ScreensDomainOptions,
-  type SeededPage,
-  screenGraphDomain,
-  screensDomain,
-  seededPages,
-  selectIn,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-  textsNamed,
-  unpackedArchive,
-  type VerifierSpec,
-} from './env/index.js';
+export { ClockedEnvironment } from './env/clocked-environment.js';
+export { pythonPackage } from './env/gymnasium/python-program.js';
+export { type ActionSet, actionSetsSchema, textsNamed } from './env/screens/screen-actions.js';
+export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
+export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
+export { applyOperations, recordOperations } from './env/state/operations.js';
+export { compileSchema, type SchemaCheck } from './env/state/schema.js';
+export type {
+  CallSpec,
+  CheckResult,
+  EpisodeEnd,
+  ToolOutcome,
+  ToolRules,
+  ToolSpec,
+  ToolsDomain,
+  ToolsTask,
+  VerifierSpec,
+} from './env/tools/domain.js';
+export { type DomainEntry, folderDomain } from './env/tools/domains.js';
+export { freezeDeep } from './env/tools/load-domain.js';
+export type { Message, ToolCall } from './env/tools/message.js';
+export type { Operation } from './env/tools/prediction.js';
+export { unpackedArchive } from './env/unpacked-archive.js';
+export { findGames, gamesHash, gamesNotFound, readGame } from './games/pddl/game-files.js';
+export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './games/pddl/games-domain.js';
+export { DiskRows } from './replay/disk-rows.js';
+export { MemoryRows } from './replay/memory-rows.js';
+export { PrioritizedSelector } from './replay/prioritized.js';
+export { type RowStorage, takeRows } from './replay/row-storage.js';
 export {
   allocate,
   type ColumnArray,
   type ColumnSet,
   type ColumnSpec,
-  DiskRows,
   type Dtype,
-  drawGroups,
-  type Episode,
-  EpisodeStore,
-  episodeWindows,
-  gatherWindows,
-  MemoryRows,
-  PrioritizedSelector,
-  packedEpisodes,
-  paddedEpisodes,
-  RecencySelector,
-  type RowStorage,
   type Schema,
-  type Selector,
   scalar,
-  shuffledBatches,
-  TOKEN_EPISODES,
-  TOKEN_STEPS,
-  takeRows,
   tensor,
-  UniformSelector,
-  type WindowBatch,
-  WindowSampler,
-  type Windows,
-  windowsOf,
-} from './replay/index.js';
-export { definePlugin, type PluginEntries } from './run/index.js';
+} from './replay/schema.js';
+export type { Selector } from './replay/selector.js';
+export { UniformSelector } from './replay/uniform.js';
+export { gatherWindows, type WindowBatch, WindowSampler, type Windows, windowsOf } from './replay/windows.js';
+export { definePlugin, type PluginEntries } from './run/define-plugin.js';
 export {
-  type BackendEntry,
-  type BackendModel,
-  MemorylessDynamics,
-  readManifest,
-  readModelPart,
-  type StoredDynamics,
-  type VectorDynamics,
-  writeModelFolder,
-} from './worldmodel/index.js';
+  type ApplicationOptions,
+  type ApplicationStart,
+  type ApplicationTask,
+  applicationDomain,
+  type FoundApplication,
+} from './screens/application-domain.js';
+export { screenGraphDomain } from './screens/graph/graph-entry.js';
+export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
+export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
+export {
+  appNotFound,
+  pagesNotFound,
+  pageUnknown,
+  type ScreensDomainOptions,
+  screensDomain,
+} from './screens/screens-domain.js';
+export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
+export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './screens/solving.js';
+export type { StoredDynamics, VectorDynamics } from './worldmodel/dynamics.js';
+export { MemorylessDynamics } from './worldmodel/memoryless.js';
+export { readManifest, readModelPart, writeModelFolder } from './worldmodel/model-folder.js';
+export type { BackendEntry, BackendModel } from './worldmodel/tools/backend-model.js';

@@ -1,36 +1,33 @@
 // The public API: what a program needs to dream an environment of its own. The command line is made of the same parts.
 
+export type { Environment, EnvSnapshot, StepResult, VectorEnvironment } from './core/environment.js';
 export { ReverieError } from './core/errors.js';
+export type { Policy, PolicySnapshot } from './core/policy.js';
 export { Rng } from './core/rng.js';
-export {
-  checkEnvironment,
-  type Environment,
-  type EnvSnapshot,
-  type EnvSpec,
-  environmentIds,
-  type MujocoEnvironment,
-  makeEnvironment,
-  type Policy,
-  type PolicySnapshot,
-  type StepResult,
-  type VectorEnvironment,
-} from './env/index.js';
-export {
-  MixtureSampler,
-  type Provenance,
-  ReplayBuffer,
-  type TransitionBatch,
-  UniformSelector,
-} from './replay/index.js';
-export { evaluatePolicy, loadLearner, makeBc, makePpo, makeSac, RandomPolicy, saveLearner } from './rl/index.js';
-export { loadScenario } from './run/index.js';
-export { type HorizonSchedule, horizonSchedule, RolloutPool, type RolloutResult, synthesize } from './synth/index.js';
-export {
-  BatchedDream,
-  Dream,
-  EnsembleModel,
-  fitEnsemble,
-  loadWorldModel,
-  OnnxDynamics,
-  type VectorDynamics,
-} from './worldmodel/index.js';
+export { checkEnvironment } from './env/check-environment.js';
+export type { EnvSpec } from './env/env-spec.js';
+export { environmentIds } from './env/environments.js';
+export { makeEnvironment } from './env/make-environment.js';
+export type { MujocoEnvironment } from './env/mujoco/mujoco-environment.js';
+export { ReplayBuffer } from './replay/buffer.js';
+export { MixtureSampler } from './replay/mixture.js';
+export type { Provenance, TransitionBatch } from './replay/transition.js';
+export { UniformSelector } from './replay/uniform.js';
+export { makeBc } from './rl/bc/bc.js';
+export { loadLearner, saveLearner } from './rl/checkpoint.js';
+export { evaluatePolicy } from './rl/evaluate.js';
+export { makePpo } from './rl/ppo/ppo.js';
+export { RandomPolicy } from './rl/random-policy.js';
+export { makeSac } from './rl/sac/sac.js';
+export { loadScenario } from './run/scenario.js';
+export type { RolloutResult } from './synth/rollout/plan.js';
+export { type HorizonSchedule, horizonSchedule } from './synth/rollout/plan.js';
+export { RolloutPool } from './synth/rollout/pool.js';
+export { synthesize } from './synth/synthesize.js';
+export { BatchedDream } from './worldmodel/batched-dream.js';
+export { Dream } from './worldmodel/dream.js';
+export type { VectorDynamics } from './worldmodel/dynamics.js';
+export { EnsembleModel } from './worldmodel/ensemble/ensemble-model.js';
+export { fitEnsemble } from './worldmodel/ensemble/fit.js';
+export { loadWorldModel } from './worldmodel/kinds.js';
+export { OnnxDynamics } from './worldmodel/onnx/onnx-dynamics.js';

@@ -51,7 +51,7 @@ describe('the public API of tools worlds', () => {
         maxSteps: 20,
         weigh: () => 1,
       };
-      episodes.push(await tools.liveEpisode(environment, agent, task, plan, settings));
+      episodes.push(await tools.runEpisode(environment, agent, task, plan, settings));
     }
     expect(episodes.map((episode) => episode.return)).toEqual([1, 1, 1, 1]);
     const backends = episodes.flatMap(({ steps: lived }) => lived.flatMap(({ predictions }) => predictions));

@@ -6,8 +6,8 @@
 #   benchmarks/gpu/run.sh --call 1|2|3              all of it in three calls of ten minutes
 #   benchmarks/gpu/run.sh --emulated [PHASE...]     the same paths at tiny sizes, kernels on the host: shows that it runs
 #
-# Phases: check, time, peers, decode, sanitize, train; without one: check time peers decode. Each fits in ten minutes.
-# --call: 1 is check and time, 2 is peers and decode, 3 is sanitize and train, each within nine minutes and a half.
+# Phases: check, time, peers, sanitize, train; without one: check time peers. Each fits in ten minutes.
+# --call: 1 is check and time, 2 is peers, 3 is sanitize and train, each within nine minutes and a half.
 # --minutes: for this command as a whole, build included; without it, 8.5 for each phase. Clocks and other settings of the card stay
 # as they are. Results: JSON and table.PHASE.txt in DIR (default: $OUT, or benchmarks/results/gpu).
 # train: `reverie train` on both. It takes the archive of pack.mjs (--product FILE; default: benchmarks/gpu/carry/product.tar.xz), with
@@ -21,7 +21,7 @@ phases=() call='' quick='' emulated='' only='' minutes='' phase_begun=0 out=${OU
 product=$root/benchmarks/gpu/carry/product.tar.xz
 while [ $# -gt 0 ]; do
   case $1 in
-    check | time | peers | decode | sanitize | train) phases+=("$1") ;;
+    check | time | peers | sanitize | train) phases+=("$1") ;;
     --call) call=${2:-none} && shift ;;
     --product) product=$2 && shift ;;
     --quick) quick=1 ;;
@@ -36,13 +36,13 @@ done
 case $call in
   '') ;;
   1) phases=(check time) ;;
-  2) phases=(peers decode) ;;
+  2) phases=(peers) ;;
   # Races and stray accesses can be looked for on a GPU alone.
   3) [ -n "$emulated" ] && phases=(train) || phases=(sanitize train) ;;
   *) echo "--call 1, 2 or 3? (see the head of $0)" >&2 && exit 2 ;;
 esac
 [ -z "$call" ] || minutes=${minutes:-9.5}
-[ ${#phases[@]} -gt 0 ] || phases=(check time peers decode)
+[ ${#phases[@]} -gt 0 ] || phases=(check time peers)
 mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -61,16 +61,6 @@ export function playStructured(url) {
           WALK.map((text) => ['act', { text }]),
         ),
     ],
-    ['agentgym helpdesk', () => agentGymSession(url, 'helpdesk', agentGymTexts())],
-    [
-      'agentgym cellar',
-      () =>
-        agentGymSession(
-          url,
-          'cellar',
-          WALK.map((text) => `Thought: on.\nAction: ${text}`),
-        ),
-    ],
     ['nemo helpdesk', () => nemoSession(url, 'helpdesk', SPOKEN.map(nemoCall))],
     [
       'nemo cellar',
@@ -111,15 +101,6 @@ export function playNumbers(url) {
     ],
     [`ors ${env}`, () => orsSession(url, env, steps, { seed: SEED })],
     [`mcp ${env}`, () => mcpSession(url, `${env}?seed=${SEED}`, steps)],
-    [
-      `agentgym ${env}`,
-      () =>
-        agentGymSession(
-          url,
-          env,
-          PUSHES.map((push) => `Action: [${push}]`),
-        ),
-    ],
     [`nemo ${env}`, () => nemoSession(url, env, steps.map(nemoCall), { seed: SEED })],
   ];
   return transcripts([...each('real'), ...each('dream')]);
@@ -265,23 +246,6 @@ async function mcpSession(url, path, calls) {
   for (const [name, given] of calls) steps.push(await client.callTool({ name, arguments: given }));
   await transport.terminateSession();
   await client.close();
-  return { opening, steps };
-}
-
-function agentGymTexts() {
-  const texts = CALLS.map(
-    ([name, given]) => `Thought: on.\n\nAction: ${name} with Action Input: ${JSON.stringify(given)}`,
-  );
-  return [...texts, `Thought: done.\n${SAY}`];
-}
-
-async function agentGymSession(url, env, texts) {
-  const root = `${url}/agentgym/${env}`;
-  const env_idx = Number((await ask(`${root}/create`, { id: 0 })).text);
-  const opening = (await ask(`${root}/reset`, { id: 0, env_idx })).body;
-  const steps = [];
-  for (const action of texts) steps.push((await ask(`${root}/step`, { action, env_idx })).body);
-  await ask(`${root}/close`, { env_idx });
   return { opening, steps };
 }
 

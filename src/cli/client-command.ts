@@ -1,7 +1,6 @@
 // `reverie client`: prints a ready-to-run file that connects a trainer to a server.
 
 import { type Command, Option } from 'commander';
-import { load } from '../serve/commands.js';
 import { examplesText } from './job-commands.js';
 import type { Terminal } from './terminal.js';
 
@@ -9,9 +8,6 @@ const KINDS = {
   trl: 'TRL: GRPOTrainer with an environment_factory',
   verl: 'verl: an agent loop, and the advantage that goes with it',
   gym: 'Gymnasium: an Env and a VectorEnv',
-  agentgym: 'AgentGym-RL: its own client, unmodified',
-  skyrl: 'SkyRL-gym: a text environment',
-  rllm: 'rLLM: an environment',
 } as const;
 
 type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly env?: string };
@@ -19,7 +15,7 @@ type Flags = { readonly [kind in keyof typeof KINDS]?: boolean } & { readonly en
 export function addClientCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('client')
-    .summary('print what connects a trainer to a server')
+    .summary('print a ready-to-run client script for your trainer')
     .description(
       'Prints a ready-to-run file for one trainer and one environment of a running server: redirect it to a file and run it.',
     )
@@ -41,7 +37,7 @@ export function addClientCommand(program: Command, terminal: Terminal): void {
     .action(async (url: string, flags: Flags) => {
       const kind = kinds.find((one) => flags[one]);
       if (kind === undefined) return command.error(`error: name a trainer: --${kinds.join(', --')}`);
-      const [{ fetchGlueTarget }, { glueText }] = await Promise.all([load.glueTarget(), load.glue()]);
+      const { fetchGlueTarget, glueText } = await import('../serve/glue/glue.js');
       terminal.stdout.write(glueText(kind, await fetchGlueTarget(url, flags.env, terminal.env['REVERIE_TOKEN'])));
     });
 }

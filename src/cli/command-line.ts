@@ -9,7 +9,6 @@ import { EXIT, type Outcome, tellFailure } from './failure.js';
 import { addInduceCommands } from './induce-commands.js';
 import { addJobCommands, examplesText } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
-import { addPageCommand } from './page-command.js';
 import { addServeCommand } from './serve-command.js';
 import type { Terminal } from './terminal.js';
 import { addValidateCommand } from './validate-command.js';
@@ -20,7 +19,10 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
   const outcome: Outcome = { exitCode: EXIT.ok };
   const program = makeProgram(terminal, ['reverie', ...args].map(quoted).join(' '), outcome);
   try {
-    await program.parseAsync(args, { from: 'user' });
+    const [first, named] = args;
+    const isUnknown = first === 'help' && named !== undefined && !program.commands.some((one) => one.name() === named);
+    // Commander answers help for an unknown command with the general help, and success.
+    await program.parseAsync(isUnknown ? [named] : args, { from: 'user' });
     return outcome.exitCode;
   } catch (error) {
     return tellFailure(error, terminal, args.includes('--json'));
@@ -35,7 +37,9 @@ function quoted(argument: string): string {
 /** The program with all its commands; also what docs/cli.md is checked against. */
 export function makeProgram(terminal: Terminal, commandLine: string, outcome: Outcome): Command {
   const program = new Command('reverie')
-    .description('Reverie dreams environments: it learns how one behaves, and trains policies in what it has learned.')
+    .description(
+      'Reverie builds simulators of real environments, from data, from rules, or from a language model under exact checks, so that you can train agents and generate data while spending few real steps.',
+    )
     .version(versions().reverie, '--version', 'print the version')
     .helpOption('-h, --help', 'show this help')
     .helpCommand('help [command]', 'show the help of a command')
@@ -55,14 +59,17 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
         ['reverie train --help', 'what a command takes'],
       ]),
     );
+  program.commandsGroup('Jobs:');
   addJobCommands(program, terminal, commandLine, outcome);
+  program.commandsGroup('Domains:');
   addInduceCommands(program, terminal);
   addDraftCommand(program, terminal, outcome);
+  program.commandsGroup('Serving and workers:');
   addWorkerCommand(program, terminal);
   addClientCommand(program, terminal);
   addServeCommand(program, terminal);
-  addPageCommand(program, terminal);
   addValidateCommand(program, terminal, outcome);
+  program.commandsGroup('Looking around:');
   addDoctorCommand(program, terminal, outcome);
   addLookCommands(program, terminal, outcome);
   return program;

@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander';
 import { load } from '../run/commands.js';
-import type { AnyJobResult, FolderInput, JobInputs, JobName } from '../run/index.js';
+import type { FolderInput, JobInputs } from '../run/job.js';
+import type { AnyJobResult, JobName } from '../run/jobs.js';
 import { EXIT, type Outcome } from './failure.js';
 import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions, withPanelOption } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -32,7 +33,6 @@ const INPUT_HELP: Record<FolderInput, string> = {
   model: 'a world model: a run of fit or train, or the folder of the model',
   checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
   episodes: 'episodes of tools: a run of synth, or its folder data',
-  aim: 'an earlier run of synth: new tasks are made of what lost its episodes',
   heldOut: 'recorded episodes or transitions to judge by; refused where the model was made from any like them',
   fidelity: 'a fidelity report, or the run that made it: what auto horizons are taken from',
 };
@@ -40,7 +40,7 @@ const INPUT_HELP: Record<FolderInput, string> = {
 const JOB_COMMANDS: readonly JobCommand[] = [
   {
     name: 'quickstart',
-    summary: 'see what dreaming saves, in a few minutes',
+    summary: 'see how many real steps a world model saves, in a few minutes',
     description:
       'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report. Of a tools scenario: trains an agent of text for as many rounds in a dream of a few real episodes and in the exact rules.',
     takes: [],
@@ -73,7 +73,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fit',
     summary: 'learn a world model from records',
     description:
-      'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence, lifted on screens, or analogy in text games) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
+      'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence, or lifted on screens) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
     hasPanel: true,
@@ -90,14 +90,13 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'generate a synthetic dataset in a simulation',
     description:
       'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
-    takes: ['model', 'data', 'checkpoint', 'fidelity', 'aim'],
+    takes: ['model', 'data', 'checkpoint', 'fidelity'],
     needs: [],
     hasPanel: true,
     overQueue: true,
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
-      ['reverie synth helpdesk --aim runs/desk --out runs/aimed', 'new tasks of what the agent could not do there'],
       ['reverie synth helpdesk --queue redis://localhost/desk', 'lived by whoever runs reverie worker there'],
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
       ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
@@ -106,7 +105,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   },
   {
     name: 'fidelity',
-    summary: 'say how far the dream is from the real',
+    summary: 'measure how far a simulator is from the real environment',
     description:
       'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, distributions, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
@@ -126,7 +125,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   },
   {
     name: 'audit',
-    summary: 'ask whether a simulator and its judge may give rewards',
+    summary: 'check that a simulator and its judge are safe to take rewards from',
     description:
       'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
     takes: [],
@@ -150,7 +149,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   },
   {
     name: 'train',
-    summary: 'train a policy, in the dream or for real',
+    summary: 'train a policy, in a simulation or in the real environment',
     description:
       'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), in a dream made anew as records come in (--mode interleaved), or from what recorded choices came to (--mode value), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
@@ -175,7 +174,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
   },
   {
     name: 'eval',
-    summary: 'run a policy for real',
+    summary: 'evaluate a policy in the real environment',
     description:
       'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and reports how often it succeeds.',
     takes: ['checkpoint'],
@@ -184,7 +183,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
-      ['reverie eval helpdesk --panel runs/other', 'only on the panel of that run, or be told what differs'],
+      ['reverie eval helpdesk --evaluation-set runs/other', 'only on what that run was evaluated on'],
       [
         "reverie eval helpdesk --set agent.kind=llm --set 'synth.splits=[test]' --set llm.provider=openai-compatible --set llm.url=http://localhost:8000/v1 --set llm.model=NAME",
         'a language model as agent of the service desk',
@@ -207,9 +206,13 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     if (spec.isFidelity === true) withFidelityOptions(command);
     if (spec.hasPanel === true) withPanelOption(command);
     if (spec.name === 'collect')
-      command.option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
+      command
+        .optionsGroup('Recording:')
+        .option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
     if (spec.name === 'train')
-      command.option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
+      command
+        .optionsGroup('Training:')
+        .option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
     withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
       runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),
     );
@@ -232,13 +235,15 @@ async function runJobCommand(
   outcome: Outcome,
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
-  const { data, model, checkpoint, episodes, aim, heldOut, fidelity, compare, url, failUnder, panel } = flags;
+  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+  if (flags.panel !== undefined) terminal.stderr.write('--panel is now called --evaluation-set.\n');
+  const panel = flags.evaluationSet ?? flags.panel;
   const { launch } = await load.launcher();
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
     set: [...(flags.set ?? []), ...settingsOf(flags)],
     scenario: scenario ?? spec.defaultScenario,
-    inputs: { data, model, checkpoint, episodes, aim, heldOut, fidelity, compare, url, failUnder, panel },
+    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
     stream: terminal.stderr,
     command: commandLine,
   });
@@ -246,7 +251,7 @@ async function runJobCommand(
   const people = flags.json ? terminal.stderr : terminal.stdout;
   if (!flags.json || !flags.quiet) {
     const { resultText } = await load.resultText();
-    people.write(`\n${await resultText(result)}\n`);
+    people.write(`\n${await resultText(result, people.columns)}\n`);
   }
   if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
 }

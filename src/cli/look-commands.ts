@@ -1,6 +1,6 @@
 // The commands that look and change nothing: scenarios, inspect, check-env.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { load } from '../run/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
@@ -41,7 +41,10 @@ function addScenarios(program: Command, terminal: Terminal): void {
       const { terminalTable } = await load.resultText();
       const rows = scenarios.map(({ name, description }) => [name, description]);
       print(terminal, flags, { scenarios }, () =>
-        terminalTable({ columns: ['scenario', 'what is learned'], rows }, 'text'),
+        terminalTable(
+          { columns: ['scenario', 'what is learned'], rows },
+          { alignment: 'text', columns: terminal.stdout.columns },
+        ),
       );
     },
   );
@@ -59,20 +62,23 @@ function addInspect(program: Command, terminal: Terminal): void {
         ['reverie inspect runs/policy', ''],
         ['reverie inspect runs/policy --json', ''],
         [
-          'reverie inspect runs/policy --panel runs/other',
+          'reverie inspect runs/policy --evaluation-set runs/other',
           'whether the figures of both may be compared, or what differs',
         ],
       ]),
     );
   command.option(
-    '--panel <hash|file>',
+    '--evaluation-set <hash|file>',
     'say whether its figures and those of this run, file or hash were measured on the same',
   );
-  withOutputOptions(command).action(async (folder: string, flags: OutputFlags & { readonly panel?: string }) => {
-    const { inspectFolder, inspectionText } = await load.inspection();
-    const inspection = await inspectFolder(folder, flags);
-    print(terminal, flags, inspection, () => inspectionText(inspection));
-  });
+  command.addOption(new Option('--panel <hash|file>').hideHelp());
+  withOutputOptions(command).action(
+    async (folder: string, flags: OutputFlags & { readonly evaluationSet?: string; readonly panel?: string }) => {
+      const { inspectFolder, inspectionText } = await load.inspection();
+      const inspection = await inspectFolder(folder, { panel: flags.evaluationSet ?? flags.panel });
+      print(terminal, flags, inspection, () => inspectionText(inspection, '', terminal.stdout.columns));
+    },
+  );
 }
 
 function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): void {

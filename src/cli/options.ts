@@ -19,6 +19,7 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
   readonly explore?: boolean;
   /** Of `train`. */
   readonly mode?: string;
+  readonly evaluationSet?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
 }
@@ -78,10 +79,13 @@ export function withFidelityOptions(command: Command): void {
 
 /** Where figures are to be compared with another run's. */
 export function withPanelOption(command: Command): void {
-  command.option(
-    '--panel <hash|file>',
-    'what must be measured on: the panel that another run tells, or its folder or result.json; refused where it differs',
-  );
+  command
+    .optionsGroup('Evaluation:')
+    .option(
+      '--evaluation-set <hash|file>',
+      'require the same evaluation set as another run: its hash, folder or result.json',
+    )
+    .addOption(new Option('--panel <hash|file>').hideHelp());
 }
 
 export function withOutputOptions(command: Command): Command {

@@ -6,7 +6,6 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
 import { listenForInterrupt, load } from '../run/commands.js';
-import { load as loadServing } from '../serve/commands.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
 import { examplesText } from './job-commands.js';
 import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
@@ -43,9 +42,9 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
   const survive = (error: unknown) => logger.error({ err: error }, 'unhandled rejection');
   process.on('unhandledRejection', survive);
   try {
-    const { startServer } = await loadServing.server();
+    const { startServer } = await import('../serve/server.js');
     const server = await startServer(options);
-    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server)}\n`);
+    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server, terminal.stdout.columns)}\n`);
     logger.info({ url: server.url }, 'ready');
     if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
     await server.stop(flags.drainSeconds);
@@ -59,7 +58,12 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
 type LoggedOptions = ServeOptions & Required<Pick<ServeOptions, 'logger'>>;
 
 async function serveOptions(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<LoggedOptions> {
-  const [{ LOG_LEVELS, makeLog }, { readTokens }] = await Promise.all([loadServing.log(), loadServing.tokens()]);
+  const [{ LOG_LEVELS, makeLog }, { readTokens }, { HeldPort }, { HTTP_LIMITS }] = await Promise.all([
+    import('../serve/observe/log.js'),
+    import('../serve/http/access.js'),
+    import('../serve/http/port.js'),
+    import('../serve/http/requests.js'),
+  ]);
   const level = LOG_LEVELS.find((one) => one === flags.logLevel);
   if (level === undefined) {
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
@@ -75,7 +79,6 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   const named = given.map(namedScenario);
   const models = modelsOf(flags.model);
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
-  const { HeldPort, HTTP_LIMITS } = await loadServing.port();
   // No connection is cut while its answer is awaited.
   const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
   const held = await HeldPort.hold({
@@ -122,15 +125,16 @@ async function loadedScenarios(named: readonly { readonly reference: string }[],
 type ScenarioFlags = Pick<ServeFlags, 'profile' | 'set' | 'seed'>;
 
 /** What is served and where, each address ready to be pasted. */
-async function readyText({ url, endpoints, sessions }: RunningServer): Promise<string> {
+async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
   const { terminalTable } = await load.resultText();
+  const layout = { alignment: 'text', columns } as const;
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];
   });
   const addresses = [...endpoints.map(({ protocol, url: at }) => [protocol, at]), ['every route', `${url}/docs`]];
   return [
-    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, 'text'),
-    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, 'text'),
+    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, layout),
+    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, layout),
     ...endpoints.flatMap(({ protocol, url: at, variables = [] }) => {
       if (variables.length === 0) return [];
       return [`Clients of ${protocol} need: export ${variables.map((name) => `${name}=${at}`).join(' ')}`];

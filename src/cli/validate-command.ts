@@ -3,7 +3,6 @@
 import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { load } from '../run/commands.js';
-import { load as loadServing } from '../serve/commands.js';
 import { EXIT, type Outcome } from './failure.js';
 import { examplesText } from './job-commands.js';
 import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
@@ -25,7 +24,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .command('validate')
     .summary('check that a served environment is sound')
     .description(
-      "Checks any server that speaks OpenEnv, the Open Reward Standard, MCP or AgentGym, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
+      "Checks any server that speaks OpenEnv, the Open Reward Standard or MCP, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
     )
     .argument('<url|scenario>', 'address of a server or of one of its environments (…/envs/NAME), or a scenario')
     .addHelpText(
@@ -41,7 +40,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     .option('--model <folder>', 'the dream of this world model, of a vector scenario')
     .option(
       '--protocol <name>',
-      'openenv, ors, mcp, agentgym or agentgym:DIALECT; by default what the server answers tells (an MCP server may be a command)',
+      'openenv, ors or mcp; by default what the server answers tells (an MCP server may be a command)',
     )
     .optionsGroup('Checks:')
     .option('--steps <n>', 'steps of each episode that is tried', counted)
@@ -56,7 +55,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
     'write a page for whoever maintains the server: what is wrong, and why it breaks training',
   );
   command.action(async (target: string, flags: ValidateFlags) => {
-    const { validationMarkdown, validationText } = await loadServing.validation();
+    const { validationMarkdown, validationText } = await import('../serve/validate/validate.js');
     const report = await validated(target, flags, terminal);
     if (flags.markdown !== undefined) writeFileSync(flags.markdown, `${validationMarkdown(report)}\n`);
     terminal.stdout.write(`${flags.json ? JSON.stringify(report) : validationText(report)}\n`);
@@ -66,7 +65,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
 
 /** @throws as `validateUrl`, `loadAnyScenario` and `validateScenario` */
 async function validated(target: string, flags: ValidateFlags, terminal: Terminal) {
-  const { validateScenario, validateUrl } = await loadServing.validation();
+  const { validateScenario, validateUrl } = await import('../serve/validate/validate.js');
   const { seed, steps, tasks, rewardRange, real, model, profile, set } = flags;
   const given = Object.entries({ seed, steps, tasks, rewardRange }).filter(([, value]) => value !== undefined);
   const options = Object.fromEntries(given);

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { formatCount, load } from '../run/commands.js';
-import type { WorkOptions, WorkResult } from '../run/index.js';
+import type { WorkOptions, WorkResult } from '../run/queue/worker.js';
 import { examplesText } from './job-commands.js';
 import { positive, wholeNumber, withOutputOptions } from './options.js';
 import type { Terminal } from './terminal.js';
@@ -20,7 +20,7 @@ export function addWorkerCommand(program: Command, terminal: Terminal): void {
       'Takes rows of whatever runs of reverie synth a queue brings (--queue there and here), lives them, and sends back the episodes. Any number may work at once, on any machines; one that is lost loses nothing.',
     )
     .optionsGroup('Queue:')
-    .requiredOption('--queue <url>', 'redis://host:port/name or nats://host:port/name')
+    .requiredOption('--queue <url>', 'redis://host:port/name')
     .option(
       '--lease <seconds>',
       'a row comes to another worker if it is not heard of for so long (default: 30)',
@@ -41,7 +41,7 @@ export function addWorkerCommand(program: Command, terminal: Terminal): void {
       'after',
       examplesText([
         ['reverie worker --queue redis://localhost/desk', ''],
-        ['reverie worker --queue nats://queue:4222/desk --concurrency 64 --idle 600', 'ends when the work is done'],
+        ['reverie worker --queue redis://queue:6379/desk --concurrency 64 --idle 600', 'ends when the work is done'],
       ]),
     );
   withOutputOptions(command).action(async (flags: WorkerFlags) => {

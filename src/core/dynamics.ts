@@ -1,7 +1,6 @@
 // What would happen next: the contract of every world model, whatever it is made of. Batched, and with a memory: a carry
 // is what a model has to remember of its rows between steps, and nobody but the model looks inside.
-// An ensemble's carry is the last observation, a recurrent model's its latent, a sequence model's its cache, a router's the
-// typed state and the conversation.
+// An ensemble's carry is the last observation; a model with a memory keeps more.
 
 import type { Awaitable } from './environment.js';
 import type { Rng } from './rng.js';

@@ -47,8 +47,8 @@ export interface ScenarioSections<C extends CommonConfig = never> {
 export interface KindJob {
   /** The job, loaded when it is asked for: from its context to its result, as `Job` of the run room has it. */
   readonly load: () => Promise<(context: never) => Promise<unknown>>;
-  /** Its result as people read it on a terminal; absent: its plain values. */
-  readonly text?: () => Promise<(result: never) => string>;
+  /** What people are told of its result, a `ResultView` of the run room; absent: its plain values. */
+  readonly text?: () => Promise<(result: never) => unknown>;
 }
 
 /** Values of a kind between memory and JSON, as protocols carry them. Keys are in snake_case, as everything on the wire. */

@@ -5,7 +5,6 @@ import { createRequire } from 'node:module';
 import type AdmZip from 'adm-zip';
 import type * as AjvDraft7 from 'ajv';
 import type * as AjvDraft2020 from 'ajv/dist/2020.js';
-import type * as Refa from 'refa';
 import type * as Undici from 'undici';
 
 const require = createRequire(import.meta.url);
@@ -22,4 +21,3 @@ export const admZip = late<typeof AdmZip>('adm-zip');
 export const undici = late<typeof Undici>('undici');
 export const ajvDraft7 = late<typeof AjvDraft7>('ajv');
 export const ajvDraft2020 = late<typeof AjvDraft2020>('ajv/dist/2020.js');
-export const refa = late<typeof Refa>('refa');

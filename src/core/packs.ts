@@ -29,8 +29,6 @@ const PACKS: readonly Pack[] = [
     domains: ['helpdesk'],
     rules: 'b6f45fe188d0cac1cb6cf146e67be183e74d02d28712df9f18e56bdde0e11848',
   },
-  { module: 'hledger/index.mjs', domains: ['hledger'] },
-  { module: 'java-games/index.mjs', domains: ['scienceworld', 'textworld-express'] },
   { module: 'miniwob/index.mjs', domains: ['miniwob'] },
   { module: 'shop/index.mjs', domains: ['shop'] },
   { module: `tau-bench/${COMPILED}`, domains: ['tau-airline', 'tau-retail'] },

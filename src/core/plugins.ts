@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { reverieError } from './errors.js';
 import { packModule } from './packs.js';
-import { bring, type Named } from './registry.js';
+import { bring, type Entry, type Named } from './registry.js';
 
 /** What a plugin's module exports by default: entries of any of the registries. */
 export interface Plugin {
@@ -26,6 +26,10 @@ export interface Plugin {
   /** Formats of datasets of transitions. */
   readonly transitionExports?: readonly Named[];
   readonly protocols?: readonly Named[];
+  /** How backends are made of a job's own records, where they do not say it themselves. */
+  readonly fittedBackends?: readonly Entry<unknown>[];
+  /** Functions that rooms above ask for by name. */
+  readonly services?: readonly Entry<unknown>[];
 }
 
 /** What an entry is called in errors, and the function that it must have. */
@@ -39,6 +43,8 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   exports: ['export', 'make'],
   transitionExports: ['transition export', 'make'],
   protocols: ['protocol', 'make'],
+  fittedBackends: ['fitted backend', 'make'],
+  services: ['service', 'make'],
 };
 
 /** Read by every thread that this one starts. */
@@ -123,6 +129,11 @@ async function load(file: string): Promise<void> {
     throw reverieError('PLUGIN_FAILED', { path: file, problem }, error);
   })) as { default?: unknown };
   const plugin = checked(module.default, file);
+  bringPlugin(plugin);
+}
+
+/** Registers what a plugin brings. @throws REGISTRATION_INVALID */
+export function bringPlugin(plugin: Plugin): void {
   for (const [door, [what]] of Object.entries(DOORS)) bring(what, plugin[door as keyof Plugin] ?? []);
 }
 

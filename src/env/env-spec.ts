@@ -16,7 +16,13 @@ const ourKeys = {
     .array(z.int().min(0))
     .min(1)
     .optional()
-    .describe('elements of the observation that are not shown, counted from 0; for agents and models that remember'),
+    .describe('elements of the observation that are not shown, counted from 0; see `stack`'),
+  stack: z
+    .int()
+    .min(2)
+    .max(16)
+    .optional()
+    .describe('last observations that are shown side by side, the newest last: for what a single one does not tell'),
   ...bodyKeys.shape,
   ...gridKeys.shape,
   ...openEnvKeys.partial().shape,
@@ -78,7 +84,7 @@ function misplaced(spec: Record<string, unknown>): string[] {
     return [`give "id" of a built-in environment, ${others.join(', ')} or "mjcf"`];
   }
   const missing = spec.mjcf === undefined ? [] : ['observation', 'reward'].filter((key) => spec[key] === undefined);
-  const allowed = ['id', 'mjcf', 'maxEpisodeSteps', 'hide'];
+  const allowed = ['id', 'mjcf', 'maxEpisodeSteps', 'hide', 'stack'];
   if (spec.mjcf !== undefined) allowed.push(...Object.keys(bodyShape));
   else if (entry !== undefined) allowed.push(...keysOf(entry));
   const wrong = given.filter((key) => !allowed.includes(key));

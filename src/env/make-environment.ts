@@ -4,7 +4,7 @@ import type { SyncVectorEnvironment, VectorEnvironment } from '../core/environme
 import { threadPlugins } from '../core/plugins.js';
 import { type CheckedEnvSpec, checkEnvSpec, type EnvSpec } from './env-spec.js';
 import { entryFor, keysOf } from './environments.js';
-import { hideElements } from './partial-environment.js';
+import { hideElements, stackObservations } from './partial-environment.js';
 import { parseStrictly } from './strict-parse.js';
 
 export interface MakeOptions {
@@ -28,7 +28,8 @@ export async function makeEnvironment<S extends EnvSpec>(
   await threadPlugins();
   const checked = checkEnvSpec(spec);
   const whole = await makeWhole(checked, options);
-  const made = checked.hide === undefined ? whole : hideElements(whole, checked.hide);
+  const seen = checked.hide === undefined ? whole : hideElements(whole, checked.hide);
+  const made = checked.stack === undefined ? seen : stackObservations(seen, checked.stack);
   return made as EnvironmentFor<S>;
 }
 

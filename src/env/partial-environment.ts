@@ -1,6 +1,7 @@
-// An environment of which only some of the observation is shown: what a camera without a speedometer sees of a pendulum.
-// For agents and models that have to remember.
+// Environments whose observation is not the whole state: some elements hidden, as a camera without a speedometer sees a pendulum, or the last
+// few observations side by side, by which what is hidden can often be told.
 
+import { packFloats, unpackFloats } from '../core/dynamics.js';
 import type {
   Awaitable,
   ResetOptions,
@@ -48,6 +49,65 @@ export function hideElements(environment: VectorEnvironment, hidden: readonly nu
     snapshot: () => environment.snapshot(),
     restore: (snapshot, options?: RestoreOptions) => once(environment.restore(snapshot, options), look),
     ...(environment.mark && { mark: () => environment.mark!() }),
+    close: () => environment.close(),
+  };
+}
+
+/**
+ * `environment` that shows its last `count` observations side by side, the newest last; those before an episode's first are the first
+ * again. For models and learners without a memory, where one observation does not tell all. What was known exactly is left out.
+ * @throws ENV_SPEC_INVALID for observations that are no box
+ */
+export function stackObservations(environment: SyncVectorEnvironment, count: number): SyncVectorEnvironment;
+export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment;
+export function stackObservations(environment: VectorEnvironment, count: number): VectorEnvironment {
+  const space = environment.observationSpace;
+  if (space.type !== 'box')
+    throw reverieError('ENV_SPEC_INVALID', { problem: '"stack" is for observations in a box.' });
+  const width = space.low.length;
+  const times = <T>(values: readonly T[]) => Array.from({ length: count }, () => values).flat();
+  const { id, actionSpace, maxEpisodeSteps } = environment;
+  let shown: Float32Array = new Float32Array(count * width);
+  const first = (observation: Float32Array) => {
+    shown = Float32Array.from({ length: count * width }, (_, i) => observation[i % width]);
+    return shown;
+  };
+  const next = (observation: Float32Array) => {
+    const moved = new Float32Array(count * width);
+    moved.set(shown.subarray(width), 0);
+    moved.set(observation, (count - 1) * width);
+    shown = moved;
+    return shown;
+  };
+  return {
+    id: `${id}, ${count} stacked`,
+    family: environment.family,
+    ...(environment.synchronous && { synchronous: true as const }),
+    observationSpace: boxSpace(times(space.low), times(space.high)),
+    actionSpace,
+    maxEpisodeSteps,
+    reset: (options?: ResetOptions) =>
+      once(environment.reset(options), (result) => ({ ...result, observation: first(result.observation) })),
+    step: (action: Float32Array) =>
+      once(environment.step(action), (result) => ({ ...result, observation: next(result.observation) })),
+    snapshot: () =>
+      once(environment.snapshot(), ({ env, state }) => ({ env, state: { state, shown: packFloats(shown) } })),
+    restore: ({ env, state: stacked }, options?: RestoreOptions) => {
+      const { state, shown: packed } = stacked as { readonly state: unknown; readonly shown: string };
+      return once(environment.restore({ env, state }, options), () => {
+        shown = unpackFloats(packed);
+        return shown;
+      });
+    },
+    ...(environment.mark && {
+      mark: () => {
+        const [takeBack, before] = [environment.mark!(), shown];
+        return () => {
+          takeBack();
+          shown = before;
+        };
+      },
+    }),
     close: () => environment.close(),
   };
 }

@@ -1,10 +1,17 @@
-// The kinds of world there are.
+// The kinds of world there are. Games and screens come in through the door of plugins, with all they have beside a kind.
 
 import { reverieError } from '../core/errors.js';
 import type { Face, Kind } from '../core/kind.js';
+import { bringPlugin } from '../core/plugins.js';
 import { Registry } from '../core/registry.js';
+import { games } from '../games/plugin.js';
+import { screens } from '../screens/plugin.js';
+import { textKind } from './text/kind.js';
+import { toolsKind } from './tools/kind.js';
+import { vectorKind } from './vector/kind.js';
 
-export const kinds = new Registry<Kind>('kind of world');
+export const kinds = new Registry<Kind>('kind of world', [vectorKind, toolsKind, textKind]);
+for (const plugin of [games, screens]) bringPlugin(plugin);
 
 /** What a scenario is of that does not say. */
 export const DEFAULT_KIND = 'vector';

@@ -2,7 +2,8 @@
 
 import type { Environment } from '../core/environment.js';
 import type { Kind } from '../core/kind.js';
-import type { ToolsDomain, ToolsEpisodeEnvironment } from '../env/index.js';
+import type { ToolsDomain } from '../env/tools/domain.js';
+import type { ToolsEpisodeEnvironment } from '../env/tools/tools-environment.js';
 import { kinds } from './registry.js';
 import { toolsKind } from './tools/kind.js';
 

@@ -1,8 +1,14 @@
 // Reads a chat completion of any server into one form. Whatever is missing or of the wrong type is said, not guessed.
 
-import type { JsonObject } from '../core/json.js';
+import type { Cost } from '../core/cost.js';
+import { reverieError } from '../core/errors.js';
+import type { Json, JsonObject } from '../core/json.js';
+import type { Counters, EndpointStats } from './budget.js';
+import { type LlmConfig, modelName, type Prices } from './config.js';
+import type { CallSignal } from './flow.js';
 import type { ChatReply, ChatToolCall, ReplyTokens } from './language-model.js';
-import type { ReportedUsage } from './usage.js';
+import { depthExceeds, readJson } from './reply-json.js';
+import type { PreparedRequest } from './request.js';
 
 export interface Completion {
   readonly text: string;
@@ -23,7 +29,10 @@ export function readCompletion(body: unknown): Completion {
   const choice = loose(list(loose(body).choices)[0]);
   const message = loose(choice.message);
   if (choice.message === undefined) throw new Error(`it holds no message${errorText(loose(body))}`);
-  const { text, reasoning } = thoughtsApart(contentText(message.content), message);
+  const { text, reasoning } = separateThoughts(
+    contentText(message.content),
+    message.reasoning_content ?? message.reasoning,
+  );
   const toolCalls = list(message.tool_calls ?? []).map(readCall);
   const refusal = typeof message.refusal === 'string' && message.refusal !== '' ? message.refusal : undefined;
   const model = loose(body).model;
@@ -47,14 +56,43 @@ function contentText(content: unknown): string {
   return content.map((part) => (typeof loose(part).text === 'string' ? loose(part).text : '')).join('');
 }
 
-/** Thoughts come in a field of their own, or before the answer between tags. */
-function thoughtsApart(text: string, message: Loose): { text: string; reasoning?: string } {
-  const given = message.reasoning_content ?? message.reasoning;
-  if (typeof given === 'string' && given !== '') return { text, reasoning: given };
-  if (!text.startsWith('<think>')) return { text };
-  const end = text.indexOf('</think>');
-  if (end < 0) return { text: '', reasoning: text.slice('<think>'.length) };
-  return { text: text.slice(end + '</think>'.length).trimStart(), reasoning: text.slice('<think>'.length, end).trim() };
+/**
+ * Thoughts come in a field of their own or between tags, of which the first may be missing, as some chat templates
+ * write it themselves. No thought may stay in the text, as it would be shown to the user and learned from.
+ */
+export function separateThoughts(text: string, given: unknown): { text: string; reasoning?: string } {
+  const thoughts = typeof given === 'string' && given !== '' ? [given] : [];
+  let spoken = text;
+  if (text.includes('think>') && !isJson(text)) {
+    const tagged: string[] = [];
+    spoken = spoken.replaceAll(/<think>(.*?)<\/think>/gs, (_, thought: string) => {
+      tagged.push(thought);
+      return '';
+    });
+    const end = spoken.lastIndexOf('</think>');
+    if (end >= 0) {
+      tagged.unshift(spoken.slice(0, end));
+      spoken = spoken.slice(end + '</think>'.length);
+    }
+    // A reply that was cut off while it thought.
+    const start = spoken.search(/^\s*<think>/m);
+    if (start >= 0) {
+      tagged.push(spoken.slice(start).replace('<think>', ''));
+      spoken = spoken.slice(0, start);
+    }
+    if (tagged.length > 0) spoken = spoken.trim();
+    thoughts.push(...tagged.map((thought) => thought.trim()).filter((thought) => thought !== ''));
+  }
+  return thoughts.length === 0 ? { text: spoken } : { text: spoken, reasoning: thoughts.join('\n\n') };
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function readCall(value: unknown, index: number): ChatToolCall {
@@ -134,4 +172,181 @@ function list(value: unknown): readonly unknown[] {
 
 function loose(value: unknown): Loose {
   return typeof value === 'object' && value !== null ? (value as JsonObject) : {};
+}
+
+// What a call cost, from what the server says it used: believed where it can be true, else estimated from the text.
+
+/** Tokens of a text, roughly: a token for four bytes of UTF-8, as for English prose. */
+export function estimateTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4);
+}
+
+/** Token counts as servers report them; nothing in it is believed. */
+export interface ReportedUsage {
+  readonly promptTokens: unknown;
+  readonly cachedTokens: unknown;
+  readonly completionTokens: unknown;
+  /** Tokens of thoughts that are not shown. */
+  readonly reasoningTokens: unknown;
+}
+
+export interface UsageTexts {
+  /** Characters of messages, tools and schema. */
+  readonly promptLength: number;
+  /** Characters of text, thoughts and calls of the reply. */
+  readonly replyLength: number;
+}
+
+export interface CountedUsage {
+  readonly usage: Cost;
+  /** Whether a count was missing or could not be true. */
+  readonly estimated: boolean;
+}
+
+/** A character is at most four tokens (one a byte of UTF-8); what templates add is short. */
+const TOKENS_PER_CHARACTER = 4;
+const TEMPLATE_TOKENS = 4096;
+const MAX_HIDDEN_TOKENS = 1_000_000;
+
+export function countUsage(
+  reported: ReportedUsage,
+  { promptLength, replyLength }: UsageTexts,
+  prices: Prices,
+): CountedUsage {
+  const promptBound = promptLength * TOKENS_PER_CHARACTER + TEMPLATE_TOKENS;
+  const hidden = believed(reported.reasoningTokens, 0, MAX_HIDDEN_TOKENS) ?? 0;
+  const replyBound = replyLength * TOKENS_PER_CHARACTER + TEMPLATE_TOKENS + hidden;
+  const prompt = believed(reported.promptTokens, Math.min(promptLength, 1), promptBound);
+  const completion = believed(reported.completionTokens, Math.min(replyLength, 1), replyBound);
+  const promptTokens = prompt ?? Math.ceil(promptLength / 4);
+  const completionTokens = completion ?? Math.ceil(replyLength / 4) + hidden;
+  const cachedTokens = believed(reported.cachedTokens, 0, promptTokens) ?? 0;
+  const money = moneyOf({ promptTokens, cachedTokens, completionTokens }, prices);
+  return {
+    usage: { calls: 1, promptTokens, cachedTokens, completionTokens, money },
+    estimated: prompt === undefined || completion === undefined,
+  };
+}
+
+export function moneyOf(
+  tokens: Pick<Cost, 'promptTokens' | 'cachedTokens' | 'completionTokens'>,
+  prices: Prices,
+): number {
+  const { promptTokens, cachedTokens, completionTokens } = tokens;
+  const cachedPrice = prices.cachedPrompt ?? prices.prompt;
+  const fresh = (promptTokens - cachedTokens) * prices.prompt;
+  return (fresh + cachedTokens * cachedPrice + completionTokens * prices.completion) / 1e6;
+}
+
+function believed(value: unknown, low: number, high: number): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high
+    ? (value as number)
+    : undefined;
+}
+
+// What answers behind caches and budgets: servers, or a model in this process. And the last step that all share: from a
+// completion to a reply that is checked and paid for.
+
+export interface Answer {
+  readonly reply: ChatReply;
+  /** Whether `json` is nothing but the parsed text, so that it need not be kept beside it. */
+  readonly jsonIsText: boolean;
+}
+
+export interface Backend {
+  /**
+   * Asks, once more where that is worthwhile. Rejects as `LanguageModel.chat` does; an error after which something has
+   * to be paid says so in `values.usage` (a Cost).
+   */
+  ask(prepared: PreparedRequest, signal?: CallSignal): Promise<Answer>;
+  endpoints(): readonly EndpointStats[];
+  close(): Promise<void>;
+}
+
+const QUOTED_REPLY = 2000;
+
+/** Throws LLM_REPLY_INVALID, LLM_REPLY_TOO_LARGE or LLM_REFUSED. */
+export function finishReply(
+  completion: Completion,
+  prepared: PreparedRequest,
+  config: LlmConfig,
+  counters: Counters,
+): Answer {
+  const counted = countCompletion(completion, prepared, config);
+  if (counted.estimated) counters.estimatedUsage++;
+  const { text, reasoning, toolCalls, finishReason, meanLogprob, tokens } = completion;
+  const model = completion.model ?? modelName(config);
+  refuseUnusable(completion, counted.usage, model, config);
+  const checked = checkedJson(completion, prepared, { model, usage: counted.usage, config, counters });
+  const reply: ChatReply = {
+    text,
+    ...(reasoning === undefined ? undefined : { reasoning }),
+    ...(checked === undefined ? undefined : { json: checked.json }),
+    toolCalls,
+    finishReason,
+    ...(meanLogprob === undefined ? undefined : { meanLogprob }),
+    ...(tokens === undefined ? undefined : { tokens }),
+    model,
+    usage: counted.usage,
+    ...(counted.estimated ? { usageEstimated: true } : undefined),
+    cached: false,
+  };
+  return { reply, jsonIsText: checked?.isText === true };
+}
+
+function countCompletion(completion: Completion, prepared: PreparedRequest, config: LlmConfig): CountedUsage {
+  const { text, reasoning = '', refusal = '', toolCalls, reported } = completion;
+  let replyLength = text.length + reasoning.length + refusal.length;
+  for (const call of toolCalls) replyLength += call.name.length + call.arguments.length;
+  return countUsage(reported, { promptLength: prepared.promptLength, replyLength }, config.prices);
+}
+
+function refuseUnusable(completion: Completion, usage: Cost, model: string, config: LlmConfig): void {
+  const { text, refusal, finishReason, toolCalls } = completion;
+  if (refusal !== undefined || finishReason === 'content_filter') {
+    const problem = `${model} declined to answer${refusal === undefined ? '' : `: ${refusal.slice(0, 200)}`}`;
+    const hint = 'Ask for something else, or use a model that answers such requests.';
+    throw reverieError('LLM_REFUSED', { problem, hint, usage, retryable: true, ofModel: true });
+  }
+  const { maxReplyBytes, maxReplyDepth } = config;
+  if (text.length > maxReplyBytes) {
+    const size = `${text.length} characters`;
+    throw reverieError('LLM_REPLY_TOO_LARGE', {
+      model,
+      size,
+      limit: maxReplyBytes,
+      usage,
+      retryable: true,
+      ofModel: true,
+    });
+  }
+  if (toolCalls.some((call) => depthExceeds(call.arguments, maxReplyDepth))) {
+    throw invalidReply(`arguments of a call are nested deeper than ${maxReplyDepth} levels`, { model, usage, text });
+  }
+}
+
+function checkedJson(
+  completion: Completion,
+  { schema }: PreparedRequest,
+  { model, usage, config, counters }: { model: string; usage: Cost; config: LlmConfig; counters: Counters },
+): { readonly json: Json; readonly isText: boolean } | undefined {
+  const { text, reasoning, toolCalls, finishReason } = completion;
+  if (schema === undefined || toolCalls.length > 0) return undefined;
+  if (finishReason === 'length')
+    throw invalidReply('it was cut off at its longest length (maxTokens)', { model, usage, text });
+  // Some servers file the whole reply of a thinking model under its thoughts.
+  const isThought = text.trim() === '' && reasoning !== undefined;
+  const reading = readJson(isThought ? reasoning : text, config.maxReplyDepth);
+  if (!reading.ok) throw invalidReply(reading.problem, { model, usage, text });
+  if (reading.repaired) counters.repaired++;
+  const { value, problems } = schema.check(reading.value);
+  if (problems.length > 0)
+    throw invalidReply(`it does not fit its schema: ${problems.join('; ')}`, { model, usage, text });
+  return { json: value, isText: !isThought && !reading.repaired && value === reading.value };
+}
+
+function invalidReply(problem: string, { model, usage, text }: { model: string; usage: Cost; text: string }): Error {
+  // The text is there for whoever asks again and shows the model its mistake.
+  const reply = text.slice(0, QUOTED_REPLY);
+  return reverieError('LLM_REPLY_INVALID', { model, problem, reply, usage, retryable: true, ofModel: true });
 }

@@ -4,14 +4,12 @@
 import { existsSync } from 'node:fs';
 import { reverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
-import { abortError, type CallSignal, onAbort } from './abort.js';
-import { type Answer, type Backend, finishReply } from './backend.js';
-import type { Completion } from './completion.js';
+import type { Counters, EndpointStats } from './budget.js';
+import { type Answer, type Backend, type Completion, finishReply, separateThoughts } from './completion.js';
 import { type LlamaConfig, modelName } from './config.js';
-import type { Counters, EndpointStats } from './counters.js';
+import { abortError, type CallSignal, Limiter, onAbort } from './flow.js';
 import type { ChatMessage } from './language-model.js';
-import { Limiter } from './limiter.js';
-import type { PreparedRequest } from './prepared-request.js';
+import type { PreparedRequest } from './request.js';
 
 interface Loaded {
   readonly llama: Llama;
@@ -88,7 +86,7 @@ export class LlamaBackend implements Backend {
     this.counters.addLatency((performance.now() - start) / 1000);
     const { tokenMeter } = sequence;
     return {
-      text: response,
+      ...separateThoughts(response, undefined),
       toolCalls: [],
       finishReason: metadata.stopReason === 'maxTokens' ? 'length' : 'stop',
       reported: {

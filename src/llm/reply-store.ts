@@ -15,9 +15,7 @@ export type Entry =
   /** `jsonIsText`: its `json` is left out, as it is the parsed text. */
   | { readonly kind: 'reply'; readonly reply: ChatReply; readonly jsonIsText: boolean }
   /** A failure of the model's own doing: the same request would meet it again. */
-  | { readonly kind: 'error'; readonly code: string; readonly values: Readonly<Record<string, unknown>> }
-  /** A completion as a batch brought it; it is checked when it is first asked for. */
-  | { readonly kind: 'completion'; readonly body: unknown };
+  | { readonly kind: 'error'; readonly code: string; readonly values: Readonly<Record<string, unknown>> };
 
 export type Lookup = Entry | 'missing' | 'corrupt';
 
@@ -162,5 +160,5 @@ function openSeal(key: string, sealed: string): string | undefined {
 
 function readEntry(text: string): Entry | undefined {
   const entry = JSON.parse(text) as Entry;
-  return ['reply', 'error', 'completion'].includes(entry.kind) ? entry : undefined;
+  return entry.kind === 'reply' || entry.kind === 'error' ? entry : undefined;
 }

@@ -1,22 +1,80 @@
-// A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
-// once is asked once, and what is asked at all is paid for from a budget.
+// From a configuration to a language model.
 
 import { hash } from 'node:crypto';
 import { canonicalJson } from '../core/canonical-json.js';
 import { type Cost, NO_COST } from '../core/cost.js';
 import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
 import type { Json } from '../core/json.js';
-import { abortError, type CallSignal, Cancellation, onAbort } from './abort.js';
-import { type Answer, type Backend, finishReply } from './backend.js';
-import { type BatchLine, batchLine } from './batch.js';
-import type { Budget } from './budget.js';
-import { readCompletion } from './completion.js';
-import { answerParameters, type LlmConfig, modelName } from './config.js';
-import type { Counters, ModelStats } from './counters.js';
+import { type Budget, Counters, type ModelStats } from './budget.js';
+import { type Answer, type Backend, moneyOf } from './completion.js';
+import {
+  answerParameters,
+  type LlmConfig,
+  type LlmConfigInput,
+  modelName,
+  parseLlmConfig,
+  type ServerConfig,
+} from './config.js';
+import { abortError, type CallSignal, Cancellation, onAbort } from './flow.js';
 import type { ChatOptions, ChatReply, ChatRequest, LanguageModel } from './language-model.js';
-import { type PreparedRequest, RequestPreparer } from './prepared-request.js';
-import type { Entry, ReplyStore } from './reply-store.js';
-import { moneyOf } from './usage.js';
+import { LlamaBackend } from './llama-backend.js';
+import { type Entry, openReplyStore, type ReplyStore } from './reply-store.js';
+import { type PreparedRequest, RequestPreparer } from './request.js';
+import { ServerBackend } from './server-backend.js';
+
+export interface LanguageModelOptions {
+  /** Folder of the cache; made if need be. Models of several configurations may share one. */
+  readonly cacheFolder?: string;
+  /** What may be spent; several models may share one. */
+  readonly budget?: Budget;
+}
+
+/**
+ * Asks nobody anything yet, but for a model in this process, which is loaded. Throws LLM_CONFIG_INVALID,
+ * LLM_CACHE_CORRUPT, STORAGE_FAILED or STORAGE_FULL.
+ */
+export async function makeLanguageModel(
+  input: LlmConfigInput,
+  { cacheFolder, budget }: LanguageModelOptions = {},
+): Promise<ServedModel> {
+  const config = parseLlmConfig(input);
+  const mode = cacheMode(config, cacheFolder);
+  const counters = new Counters();
+  const backend = await makeBackend(config, counters, mode);
+  const store = mode === 'live' ? undefined : await openReplyStore(cacheFolder!, config.cache.memoryMegabytes * 1e6);
+  const cache = mode === 'live' ? undefined : { store: store!, mode };
+  return new ServedModel({ config, backend, counters, cache, budget });
+}
+
+async function makeBackend(config: LlmConfig, counters: Counters, mode: CacheMode): Promise<Backend> {
+  if (config.provider === 'openai-compatible') {
+    return new ServerBackend(config, mode === 'replay' ? undefined : apiKeyOf(config), counters);
+  }
+  const backend = new LlamaBackend(config, counters);
+  // Where nothing is asked, neither package nor file need be there.
+  if (mode !== 'replay') await backend.load();
+  return backend;
+}
+
+function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
+  if (mode === 'auto') return folder === undefined ? 'live' : 'record';
+  if (mode === 'live' || folder !== undefined) return mode;
+  throw reverieError('LLM_CONFIG_INVALID', { problem: `cache mode "${mode}" needs a folder to keep replies in` });
+}
+
+/** Node checks header values itself, and would quote a faulty key in its error. */
+const HEADER_VALUE = /^[\x21-\x7e]+$/;
+
+function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
+  if (apiKeyEnv === null) return undefined;
+  const key = process.env[apiKeyEnv]?.trim();
+  if (key && HEADER_VALUE.test(key)) return key;
+  const what = key ? 'holds characters that no API key has' : 'is not set';
+  throw reverieError('LLM_CONFIG_INVALID', { problem: `environment variable ${apiKeyEnv} (apiKeyEnv) ${what}` });
+}
+
+// A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
+// once is asked once, and what is asked at all is paid for from a budget.
 
 export type CacheMode = 'live' | 'record' | 'replay' | 'refresh';
 
@@ -27,8 +85,6 @@ export interface ModelParts {
   /** Where and how replies are kept; left out: nowhere. */
   readonly cache?: { readonly store: ReplyStore; readonly mode: CacheMode };
   readonly budget?: Budget;
-  /** Told of each request that the cache lacks in mode `replay`: what a batch is to ask. */
-  readonly onMiss?: (line: BatchLine) => void;
 }
 
 interface Shared {
@@ -62,7 +118,7 @@ export class ServedModel implements LanguageModel {
       counters.cacheHits++;
       return { ...(await join(shared, signal)), cached: true };
     }
-    const known = cache.mode === 'refresh' ? undefined : this.lookUp(key, prepared);
+    const known = cache.mode === 'refresh' ? undefined : this.lookUp(key);
     if (known === undefined) return this.askShared(key, prepared, signal);
     counters.cacheHits++;
     if (known instanceof Error) throw known;
@@ -88,45 +144,23 @@ export class ServedModel implements LanguageModel {
   }
 
   /** The cached reply, or the failure that was the reply; undefined where a server has to be asked. */
-  private lookUp(key: string, prepared: PreparedRequest): ChatReply | Error | undefined {
+  private lookUp(key: string): ChatReply | Error | undefined {
     const { store, mode } = this.parts.cache!;
     const entry = store.get(key);
     if (entry === 'missing' || entry === 'corrupt') {
       if (entry === 'corrupt') this.parts.counters.corruptEntries++;
-      if (mode === 'replay') throw this.missing(key, entry, prepared);
+      if (mode === 'replay' && entry === 'corrupt')
+        throw reverieError('LLM_CACHE_CORRUPT', { path: key, problem: 'its digest does not fit' });
+      if (mode === 'replay') throw reverieError('LLM_REPLAY_MISS', { key, retryable: false });
       return undefined;
     }
     if (entry.kind === 'reply') return replyOf(entry);
     // A server may have been given a longer context since; only a replay is to meet what was.
     if (entry.kind === 'error' && entry.code === 'LLM_CONTEXT_EXCEEDED' && mode !== 'replay') return undefined;
-    if (entry.kind === 'error') return reverieError(entry.code as ErrorCode, entry.values);
-    return this.checkImported(key, entry.body, prepared);
+    return reverieError(entry.code as ErrorCode, entry.values);
   }
 
-  private missing(key: string, entry: 'missing' | 'corrupt', prepared: PreparedRequest): Error {
-    if (entry === 'corrupt')
-      return reverieError('LLM_CACHE_CORRUPT', { path: key, problem: 'its digest does not fit' });
-    if (this.parts.onMiss && this.parts.config.provider === 'openai-compatible') {
-      this.parts.onMiss(batchLine(key, prepared, this.parts.config));
-    }
-    return reverieError('LLM_REPLAY_MISS', { key, retryable: false });
-  }
-
-  /** A completion that a batch brought is checked once, and kept as any other reply. */
-  private checkImported(key: string, body: unknown, prepared: PreparedRequest): ChatReply | Error {
-    const { config, counters, cache } = this.parts;
-    try {
-      const entry = replyEntry(finishReply(readCompletion(body), prepared, config, counters));
-      cache!.store.put(key, entry);
-      return replyOf(entry);
-    } catch (error) {
-      const problem = error instanceof ReverieError ? error : unreadable(config, error as Error);
-      cache!.store.put(key, errorEntry(problem));
-      return problem;
-    }
-  }
-
-  /** Asks for whoever wants the same reply now; called off once nobody does. */
+  /** Asks for all callers that want the same reply now; called off once none does. */
   private askShared(key: string, prepared: PreparedRequest, signal: AbortSignal | undefined): Promise<ChatReply> {
     const cancellation = new Cancellation();
     const reply = this.askAndKeep(key, prepared, cancellation);
@@ -202,11 +236,6 @@ function replyOf({ reply, jsonIsText }: ReplyEntry): ChatReply {
 
 function errorEntry({ code, values }: ReverieError): ErrorEntry {
   return { kind: 'error', code, values };
-}
-
-function unreadable(config: LlmConfig, { message }: Error): ReverieError {
-  const values = { model: modelName(config), problem: `its reply cannot be read: ${message}`, retryable: true };
-  return reverieError('LLM_REPLY_INVALID', values);
 }
 
 /** Waits for a shared reply, until this waiter's own signal. */

@@ -4,20 +4,20 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { type CallSignal, wait } from './abort.js';
-import { type Answer, type Backend, finishReply } from './backend.js';
-import { type Completion, readCompletion } from './completion.js';
+import type { Counters, EndpointStats } from './budget.js';
+import { type Answer, type Backend, type Completion, finishReply, readCompletion } from './completion.js';
 import type { ServerConfig } from './config.js';
-import type { Counters, EndpointStats } from './counters.js';
-import { Endpoint } from './endpoint.js';
-import { completionOfStream } from './event-stream.js';
-import { depthExceeds } from './json-text.js';
-import type { Outcome } from './limiter.js';
-import type { PreparedRequest } from './prepared-request.js';
-import { requestBody } from './request-body.js';
-import { RetryPolicy, retryAfterSeconds } from './retry.js';
-import { ServerFailure } from './server-failure.js';
-import { type HttpReply, isEventStream, TransportError } from './transport.js';
+import { Breaker, type CallSignal, Limiter, type Outcome, RetryPolicy, retryAfterSeconds, wait } from './flow.js';
+import { depthExceeds } from './reply-json.js';
+import { Capabilities, type Dialect, type PreparedRequest, probeDialect, requestBody } from './request.js';
+import {
+  completionOfStream,
+  type HttpReply,
+  isEventStream,
+  ServerFailure,
+  Transport,
+  TransportError,
+} from './transport.js';
 
 /** Keys around the text of a reply. */
 const ENVELOPE_DEPTH = 16;
@@ -234,4 +234,60 @@ class EndpointChoice {
 
 function load({ limiter: { inFlight, limit } }: Endpoint): number {
   return inFlight / limit;
+}
+
+// One URL of a model: its connections, how much it may be sent, whether it is well, and what it has been found to accept.
+
+const PROBE_SECONDS = 5;
+
+export class Endpoint {
+  readonly limiter: Limiter;
+  readonly breaker: Breaker;
+  readonly capabilities: Capabilities;
+  readonly transport: Transport;
+  /** What is known now, without asking. */
+  dialect: Dialect | undefined;
+  /** How the last request failed, until one succeeds. */
+  failure: ServerFailure | undefined;
+  private probe: Promise<Dialect | undefined> | undefined;
+
+  constructor(
+    readonly url: string,
+    config: ServerConfig,
+    headers: Readonly<Record<string, string>>,
+  ) {
+    const { concurrency, minConcurrency, connectSeconds, timeoutSeconds, maxReplyBytes } = config;
+    this.limiter = new Limiter(Math.min(minConcurrency, concurrency), concurrency);
+    this.breaker = new Breaker(config.breakerFailures, config.breakerSeconds);
+    this.capabilities = new Capabilities(config.structured);
+    this.transport = new Transport(url, headers, {
+      connections: concurrency,
+      connectSeconds,
+      timeoutSeconds,
+      maxReplyBytes,
+    });
+    if (config.dialect !== 'auto') this.dialect = config.dialect;
+  }
+
+  /** Finds out the dialect once; until something answers, the server is spoken to as if it were OpenAI's. */
+  async findDialect(): Promise<Dialect> {
+    this.probe ??= probeDialect((path) => this.get(path));
+    const found = await this.probe;
+    if (found === undefined) this.probe = undefined;
+    this.dialect = found;
+    return found ?? 'openai';
+  }
+
+  stats(): EndpointStats {
+    const { url, dialect, limiter, breaker, capabilities } = this;
+    const { inFlight, limit } = limiter;
+    const { structured, omitted } = capabilities;
+    const picture = { url, dialect, inFlight, limit, breaker: breaker.state, structured, omitted: [...omitted] };
+    return this.failure === undefined ? picture : { ...picture, problem: this.failure.problem };
+  }
+
+  private get(path: string): Promise<HttpReply | undefined> {
+    const request = { method: 'GET', path, timeoutSeconds: PROBE_SECONDS } as const;
+    return this.transport.send(request).catch(() => undefined);
+  }
 }

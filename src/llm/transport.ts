@@ -2,8 +2,10 @@
 // Replies are collected straight from undici's dispatcher, which costs half of what its request() does.
 
 import type { Dispatcher, Pool } from 'undici';
+import { reverieError } from '../core/errors.js';
 import { undici } from '../core/late-packages.js';
-import { abortError, type CallSignal, onAbort } from './abort.js';
+import { abortError, type CallSignal, onAbort } from './flow.js';
+import { depthExceeds } from './reply-json.js';
 
 export interface HttpReply {
   readonly status: number;
@@ -183,4 +185,245 @@ function expire(collector: ReplyCollector): void {
 
 export function isEventStream(headers: HttpReply['headers']): boolean {
   return String(headers['content-type'] ?? '').startsWith('text/event-stream');
+}
+
+// A streamed chat completion put together again (server-sent events, as OpenAI and those like it send them).
+
+interface Delta {
+  readonly content?: unknown;
+  readonly reasoning_content?: unknown;
+  readonly reasoning?: unknown;
+  readonly refusal?: unknown;
+  readonly tool_calls?: unknown;
+}
+
+interface StreamedCall {
+  id?: string;
+  function: { name: string; arguments: string };
+}
+
+/**
+ * The same object that an unstreamed reply would have been; undefined where the stream ended before the reply did.
+ * Throws an Error that says what is wrong with the stream ("it …"): no JSON in it, or an error event.
+ */
+export function completionOfStream(text: string, maxDepth: number): unknown {
+  const collected = new Collected();
+  let done = false;
+  for (const data of eventData(text)) {
+    if (data === '[DONE]') {
+      done = true;
+      break;
+    }
+    if (depthExceeds(data, maxDepth)) throw new Error(`it is nested deeper than ${maxDepth} levels`);
+    collected.add(parseEvent(data));
+  }
+  return done || collected.finishReason !== undefined ? collected.completion() : undefined;
+}
+
+function* eventData(text: string): Iterable<string> {
+  for (const event of text.split(/\r?\n\r?\n/)) {
+    const lines = event.split(/\r?\n/).filter((line) => line.startsWith('data:'));
+    if (lines.length > 0) yield lines.map((line) => line.slice(5).trim()).join('\n');
+  }
+}
+
+function parseEvent(data: string): Record<string, unknown> {
+  let event: unknown;
+  try {
+    event = JSON.parse(data);
+  } catch {
+    throw new Error('an event in it is not JSON');
+  }
+  if (typeof event !== 'object' || event === null) throw new Error('an event in it is no object');
+  if ('error' in event && event.error)
+    throw new Error(`it ends in an error: ${JSON.stringify(event.error).slice(0, 200)}`);
+  return event as Record<string, unknown>;
+}
+
+class Collected {
+  finishReason: unknown;
+  private readonly texts = { content: '', reasoning_content: '', refusal: '' };
+  private readonly calls: StreamedCall[] = [];
+  private readonly callAt = new Map<number, StreamedCall>();
+  private readonly logprobs: unknown[] = [];
+  private readonly tokenIds: unknown[] = [];
+  private promptIds: unknown;
+  private metadata: unknown;
+  private model: unknown;
+  private usage: unknown;
+
+  add(event: Record<string, unknown>): void {
+    this.model ??= event.model;
+    this.usage = event.usage ?? this.usage;
+    this.promptIds ??= event.prompt_token_ids;
+    this.metadata = event.metadata ?? this.metadata;
+    const choice = Array.isArray(event.choices) ? event.choices[0] : undefined;
+    if (typeof choice !== 'object' || choice === null) return;
+    this.finishReason = choice.finish_reason ?? this.finishReason;
+    if (Array.isArray(choice.logprobs?.content)) this.logprobs.push(...choice.logprobs.content);
+    if (Array.isArray(choice.token_ids)) this.tokenIds.push(...choice.token_ids);
+    this.promptIds ??= choice.prompt_token_ids;
+    const delta: Delta = choice.delta ?? {};
+    this.texts.content += asText(delta.content);
+    this.texts.reasoning_content += asText(delta.reasoning_content ?? delta.reasoning);
+    this.texts.refusal += asText(delta.refusal);
+    if (Array.isArray(delta.tool_calls)) for (const part of delta.tool_calls) this.addCall(part);
+  }
+
+  completion(): unknown {
+    const { content, reasoning_content, refusal } = this.texts;
+    const message = {
+      content,
+      reasoning_content: reasoning_content || undefined,
+      refusal: refusal || undefined,
+      tool_calls: this.calls.length > 0 ? this.calls : undefined,
+    };
+    const logprobs = this.logprobs.length > 0 ? { content: this.logprobs } : undefined;
+    const token_ids = this.tokenIds.length > 0 ? this.tokenIds : undefined;
+    const choices = [{ message, logprobs, token_ids, finish_reason: this.finishReason ?? 'stop' }];
+    const { metadata, promptIds: prompt_token_ids } = this;
+    return { model: this.model, choices, usage: this.usage, prompt_token_ids, metadata };
+  }
+
+  private addCall(part: unknown): void {
+    const {
+      index,
+      id,
+      function: called,
+    } = (part ?? {}) as { index?: number; id?: string; function?: Record<string, unknown> };
+    const known = index === undefined ? (id === undefined ? this.calls.at(-1) : undefined) : this.callAt.get(index);
+    const call = known ?? { id, function: { name: '', arguments: '' } };
+    if (known === undefined) this.calls.push(call);
+    if (index !== undefined) this.callAt.set(index, call);
+    call.id ??= id;
+    call.function.name += asText(called?.name);
+    call.function.arguments += asText(called?.arguments);
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+// A request that a server or the network failed, before it is known whether another try will do.
+
+interface FailureFacts {
+  readonly url: string;
+  /** What happened, in words; nothing secret in it. */
+  readonly problem: string;
+  readonly status?: number;
+  readonly retryAfter?: number;
+  readonly timeout?: boolean;
+  /** Whether there was a reply, of which nothing could be made. */
+  readonly unreadable?: boolean;
+  readonly cause?: unknown;
+}
+
+/** Statuses after which the same request may succeed. */
+const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
+const SLOW_DOWN = new Set([429, 503, 529]);
+const TOO_LONG_STATUSES = new Set([400, 413, 422]);
+/** OpenAI and vLLM, llama.cpp, SGLang, and those that speak like Anthropic. */
+const TOO_LONG =
+  /context[ _](length|size|window)|prompt is too long|input is too long|longer than the model|max_model_len/i;
+const QUOTED_PROBLEM = 300;
+
+export class ServerFailure extends Error {
+  constructor(private readonly facts: FailureFacts) {
+    super(facts.problem, { cause: facts.cause });
+  }
+
+  static ofTransport(url: string, error: TransportError): ServerFailure {
+    return new ServerFailure({
+      url,
+      problem: error.message,
+      timeout: error.problem === 'timeout',
+      cause: error,
+    });
+  }
+
+  /** `apiKey` is taken out of what the server says. */
+  static ofReply(
+    url: string,
+    reply: HttpReply,
+    retryAfter: number | undefined,
+    apiKey: string | undefined,
+  ): ServerFailure {
+    const said = errorMessage(reply.text);
+    const redacted = apiKey ? said.replaceAll(apiKey, '[key]') : said;
+    const problem = `${reply.status} ${redacted.slice(0, QUOTED_PROBLEM)}`.trim();
+    return new ServerFailure({ url, problem, status: reply.status, retryAfter });
+  }
+
+  /** Instead of a request that is not sent, as too many before it failed like this one. */
+  leftAlone(): ServerFailure {
+    return new ServerFailure({ ...this.facts, problem: `left alone after many failures (${this.facts.problem})` });
+  }
+
+  get problem(): string {
+    return this.facts.problem;
+  }
+
+  get retryAfter(): number | undefined {
+    return this.facts.retryAfter;
+  }
+
+  /** Whether it is the server's failure, and not that of the request. */
+  get isServers(): boolean {
+    const { status, problem } = this.facts;
+    if (status === undefined) return true;
+    return PASSING.has(status) && !/insufficient_quota|exceeded your current quota/i.test(problem);
+  }
+
+  /** Whether the conversation is longer than the server's model can read. */
+  get tooLong(): boolean {
+    const { status, problem } = this.facts;
+    return TOO_LONG_STATUSES.has(status ?? 0) && TOO_LONG.test(problem);
+  }
+
+  /** Whether the server is well and only asks for less. */
+  get slowDown(): boolean {
+    return SLOW_DOWN.has(this.facts.status ?? 0);
+  }
+
+  get congestion(): boolean {
+    return this.slowDown || this.facts.timeout === true || this.facts.status === 408;
+  }
+
+  toReverieError(tries: number): Error {
+    const { url, problem, timeout, unreadable, status } = this.facts;
+    const values = { url, problem, tries, retryable: true };
+    if (timeout) return reverieError('LLM_TIMEOUT', values, this);
+    if (unreadable) return reverieError('LLM_REPLY_UNREADABLE', values, this);
+    if (this.isServers) return reverieError('LLM_UNREACHABLE', values, this);
+    if (this.tooLong) {
+      return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
+    }
+    return reverieError(
+      'LLM_REFUSED',
+      { problem: `${url}: ${problem}`, hint: refusalHint(status!), retryable: false },
+      this,
+    );
+  }
+}
+
+function refusalHint(status: number): string {
+  if (status === 401 || status === 403) return 'Check the API key in the environment variable that apiKeyEnv names.';
+  if (status === 404) return 'Check the URL (it usually ends in /v1) and the name of the model.';
+  if (status >= 300 && status < 400) return 'Redirects are not followed: give the URL it redirects to.';
+  if (status === 429) return 'Raise the quota at the provider.';
+  return 'Check the model, its parameters and the length of prompts against what the server allows; model.llm.stateTokens, historyTokens and retrieval shorten those for calls of tools.';
+}
+
+function errorMessage(text: string): string {
+  try {
+    const body = JSON.parse(text.slice(0, 65_536));
+    const error = body?.error?.message ?? body?.error ?? body?.message ?? body?.detail;
+    const code = body?.error?.code;
+    if (error !== undefined)
+      return `${typeof error === 'string' ? error : JSON.stringify(error)}${code ? ` (${code})` : ''}`;
+  } catch {
+    // Not JSON: shown as it is.
+  }
+  return text;
 }

@@ -196,13 +196,6 @@ export interface RedqShape extends SoftShape {
   readonly dropout: number;
 }
 
-/** Gradient steps of TD3+BC; see native/cuda/processor/td3-bc-update.h. */
-export interface Td3BcShape extends ActorCriticShape {
-  readonly alpha: number;
-  readonly targetNoise: number;
-  readonly targetNoiseClip: number;
-}
-
 /** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */
 export interface MemberTrainingShape {
   readonly inputDim: number;
@@ -215,73 +208,6 @@ export interface MemberTrainingShape {
 
 type Arrays = Readonly<Record<string, Float32Array>>;
 export type Feeds = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
-
-/** The sizes of a decoder; see decoder/config.ts. */
-export interface DecoderSizes {
-  readonly vocabSize: number;
-  readonly hiddenSize: number;
-  readonly intermediateSize: number;
-  readonly layers: number;
-  readonly heads: number;
-  readonly kvHeads: number;
-  readonly headDim: number;
-  readonly ropeTheta: number;
-  readonly normEpsilon: number;
-  readonly tieEmbeddings: boolean;
-}
-
-type DecoderMatrix = 'inputNorm' | 'ffnNorm' | 'query' | 'key' | 'value' | 'out' | 'gate' | 'up' | 'down';
-
-/** Matrices [out, in] row-major. */
-export interface DecoderWeights {
-  readonly config: DecoderSizes;
-  readonly embedding: Float32Array;
-  readonly layers: readonly Readonly<Record<DecoderMatrix, Float32Array>>[];
-  readonly finalNorm: Float32Array;
-  /** [vocabSize, hiddenSize], unless the embedding is it. */
-  readonly head?: Float32Array;
-}
-
-export interface AddonDecoderOptions {
-  readonly precision: 'fp32' | 'bf16';
-  /** Positions a sequence may have, prompt included. */
-  readonly context: number;
-  /** Places for sequences; fewer where the device's memory does not hold so many. */
-  readonly sequences: number;
-}
-
-export interface AddonDecoder {
-  /** Freed with the last reference to it. */
-  readonly decoder: object;
-  readonly bytes: number;
-  readonly sequences: number;
-  readonly device: GpuDescription;
-}
-
-/** Prompts one behind the other, sampled alike: see engine/decoder.h. */
-export interface AddonPrompts {
-  readonly tokens: Int32Array;
-  readonly lengths: Int32Array;
-  readonly stops: Int32Array;
-  readonly maxTokens: number;
-  readonly temperature: number;
-  readonly topK: number;
-  readonly topP: number;
-  /** Four words a stream: key 0, key 1, position low, position high. */
-  readonly streams: Uint32Array;
-}
-
-interface AddonSlots {
-  readonly slots: Int32Array;
-}
-
-/** A sequence that has ended, without its prompt; `broken`: its numbers are not finite. */
-export interface AddonEnded {
-  readonly slot: number;
-  readonly tokens: Int32Array;
-  readonly logProbs: Float32Array;
-  readonly end: 'stop' | 'length' | 'broken';
-}
 
 export interface Addon {
   /** A learner, freed with the last reference to it. */
@@ -306,31 +232,9 @@ export interface Addon {
     batches: Feeds,
     metrics: Arrays,
   ): Promise<void>;
-  makeTd3Bc(shape: Td3BcShape, width: string): object;
-  runTd3Bc(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
   makeMember(shape: MemberTrainingShape, width: string): object;
   /** The same on rows chosen from `rows`. */
   runMember(learner: object, steps: number, state: Arrays, rows: Arrays, chosen: Feeds, metrics: Arrays): Promise<void>;
-  /** Why no decoder of these sizes runs there; empty where it does. */
-  decoderFit(
-    where: Pick<AddonPlace, 'kind' | 'ordinal'>,
-    sizes: DecoderSizes,
-    options: AddonDecoderOptions,
-  ): Promise<string>;
-  makeDecoder(
-    where: Pick<AddonPlace, 'kind' | 'ordinal' | 'fatbin'>,
-    weights: DecoderWeights,
-    options: AddonDecoderOptions,
-  ): Promise<AddonDecoder>;
-  /** The places that prompts were read into. */
-  takePrompts(decoder: object, prompts: AddonPrompts): Promise<Int32Array>;
-  /** Draws up to `steps` tokens for each sequence; those of `slots` that ended are answered, and their places are free. */
-  advanceSlots(decoder: object, asked: AddonSlots & { readonly steps: number }): Promise<AddonEnded[]>;
-  /** [slots, vocabSize] of the next tokens; nothing advances. */
-  slotLogits(decoder: object, asked: AddonSlots): Promise<Float32Array>;
-  appendTokens(decoder: object, asked: AddonSlots & { readonly tokens: Int32Array }): Promise<void>;
-  freeSlots(decoder: object, asked: AddonSlots): Promise<void>;
-  closeDecoder(decoder: object): Promise<void>;
   probe(): Promise<AddonProbe>;
   fit(weights: EnsembleWeights, precision: Precision): DeviceFit;
   knows(environment: string, isReward: boolean, obsDim: number, actionDim: number): boolean;

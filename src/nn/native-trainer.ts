@@ -3,7 +3,7 @@
 // bytes on every processor.
 
 import { loadAddon, nativeWidth, unshared } from './cuda.js';
-import type { Feeds, MemberTrainingShape, RedqShape, SacShape, Td3BcShape } from './cuda-addon.js';
+import type { Feeds, MemberTrainingShape, RedqShape, SacShape } from './cuda-addon.js';
 import { elementCount } from './tensor.js';
 import {
   feedMismatch,
@@ -31,15 +31,6 @@ export function nativeSacTrainer(spec: TrainerSpec, shape: SacShape): Trainer {
   const metrics = ['criticLoss', 'policyLoss', 'alpha', 'entropy', 'q'];
   return trainerOf(spec, metrics, (run, result) =>
     loadAddon().runSac(learner, run.steps, result.state, unsharedOf(run.perStep) as Arrays, result.metrics),
-  );
-}
-
-/** TD3+BC. See `nativeSacTrainer`. */
-export function nativeTd3BcTrainer(spec: TrainerSpec, shape: Td3BcShape): Trainer {
-  const learner = loadAddon().makeTd3Bc(shape, nativeWidth());
-  const metrics = ['criticLoss', 'policyLoss', 'cloningLoss', 'q'];
-  return trainerOf(spec, metrics, (run, result) =>
-    loadAddon().runTd3Bc(learner, run.steps, result.state, unsharedOf(run.perStep) as Arrays, result.metrics),
   );
 }
 

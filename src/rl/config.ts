@@ -152,12 +152,6 @@ export type PpoConfig = z.infer<typeof ppoConfigSchema>;
 
 /** Planning in a model (PETS, 1805.12114), and the policy that is taught what was planned. */
 export const petsConfigSchema = z.strictObject({
-  planner: z
-    .enum(['icem', 'cem', 'mppi'])
-    .default('icem')
-    .describe(
-      'How sequences of actions are sought: `icem` (2008.06389), which needs the fewest; the cross-entropy method; or path integrals (1707.02342).',
-    ),
   horizon: z.int().min(1).max(1000).default(20).describe('Steps that a plan looks ahead.'),
   candidates: z.int().min(4).max(100_000).default(48).describe('Sequences imagined in a round of planning.'),
   elites: z.int().min(2).max(10_000).default(8).describe('The best of them, which the next round is drawn around.'),

@@ -2,8 +2,9 @@
 // priority.
 
 import type { Rng } from '../core/rng.js';
-import { float32, InferenceSession, type Tensor } from '../nn/index.js';
-import type { TransitionBatch } from '../replay/index.js';
+import { InferenceSession } from '../nn/runtime.js';
+import { float32, type Tensor } from '../nn/tensor.js';
+import type { TransitionBatch } from '../replay/transition.js';
 import { assertBatch, assertFinite, assertLength } from './finite.js';
 import { NetworkLearner } from './network-learner.js';
 

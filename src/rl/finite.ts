@@ -1,7 +1,7 @@
 // Guards at the learners' border: data of the right size, and finite.
 
 import { reverieError } from '../core/errors.js';
-import type { TransitionBatch } from '../replay/index.js';
+import type { TransitionBatch } from '../replay/transition.js';
 
 /**
  * Checks a batch before anything is learnt from it: `rows` rows of the right widths (BATCH_SHAPE_MISMATCH),

@@ -4,7 +4,7 @@
 import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import type { ActOptions, Policy, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { TransitionBatch } from '../replay/index.js';
+import type { TransitionBatch } from '../replay/transition.js';
 import type { ActingOutputs } from './network-policy.js';
 import type { Rollout } from './rollout.js';
 import type { Spaces } from './spaces.js';

@@ -5,8 +5,8 @@ import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../env/index.js';
-import type { TrainingDevice } from '../nn/index.js';
+import type { VectorSpace } from '../core/spaces.js';
+import type { TrainingDevice } from '../nn/native-trainer.js';
 import {
   bcConfigSchema,
   droqConfigSchema,
@@ -85,7 +85,6 @@ const td3Bc: LearnerEntry = {
   schema: td3BcConfigSchema,
   learnsFrom: 'replay',
   actions: ['box'],
-  trainsNatively: true,
   make: async () => (await import('./td3-bc/td3-bc.js')).makeTd3Bc,
 };
 

@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
-import type { Policy, VectorSpace } from '../env/index.js';
+import type { Policy } from '../core/policy.js';
+import type { VectorSpace } from '../core/spaces.js';
 import { NetworkPolicy } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
 import { RandomPolicy } from './random-policy.js';

@@ -1,8 +1,10 @@
 // What learners with networks share: named arrays carried through trainers, of which one slice is the policy.
 
+import type { Policy, PolicySnapshot } from '../core/policy.js';
 import { compiledUrl } from '../core/worker-url.js';
-import type { Policy, PolicySnapshot } from '../env/index.js';
-import { adamScalars, type InferenceSession, type Trainer } from '../nn/index.js';
+import { adamScalars } from '../nn/optimiser.js';
+import type { InferenceSession } from '../nn/runtime.js';
+import type { Trainer } from '../nn/trainer.js';
 import type { Learner, LearnerKind, LearnerState } from './learner.js';
 import { checkedArrays, plainSpaces } from './learner-state.js';
 import { NetworkPolicy, weightsVersion } from './network-policy.js';

@@ -4,9 +4,11 @@
 import { createHash } from 'node:crypto';
 import type { Carry } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
+import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../env/index.js';
-import { float32, InferenceSession, ParamLayout } from '../nn/index.js';
+import { ParamLayout } from '../nn/parameters.js';
+import { InferenceSession } from '../nn/runtime.js';
+import { float32 } from '../nn/tensor.js';
 import { actingModel, noiseDim, type PolicyNet, policyNetwork, policyParams } from './policy-net.js';
 
 export interface ActingOutputs {

@@ -1,37 +1,14 @@
 // The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
 
-import type { PolicyNetwork } from '../env/index.js';
-import {
-  add,
-  clip,
-  concat,
-  type Dim,
-  equal,
-  Graph,
-  gaussianLogProb,
-  gaussianSample,
-  type Init,
-  log,
-  logSoftmax,
-  type MlpInit,
-  maximum,
-  minimum,
-  mlp,
-  mlpSpecs,
-  mul,
-  neg,
-  ParamLayout,
-  type ParamSpec,
-  reduceMax,
-  reduceSum,
-  slice,
-  sub,
-  tanh,
-  tanhNormalSample,
-  unsqueeze,
-  type Value,
-  where,
-} from '../nn/index.js';
+import type { PolicyNetwork } from '../core/policy.js';
+import { gaussianLogProb, gaussianSample, tanhNormalSample } from '../nn/distributions.js';
+import { Graph, type Value } from '../nn/graph.js';
+import { type MlpInit, mlp, mlpSpecs } from '../nn/mlp.js';
+import { add, clip, equal, log, maximum, minimum, mul, neg, sub, tanh, where } from '../nn/ops-elementwise.js';
+import { logSoftmax, reduceMax, reduceSum } from '../nn/ops-reduce.js';
+import { concat, slice, unsqueeze } from '../nn/ops-shape.js';
+import { type Init, ParamLayout, type ParamSpec } from '../nn/parameters.js';
+import type { Dim } from '../nn/tensor.js';
 import { type Actions, type Spaces, spaceDim } from './spaces.js';
 
 export type Activation = 'relu' | 'tanh' | 'swish';

@@ -1,9 +1,10 @@
 // The policy that knows nothing: uniform over the action space. The baseline, and the explorer of the first steps.
 
 import { sha256 } from '../core/hash.js';
+import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
+import type { VectorSpace } from '../core/spaces.js';
 import { compiledUrl } from '../core/worker-url.js';
-import type { ActOptions, Policy, PolicyAction, PolicySnapshot, VectorSpace } from '../env/index.js';
 import { type Actions, actionsOf } from './spaces.js';
 
 export interface RandomPayload {

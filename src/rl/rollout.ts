@@ -1,9 +1,10 @@
 // On-policy experience: fixed-length stretches of several environments side by side, as PPO learns from.
 
 import { Acting, type Actor } from '../core/acting.js';
+import type { VectorEnvironment } from '../core/environment.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorEnvironment } from '../env/index.js';
-import { allocateBatch, type TransitionBatch } from '../replay/index.js';
+import { allocateBatch } from '../replay/batch.js';
+import type { TransitionBatch } from '../replay/transition.js';
 import type { ActingOutputs } from './network-policy.js';
 import { spaceDim } from './spaces.js';
 

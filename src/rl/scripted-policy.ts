@@ -2,9 +2,9 @@
 
 import { reverieError } from '../core/errors.js';
 import { sha256 } from '../core/hash.js';
+import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import { compiledUrl } from '../core/worker-url.js';
-import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../env/index.js';
 
 /** One row's decision: reads obs[offset ...], answers actionDim numbers. All its randomness comes from `rng`. */
 export type Script = (obs: Float32Array, offset: number, rng: Rng, options: ActOptions) => ArrayLike<number>;

@@ -1,7 +1,7 @@
 // What a learner must know of an environment's spaces: widths, and how network outputs in [-1, 1] become actions.
 
 import { reverieError } from '../core/errors.js';
-import type { VectorSpace } from '../env/index.js';
+import type { VectorSpace } from '../core/spaces.js';
 
 /** Any environment or world model has these two. */
 export interface Spaces {

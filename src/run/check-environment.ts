@@ -1,21 +1,19 @@
 // `reverie check-env`: the environment checker, run on a scenario's environment.
 
 import { reverieError } from '../core/errors.js';
-import {
-  checkEnvironment,
-  type EnvironmentReport,
-  elsewhere,
-  makeDomain,
-  makeEnvironment,
-  realResponder,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-} from '../env/index.js';
-import { kinds, viewOf } from '../kinds/index.js';
-import { makeRouter } from '../worldmodel/index.js';
+import { checkEnvironment, type EnvironmentReport } from '../env/check-environment.js';
+import { makeEnvironment } from '../env/make-environment.js';
+import { makeDomain } from '../env/tools/make-domain.js';
+import { elsewhere, realResponder } from '../env/tools/real-environment.js';
+import { ScriptedUser } from '../env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../env/tools/tools-environment.js';
+import { kinds } from '../kinds/registry.js';
+import { viewOf } from '../kinds/views.js';
+import { taskFaults } from '../synth/tasks/task-faults.js';
+import { makeRouter } from '../worldmodel/tools/make-router.js';
 import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
-export { describeReport as environmentReportText } from '../env/index.js';
+export { describeReport as environmentReportText } from '../env/check-environment.js';
 
 /** Tries every promise of the environment contract; throws only where the environment cannot be made at all. */
 export async function checkScenarioEnvironment(scenario: AnyScenario): Promise<EnvironmentReport> {
@@ -46,7 +44,14 @@ export async function checkToolsEnvironment({ config, folder }: ToolsScenario): 
   const user = elsewhere(domain)?.user ?? new ScriptedUser();
   const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
   try {
-    return await checkEnvironment(viewOf(domain, make), { seed: config.seed });
+    const report = await checkEnvironment(viewOf(domain, make), { seed: config.seed });
+    const problems = (await taskFaults(domain)).map(({ task, problem }) => `task "${task}": ${problem}`);
+    const passed = problems.length === 0;
+    return {
+      ...report,
+      passed: report.passed && passed,
+      checks: [...report.checks, { name: 'tasks', passed, problems }],
+    };
   } finally {
     domain.close();
   }

@@ -17,6 +17,5 @@ export const load = {
   launcher: () => import('./launch.js'),
   operators: () => import('./induce-operators.js'),
   resultText: () => import('./result-text.js'),
-  worldPage: () => import('./world-page/write-world-page.js'),
   scenarios: () => import('./scenario.js'),
 };

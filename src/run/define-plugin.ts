@@ -2,10 +2,13 @@
 
 import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
-import type { DomainEntry, EnvironmentEntry } from '../env/index.js';
-import type { LearnerEntry } from '../rl/index.js';
-import type { EpisodeExport, TransitionExport } from '../synth/index.js';
-import type { BackendEntry, DynamicsEntry } from '../worldmodel/index.js';
+import type { EnvironmentEntry } from '../env/environment-entry.js';
+import type { DomainEntry } from '../env/tools/domains.js';
+import type { LearnerEntry } from '../rl/learners.js';
+import type { EpisodeExport } from '../synth/export/episodes/export-episodes.js';
+import type { TransitionExport } from '../synth/export/transition-exports.js';
+import type { DynamicsEntry } from '../worldmodel/dynamics-kind.js';
+import type { BackendEntry } from '../worldmodel/tools/backend-model.js';
 
 export interface PluginEntries extends Plugin {
   readonly kinds?: readonly Kind[];

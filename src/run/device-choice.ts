@@ -1,16 +1,10 @@
 // Which device a run gets: settled before anything is written, and the same when it goes on.
 
 import { reverieError } from '../core/errors.js';
-import { kinds } from '../kinds/index.js';
-import {
-  type CudaStatus,
-  cudaStatus,
-  type DeviceFit,
-  type DeviceTarget,
-  type Precision,
-  requireDevice,
-} from '../nn/index.js';
-import { folderDeviceFit } from '../worldmodel/index.js';
+import { kinds } from '../kinds/registry.js';
+import { type CudaStatus, cudaStatus, type DeviceTarget, requireDevice } from '../nn/cuda.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
+import { folderDeviceFit } from '../worldmodel/kinds.js';
 import { deviceText, type RunDevice } from './device.js';
 import type { DeviceFlags } from './device-flags.js';
 import type { JobInputs } from './job.js';

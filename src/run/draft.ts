@@ -6,10 +6,12 @@ import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import { type LlmConfigInput, makeLanguageModel } from '../llm/index.js';
+import type { LlmConfigInput } from '../llm/config.js';
+import { makeLanguageModel } from '../llm/served-model.js';
 import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
 import { sealedText } from '../store/sealed-json.js';
-import { type Draft, type DraftStep, type DraftTrial, draftDomain } from '../synth/index.js';
+import { type Draft, type DraftStep, draftDomain } from '../synth/drafting/draft-domain.js';
+import type { DraftTrial } from '../synth/drafting/try-draft.js';
 import { formatCount, formatNumber } from './format.js';
 import { type ConfigObject, layered, parseOverride } from './overrides.js';
 

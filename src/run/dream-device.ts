@@ -1,9 +1,9 @@
 // What the learned dynamics and the learner of a job on numbers can be computed on.
 
-import { makeEnvironment } from '../env/index.js';
-import type { DeviceFit, Precision } from '../nn/index.js';
-import { learners } from '../rl/index.js';
-import { dynamicsKinds, folderDeviceFit, sectionDeviceFit } from '../worldmodel/index.js';
+import { makeEnvironment } from '../env/make-environment.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
+import { learners } from '../rl/learners.js';
+import { dynamicsKinds, folderDeviceFit, sectionDeviceFit } from '../worldmodel/kinds.js';
 import type { DeviceNeeds } from './device-choice.js';
 import type { JobInputs } from './job.js';
 import { resolvedSpec } from './pipeline/given-parts.js';

@@ -47,3 +47,36 @@ function trimmed(value: number): string {
 function pad(value: number): string {
   return String(value).padStart(2, '0');
 }
+
+/** Columns that a text takes: characters, not code units, and no colours. */
+export function widthOf(text: string): number {
+  return [...text.replaceAll(COLOUR, '')].length;
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: a colour begins with one.
+const COLOUR = /\u001b\[[\d;]*m/g;
+
+/** The text in lines of at most `columns`, broken between words where words fit; later lines are indented. */
+export function wrapped(text: string, columns = Number.POSITIVE_INFINITY, indent = 0): string[] {
+  return text.split('\n').flatMap((paragraph) => {
+    if (widthOf(paragraph) <= columns) return [paragraph];
+    const lines: string[] = [];
+    const margin = ' '.repeat(Math.min(indent, Math.max(0, columns - LEAST_TEXT)));
+    let line = '';
+    for (const word of paragraph.split(/(?<=\S)(?=\s)/)) {
+      if (line.trim() === '' || widthOf(line + word) <= columns) {
+        line += word;
+      } else {
+        lines.push(line);
+        line = margin + word.trimStart();
+      }
+      while (widthOf(line) > columns) {
+        lines.push([...line].slice(0, columns).join(''));
+        line = margin + [...line].slice(columns).join('');
+      }
+    }
+    return [...lines, line];
+  });
+}
+
+const LEAST_TEXT = 20;

@@ -3,13 +3,25 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
-import { makeDomain } from '../env/index.js';
-import { toolsScenario } from '../kinds/index.js';
-import { readEpisodeLogs } from '../replay/index.js';
+import { service } from '../core/services.js';
+import type { ToolsDomain } from '../env/tools/domain.js';
+import { makeDomain } from '../env/tools/make-domain.js';
+import { toolsScenario } from '../kinds/tools/kind.js';
+import type { ExperienceStep } from '../replay/experience/experience.js';
+import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
 import { writeFileAtomic } from '../store/atomic-file.js';
-import { induceOperators, recordedTries } from '../synth/index.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
+
+type InduceRecorded = (
+  steps: readonly ExperienceStep[],
+  domain: ToolsDomain,
+) => {
+  readonly from: { readonly transitions: number; readonly accepted: number };
+  readonly operators: readonly (Record<'preconditions' | 'effects' | 'wordings', readonly unknown[]> &
+    Record<'accepted' | 'refused' | 'unexplained' | 'unexplainedChanges', number> & { readonly action: string })[];
+  readonly refused: readonly { readonly action: string }[];
+};
 
 export interface InduceOperatorsOptions {
   /** Where they are written. */
@@ -55,12 +67,13 @@ export async function induceScenarioOperators(
   try {
     if (domain.rules?.scene === undefined) throw reverieError('OPERATORS_NO_FACTS', { domain: domain.id });
     const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { domain, tolerant })));
-    const tries = recordedTries(
+    const induceRecorded = await service<InduceRecorded>('induced-operators');
+    const found = induceRecorded(
       read.flatMap(({ steps }) => steps),
       domain,
     );
-    if (tries.length === 0) throw reverieError('INDUCTION_EMPTY', { logs: logs.join(', '), folder: reference });
-    const found = induceOperators(tries);
+    if (found.from.transitions === 0)
+      throw reverieError('INDUCTION_EMPTY', { logs: logs.join(', '), folder: reference });
     const file = resolve(operators);
     await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
     return {
@@ -95,7 +108,7 @@ export async function operatorsText(result: InduceOperatorsResult): Promise<stri
   const { refused, transitions, accepted, episodes, file } = result;
   return [
     `${result.operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out.`,
-    terminalTable({ columns, rows }, 'text'),
+    terminalTable({ columns, rows }, { alignment: 'text', columns: process.stdout.columns }),
     ...(refused.length === 0 ? [] : [`Refused each time: ${refused.join('; ')}.`]),
     `Written to ${file}. Next: model.backends: [operators], model.operators.file in a scenario of the same domain.`,
   ].join('\n');

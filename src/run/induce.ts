@@ -6,10 +6,12 @@ import { basename, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { type InducedRule, type InducedRules, readInducedRules, readTools } from '../env/index.js';
-import { readEpisodeLogs } from '../replay/index.js';
+import type { InducedRule, InducedRules } from '../env/tools/induced-schema.js';
+import { readInducedRules, readTools } from '../env/tools/load-domain.js';
+import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
 import { writeFileAtomic } from '../store/atomic-file.js';
-import { induce, type ProposedTask, proposeTasks } from '../synth/index.js';
+import { induce } from '../synth/induction/induce.js';
+import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
 const RULES_FILE = 'induced.yaml';
@@ -238,5 +240,8 @@ export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
     String(counterExamples),
     accepted ? 'yes' : 'no',
   ]);
-  return terminalTable({ columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows }, 'text');
+  return terminalTable(
+    { columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows },
+    { alignment: 'text', columns: process.stdout.columns },
+  );
 }

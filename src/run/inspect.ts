@@ -4,12 +4,14 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { type Panel, panelDifferences, type WantedPanel } from '../core/panel.js';
-import { FIDELITY_FILE, headlines, openFidelityReport } from '../fidelity/index.js';
-import { describeBuffer, isSavedBuffer } from '../replay/index.js';
-import { readManifest } from '../rl/index.js';
+import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report/report-file.js';
+import { headlines } from '../fidelity/report/shown-report.js';
+import { isSavedBuffer } from '../replay/buffer-storage.js';
+import { describeBuffer } from '../replay/describe.js';
+import { readManifest } from '../rl/checkpoint.js';
 import { openSealed, parseObject } from '../store/sealed-json.js';
-import { readManifest as readModelManifest } from '../worldmodel/index.js';
-import { formatCount, formatNumber } from './format.js';
+import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
+import { formatCount, formatNumber, wrapped } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 import { givenPanel } from './wanted-panel.js';
@@ -72,12 +74,14 @@ function comparable(own: WantedPanel, given: string): string {
 }
 
 /** The inspection as lines for a human. */
-export function inspectionText(inspection: Inspection, indent = ''): string {
+export function inspectionText(inspection: Inspection, indent = '', columns?: number): string {
   const name = indent === '' ? inspection.folder : basename(inspection.folder);
   const facts = Object.entries(inspection.facts).filter(([, value]) => value !== null && value !== undefined);
   const width = Math.max(0, ...facts.map(([key]) => key.length));
-  const lines = facts.map(([key, value]) => `${indent}  ${key.padEnd(width)}   ${factText(value)}`);
-  const parts = inspection.parts.map((part) => `\n${inspectionText(part, `${indent}  `)}`);
+  const lines = facts.flatMap(([key, value]) =>
+    wrapped(`${indent}  ${key.padEnd(width)}   ${factText(value)}`, columns, indent.length + width + 5),
+  );
+  const parts = inspection.parts.map((part) => `\n${inspectionText(part, `${indent}  `, columns)}`);
   return [`${indent}${inspection.kind}: ${name}`, ...lines, ...parts].join('\n');
 }
 

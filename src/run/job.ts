@@ -1,11 +1,12 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
-import type { ArmSummary, BreakEven, TrainEvaluation } from '../algorithms/index.js';
 import type { Panel } from '../core/panel.js';
-import type { GateResult } from '../fidelity/index.js';
-import type { ReturnSummary } from '../rl/index.js';
-import type { HeldOutReport } from '../worldmodel/index.js';
+import type { GateResult } from '../fidelity/report/fidelity-report.js';
+import type { ReturnSummary } from '../rl/evaluate.js';
+import type { TrainEvaluation } from '../training/training.js';
+import type { ArmSummary, BreakEven } from '../training/warm-start.js';
+import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
 import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
 import type { FitVerdict } from './pipeline/fit-verdict.js';
@@ -23,8 +24,6 @@ export interface JobInputs {
   readonly checkpoint?: string;
   /** Episodes of tools, or a run that holds them. */
   readonly episodes?: string;
-  /** A run of synth whose lost episodes new tasks are aimed at. */
-  readonly aim?: string;
   /** `fidelity`: recorded episodes or transitions that the model must not have seen. */
   readonly heldOut?: string;
   /** A fidelity report, or the run that made it: what `auto` horizons are taken from. */
@@ -40,7 +39,7 @@ export interface JobInputs {
 }
 
 /** Inputs that are found in folders. */
-export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'aim' | 'heldOut' | 'fidelity';
+export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'heldOut' | 'fidelity';
 
 export interface JobContext<S extends AnyScenario = Scenario> {
   readonly scenario: S;
@@ -166,7 +165,6 @@ export interface GenerativeReport {
   readonly rows: number;
   /** Share of drawn rows in a batch. */
   readonly share: number;
-  readonly relevance: 'none' | 'td-error';
   /** Real rows the last was fitted to, and its version; as in the provenance of its rows. Null before the first. */
   readonly fittedTo: number | null;
   readonly modelVersion: string | null;

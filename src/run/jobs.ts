@@ -2,7 +2,7 @@
 
 import { reverieError } from '../core/errors.js';
 import type { KindJob } from '../core/kind.js';
-import { kinds } from '../kinds/index.js';
+import { kinds } from '../kinds/registry.js';
 import type {
   CollectResult,
   EvalResult,
@@ -65,4 +65,4 @@ function registeredJobs(name: string): Record<string, KindJob['load']> {
 }
 
 /** `reverie worker`, which lives rows of others' jobs. */
-export const loadWorker = async () => (await import('./queue/work.js')).workUntilInterrupted;
+export const loadWorker = async () => (await import('./queue/worker.js')).workUntilInterrupted;

@@ -3,9 +3,9 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { kinds } from '../kinds/index.js';
+import { kinds } from '../kinds/registry.js';
 import { lockFolder } from '../store/folder-lock.js';
-import { parseQueueUrl } from '../synth/index.js';
+import { parseQueueUrl } from '../synth/queue/queue-url.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import type { DeviceFlags } from './device-flags.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
@@ -100,7 +100,7 @@ function addResume(error: unknown, name: string, out: string): void {
 /** For the rest of the process. */
 async function trustRulesAloud(log: (line: string) => void): Promise<void> {
   // Loaded where it is asked for: most jobs have no rules.
-  const { trustRules } = await import('../env/index.js');
+  const { trustRules } = await import('../env/tools/sandbox/trusted-sandbox.js');
   trustRules();
   log('Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.');
 }
@@ -159,7 +159,7 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
 
 async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promise<AnyScenario> {
   if (options.scenario !== undefined) return loadAnyScenario(options.scenario, options);
-  const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes ?? inputs.aim;
+  const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes;
   const saved = source === undefined ? undefined : await savedScenario(source);
   if (saved === undefined) {
     throw reverieError('FLAG_INVALID', {

@@ -1,9 +1,8 @@
 // Progress of long work: bars on a terminal, one plain line every ten seconds elsewhere, nothing when asked to be quiet.
 
-import { MultiBar, type SingleBar } from 'cli-progress';
 import type { OpenPhase, Phase } from '../core/progress.js';
 import { type Colours, coloursFor } from './colours.js';
-import { formatCount, formatDuration, formatRate } from './format.js';
+import { formatCount, formatDuration, formatRate, wrapped } from './format.js';
 
 export type { Phase } from '../core/progress.js';
 
@@ -113,79 +112,92 @@ class LineProgress implements Progress {
 
 const BAR_WIDTH = 24;
 const NAME_WIDTH = 18;
+const REDRAW_MS = 125;
 
-/** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. */
+/** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. No line that is redrawn is wider than the terminal. */
 class BarProgress implements Progress {
   private readonly stream: NodeJS.WriteStream;
-  private readonly bars: MultiBar;
   private readonly colours: Colours;
-  private open = 0;
   private readonly now: () => number;
+  private readonly open = new Set<PhaseState>();
+  private drawnLines = 0;
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(options: ProgressOptions) {
     this.stream = options.stream;
     this.now = options.now ?? (() => performance.now());
     this.colours = coloursFor(options.stream);
-    this.bars = new MultiBar({
-      stream: options.stream,
-      format: (_options: unknown, params: { value: number }, payload: { state: PhaseState }) =>
-        drawn(payload.state, params.value, this.colours),
-      hideCursor: true,
-      clearOnComplete: true,
-      stopOnComplete: false,
-      linewrap: false,
-      fps: 8,
-      emptyOnZero: true,
-      forceRedraw: true,
-      gracefulExit: false,
-    });
   }
 
   phase(name: string, total: number | null, unit = ''): Phase {
     const state = new PhaseState(name, total, unit, this.now);
-    const bar = this.bars.create(total ?? 0, 0, { state });
-    this.open++;
+    this.open.add(state);
+    this.redrawSoon();
     const set = (done: number, note?: string) => {
       state.done = done;
       if (note !== undefined) state.note = note;
-      bar.update(done, { state });
+      this.redrawSoon();
     };
     return {
       set,
       advance: (by = 1, note) => set(state.done + by, note),
-      end: (note) => this.end(bar, state, note),
+      end: (note) => {
+        if (note !== undefined) state.note = note;
+        this.open.delete(state);
+        const { green, dim } = this.colours;
+        const [first, ...rest] = wrapped(`✓ ${state.name.padEnd(NAME_WIDTH)} ${state.details(true)}`, this.columns, 4);
+        const named = `✓ ${state.name.padEnd(NAME_WIDTH)} `;
+        this.draw([`${green('✓')}${named.slice(1)}${dim(first.slice(named.length))}`, ...rest.map(dim)]);
+      },
     };
   }
 
   log(line: string): void {
-    // MultiBar keeps lines until it next draws, which it does only while it has bars.
-    if (this.open === 0) {
-      this.stream.write(`${line}\n`);
-      return;
-    }
-    this.bars.log(`${line}\n`);
-    this.bars.update();
+    this.draw(wrapped(line, this.columns, 2));
   }
 
   close(): void {
-    if (this.open > 0) this.bars.stop();
-    this.open = 0;
+    this.open.clear();
+    this.draw([]);
   }
 
-  private end(bar: SingleBar, state: PhaseState, note: string | undefined): void {
-    if (note !== undefined) state.note = note;
-    this.bars.remove(bar);
-    this.open--;
-    // Without a bar it would go on redrawing nothing, and keep the process alive.
-    if (this.open === 0) this.bars.stop();
-    this.log(`${this.colours.green('✓')} ${state.name.padEnd(NAME_WIDTH)} ${this.colours.dim(state.details(true))}`);
+  private get columns(): number {
+    return this.stream.columns || 80;
+  }
+
+  /** Changes between two drawings are shown together. */
+  private redrawSoon(): void {
+    if (this.timer !== undefined) return;
+    this.timer = setTimeout(() => this.draw([]), REDRAW_MS);
+    this.timer.unref();
+  }
+
+  /** Takes the bars away, writes `above`, and draws them again below it. */
+  private draw(above: readonly string[]): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    const up = this.drawnLines > 1 ? `\u001b[${this.drawnLines - 1}A` : '';
+    const cleared = this.drawnLines > 0 ? `\r${up}\u001b[J` : '';
+    const bars = [...this.open].map((state) => drawn(state, this.columns - 1, this.colours));
+    this.drawnLines = bars.length;
+    const text = cleared + above.map((line) => `${line}\n`).join('') + bars.join('\n');
+    if (text !== '') this.stream.write(text);
   }
 }
 
-function drawn(state: PhaseState, value: number, colours: Colours): string {
-  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, value / state.total);
-  const filled = Math.round(share * BAR_WIDTH);
-  const bar = `${colours.cyan('━'.repeat(filled))}${colours.dim('─'.repeat(BAR_WIDTH - filled))}`;
+/** One line of at most `columns`. */
+function drawn(state: PhaseState, columns: number, colours: Colours): string {
+  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, state.done / state.total);
+  const width = columns < 72 ? BAR_WIDTH / 2 : BAR_WIDTH;
+  const filled = Math.round(share * width);
+  const bar = `${colours.cyan('━'.repeat(filled))}${colours.dim('─'.repeat(width - filled))}`;
   const percent = state.total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
-  return `  ${state.name.padEnd(NAME_WIDTH)} ${bar} ${percent}  ${colours.dim(state.details(false))}`;
+  const name = cut(state.name.padEnd(NAME_WIDTH), NAME_WIDTH);
+  const details = cut(state.details(false), columns - (NAME_WIDTH + width + 10));
+  return `  ${name} ${bar} ${percent}  ${colours.dim(details)}`;
+}
+
+function cut(text: string, columns: number): string {
+  const characters = [...text];
+  return characters.length <= columns ? text : `${characters.slice(0, Math.max(0, columns - 1)).join('')}…`;
 }

@@ -1,27 +1,42 @@
 // How a job's result reads on a terminal.
 
-import { kinds } from '../kinds/index.js';
-import { formatCount, formatDuration, formatNumber } from './format.js';
+import { kinds } from '../kinds/registry.js';
+import { formatCount, formatDuration, formatNumber, widthOf, wrapped } from './format.js';
 import type { FidelityResult, JobResult, QuickstartResult } from './job.js';
 import type { ReportTable } from './report/report-input.js';
 
 export type Line = readonly [label: string, value: string];
 
-/** The result as lines for a human, as its kind of world says them. */
-export async function resultText(result: JobResult): Promise<string> {
+/** What is told of a result: under a title and a table, where it has them, labelled lines. */
+export interface ResultView {
+  readonly head?: readonly string[];
+  readonly table?: ReportTable;
+  readonly lines: readonly Line[];
+}
+
+/**
+ * The result as lines for a human, as its kind of world says them.
+ * @param columns width of the terminal
+ */
+export async function resultText(result: JobResult, columns?: number): Promise<string> {
   // A result that names no kind is of the one kind that has the job, which is the first.
   const kind = result.family === undefined ? undefined : kinds.get(result.family);
   const of = kind ?? kinds.list().find(({ jobs }) => jobs[result.job] !== undefined);
-  const text = await of?.jobs[result.job]?.text?.();
-  return text === undefined ? resultLines(result, plainLines(result)) : text(result as never);
+  const view = (await of?.jobs[result.job]?.text?.()) as ((result: never) => ResultView) | undefined;
+  const { head = [], table, lines } = view?.(result as never) ?? resultLines(result, plainLines(result));
+  return [
+    ...head.flatMap((line) => wrapped(line, columns)),
+    ...(table === undefined ? [] : ['', terminalTable(table, { columns }), '']),
+    aligned(lines, columns),
+  ].join('\n');
 }
 
 /** @param lines what is told of it beside the wall time */
-export function resultLines(result: Pick<JobResult, 'wallSeconds' | 'panel'>, lines: readonly Line[]): string {
-  return aligned([...lines, ...panel(result), wall(result)]);
+export function resultLines(result: Pick<JobResult, 'wallSeconds' | 'panel'>, lines: readonly Line[]): ResultView {
+  return { lines: [...lines, ...panel(result), wall(result)] };
 }
 
-export function fidelityText(result: FidelityResult): string {
+export function fidelityText(result: FidelityResult): ResultView {
   return resultLines(result, fidelityLines(result));
 }
 
@@ -29,13 +44,13 @@ export function fidelityText(result: FidelityResult): string {
 export function quickstartText(
   result: Pick<QuickstartResult, 'wallSeconds' | 'panel' | 'report' | 'reportInput'> &
     Partial<Pick<QuickstartResult, 'policy'>>,
-): string {
+): ResultView {
   const { title, lead, summary } = result.reportInput;
   const { policy } = result;
   const taken: Line[] =
     policy === undefined ? [] : [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]];
-  const tail = resultLines(result, [...taken, ['report', result.report]]);
-  return [title, ...(lead === undefined ? [] : [lead]), '', terminalTable(summary), '', tail].join('\n');
+  const { lines } = resultLines(result, [...taken, ['report', result.report]]);
+  return { head: [title, ...(lead === undefined ? [] : [lead])], table: summary, lines };
 }
 
 function plainLines({ wallSeconds: _, job: __, family: ___, ...rest }: JobResult): Line[] {
@@ -70,38 +85,53 @@ function wall(result: { wallSeconds: number }): Line {
   return ['wall time', formatDuration(result.wallSeconds)];
 }
 
-function aligned(lines: readonly Line[]): string {
+function aligned(lines: readonly Line[], columns?: number): string {
   const width = Math.max(...lines.map(([label]) => label.length));
-  return lines.map(([label, value]) => `${label.padEnd(width)}   ${value}`).join('\n');
+  return lines.flatMap(([label, value]) => wrapped(`${label.padEnd(width)}   ${value}`, columns, width + 3)).join('\n');
 }
 
 // A table for the terminal: columns aligned, nothing drawn that would not survive a copy into a mail.
 
 const GAP = '   ';
+const LEAST_COLUMN = 12;
 
-/**
- * The table as lines joined by newlines: first column to the left, the others to the right, a rule under the head.
- * @param alignment `text` puts every column to the left
- */
-export function terminalTable({ columns, rows, note }: ReportTable, alignment: 'figures' | 'text' = 'figures'): string {
+export interface TableLayout {
+  /** `text` puts every column to the left; of figures, all but the first stand to the right. */
+  readonly alignment?: 'figures' | 'text';
+  /** Width of the terminal: wider tables have their cells wrapped between words. */
+  readonly columns?: number;
+}
+
+/** The table as lines joined by newlines, a rule under the head. */
+export function terminalTable({ columns, rows, note }: ReportTable, layout: TableLayout = {}): string {
   const widths = columns.map((column, index) =>
-    Math.max(...[column, ...rows.map((row) => row[index] ?? '')].map(width)),
+    Math.max(...[column, ...rows.map((row) => row[index] ?? '')].map(widthOf)),
   );
-  const line = (cells: readonly string[]) =>
-    widths
-      .map((size, index) => padded(cells[index] ?? '', size, index === 0 || alignment === 'text'))
-      .join(GAP)
-      .trimEnd();
+  narrow(widths, (layout.columns ?? Number.POSITIVE_INFINITY) - GAP.length * (columns.length - 1));
+  const line = (cells: readonly string[]) => {
+    const folded = widths.map((size, index) => wrapped(cells[index] ?? '', size));
+    const height = Math.max(...folded.map(({ length }) => length));
+    return Array.from({ length: height }, (_, row) =>
+      widths
+        .map((size, index) => {
+          const cell = folded[index][row]?.trim() ?? '';
+          const space = ' '.repeat(Math.max(0, size - widthOf(cell)));
+          return index === 0 || layout.alignment === 'text' ? cell + space : space + cell;
+        })
+        .join(GAP)
+        .trimEnd(),
+    ).join('\n');
+  };
   const rule = widths.map((size) => '─'.repeat(size)).join(GAP);
-  return [line(columns), rule, ...rows.map(line), ...(note === undefined ? [] : ['', note])].join('\n');
+  const below = note === undefined ? [] : ['', ...wrapped(note, layout.columns)];
+  return [line(columns), rule, ...rows.map(line), ...below].join('\n');
 }
 
-function padded(cell: string, size: number, left: boolean): string {
-  const space = ' '.repeat(size - width(cell));
-  return left ? cell + space : space + cell;
-}
-
-/** Characters, not code units: figures may hold signs outside the basic plane. */
-function width(cell: string): number {
-  return [...cell].length;
+/** Takes from the widest column until all fit in `room`. */
+function narrow(widths: number[], room: number): void {
+  while (widths.reduce((sum, width) => sum + width, 0) > room) {
+    const widest = widths.indexOf(Math.max(...widths));
+    if (widths[widest] <= LEAST_COLUMN) return;
+    widths[widest]--;
+  }
 }

@@ -26,7 +26,6 @@ const runRecordSchema = z.object({
     model: z.string().optional(),
     checkpoint: z.string().optional(),
     episodes: z.string().optional(),
-    aim: z.string().optional(),
     heldOut: z.string().optional(),
     fidelity: z.string().optional(),
     compare: z.array(z.string()).optional(),

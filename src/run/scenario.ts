@@ -9,15 +9,10 @@ import { canonicalJson } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
 import { loadPlugins, pluginFile } from '../core/plugins.js';
-import {
-  DEFAULT_KIND,
-  kinds,
-  pluginsKey,
-  type Scenario,
-  type ToolsScenario,
-  toolsScenario,
-  vectorScenario,
-} from '../kinds/index.js';
+import { pluginsKey } from '../kinds/common-keys.js';
+import { DEFAULT_KIND, kinds } from '../kinds/registry.js';
+import { type ToolsScenario, toolsScenario } from '../kinds/tools/kind.js';
+import { type Scenario, vectorScenario } from '../kinds/vector/kind.js';
 import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
 import { builtInScenarios, scenarioFile } from './scenario-files.js';
 import { checkAgainst } from './schema-check.js';

@@ -1,6 +1,6 @@
 // What of a job on worlds of tools a device can compute: the networks that backends answer by.
 
-import { hasNetwork, routerDeviceFit } from '../worldmodel/index.js';
+import { hasNetwork, routerDeviceFit } from '../worldmodel/tools/make-router.js';
 import type { DeviceNeeds } from './device-choice.js';
 import { ofTraining } from './pipeline/tools/parts.js';
 import type { ToolsScenario } from './scenario.js';

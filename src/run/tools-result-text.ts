@@ -1,8 +1,8 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
-import type { DreamCheck, Gathered, ValueFit } from '../algorithms/index.js';
-import { deficitText } from '../synth/index.js';
-import { wilson } from '../worldmodel/index.js';
+import { deficitText } from '../synth/signals/deficits.js';
+import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.js';
+import { wilson } from '../worldmodel/tools/shadow-estimates.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type {
@@ -40,7 +40,7 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...removedLine(result),
     ...failedLines(result),
     ['success', success === null ? 'no episode was judged' : rateText(success)],
-    ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
+    ...(abstained > 0 ? [['not judged', counting(abstained, 'episode')] as const] : []),
     ...counted('answered by', answeredBy),
     ...counted('refused', result.refusedOf, ' answers: an error was shown'),
     ...counted('repaired', result.repairedOf, ' answers'),
@@ -66,7 +66,7 @@ function realLines(result: RealEpisodesResult): Line[] {
     ...policyLine(policy),
     ['lived', `${formatCount(episodes)} real episodes, ${formatCount(steps)} turns of the agent`],
     ['success', success === null ? 'no episode was judged' : rateText(success)],
-    ...(abstained > 0 ? [['not judged', `${formatCount(abstained)} episodes`] as const] : []),
+    ...(abstained > 0 ? [['not judged', counting(abstained, 'episode')] as const] : []),
     ...failedLines(result),
     ...(cost.calls > 0 ? [['model calls', costText(cost, spent)] as const] : []),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
@@ -113,7 +113,6 @@ function trainLines(result: TextTrainResult): Line[] {
     ...policyLine(result.policy),
     ['parameters', formatCount(parameters)],
     ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
-    ...lagLine(result),
     ['real', real],
     ...(mode === 'real' ? [] : mode === 'value' ? valueLines(result) : dreamLines(result, dreamtSteps)),
     ...evaluations.map((evaluation): Line => {
@@ -126,19 +125,6 @@ function trainLines(result: TextTrainResult): Line[] {
     ...(result.page === undefined ? [] : [['dream to play', result.page] as const]),
     ['report', result.report],
   ];
-}
-
-function lagLine({ versionLag }: TextTrainResult): Line[] {
-  return versionLag === undefined ? [] : [['drawn by', lagText(versionLag)]];
-}
-
-/** Who drew what was learned from, and how far from the learner it was. */
-export function lagText({ rounds, ...drift }: NonNullable<TextTrainResult['versionLag']>): string {
-  const who = `the policy of ${rounds === 1 ? 'one round' : `${formatCount(rounds)} rounds`} before`;
-  const { ratio, kl, clipFraction } = drift;
-  if (ratio === undefined || kl === undefined || clipFraction === undefined) return who;
-  const outside = `${(100 * clipFraction).toFixed(1)} % of choices outside of the clip range`;
-  return `${who}: mean ratio of probabilities ${ratio.toFixed(3)}, KL ${kl.toPrecision(2)}, ${outside} before they were learned from`;
 }
 
 function lackingLine({ lacking = [] }: TextTrainResult): Line[] {
@@ -196,14 +182,16 @@ function trustedText(horizon: number | null): string {
 const SHOWN_FAILURES = 5;
 
 function auditLines(result: AuditResult): Line[] {
-  const { mustFail, mustSucceed, judge } = result;
+  const { mustFail, mustSucceed, judge, tasks } = result;
+  const isFit = mustFail.passed && tasks.length === 0;
   const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [
-    [
-      'must-fail suite',
-      `${shareText(mustFail.rate)}: ${mustFail.passed ? 'fit to mint reward' : 'NOT fit to mint reward'}`,
-    ],
+    ['must-fail suite', `${shareText(mustFail.rate)}: ${isFit ? 'fit to give rewards' : 'NOT fit to give rewards'}`],
+    ...(tasks.length === 0
+      ? []
+      : [['tasks', `FAILED: ${tasks.length} ${tasks.length === 1 ? 'fault' : 'faults'}`] as Line]),
+    ...tasks.map(({ task, problem }): Line => ['  task', `${task}: ${problem}`]),
     ...kinds,
     ...failures.map(({ probe, problem }): Line => ['  fell for', `${probe}: ${problem}`]),
     ...(mustSucceed === null ? [] : mustSucceedLines(mustSucceed)),
@@ -215,7 +203,7 @@ function auditLines(result: AuditResult): Line[] {
 
 function mustSucceedLines(result: NonNullable<AuditResult['mustSucceed']>): Line[] {
   const { rate, passed, faults, failures, report } = result;
-  const verdict = passed ? 'it does what is possible' : 'it does NOT do what is possible';
+  const verdict = passed ? 'answers what is possible' : 'does NOT answer what is possible';
   const first = failures.slice(0, SHOWN_FAILURES);
   return [
     ['must-succeed suite', `${shareText(rate)}: ${verdict}${reasons(faults, '; ')}`],
@@ -230,7 +218,7 @@ function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Line[] {
   if (hacker === null) return [];
   const { passed, plays, tasks, tricks } = hacker;
   const tried = `${formatCount(plays)} plays in ${formatCount(tasks)} tasks`;
-  const verdict = passed ? 'no reward is to be had for nothing' : 'REWARD IS TO BE HAD FOR NOTHING';
+  const verdict = passed ? 'no reward is to be had for nothing' : 'FAILED: rewards can be had without solving the task';
   const shown = tricks.slice(0, SHOWN_TRICKS);
   return [
     ['reward hacks', `${tried}: ${verdict}`],
@@ -308,13 +296,13 @@ function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
 
 const SHOWN_KINDS = 4;
 
-/** The kinds that cost most turns; the report has all, with examples. */
+/** The filters that cost most turns; the report has all. */
 function removedLine({ removed }: SynthEpisodesResult): Line[] {
   const most = [...removed].sort((a, b) => b.turns - a.turns).slice(0, SHOWN_KINDS);
   if (most.length === 0) return [];
-  const told = most.map(({ kind, turns }) => `${formatCount(turns)} ${kind}`);
+  const told = most.map(({ filter, turns }) => `${formatCount(turns)} by ${filter}`);
   const rest = removed.length - most.length;
-  return [['turns removed', `${told.join(', ')}${rest > 0 ? `, and ${rest} kinds more` : ''}`]];
+  return [['turns removed', `${told.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`]];
 }
 
 /** What the agent cannot do yet. */
@@ -338,4 +326,8 @@ function counted(label: string, counts: Readonly<Record<string, number>>, after 
 function reasons(counts: Readonly<Record<string, number>>, before: string): string {
   const parts = Object.entries(counts).map(([reason, count]) => `${formatCount(count)} ${reason}`);
   return parts.length === 0 ? '' : `${before}${parts.join(', ')}`;
+}
+
+function counting(count: number, noun: string): string {
+  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
 }

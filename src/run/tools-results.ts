@@ -1,10 +1,10 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
-import type { DreamCheck, Gathered, RunDrift, TextEvaluation, TextMode } from '../algorithms/index.js';
 import type { Cost } from '../core/cost.js';
 import type { Panel } from '../core/panel.js';
-import type { Deficit } from '../synth/index.js';
-import type { BackendFitReport } from '../worldmodel/index.js';
+import type { Deficit } from '../synth/signals/deficits.js';
+import type { DreamCheck, Gathered, TextEvaluation, TextMode } from '../training/text-training.js';
+import type { BackendFitReport } from '../worldmodel/tools/backend-model.js';
 import type { JobResult } from './job.js';
 import type { ReportInput } from './report/report-input.js';
 
@@ -49,21 +49,15 @@ export interface RealEpisodesResult extends JobResult {
   readonly policy?: TextPolicyNote;
 }
 
-/** What a policy chooses among that writes. */
-export const WRITTEN = 'calls and sayings that it writes itself under the schemas of the tools';
-
 /** What is to be said beside a policy's figures. */
 export function remarkOn({ choosesAmong }: TextPolicyNote, who = 'It'): string {
-  const remark = `${who} chooses among ${choosesAmong}`;
-  return choosesAmong === WRITTEN
-    ? `${remark}.`
-    : `${remark}: its success is not that of an agent that writes its own.`;
+  return `${who} chooses among ${choosesAmong}: its success is not that of an agent that writes its own.`;
 }
 
 export interface TextPolicyNote {
   readonly version: string;
   /** It was shown what there is to choose from: not to be printed beside a free-text figure without saying so. */
-  readonly choosesAmong: 'admissible commands' | 'calls and sayings filled from the conversation' | typeof WRITTEN;
+  readonly choosesAmong: 'admissible commands';
 }
 
 /** A policy of text that learned by group-relative policy gradients. */
@@ -86,8 +80,6 @@ export interface TextTrainResult extends JobResult {
   /** Choices that a value model was asked about; absent where there is none. */
   readonly valuedChoices?: number;
   readonly clonedSteps: number;
-  /** Rounds that policies that draw are older than the learner, and how far they were from it; absent where they were the same. */
-  readonly versionLag?: { readonly rounds: number } & Partial<RunDrift>;
   /** Dreamt steps by who answered them. */
   readonly answeredBy: Readonly<Record<string, number>>;
   readonly gathered: readonly Gathered[];
@@ -191,6 +183,8 @@ export interface AuditResult extends JobResult {
     /** File with all of it. */
     readonly report: string;
   };
+  /** Tasks that are not fit to be rewarded, and why. */
+  readonly tasks: readonly { readonly task: string; readonly problem: string }[];
   /** Calls that a simulator must answer; null where the domain names none. */
   readonly mustSucceed: {
     readonly passed: boolean;
@@ -235,10 +229,9 @@ export interface SynthEpisodesResult extends JobResult {
   /** Episodes that went into the datasets, and why the others did not. */
   readonly accepted: number;
   readonly rejected: Readonly<Record<string, number>>;
-  /** Turns of the agent that are not to be learnt, by the filter that removed them and by kind. */
+  /** Turns of the agent that are not to be learnt, by the filter that removed them. */
   readonly removed: readonly {
     readonly filter: string;
-    readonly kind: string;
     readonly episodes: number;
     readonly turns: number;
   }[];

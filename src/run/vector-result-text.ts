@@ -1,6 +1,6 @@
 // How the results of jobs on numbers read on a terminal.
 
-import type { HeldOutFigures } from '../worldmodel/index.js';
+import type { HeldOutFigures } from '../worldmodel/dynamics-kind.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
 import type { CollectResult, EvalResult, FitResult, GenerativeReport, SynthResult, TrainResult } from './job.js';
 import { type Line, quickstartText, resultLines } from './result-text.js';
@@ -140,12 +140,11 @@ function sourceLines({ realSteps, syntheticSteps, records, generative }: TrainRe
   return generative ? [first, drawnLine(generative)] : [first];
 }
 
-function drawnLine({ rows, fits, share, relevance, modelVersion }: GenerativeReport): Line {
+function drawnLine({ rows, fits, share, modelVersion }: GenerativeReport): Line {
   if (modelVersion === null)
     return ['drawn', 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'];
   const fitted = fits === 1 ? 'one diffusion' : `${formatCount(fits)} diffusions`;
-  const asked = relevance === 'td-error' ? ', of large temporal-difference error' : '';
-  return ['drawn', `${formatCount(rows)} rows from ${fitted}${asked}, ${(100 * share).toFixed(0)} % of each batch`];
+  return ['drawn', `${formatCount(rows)} rows from ${fitted}, ${(100 * share).toFixed(0)} % of each batch`];
 }
 
 /** Whether the model was worth dreaming in, and the settings that found themselves. */

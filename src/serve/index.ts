@@ -1,13 +1,13 @@
 // The room that serves environments to trainers: one session core, a thin facade for each protocol.
 
-export type { Servable, TaskCard } from '../run/serving/index.js';
+export type { Servable, TaskCard } from '../run/serving/servable.js';
 export type * from './core/session-contract.js';
 export { type Endpoint, type Protocol, protocols } from './facades/protocols.js';
 export { fetchGlueTarget, GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';
 
-export type { Facade, FacadeContext } from './http/facade.js';
-export type { HttpLimits } from './http/http-limits.js';
-export { type Quota, readTokens, type TokenEntry, tokenFileSchema } from './http/tokens.js';
+export { type Quota, readTokens, type TokenEntry, tokenFileSchema } from './http/access.js';
+export type { Facade, FacadeContext } from './http/openapi.js';
+export type { HttpLimits } from './http/requests.js';
 
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
 export { type RunningServer, type ServeOptions, startServer } from './server.js';

@@ -3,19 +3,21 @@
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../core/errors.js';
-import { kinds } from '../kinds/index.js';
-import { type AnyScenario, type DeviceFlags, openServable, type Servable, versions } from '../run/serving/index.js';
-import { openSessions } from './core/open-sessions.js';
-import type { SessionLimits, SessionTable } from './core/session-table.js';
+import { kinds } from '../kinds/registry.js';
+import type { DeviceFlags } from '../run/device-flags.js';
+import type { AnyScenario } from '../run/scenario.js';
+import { openServable } from '../run/serving/open-servable.js';
+import type { Servable } from '../run/serving/servable.js';
+import { versions } from '../run/versions.js';
+import type { SessionLimits } from './core/limits.js';
+import { openSessions, type SessionTable } from './core/sessions.js';
 import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
 import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
-import { LOOPBACK_NAMES } from './http/access.js';
-import { makeApp } from './http/app.js';
-import { closeSockets } from './http/frames.js';
-import { HTTP_LIMITS, type HttpLimits } from './http/http-limits.js';
+import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
+import { makeApp, type Phase } from './http/app.js';
 import { HeldPort } from './http/port.js';
-import type { Phase } from './http/probes.js';
-import { type TokenEntry, Tokens } from './http/tokens.js';
+import { HTTP_LIMITS, type HttpLimits } from './http/requests.js';
+import { closeSockets } from './http/sockets.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageFacade } from './page/page.js';
 
@@ -62,7 +64,7 @@ export interface RunningServer {
   stop(seconds: number): Promise<void>;
 }
 
-export interface ServedRoute {
+interface ServedRoute {
   readonly method: string;
   readonly path: string;
 }

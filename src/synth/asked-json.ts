@@ -5,8 +5,8 @@ import { z } from 'zod';
 import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
-import type { Message } from '../env/index.js';
-import type { ChatMessage, LanguageModel } from '../llm/index.js';
+import type { Message } from '../env/tools/message.js';
+import type { ChatMessage, LanguageModel } from '../llm/language-model.js';
 
 export interface AskRequest {
   readonly messages: readonly ChatMessage[];

@@ -3,19 +3,16 @@
 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inOrder, poolTask, type WorkerPool } from '../pool/index.js';
-import {
-  beginSnapshot,
-  ReplayBuffer,
-  SavedTransitions,
-  SNAPSHOT_FILE,
-  type SnapshotDraft,
-  sealSnapshot,
-  writeSnapshotRows,
-} from '../replay/index.js';
+import { inOrder } from '../pool/in-order.js';
+import { poolTask } from '../pool/task.js';
+import type { WorkerPool } from '../pool/worker-pool.js';
+import { ReplayBuffer } from '../replay/buffer.js';
+import { SavedTransitions } from '../replay/saved-transitions.js';
+import { SNAPSHOT_FILE } from '../replay/snapshot-file.js';
+import { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from '../replay/snapshot-rows.js';
 import { type PiecePlace, readPiece } from './journal.js';
-import { unpackRecord } from './rollout/chunk-record.js';
-import type { RolloutCounts } from './rollout/request.js';
+import { unpackRecord } from './rollout/chunk.js';
+import type { RolloutCounts } from './rollout/plan.js';
 import { provenanceOfChunk, type SharedProvenance } from './rollout/result.js';
 
 /** What a journal holds of a finished job. */

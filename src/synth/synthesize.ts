@@ -3,20 +3,20 @@
 
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { History } from '../worldmodel/index.js';
+import type { History } from '../worldmodel/starts.js';
 import { type JobDescription, Journal, type PiecePlace } from './journal.js';
-import { type ChunkRecord, unpackRecord } from './rollout/chunk-record.js';
-import { RolloutPlan } from './rollout/plan.js';
+import { type ChunkRecord, unpackRecord } from './rollout/chunk.js';
+import {
+  type Drawn,
+  type FrozenRolloutRequest,
+  type RolloutChunk,
+  type RolloutControls,
+  RolloutPlan,
+  type RolloutResult,
+  type StartSource,
+  type Starts,
+} from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
-import type {
-  Drawn,
-  FrozenRolloutRequest,
-  RolloutChunk,
-  RolloutControls,
-  RolloutResult,
-  StartSource,
-  Starts,
-} from './rollout/request.js';
 import { identityOf, mergeChunks, sharedProvenance, sumCounts } from './rollout/result.js';
 import type { JournalledPiece, JournalledRollouts } from './saved-rollouts.js';
 

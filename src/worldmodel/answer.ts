@@ -1,7 +1,10 @@
 // The last part of a step, common to all kinds of dynamics: known reward and end, bounds, and the guard against NaN.
 
+import type { KnownFunctions } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import { type EnvSpec, type KnownFunctions, makeEnvironment, type VectorSpace } from '../env/index.js';
+import type { VectorSpace } from '../core/spaces.js';
+import type { EnvSpec } from '../env/env-spec.js';
+import { makeEnvironment } from '../env/make-environment.js';
 import { requireFinite } from './input-check.js';
 
 /** Where a model gets its reward and its end by the task. */

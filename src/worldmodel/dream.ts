@@ -1,18 +1,18 @@
 // A world model as an Environment: one episode at a time, indistinguishable in type from the real one.
 
 import { type Carry, type FrozenCarry, type ImagineOptions, packFloats, unpackFloats } from '../core/dynamics.js';
+import type {
+  EnvSnapshot,
+  ResetOptions,
+  ResetResult,
+  RestoreOptions,
+  StepResult,
+  VectorEnvironment,
+} from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
-import {
-  type EnvSnapshot,
-  type ResetOptions,
-  type ResetResult,
-  type RestoreOptions,
-  requireAction,
-  type StepResult,
-  type VectorEnvironment,
-  type VectorSpace,
-} from '../env/index.js';
+import type { VectorSpace } from '../core/spaces.js';
+import { requireAction } from '../env/space-values.js';
 import type { VectorDynamics } from './dynamics.js';
 import { type RowShape, rowShape } from './model-spaces.js';
 import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';

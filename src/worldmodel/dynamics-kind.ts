@@ -2,11 +2,13 @@
 // scenarios, and how models of it are fitted, loaded and revived. kinds.ts has the registry.
 
 import type { ZodObject } from 'zod';
+import type { KnownFunctions } from '../core/environment.js';
 import type { Entry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
-import type { EnvSpec, KnownFunctions } from '../env/index.js';
-import type { DeviceFit, Precision, TrainingDevice } from '../nn/index.js';
-import type { ReplayBuffer } from '../replay/index.js';
+import type { EnvSpec } from '../env/env-spec.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
+import type { TrainingDevice } from '../nn/native-trainer.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import type { Spaces } from './model-spaces.js';
 
@@ -54,11 +56,6 @@ export interface FitRequest {
   readonly section: ModelSection;
   /** Real rows, with the episode and step of each. */
   readonly data: ReplayBuffer;
-  /**
-   * Where `data` lies on disk: a folder for what a fit prepares of it, so that a kind need not have all rows in memory. What is
-   * left there is removed after the run. A kind that takes `data.rows()` reads them all, and needs memory for them.
-   */
-  readonly scratch?: string;
   readonly spaces: Spaces;
   /** Not advanced: what is drawn is drawn from streams split off it. */
   readonly rng: Rng;

@@ -5,7 +5,7 @@ import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import type { PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { VectorSpace } from '../core/spaces.js';
-import type { DeviceTarget } from '../nn/index.js';
+import type { DeviceTarget } from '../nn/cuda.js';
 import type { SeenRange } from './seen-range.js';
 
 /** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */

@@ -3,8 +3,8 @@
 import type { Rngs } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../env/index.js';
-import type { TransitionBatch } from '../replay/index.js';
+import type { VectorSpace } from '../core/spaces.js';
+import type { TransitionBatch } from '../replay/transition.js';
 import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
 
 /**

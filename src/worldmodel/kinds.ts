@@ -5,18 +5,16 @@ import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { Registry } from '../core/registry.js';
-import type { DeviceFit, Precision } from '../nn/index.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import type { DynamicsEntry, ModelSection } from './dynamics-kind.js';
 import { ensembleEntry } from './ensemble/entry.js';
-import { tabularEntry } from './exact/entry.js';
-import { latentEntry } from './latent/entry.js';
 import { folderInvalid, readManifest } from './model-folder.js';
 import type { Spaces } from './model-spaces.js';
 import { onnxEntry } from './onnx/entry.js';
 
 export const dynamicsKinds = new Registry<DynamicsEntry>('dynamics');
-for (const entry of [ensembleEntry, latentEntry, onnxEntry, tabularEntry]) dynamicsKinds.register(entry);
+for (const entry of [ensembleEntry, onnxEntry]) dynamicsKinds.register(entry);
 
 /** What a scenario's `model:` section may be: one of the kinds that are registered now and can be named. */
 export function modelSectionSchema() {

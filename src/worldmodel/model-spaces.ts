@@ -1,7 +1,8 @@
 // Spaces of a world model as its networks see them: row widths, one-hot actions, bounds of what may be predicted.
 
 import { z } from 'zod';
-import { rowSize, type VectorSpace } from '../env/index.js';
+import type { VectorSpace } from '../core/spaces.js';
+import { rowSize } from '../env/space-values.js';
 
 /** Any environment, dream or world model has these two. */
 export interface Spaces {

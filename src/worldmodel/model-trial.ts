@@ -2,7 +2,8 @@
 // after step. On rows that were lived after it was fitted this is an honest exam, by the policy it will be dreamt with.
 
 import type { Rng } from '../core/rng.js';
-import type { Columns, ReplayBuffer } from '../replay/index.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { Columns } from '../replay/columns.js';
 import type { VectorDynamics } from './dynamics.js';
 
 export interface TrialOptions {

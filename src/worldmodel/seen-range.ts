@@ -2,8 +2,6 @@
 // the model says is a guess about nothing it knows, and can run off to any number.
 
 import { z } from 'zod';
-import { joinedFloats } from '../core/joined.js';
-import { ReplayBuffer } from '../replay/index.js';
 
 const numbers = z.array(z.number()).readonly();
 
@@ -37,21 +35,14 @@ const TAIL = 0.05;
 const ROUNDING = 1e-6;
 
 /** Of one row or more. */
-export function seenRange(rows: SeenRows | ReplayBuffer, obsDim: number): SeenRange {
+export function seenRange({ obs, nextObs, reward, terminated }: SeenRows, obsDim: number): SeenRange {
   const low = new Float32Array(obsDim).fill(Number.POSITIVE_INFINITY);
   const high = new Float32Array(obsDim).fill(Number.NEGATIVE_INFINITY);
-  const rewards: Float32Array[] = [];
-  const pieces = rows instanceof ReplayBuffer ? rows.pieces(['obs', 'nextObs', 'reward', 'terminated']) : [rows];
-  let ends = false;
-  for (const { obs, nextObs, reward, terminated } of pieces) {
-    for (const values of [obs, nextObs]) widen(low, high, values);
-    rewards.push(reward.slice());
-    ends ||= terminated.includes(1);
-  }
-  const ranked = joinedFloats(rewards).sort();
+  for (const values of [obs, nextObs]) widen(low, high, values);
+  const ranked = reward.slice().sort();
   const tail = Math.floor(TAIL * (ranked.length - 1));
   const [lowReward, highReward] = [ranked[tail], ranked[ranked.length - 1 - tail]];
-  return { low: Array.from(low), high: Array.from(high), lowReward, highReward, ends };
+  return { low: Array.from(low), high: Array.from(high), lowReward, highReward, ends: terminated.includes(1) };
 }
 
 function widen(low: Float32Array, high: Float32Array, values: Float32Array): void {

@@ -3,7 +3,10 @@
 
 import { ReverieError } from '../core/errors.js';
 import type { Json, JsonObject } from '../core/json.js';
-import { applyOperations, type Message, type Operation, type ToolCall, type ToolsDomain } from '../env/index.js';
+import { applyOperations } from '../env/state/operations.js';
+import type { ToolsDomain } from '../env/tools/domain.js';
+import type { Message, ToolCall } from '../env/tools/message.js';
+import type { Operation } from '../env/tools/prediction.js';
 import { heldRules } from './induced/held-rules.js';
 import type { RawProposal, Trust } from './tools/backend-model.js';
 import { idPatternOf } from './tools/id-pattern.js';

@@ -4,7 +4,7 @@ import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { filesUnder, syntaxOf, textOf, walk } from './source-files.js';
 
-const MAX_FILE_LINES = 400;
+const MAX_FILE_LINES = 800;
 const MAX_FUNCTION_LINES = 60;
 const P90_FUNCTION_LINES = 30;
 
@@ -47,7 +47,7 @@ describe('functions', () => {
 });
 
 /** Ids that nobody may guess are no part of a result. */
-const SECRETS = 'src/serve/core/session-ids.ts';
+const SECRETS = 'src/serve/core/session-contract.ts';
 
 describe('randomness', () => {
   it('comes from src/core/rng.ts alone', () => {

@@ -14,15 +14,15 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/env/check-actions.ts': ["space.type === 'tools'", "space.type === 'text'"],
   'src/env/check-step.ts': ["space.type === 'text'", "space.type === 'tools'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
-  'src/serve/facades/native/environment-card.ts': ["space.type === 'text'"],
+  'src/serve/facades/native/native.ts': ["space.type === 'text'"],
   // A way of searching.
   'src/replay/experience/store.ts': ["options.retrieval === 'vector'"],
   // How far a backend's word is taken.
   'src/worldmodel/state.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
-  'src/run/result-text.ts': ["alignment === 'text'"],
-  'src/serve/facades/ors/ors.ts': ["route === 'tools'"],
+  'src/run/result-text.ts': ["layout.alignment === 'text'"],
+  'src/serve/facades/ors.ts': ["route === 'tools'"],
 };
 
 const sources = filesUnder('src', '.ts').filter((file) => !file.startsWith('src/kinds/'));

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { writeErrands } from '../../benchmarks/errands.js';
 import { pointsBetween } from '../../benchmarks/smollm2-arms.js';
-import type { ToolsDomain } from '../../src/env/index.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { liveThrough } from '../packs/own-scenario.js';
 

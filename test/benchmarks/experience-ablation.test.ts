@@ -7,8 +7,11 @@ import { liveEpisodes, scoreEpisodes } from '../../benchmarks/experience-ablatio
 import { ablationQuestions } from '../../benchmarks/experience-ablation-questions.js';
 import { total } from '../../benchmarks/experience-ablation-share.js';
 import { scoreSteps } from '../../benchmarks/experience-ablation-steps.js';
-import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../src/env/index.js';
-import { changeGroup, type ToolsQuestion } from '../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import type { Prediction } from '../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../src/env/tools/tools-family.js';
+import { changeGroup, type ToolsQuestion } from '../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 
 const OPTIONS = { seed: 1, concurrency: 4 };

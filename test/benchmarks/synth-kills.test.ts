@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { requireGrowth, rowsOnDisk } from '../../benchmarks/synth-kills-checks.js';
-import { RowJournal } from '../../src/synth/index.js';
+import { RowJournal } from '../../src/synth/episodes/produce-rows.js';
 
 let folder: string;
 beforeEach(() => {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { tellFailure } from '../../src/cli/failure.js';
-import { RunInterrupted } from '../../src/run/index.js';
+import { RunInterrupted } from '../../src/run/interrupt.js';
 import { recordingStream } from '../run/streams.js';
 
 async function reverie(...args: string[]) {

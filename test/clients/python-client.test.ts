@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import { loadAnyScenario } from '../../src/run/index.js';
+import { loadAnyScenario } from '../../src/run/scenario.js';
 import type { RunningServer } from '../../src/serve/index.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
 import { serveScenarios } from '../serve/running-server.js';

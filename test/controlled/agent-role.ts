@@ -3,7 +3,7 @@
 import { canonicalJson } from '../../src/core/canonical-json.js';
 import type { Json } from '../../src/core/json.js';
 import type { Rng } from '../../src/core/rng.js';
-import type { CallSpec, ToolsTask } from '../../src/env/index.js';
+import type { CallSpec, ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Asked, asObject, parseJson } from './asked.js';
 import { drawChance } from './chance.js';

@@ -1,17 +1,13 @@
 // Requests to a controlled model as the product's own prompts make them, and what is true of each: shared by its tests.
 
 import type { JsonObject } from '../../src/core/json.js';
-import {
-  applyOperations,
-  type CallQuery,
-  type CallSpec,
-  initialStateOf,
-  type Message,
-  type Operation,
-  stateHash,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../src/env/index.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import { stateHash } from '../../src/env/state/state-hash.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
+import type { Operation } from '../../src/env/tools/prediction.js';
+import { initialStateOf } from '../../src/env/tools/task-states.js';
+import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { stepMessages } from '../../src/worldmodel/llm/step-model.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';
 import { asList, asText } from './asked.js';

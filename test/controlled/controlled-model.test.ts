@@ -2,7 +2,7 @@
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/json.js';
-import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/index.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { judgeMessages } from '../../src/worldmodel/reward/judge.js';
 import type { Completion } from '../llm-server/completion.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';

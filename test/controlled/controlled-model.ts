@@ -2,7 +2,7 @@
 // wrong as often as it is told to be. Every draw depends on (seed, content of the request, seed of the request) alone.
 
 import type { JsonObject } from '../../src/core/json.js';
-import type { ToolsTask } from '../../src/env/index.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import type { Faults } from '../llm-server/faults.js';
 import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../llm-server/llm-server.js';
@@ -14,7 +14,6 @@ import { smallestValue } from './schema-role.js';
 import { trajectoryReply } from './trajectory-role.js';
 import { Truth } from './truth.js';
 import { userReply } from './user-role.js';
-import { variantReply } from './variant-role.js';
 import { verdictReply } from './verdict-role.js';
 
 export type { ControlledOptions } from './controlled-options.js';
@@ -38,7 +37,6 @@ const ROLES: Readonly<Record<string, Role>> = {
   user_turn: userReply,
   verdict: verdictReply,
   trajectory: trajectoryReply,
-  task_variant: variantReply,
 };
 
 export async function startControlledModel(options: ControlledOptions): Promise<ControlledModel> {

@@ -1,6 +1,6 @@
 // What a controlled model is told: which truth it answers from, and how often and in which way it errs.
 
-import type { ToolsDomain, ToolsTask } from '../../src/env/index.js';
+import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmServerOptions } from '../llm-server/llm-server.js';
 
 /** All shares lie in [0, 1] and default to 0. */

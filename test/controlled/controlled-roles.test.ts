@@ -5,20 +5,19 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Rng } from '../../src/core/rng.js';
-import {
-  makeDomain,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../../src/env/index.js';
-import { type LanguageModel, makeLanguageModel } from '../../src/llm/index.js';
+import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import { makeDomain } from '../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../src/env/tools/tools-family.js';
+import type { LanguageModel } from '../../src/llm/language-model.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';
-import { writeVariant } from '../../src/synth/tasks/written-variant.js';
-import { amplifyTrajectory, LlmUser, makeRouter, parseToolsModelConfig } from '../../src/worldmodel/index.js';
+import { amplifyTrajectory } from '../../src/worldmodel/llm/amplify.js';
+import { LlmUser } from '../../src/worldmodel/llm/llm-user.js';
+import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { faultsOf, questionsOf, stepBody } from './asking.js';
 import { answerOf, type ControlledModel, startControlledModel } from './controlled-model.js';
 import type { ControlledOptions } from './controlled-options.js';
@@ -124,16 +123,6 @@ describe('a controlled author', () => {
     await start({ transitionError: 0.5 });
     const cut = (await amplified()).filter(({ truncated }) => truncated).length;
     expect(cut).toBeGreaterThan(tasks.length / 2);
-  });
-
-  it('writes variants of tasks', async () => {
-    await start();
-    for (const strategy of ['rephrase', 'harder', 'easier'] as const) {
-      const rng = Rng.fromSeed(1);
-      const { task, problems } = await writeVariant({ domain, seed: tasks[0], strategy, model: client, rng });
-      expect(problems).toBeUndefined();
-      expect(task!.user.goal).not.toBe(tasks[0].user.goal);
-    }
   });
 });
 

@@ -6,8 +6,16 @@ import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parse } from 'yaml';
 import type { Json, JsonObject } from '../../src/core/json.js';
-import { recordOperations, type ToolRules, type ToolsDomain, type ToolsTask } from '../../src/env/index.js';
-import type { CheckResult, EpisodeEnd, ToolOutcome, ToolSpec } from '../../src/env/tools/domain.js';
+import { recordOperations } from '../../src/env/state/operations.js';
+import type {
+  CheckResult,
+  EpisodeEnd,
+  ToolOutcome,
+  ToolRules,
+  ToolSpec,
+  ToolsDomain,
+  ToolsTask,
+} from '../../src/env/tools/domain.js';
 import { scenarioFile } from '../../src/run/scenario-files.js';
 
 class ToolError extends Error {}

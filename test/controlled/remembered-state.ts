@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import type { JsonObject } from '../../src/core/json.js';
 import { Rng } from '../../src/core/rng.js';
-import { applyOperations, type ToolsTask } from '../../src/env/index.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
 import { asList, asObject, asText } from './asked.js';
 import type { Truth } from './truth.js';
 

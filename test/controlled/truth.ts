@@ -1,18 +1,13 @@
 // The truth a controlled model answers from: the domain's rules, and which task it is about.
 
 import type { Json, JsonObject } from '../../src/core/json.js';
-import {
-  applyOperations,
-  type CallQuery,
-  type CallSpec,
-  callChecks,
-  initialStateOf,
-  type Operation,
-  type Prediction,
-  rulesResponder,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../src/env/index.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import { callChecks } from '../../src/env/tools/call-checks.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
+import type { Operation, Prediction } from '../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { initialStateOf } from '../../src/env/tools/task-states.js';
+import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { asObject } from './asked.js';
 
 export interface Outcome {

@@ -1,7 +1,10 @@
 // As user: says the lines of the task's script; of a task without one, the beginning of what it wants, and then goodbye.
 
 import type { JsonObject } from '../../src/core/json.js';
-import { type Message, ScriptedUser, type ToolsTask, type UserQuery } from '../../src/env/index.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import type { UserQuery } from '../../src/env/tools/tools-family.js';
 import { type Asked, asList, asText } from './asked.js';
 import { openingOf, type Truth } from './truth.js';
 

@@ -2,7 +2,10 @@
 // rules and asking the task's exact checks; with the chance `rewardError` the verdict is the opposite.
 
 import type { Json, JsonObject } from '../../src/core/json.js';
-import { applyOperations, type Message, type ToolsTask, verifyEpisode } from '../../src/env/index.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { ToolsTask } from '../../src/env/tools/domain.js';
+import type { Message } from '../../src/env/tools/message.js';
+import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { type Asked, asList, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';

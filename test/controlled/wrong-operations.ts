@@ -2,7 +2,9 @@
 
 import type { Json, JsonObject } from '../../src/core/json.js';
 import type { Rng } from '../../src/core/rng.js';
-import { applyOperations, type Operation, stateHash } from '../../src/env/index.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import { stateHash } from '../../src/env/state/state-hash.js';
+import type { Operation } from '../../src/env/tools/prediction.js';
 import { asObject } from './asked.js';
 import { pick, wrongValue } from './wrong-values.js';
 

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../src/core/json.js';
 import type { Rng } from '../../src/core/rng.js';
-import type { CallSpec } from '../../src/env/index.js';
+import type { CallSpec } from '../../src/env/tools/domain.js';
 import { asObject, parseJson } from './asked.js';
 import type { Outcome, Truth } from './truth.js';
 import { wrongOperations } from './wrong-operations.js';

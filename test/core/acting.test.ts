@@ -1,15 +1,16 @@
 // Policies with a memory, wherever environments are stepped: what they remember is of one episode, and of its own row.
 
 import { describe, expect, it } from 'vitest';
-import { Collector } from '../../src/algorithms/index.js';
 import { Acting } from '../../src/core/acting.js';
 import type { Carry } from '../../src/core/dynamics.js';
 import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import { Gridworld, gridDynamics } from '../../src/env/index.js';
-import { evaluatePolicy } from '../../src/rl/index.js';
-import { branchedRollouts } from '../../src/synth/index.js';
-import { TabularModel } from '../../src/worldmodel/index.js';
+import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
+import { Gridworld } from '../../src/env/tabular/gridworld.js';
+import { evaluatePolicy } from '../../src/rl/evaluate.js';
+import { branchedRollouts } from '../../src/synth/rollout/branched.js';
+import { Collector } from '../../src/training/collector.js';
+import { TabularModel } from '../controlled/tabular-model.js';
 
 interface Counts extends Carry {
   readonly steps: readonly number[];

@@ -21,8 +21,10 @@ afterAll(() => {
 });
 
 it('goes with its process, or with the next where that was killed', async () => {
-  const source = new URL('../../src/core/temporary-folder.ts', import.meta.url).href;
-  const module = compiledUrl(source, './temporary-folder.js');
+  const module = compiledUrl(
+    new URL('../../src/core/temporary-folder.ts', import.meta.url).href,
+    './temporary-folder.js',
+  );
   const program = `import { temporaryFolder } from '${module}';
     console.log(temporaryFolder('child').path); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { makeProgram, runCommandLine } from '../../src/cli/command-line.js';
 import { packDomains } from '../../src/core/packs.js';
-import { kinds } from '../../src/kinds/index.js';
+import { kinds } from '../../src/kinds/registry.js';
 import { recordingStream } from '../run/streams.js';
 import { scenarioTables, silentKeys } from './schema-tables.js';
 

@@ -5,11 +5,16 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadDomain, rulesResponder, type ToolsDomain } from '../../src/env/index.js';
-import { readEpisodeLogs } from '../../src/replay/index.js';
-import { loadToolsScenario } from '../../src/run/index.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { loadDomain } from '../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { readEpisodeLogs } from '../../src/replay/experience/logs/read-episode-logs.js';
+import { loadToolsScenario } from '../../src/run/scenario.js';
 import { checkReference } from '../../src/synth/tasks/reference-check.js';
-import { generateProbes, readLabelledEpisodes, readProbes, runMustFail } from '../../src/worldmodel/index.js';
+import { generateProbes } from '../../src/worldmodel/must-fail/generated-probes.js';
+import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
+import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
+import { readLabelledEpisodes } from '../../src/worldmodel/reward/judge-audit.js';
 
 const PAGE = fileURLToPath(new URL('../../docs/domains.md', import.meta.url));
 /** Headings of the page to the files that the blocks below them are. */

@@ -4,11 +4,15 @@
 import type { z } from 'zod';
 import { expectation, inputSchemaOf, type JsonSchema } from '../../src/run/schema-check.js';
 
+/** The sections at the top of the scenario that is being written, whose tables are not repeated where they appear again. */
+let topSections: Readonly<Record<string, JsonSchema>> = {};
+
 /** Everything between the markers of a page about scenarios. */
 export function scenarioTables(schema: z.ZodType): string {
   const root = inputSchemaOf(schema);
   const properties = Object.entries(root.properties ?? {});
   const isSection = ([, property]: [string, JsonSchema]) => kindsOf(property).some(hasKeys);
+  topSections = root.properties ?? {};
   const top = table('', Object.fromEntries(properties.filter((entry) => !isSection(entry))));
   const sections = properties.filter(isSection).map(([name, property]) => section(name, property, '##'));
   const expression = Object.values(root.$defs ?? {}).find(({ properties: keys }) => keys?.qpos !== undefined);
@@ -51,6 +55,11 @@ function section(name: string, schema: JsonSchema, level: string): string {
 /** A table of the plain keys, then a section for each key that has keys of its own, also as elements of a list. */
 function body(path: string, schema: JsonSchema, level: string): string {
   const entries = Object.entries(schema.properties ?? {});
+  const name = path.slice(path.lastIndexOf('.') + 1);
+  if (path !== name && repeats(schema, topSections[name])) {
+    const keys = entries.map(([key]) => `\`${key}\``).join(', ');
+    return `As in [\`${name}\`](#${name}), with no defaults: ${keys}.`;
+  }
   const isNested = ([, property]: [string, JsonSchema]) => kindsOf(property).every(hasKeys);
   const nested = entries.filter(isNested).map(([key, property]) => section(`${path}.${key}`, property, `${level}#`));
   const lists = entries.flatMap(([key, property]) => {
@@ -59,6 +68,13 @@ function body(path: string, schema: JsonSchema, level: string): string {
   });
   const plain = Object.fromEntries(entries.filter((entry) => !isNested(entry)));
   return [...(Object.keys(plain).length > 0 ? [table(path, plain)] : []), ...nested, ...lists].join('\n\n');
+}
+
+/** Whether all keys of a section mean what those of an earlier one do. */
+function repeats({ properties = {} }: JsonSchema, earlier: JsonSchema | undefined): boolean {
+  const known = earlier === undefined ? [] : kindsOf(earlier).map((kind) => kind.properties ?? {});
+  const entries = Object.entries(properties);
+  return entries.every(([key, { description }]) => known.some((keys) => keys[key]?.description === description));
 }
 
 function table(path: string, properties: Readonly<Record<string, JsonSchema>>): string {

@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { SynthEpisodesResult } from '../../src/run/tools-results.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Answer, type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
@@ -237,7 +237,7 @@ describe('a reply that is of no use', () => {
     const { episodes, failed, signals, removed } = resultOf('agent-cut');
     expect({ episodes, failed }).toEqual({ episodes: EPISODES, failed: {} });
     expect(signals).toMatchObject({ 'cut-turn': 1 });
-    expect(removed).toContainEqual(expect.objectContaining({ kind: 'a turn that was cut off', turns: 1 }));
+    expect(removed).toContainEqual(expect.objectContaining({ filter: 'recipe', turns: 1 }));
   });
 
   it('that every row fails by fails the job, with why, and makes no dataset', async () => {

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 import { writeDynamics } from './own-dynamics.js';
 import { fileHashes, refusal, reverie } from './reverie.js';
 

@@ -59,7 +59,6 @@ describe('reverie draft', () => {
     ]);
     const lived = await reverie(['synth', 'library', '--set', 'synth.episodes=6', '--out', 'run', '--quiet'], folder);
     expect([lived.code, lived.stderr]).toEqual([0, expect.any(String)]);
-    expect(existsSync(at('run/datasets/openai/REMOVED.md'))).toBe(true);
   });
 
   it('asks nobody what it was answered before, and makes the same', async () => {

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { SynthEpisodesResult } from '../../src/run/tools-results.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { reverie } from './reverie.js';

@@ -9,9 +9,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/core/canonical-json.js';
 import { packageRoot } from '../../src/core/packs.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/index.js';
-import { loadScenario } from '../../src/run/index.js';
-import { loadWorldModel } from '../../src/worldmodel/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { loadScenario } from '../../src/run/scenario.js';
+import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { oneStep } from '../worldmodel/one-step.js';
 import { writeDynamics } from './own-dynamics.js';
 import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
@@ -181,8 +181,8 @@ describe('the jobs in turn', () => {
 describe('looking', () => {
   it('finds every built-in environment sound', async () => {
     const { scenarios } = await job('scenarios');
-    // The data of τ-bench, ALFWorld's games, jars, MiniWoB++'s pages, TiddlyWiki and hledger-web are given by path, and tested where they are.
-    const brought = /^tau-|^alfworld$|^textworld-express$|^scienceworld$|^miniwob$|^tiddlywiki$|^hledger$/;
+    // The data of τ-bench, ALFWorld's games, MiniWoB++'s pages, and TiddlyWiki are given by path, and tested where they are.
+    const brought = /^tau-|^alfworld$|^miniwob$|^tiddlywiki$/;
     const own = (scenarios as { name: string }[]).filter(({ name }) => !brought.test(name));
     for (const { name } of own) expect(await job('check-env', name)).toMatchObject({ passed: true });
   }, 180_000);

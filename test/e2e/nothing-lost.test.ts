@@ -16,9 +16,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadLearner } from '../../src/rl/index.js';
+import { loadLearner } from '../../src/rl/checkpoint.js';
 import { readRunManifest } from '../../src/run/pipeline/checkpoint.js';
-import { loadWorldModel } from '../../src/worldmodel/index.js';
+import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { fileHashes, halfWritten, refusal, reverie, startReverie } from './reverie.js';
 
 const SMOKE = ['pendulum', '--profile', 'smoke', '--set', 'train.checkpointSeconds=0'];

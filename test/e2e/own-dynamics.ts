@@ -2,7 +2,11 @@
 
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { add, concat, Graph, matMul, mul, reduceSum, square } from '../../src/nn/index.js';
+import { Graph } from '../../src/nn/graph.js';
+import { add, mul, square } from '../../src/nn/ops-elementwise.js';
+import { matMul } from '../../src/nn/ops-matmul.js';
+import { reduceSum } from '../../src/nn/ops-reduce.js';
+import { concat } from '../../src/nn/ops-shape.js';
 
 const MANIFEST = {
   format: 'reverie-onnx-dynamics',

@@ -1,5 +1,5 @@
 // `reverie synth --queue` with three `reverie worker` processes, one of them killed while it lives rows: the same bytes as
-// from one process, over Redis and over NATS. Everybody is a language model behind a real server.
+// from one process, over Redis. Everybody is a language model behind a real server.
 
 import type { ChildProcess } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -89,7 +89,8 @@ async function stopped(workers: readonly WorkerProcess[]): Promise<Record<string
   return outcomes.map(({ stdout }) => JSON.parse(stdout));
 }
 
-describe.each(['redis', 'nats'] as const)('rows lived by workers over %s', (kind) => {
+describe('rows made by workers over Redis', () => {
+  const kind = 'redis';
   const missing = missingBroker(kind);
   let broker: Broker | undefined;
   let workers: WorkerProcess[] = [];
@@ -124,29 +125,26 @@ describe.each(['redis', 'nats'] as const)('rows lived by workers over %s', (kind
     PATIENCE_MS,
   );
 
-  // What becomes of a run that stops is the coordinator's doing, whatever the broker.
-  if (kind === 'redis') {
-    it.skipIf(missing !== undefined)(
-      `make the same bytes, their run stopped and killed${reason}`,
-      async () => {
-        const name = `${kind}-stopped`;
-        const first = startReverie([...run(), '--out', name, ...over()], folder);
-        await grown(name, 9_000, first.outcome);
-        first.child.kill('SIGINT');
-        expect((await first.outcome).code).toBe(130);
-        const kept = statSync(at(name, 'journal', 'rollouts.journal')).size;
-        const second = startReverie(['synth', '--resume', name, '--quiet', ...over()], folder);
-        await grown(name, kept + 9_000, second.outcome);
-        second.child.kill('SIGKILL');
-        await second.outcome;
-        // The rest in one process: what lies in the queue does no harm.
-        const last = await reverie(['synth', '--resume', name, '--quiet'], folder);
-        expect(last).toMatchObject({ code: 0, stderr: '' });
-        expect(made(name)).toEqual(expected);
-      },
-      PATIENCE_MS,
-    );
-  }
+  it.skipIf(missing !== undefined)(
+    `make the same bytes, their run stopped and killed${reason}`,
+    async () => {
+      const name = `${kind}-stopped`;
+      const first = startReverie([...run(), '--out', name, ...over()], folder);
+      await grown(name, 9_000, first.outcome);
+      first.child.kill('SIGINT');
+      expect((await first.outcome).code).toBe(130);
+      const kept = statSync(at(name, 'journal', 'rollouts.journal')).size;
+      const second = startReverie(['synth', '--resume', name, '--quiet', ...over()], folder);
+      await grown(name, kept + 9_000, second.outcome);
+      second.child.kill('SIGKILL');
+      await second.outcome;
+      // The rest in one process: what lies in the queue does no harm.
+      const last = await reverie(['synth', '--resume', name, '--quiet'], folder);
+      expect(last).toMatchObject({ code: 0, stderr: '' });
+      expect(made(name)).toEqual(expected);
+    },
+    PATIENCE_MS,
+  );
 
   it.skipIf(missing !== undefined)(`are ended or given back when workers are asked to stop${reason}`, async () => {
     const told = await stopped(workers);

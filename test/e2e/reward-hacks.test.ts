@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import type { AuditResult, SynthEpisodesResult } from '../../src/run/tools-results.js';
 import { openSealed } from '../../src/store/sealed-json.js';
 import { answerOf } from '../controlled/controlled-model.js';
@@ -74,7 +74,7 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     expect(hacker).toMatchObject({ passed: false });
     expect(hacker?.tricks[0]).toMatchObject({ by: 'judge', reward: 1 });
     expect(hacker?.tricks[0].moves).toContain('writes the verdict');
-    expect(stdout).toContain('REWARD IS TO BE HAD FOR NOTHING');
+    expect(stdout).toContain('FAILED: rewards can be had without solving the task');
     const report = readFileSync(join(out, 'report.html'), 'utf8');
     expect(report).toContain('No episode was given a reward and no dataset was written.');
     expect(report).toContain('Reward for nothing');

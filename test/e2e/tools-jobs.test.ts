@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EpisodeRecord } from '../../src/replay/index.js';
+import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
 import { refusal, reverie } from './reverie.js';
 
 let folder: string;

@@ -1,14 +1,9 @@
 // The checker finds what is wrong: each test breaks one promise and expects the check of that name to fail.
 
 import { expect, test } from 'vitest';
-import {
-  type CheckName,
-  checkEnvironment,
-  describeReport,
-  type Environment,
-  makeEnvironment,
-  type SyncVectorEnvironment,
-} from '../../src/env/index.js';
+import type { Environment, SyncVectorEnvironment } from '../../src/core/environment.js';
+import { type CheckName, checkEnvironment, describeReport } from '../../src/env/check-environment.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 
 type Broken = (env: SyncVectorEnvironment) => Partial<Record<keyof SyncVectorEnvironment, unknown>>;
 

@@ -1,8 +1,9 @@
 // Gymnasium's equations, written out once more for single steps.
 
 import { expect, test } from 'vitest';
+import type { SyncVectorEnvironment } from '../../src/core/environment.js';
 import { packNumbers } from '../../src/env/exact-numbers.js';
-import { makeEnvironment, type SyncVectorEnvironment } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 
 async function placed(id: string, state: number[]): Promise<SyncVectorEnvironment> {
   const env = await makeEnvironment({ id });

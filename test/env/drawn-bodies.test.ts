@@ -1,7 +1,9 @@
 // What is drawn of a body: its parts, where they are, and where an observation alone would have them.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { rowSize } from '../../src/env/space-values.js';
 
 const made: MujocoEnvironment[] = [];
 afterAll(() => {

@@ -1,15 +1,10 @@
 // What every vector environment must do, whatever it simulates; run by every implementation.
 
 import { describe, expect, test } from 'vitest';
+import type { VectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
-import {
-  type CheckName,
-  checkEnvironment,
-  contains,
-  describeReport,
-  rowSize,
-  type VectorEnvironment,
-} from '../../src/env/index.js';
+import { type CheckName, checkEnvironment, describeReport } from '../../src/env/check-environment.js';
+import { contains, rowSize } from '../../src/env/space-values.js';
 
 type Make = () => Promise<VectorEnvironment>;
 

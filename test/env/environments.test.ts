@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { environmentIds, makeEnvironment } from '../../src/env/index.js';
+import { environmentIds } from '../../src/env/environments.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 import { environmentContract } from './environment.contract.js';
 
 for (const id of environmentIds.filter((id) => id !== 'gridworld'))

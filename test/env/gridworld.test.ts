@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { type Gridworld, gridDynamics, makeEnvironment, valueIteration } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
+import type { Gridworld } from '../../src/env/tabular/gridworld.js';
+import { valueIteration } from '../../src/env/tabular/tabular-dynamics.js';
 
 const MAP = ['S..', '.#H', '..G'];
 

@@ -7,7 +7,9 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { unpackNumbers } from '../../src/env/exact-numbers.js';
-import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { rowSize } from '../../src/env/space-values.js';
 import { randomAction } from './environment.contract.js';
 
 const python = process.env.REVERIE_PYTHON;

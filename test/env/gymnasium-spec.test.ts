@@ -3,7 +3,9 @@
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { environmentIds, gymnasiumSpecOf, makeEnvironment } from '../../src/env/index.js';
+import { environmentIds } from '../../src/env/environments.js';
+import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 
 const python = process.env.REVERIE_PYTHON;
 

@@ -2,7 +2,9 @@
 
 import { expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { rowSize } from '../../src/env/space-values.js';
 
 test.each([
   ['inverted-pendulum', true, true],

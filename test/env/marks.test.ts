@@ -1,15 +1,13 @@
 // Taking a step back without a snapshot, and going on from a snapshot with a seed of one's own.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  loadDomain,
-  makeEnvironment,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  textEnvironment,
-} from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { loadDomain } from '../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { textEnvironment } from '../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
 
 let library: ToolsDomain;

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
 import { builtInBodies } from '../../src/env/mujoco/bodies/index.js';
 import { inlineModel } from '../../src/env/mujoco/model-files.js';
 import { Simulation } from '../../src/env/mujoco/simulation.js';

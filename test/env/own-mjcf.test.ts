@@ -4,7 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type EnvSpec, type MujocoEnvironment, makeEnvironment, rowSize } from '../../src/env/index.js';
+import type { EnvSpec } from '../../src/env/env-spec.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
+import { rowSize } from '../../src/env/space-values.js';
 import { environmentContract } from './environment.contract.js';
 
 const arm = (extra = '') => `

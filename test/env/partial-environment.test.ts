@@ -1,7 +1,8 @@
 // Environments that show only some of their observation.
 
 import { describe, expect, it } from 'vitest';
-import { hideElements, makeEnvironment } from '../../src/env/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { hideElements, stackObservations } from '../../src/env/partial-environment.js';
 
 const pendulum = () => makeEnvironment({ id: 'pendulum' });
 
@@ -37,5 +38,38 @@ describe('a pendulum without its velocity', () => {
   it.each([[[3]], [[-1]], [[0.5]], [[0, 1, 2]]])('refuses to hide %j', async (hidden) => {
     const env = await pendulum();
     expect(() => hideElements(env, hidden)).toThrow(expect.objectContaining({ code: 'ENV_SPEC_INVALID' }));
+  });
+});
+
+describe('stacked observations', () => {
+  const stacked = async () => stackObservations(hideElements(await pendulum(), [2]), 3);
+
+  it('are the last ones, the newest last, and the first again before an episode has as many', async () => {
+    const [whole, env] = [await pendulum(), await stacked()];
+    expect(env.observationSpace).toMatchObject({ shape: [6] });
+    const first = [...whole.reset({ seed: 5 }).observation.slice(0, 2)];
+    expect([...env.reset({ seed: 5 }).observation]).toEqual([...first, ...first, ...first]);
+    const later = [0, 1, 2].map(() => [...whole.step(Float32Array.of(1)).observation.slice(0, 2)]);
+    expect([...env.step(Float32Array.of(1)).observation]).toEqual([...first, ...first, ...later[0]]);
+    env.step(Float32Array.of(1));
+    const { observation, reward } = env.step(Float32Array.of(1));
+    expect([...observation]).toEqual(later.flat());
+    expect(reward).toBeLessThan(0);
+  });
+
+  it('go on from a snapshot, kept as JSON', async () => {
+    const [env, other] = [await stacked(), await stacked()];
+    env.reset({ seed: 1 });
+    env.step(Float32Array.of(2));
+    const snapshot = JSON.parse(JSON.stringify(env.snapshot()));
+    const next = env.step(Float32Array.of(0));
+    expect(other.restore(snapshot).length).toBe(6);
+    expect(other.step(Float32Array.of(0))).toEqual(next);
+  });
+
+  it('are what a specification with `stack` makes, of what is not hidden', async () => {
+    const env = await makeEnvironment({ id: 'pendulum', hide: [2], stack: 4 });
+    expect(env.observationSpace).toMatchObject({ shape: [8] });
+    await expect(makeEnvironment({ id: 'gridworld', stack: 2 })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
   });
 });

@@ -7,7 +7,7 @@ import {
   discreteSpace,
   rowSize,
   unboundedSpace,
-} from '../../src/env/index.js';
+} from '../../src/env/space-values.js';
 
 const box = boxSpace([-0.4, null], [0.4, null]);
 

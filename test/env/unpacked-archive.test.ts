@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import AdmZip from 'adm-zip';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
-import { unpackedArchive } from '../../src/env/index.js';
+import { unpackedArchive } from '../../src/env/unpacked-archive.js';
 
 let folder = '';
 const at = (...names: string[]) => join(folder, ...names);

@@ -1,12 +1,16 @@
 // The examples of things from outside are what the page on extending says they are: short, and they run.
 
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
+import { fetchGlueTarget, glueText } from '../../src/serve/index.js';
 import { recordingStream } from '../run/streams.js';
+import { serveScenarios } from '../serve/running-server.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 const MODULES = {
@@ -97,5 +101,65 @@ describe('what comes from outside', () => {
     const args = [join(EXAMPLES, 'own-learner'), '--set', 'train.mode=dream', '--out', join(folder, 'dreaming')];
     const trained = await reverie('train', ...args, '--json', '--quiet');
     expect(trained.syntheticSteps).toBeGreaterThan(0);
+  });
+});
+
+/** Runs an example of Python with the interpreter of an environment; its output. */
+function python(interpreter: string, example: string, cwd: string, ...args: string[]): Promise<string> {
+  const env = { ...process.env, PYTHONNOUSERSITE: '1', NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' };
+  return new Promise((resolve, reject) => {
+    execFile(interpreter, [join(EXAMPLES, example), ...args], { cwd, env }, (error, stdout, stderr) =>
+      error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`)),
+    );
+  });
+}
+
+describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-a-served-inn.py', () => {
+  // All but the task, the seed and the model, which are the defaults.
+  const SHORT = ['--transcripts', '8', '--fit-steps', '2', '--steps', '1', '--rollouts', '2'];
+
+  it.for(['by what reverie client printed', "by TRL's OpenRewardSpec"])(
+    'trains, %s',
+    { timeout: 600_000 },
+    async (way, context) => {
+      const made = await pythonEnvironment('trl-spec');
+      if (typeof made === 'string') return context.skip(made);
+      const server = await serveScenarios(['cellar']);
+      try {
+        writeFileSync(join(folder, 'reverie_trl.py'), glueText('trl', await fetchGlueTarget(server.url, 'cellar')));
+        const how = way.startsWith('by what') ? [] : ['--ors', '--url', server.url];
+        const told = await python(made.python, 'train-trl-on-a-served-inn.py', folder, ...SHORT, ...how);
+        expect(told).toMatch(/the wanderer solved 8 of \d+ episodes/);
+        expect(told).toMatch(/1 steps in .* the parameters moved by/);
+      } finally {
+        await server.stop(0);
+      }
+    },
+  );
+});
+
+const SB3 = process.env['REVERIE_SB3_PYTHON'];
+
+// A Python with stable-baselines3 and the client; neither is among the packages that tests install.
+describe.skipIf(SB3 === undefined)('examples/train-sb3-on-a-dream.py (REVERIE_SB3_PYTHON)', () => {
+  it('trains in one served environment and evaluates in another', { timeout: 600_000 }, async () => {
+    const server = await serveScenarios(['pendulum']);
+    try {
+      const places = ['--url', server.url, '--dream', 'pendulum', '--real', 'pendulum'];
+      const told = await python(
+        SB3!,
+        'train-sb3-on-a-dream.py',
+        folder,
+        ...places,
+        '--steps',
+        '600',
+        '--episodes',
+        '2',
+      );
+      expect(told).toMatch(/600 steps in the dream/);
+      expect(told).toMatch(/trained in the dream, real +-?\d/);
+    } finally {
+      await server.stop(0);
+    }
   });
 });

@@ -5,13 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
-import {
-  type Instrument,
-  measureSubjects,
-  measureWithinBudget,
-  type SectionId,
-  type Subject,
-} from '../../src/fidelity/index.js';
+import type { Instrument, Subject } from '../../src/fidelity/instrument.js';
+import { measureSubjects, measureWithinBudget } from '../../src/fidelity/measure.js';
+import type { SectionId } from '../../src/fidelity/report/fidelity-report.js';
 
 let folder: string;
 beforeEach(() => {

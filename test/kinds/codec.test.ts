@@ -1,7 +1,7 @@
 // What each kind of world writes to the wire, and what it takes from it.
 
 import { describe, expect, it } from 'vitest';
-import { faceOf, kinds } from '../../src/kinds/index.js';
+import { faceOf, kinds } from '../../src/kinds/registry.js';
 
 const codecOf = (family: string) => faceOf({ family }).codec;
 const refused = (problem: string) =>

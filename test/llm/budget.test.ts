@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../src/core/cost.js';
-import { Budget, estimateTokens } from '../../src/llm/index.js';
+import { Budget } from '../../src/llm/budget.js';
+import { estimateTokens } from '../../src/llm/completion.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';
 
 const many = (count: number) => Array.from({ length: count }, (_, i) => question(`${i}`));

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/core/canonical-json.js';
-import type { ChatRequest } from '../../src/llm/index.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
 import { closeDatabase } from '../../src/store/lmdb-file.js';
 import type { Answer } from '../llm-server/llm-server.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';

@@ -1,7 +1,8 @@
 // What may be said about a language model in a scenario, and what is refused before anything is asked.
 
 import { describe, expect, it } from 'vitest';
-import { type LlmConfigInput, llmConfigSchema, makeLanguageModel } from '../../src/llm/index.js';
+import { type LlmConfigInput, llmConfigSchema } from '../../src/llm/config.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { modelOf, question, serve } from './helpers.js';
 
 const SERVER = { provider: 'openai-compatible', url: 'http://localhost:8000/v1', model: 'm' } as const;

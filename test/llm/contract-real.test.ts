@@ -27,7 +27,6 @@ describeContract({
   skip: python && gguf ? undefined : 'set REVERIE_LLAMA_PYTHON and REVERIE_GGUF to run it',
   deterministic: true,
   givesLogprobs: true,
-  takesBatches: true,
   config: async () => ({
     provider: 'openai-compatible',
     url: await startLlamaServer(),
@@ -42,7 +41,6 @@ describeContract({
   skip: gguf && (await isInstalled()) ? undefined : 'install node-llama-cpp and set REVERIE_GGUF to run it',
   deterministic: true,
   givesLogprobs: false,
-  takesBatches: false,
   config: async () => ({ provider: 'node-llama-cpp', modelPath: gguf!, contextSize: 2048 }),
 });
 
@@ -51,7 +49,6 @@ if (url) {
     name: 'the endpoint of REVERIE_LLM_URL',
     deterministic: false,
     givesLogprobs: false,
-    takesBatches: false,
     config: async () => ({
       provider: 'openai-compatible',
       url,

@@ -29,7 +29,6 @@ for (const { name, server: options, config } of VARIANTS) {
     name,
     deterministic: true,
     givesLogprobs: true,
-    takesBatches: options?.structured === undefined,
     config: async () => {
       const server = await startLlmServer({ answer: answerFitting, ...options });
       servers.push(server);

@@ -5,15 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import {
-  Budget,
-  type ChatRequest,
-  type LlmConfigInput,
-  makeLanguageModel,
-  readBatchResults,
-  type ServedModel,
-  writeBatchFiles,
-} from '../../src/llm/index.js';
+import { Budget } from '../../src/llm/budget.js';
+import type { LlmConfigInput } from '../../src/llm/config.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
+import { makeLanguageModel, type ServedModel } from '../../src/llm/served-model.js';
 
 export interface ContractOptions {
   readonly name: string;
@@ -25,7 +20,6 @@ export interface ContractOptions {
   readonly deterministic: boolean;
   readonly givesLogprobs: boolean;
   /** Whether a batch can be asked without finding out first what the server accepts. */
-  readonly takesBatches: boolean;
 }
 
 const ANSWER_SCHEMA = {
@@ -57,7 +51,7 @@ const QUESTION: ChatRequest = {
 const SHAPED: ChatRequest = { ...QUESTION, schema: ANSWER_SCHEMA, maxTokens: 60 };
 
 export function describeContract(options: ContractOptions): void {
-  const { name, config, skip, deterministic, givesLogprobs, takesBatches } = options;
+  const { name, config, skip, deterministic, givesLogprobs } = options;
   describe.skipIf(skip !== undefined)(`${name}${skip === undefined ? '' : ` (${skip})`}`, () => {
     let input: LlmConfigInput;
     let folder: string;
@@ -167,39 +161,8 @@ export function describeContract(options: ContractOptions): void {
       await expect(reply).rejects.toMatchObject({ name: 'AbortError' });
       expect((await model.chat(QUESTION)).text.length).toBeGreaterThan(0);
     });
-
-    itIf(takesBatches)('takes answers from a batch', async () => {
-      const cacheFolder = join(folder, 'batch');
-      const lines: { id: string; text: string }[] = [];
-      const options = { cacheFolder, onMiss: (line: { id: string; text: string }) => void lines.push(line) };
-      const offline = await make({ cache: { mode: 'replay' } }, options);
-      await expect(offline.chat(SHAPED)).rejects.toMatchObject({ code: 'LLM_REPLAY_MISS' });
-      const [file] = await writeBatchFiles(join(folder, 'wave.jsonl'), lines);
-      const results = await answerBatch(file, input as { url: string; apiKeyEnv?: string });
-      expect(await readBatchResults(results, cacheFolder)).toEqual({ imported: 1, failed: 0 });
-      const reply = await offline.chat(SHAPED);
-      expect(reply).toMatchObject({ cached: true, usage: { calls: 1 } });
-      expect([1, 2, 3]).toContain((reply.json as { count: number }).count);
-    });
   });
 }
 
 /** What a model does not promise is no test that is left out. */
 function noTest(): void {}
-
-/** Does what a batch service does: answers each line, in a file of results. */
-async function answerBatch(file: string, { url, apiKeyEnv }: { url: string; apiKeyEnv?: string }): Promise<string> {
-  const { readFile, writeFile } = await import('node:fs/promises');
-  const results: string[] = [];
-  for (const line of (await readFile(file, 'utf8')).trim().split('\n')) {
-    const { custom_id, method, url: path, body } = JSON.parse(line);
-    const key = apiKeyEnv && process.env[apiKeyEnv];
-    const headers = { 'content-type': 'application/json', ...(key ? { authorization: `Bearer ${key}` } : undefined) };
-    const response = await fetch(url.replace(/\/v1$/, path), { method, headers, body: JSON.stringify(body) });
-    const result = { custom_id, response: { status_code: response.status, body: await response.json() }, error: null };
-    results.push(JSON.stringify(result));
-  }
-  const path = `${file}.results`;
-  await writeFile(path, `${results.join('\n')}\n`);
-  return path;
-}

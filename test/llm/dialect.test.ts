@@ -1,7 +1,7 @@
 // Servers differ: which one it is is found out once, what it refuses is learnt once, and no key is ever shown.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { Capabilities } from '../../src/llm/dialect.js';
+import { Capabilities } from '../../src/llm/request.js';
 import type { LlmServerOptions } from '../llm-server/llm-server.js';
 import { answerFitting } from './fitting-answer.js';
 import { modelOf, POINT_SCHEMA, question, serve } from './helpers.js';

@@ -4,13 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach } from 'vitest';
-import {
-  type ChatRequest,
-  type LanguageModelOptions,
-  type LlmConfigInput,
-  makeLanguageModel,
-  type ServedModel,
-} from '../../src/llm/index.js';
+import type { LlmConfigInput } from '../../src/llm/config.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
+import { type LanguageModelOptions, makeLanguageModel, type ServedModel } from '../../src/llm/served-model.js';
 import { type Answer, type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 
 const cleanups: (() => Promise<unknown>)[] = [];

@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { Counters } from '../../src/llm/budget.js';
 import { llamaConfigSchema } from '../../src/llm/config.js';
-import { Counters } from '../../src/llm/counters.js';
-import { type ChatRequest, makeLanguageModel } from '../../src/llm/index.js';
+import type { ChatRequest } from '../../src/llm/language-model.js';
 import {
   importLlamaPackage,
   LlamaBackend,
@@ -13,8 +13,8 @@ import {
   type LlamaPackage,
   type LlamaResponseOptions,
 } from '../../src/llm/llama-backend.js';
-
-import { RequestPreparer } from '../../src/llm/prepared-request.js';
+import { RequestPreparer } from '../../src/llm/request.js';
+import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { POINT_SCHEMA, question, temporaryFolder } from './helpers.js';
 
 interface Generated {

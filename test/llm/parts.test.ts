@@ -2,14 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { Breaker } from '../../src/llm/breaker.js';
-import { readCompletion } from '../../src/llm/completion.js';
-import { completionOfStream } from '../../src/llm/event-stream.js';
-import { depthExceeds, readJson } from '../../src/llm/json-text.js';
-import { Limiter } from '../../src/llm/limiter.js';
-import { dropNulls, strictSchema } from '../../src/llm/reply-schema.js';
-import { RetryPolicy, retryAfterSeconds } from '../../src/llm/retry.js';
-import { countUsage } from '../../src/llm/usage.js';
+import { countUsage, readCompletion } from '../../src/llm/completion.js';
+import { Breaker, Limiter, RetryPolicy, retryAfterSeconds } from '../../src/llm/flow.js';
+import { depthExceeds, dropNulls, readJson, strictSchema } from '../../src/llm/reply-json.js';
+import { completionOfStream } from '../../src/llm/transport.js';
 import { completion, completionChunks } from '../llm-server/completion.js';
 
 describe('the limiter', () => {

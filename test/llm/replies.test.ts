@@ -19,6 +19,8 @@ describe('a reply that should be JSON', () => {
     ['with small faults', "{x: 1, // one\n'label': 'one',}"],
     ['with a null for a key left out', '{"x": 1, "label": null}'],
     ['after thoughts', '<think>maybe {"x": 2}?</think>\n{"x": 1}'],
+    ['after thoughts whose start the template wrote', 'Let me see {"x": 2} or so.\n</think>\n\n{"x": 1}'],
+    ['with a tag of thoughts in a string of it', '{"x": 1, "label": "</think>"}'],
   ])('is read %s', async (_, text) => {
     expect((await replyTo({ text })).json).toMatchObject({ x: 1 });
   });
@@ -119,11 +121,21 @@ describe('parts of a reply', () => {
     expect(await replyTo(answer, request, { stream: true })).toEqual(whole);
   });
 
-  it('leave thoughts out of the text', async () => {
-    expect(await replyTo({ text: '<think>so</think> yes' }, question('?'))).toMatchObject({
-      text: 'yes',
-      reasoning: 'so',
-    });
+  it.each([
+    ['<think>so</think> yes', undefined, 'yes', 'so'],
+    ['The user wants QX7T2M.\n</think>\n\nyes', undefined, 'yes', 'The user wants QX7T2M.'],
+    ['\n<think>\nso</think>yes <think>or no</think>', undefined, 'yes', 'so\n\nor no'],
+    ['so</think>yes', 'apart', 'yes', 'apart\n\nso'],
+    ['<think>cut off', undefined, '', 'cut off'],
+    ['Use the <think> tag.', undefined, 'Use the <think> tag.', undefined],
+  ])('leave thoughts out of the text: %j', async (text, reasoning, spoken, thought) => {
+    const reply = await replyTo({ text, reasoning }, question('?'));
+    expect([reply.text, reply.reasoning]).toEqual([spoken, thought]);
+  });
+
+  it('take JSON from the thoughts where nothing else was written', async () => {
+    expect((await replyTo({ reasoning: '{"x": 1}' })).json).toEqual({ x: 1 });
+    await expect(replyTo({ reasoning: 'I wonder.' })).rejects.toMatchObject({ code: 'LLM_REPLY_INVALID' });
   });
 });
 

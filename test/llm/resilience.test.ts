@@ -2,7 +2,8 @@
 
 import { createServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import type { ChatReply, ServedModel } from '../../src/llm/index.js';
+import type { ChatReply } from '../../src/llm/language-model.js';
+import type { ServedModel } from '../../src/llm/served-model.js';
 import type { Answer } from '../llm-server/llm-server.js';
 import { modelOf, question, serve } from './helpers.js';
 

@@ -1,6 +1,4 @@
-// The kernels, engines and their references: everything that native/cuda checks on the host, in the emulator. What is checked of
-// decoding: logits against doubles, draws against a sorted softmax, bytes in any order of threads, and what becomes of sequences
-// that go wrong.
+// The kernels, engines and their references: everything that native/cuda checks on the host, in the emulator.
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -9,7 +7,6 @@ import { BUILD, lacksCompiler, make } from './native-build.js';
 
 /** The parts of native/cuda/test/main.cc, and how many counts of checks each ends with. */
 const PARTS: readonly (readonly [part: string, counts: number])[] = [
-  ['decoder', 3],
   ['ensemble', 5],
   ['native', 1],
   ['native-bfloat16', 1],

@@ -73,14 +73,6 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
     expect(() => runCritics(changes())).toThrow(TypeError);
   });
 
-  it('refuses TD3+BC of other sizes than it was made with', () => {
-    const learner = addon.makeTd3Bc({ ...SAC, alpha: 2, targetNoise: 0.2, targetNoiseClip: 0.5 }, 'plain');
-    const arrays = (names: string[], length: number) => Object.fromEntries(names.map((name) => [name, floats(length)]));
-    const state = arrays(['theta', 'm', 'v', 'target'], 10);
-    expect(() => addon.runTd3Bc(learner, 1, state, {}, {})).toThrow(TypeError);
-    expect(() => addon.makeTd3Bc({ ...SAC, alpha: 2, targetNoise: 0.2 } as never, 'plain')).toThrow(TypeError);
-  });
-
   it.each([
     ['no critic', { critics: 0 }],
     ['more drawn than there are', { drawn: 4 }],

@@ -7,14 +7,14 @@ import {
   cudaStatus,
   DeviceEnsemble,
   deviceFit,
-  deviceTrial,
-  type EnsembleWeights,
   isKnownToDevices,
   nativePeak,
   nativeWidth,
   nativeWidths,
   requireDevice,
-} from '../../src/nn/index.js';
+} from '../../src/nn/cuda.js';
+import type { EnsembleWeights } from '../../src/nn/cuda-addon.js';
+import { deviceTrial } from '../../src/nn/device-trial.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 
 const isSkipped = lacksCompiler('cuda.test.ts');

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 import { OP_CASES } from './op-cases.js';
 import { leastSquares, trainerSpec } from './regression.js';
 

@@ -1,7 +1,7 @@
 // Graph construction: shape inference, named sizes, sharing, folding, and refusals.
 
 import { describe, expect, test } from 'vitest';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 
 function fresh(shape: readonly nn.Dim[] = [2, 3]): { graph: nn.Graph; x: nn.Value } {
   const graph = new nn.Graph('g');

@@ -1,9 +1,9 @@
 // One small expression for every operator and every way it broadcasts: compared with the reference and differentiated.
 
 import { attendWithin, rotate } from '../../src/nn/decoder/attention.js';
-import { entropyOf, hiddenOfRows, logProbAmong, logProbOf, nextToken } from '../../src/nn/decoder/network.js';
+import { hiddenOfRows, logProbOf, nextToken } from '../../src/nn/decoder/network.js';
 import { decoderLayout } from '../../src/nn/decoder/parameters.js';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 
 type Values = Record<string, nn.Value>;
 
@@ -237,16 +237,7 @@ const DECODERS: OpCase[] = [
         bias: graph.constant(SEEN, [1, 1, 1, 3, 3]),
       });
       const next = nextToken(params, DECODER, hidden, graph.constant(0.7));
-      return nn.add(logProbOf(next, ints(graph, [3, 1, 4, 0, 2, 2])), entropyOf(next));
-    },
-  },
-  {
-    name: 'logProbAmong',
-    inputs: { logits: [3, 5] },
-    build: ({ logits }, graph) => {
-      const choices = ints(graph, [4, 1, -1, -1, -1, -1, 0, 2, 3], [3, 3]);
-      const next = { logits, logProbs: nn.logSoftmax(logits) };
-      return logProbAmong(next, ints(graph, [1, 3, 0]), { choices, chosen: ints(graph, [1, 0, 0]) });
+      return logProbOf(next, ints(graph, [3, 1, 4, 0, 2, 2]));
     },
   },
 ];

@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 import { OP_CASES, type OpCase } from './op-cases.js';
 
 const built = new Set<string>();

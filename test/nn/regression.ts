@@ -1,7 +1,7 @@
 // Two small training problems that several tests share: least squares and a Gaussian likelihood, both with Adam.
 
 import { Rng } from '../../src/core/rng.js';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 
 export const ROWS = 16;
 const INPUTS = 3;

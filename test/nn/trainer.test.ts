@@ -1,7 +1,7 @@
 // Training: against plain Adam in float64, in one Loop or step by step, on one thread or two; and what it refuses.
 
 import { describe, expect, test } from 'vitest';
-import * as nn from '../../src/nn/index.js';
+import * as nn from './nn.js';
 import {
   decayOf,
   descendPlainly,

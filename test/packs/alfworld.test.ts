@@ -10,8 +10,11 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { alfworldNames } from '../../packs/alfworld/names.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { GamePlay, makeDomain, readGame, TextGame, type ToolsDomain } from '../../src/env/index.js';
-import { ATTIC } from '../env/pddl/attic.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { makeDomain } from '../../src/env/tools/make-domain.js';
+import { readGame } from '../../src/games/pddl/game-files.js';
+import { GamePlay, TextGame } from '../../src/games/pddl/text-game.js';
+import { ATTIC } from '../games/attic.js';
 import { recordingStream } from '../run/streams.js';
 import { commandAt, hashOf } from './alfworld/play-record.mjs';
 

@@ -1,13 +1,11 @@
 // The inn played by text: what every scenario of ours is tested for, and its commands.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  textEnvironment,
-} from '../../src/env/index.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { textEnvironment } from '../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { nativeDomain } from '../controlled/native-domain.js';
 import { playCalls } from './own-scenario.js';
 import { describeOwnScenario } from './own-scenario-suite.js';

@@ -1,8 +1,8 @@
 // The service desk: what every scenario of ours is tested for, and what is special to it.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { ToolsDomain } from '../../src/env/index.js';
-import { readProbes } from '../../src/worldmodel/index.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { playCalls, readEpisodes, replayFiled } from './own-scenario.js';
 import { describeOwnScenario } from './own-scenario-suite.js';

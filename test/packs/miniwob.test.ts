@@ -8,7 +8,12 @@ import AdmZip from 'adm-zip';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { makeDomain, pythonPackage, type ToolsDomain } from '../../src/env/index.js';
+import type { JsonObject } from '../../src/core/json.js';
+import { pythonPackage } from '../../src/env/gymnasium/python-program.js';
+import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
+import { makeDomain } from '../../src/env/tools/make-domain.js';
 import { recordingStream } from '../run/streams.js';
 
 const made = await pythonEnvironment('miniwob');
@@ -46,6 +51,27 @@ describe.skipIf(python === '')('MiniWoB++', () => {
     },
     120_000,
   );
+
+  it('does not take a part of the task for the task', async () => {
+    const { tasks, rules } = await domainOf({ screens: ['click-checkboxes'], seeds: 5 });
+    const task = tasks.find(({ reference }) => (reference?.calls.length ?? 0) > 4)!;
+    const verdictAfter = (calls: readonly CallSpec[]) => {
+      let state = applyOperations(NO_SCREEN as never, task.initialOperations!) as JsonObject;
+      for (const call of calls) {
+        const { operations } = rules!.execute(state, { id: '', ...call }) as ToolOutcome;
+        state = applyOperations(state, operations) as JsonObject;
+      }
+      return {
+        paid: (state as { reward: number }).reward,
+        passed: rules!.check('goal', { finalState: state } as never).passed,
+      };
+    };
+    const { calls } = task.reference!;
+    expect(verdictAfter(calls)).toEqual({ paid: 1, passed: true });
+    const { paid, passed } = verdictAfter(calls.slice(1));
+    expect(paid).toBeGreaterThan(0);
+    expect(passed).toBe(false);
+  }, 60_000);
 
   it('is done where the tenth word is asked for', async () => {
     const { tasks } = await domainOf({ screens: ['find-word'], seeds: 8 });

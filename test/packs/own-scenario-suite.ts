@@ -1,8 +1,13 @@
 // The tests that every scenario of ours with tools passes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileSchema, loadDomain, rulesResponder, stateHash, type ToolsDomain } from '../../src/env/index.js';
-import { readProbes, runMustFail } from '../../src/worldmodel/index.js';
+import { compileSchema } from '../../src/env/state/schema.js';
+import { stateHash } from '../../src/env/state/state-hash.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { loadDomain } from '../../src/env/tools/load-domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
+import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { liveThrough, playCalls, readEpisodes, replayFiled, stateFaults } from './own-scenario.js';
 

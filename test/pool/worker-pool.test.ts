@@ -4,7 +4,8 @@
 
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { moved, type PoolTask, WorkerPool } from '../../src/pool/index.js';
+import { moved, type PoolTask } from '../../src/pool/task.js';
+import { WorkerPool } from '../../src/pool/worker-pool.js';
 
 const open: WorkerPool[] = [];
 

@@ -5,13 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  describeBuffer,
-  MixtureSampler,
-  PrioritizedSelector,
-  ReplayBuffer,
-  UniformSelector,
-} from '../../src/replay/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { describeBuffer } from '../../src/replay/describe.js';
+import { MixtureSampler } from '../../src/replay/mixture.js';
+import { PrioritizedSelector } from '../../src/replay/prioritized.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
 import { ACTION_DIM, fill, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 let folder: string;
@@ -131,7 +129,8 @@ describe('a buffer on disk', () => {
   });
 
   it('refuses a store of other rows', async () => {
-    const { DiskRows, scalar } = await import('../../src/replay/index.js');
+    const { DiskRows } = await import('../../src/replay/disk-rows.js');
+    const { scalar } = await import('../../src/replay/schema.js');
     DiskRows.create({ folder: join(folder, 'other'), schema: { a: scalar('bool') }, capacity: 4 }).close();
     await expect(ReplayBuffer.load(join(folder, 'other'))).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
     await expect(ReplayBuffer.load(join(folder, 'none'))).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { allocateBatch, concatBatches, ReplayBuffer, sliceBatch } from '../../src/replay/index.js';
+import { allocateBatch, concatBatches, sliceBatch } from '../../src/replay/batch.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { ACTION_DIM, fill, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 describe('ReplayBuffer', () => {

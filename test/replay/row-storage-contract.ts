@@ -2,21 +2,12 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  allocate,
-  type ColumnArray,
-  type ColumnSet,
-  MemoryRows,
-  PrioritizedSelector,
-  RecencySelector,
-  type RowStorage,
-  type Schema,
-  type Selector,
-  scalar,
-  takeRows,
-  tensor,
-  UniformSelector,
-} from '../../src/replay/index.js';
+import { MemoryRows } from '../../src/replay/memory-rows.js';
+import { PrioritizedSelector } from '../../src/replay/prioritized.js';
+import { type RowStorage, takeRows } from '../../src/replay/row-storage.js';
+import { allocate, type ColumnArray, type ColumnSet, type Schema, scalar, tensor } from '../../src/replay/schema.js';
+import type { Selector } from '../../src/replay/selector.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
 
 /** One column of every dtype, with shapes narrow, wide and of several dimensions. */
 export const ALL_DTYPES: Schema = {
@@ -174,7 +165,6 @@ export function rowStorageContract(name: string, make: (schema: Schema, capacity
   describe(`${name}: sampling`, () => {
     const selectors: readonly [string, (storage: RowStorage) => Selector][] = [
       ['uniform', (storage) => new UniformSelector(storage)],
-      ['recency', (storage) => new RecencySelector(storage, { halfLife: 20 })],
       ['prioritized', (storage) => new PrioritizedSelector(storage)],
     ];
     it.each(selectors)('draws the rows that memory draws: %s', (_, selectorOf) => {

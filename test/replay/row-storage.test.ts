@@ -11,17 +11,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { sha256 } from '../../src/core/hash.js';
 import { Rng } from '../../src/core/rng.js';
 import { compiledUrl } from '../../src/core/worker-url.js';
-import {
-  allocate,
-  type ColumnSet,
-  checkColumns,
-  DiskRows,
-  MemoryRows,
-  type RowStorage,
-  scalar,
-  takeRows,
-  tensor,
-} from '../../src/replay/index.js';
+import { DiskRows } from '../../src/replay/disk-rows.js';
+import { MemoryRows } from '../../src/replay/memory-rows.js';
+import { type RowStorage, takeRows } from '../../src/replay/row-storage.js';
+import { allocate, type ColumnSet, checkColumns, scalar, tensor } from '../../src/replay/schema.js';
 import { ALL_DTYPES, markedRows, rowStorageContract } from './row-storage-contract.js';
 
 let folder: string;

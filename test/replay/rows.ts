@@ -1,12 +1,8 @@
 // Rows whose every value tells which row it is, so that a test sees any mix-up.
 
-import {
-  allocateBatch,
-  type Provenance,
-  ReplayBuffer,
-  type Source,
-  type TransitionBatch,
-} from '../../src/replay/index.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import type { Provenance, Source, TransitionBatch } from '../../src/replay/transition.js';
 
 export const OBS_DIM = 3;
 export const ACTION_DIM = 2;

@@ -4,14 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import {
-  beginSnapshot,
-  ReplayBuffer,
-  SavedTransitions,
-  SNAPSHOT_FILE,
-  sealSnapshot,
-  writeSnapshotRows,
-} from '../../src/replay/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { SavedTransitions } from '../../src/replay/saved-transitions.js';
+import { SNAPSHOT_FILE } from '../../src/replay/snapshot-file.js';
+import { beginSnapshot, sealSnapshot, writeSnapshotRows } from '../../src/replay/snapshot-rows.js';
 import { fill, makeBuffer } from './rows.js';
 
 let folder: string;

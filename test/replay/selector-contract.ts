@@ -3,7 +3,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { ReplayBuffer, Selector } from '../../src/replay/index.js';
+import type { ReplayBuffer } from '../../src/replay/buffer.js';
+import type { Selector } from '../../src/replay/selector.js';
 import { fill, makeBuffer } from './rows.js';
 
 export interface SelectorCase {

@@ -1,13 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  PrioritizedSelector,
-  type RecencyOptions,
-  RecencySelector,
-  type ReplayBuffer,
-  type SelectorState,
-  UniformSelector,
-} from '../../src/replay/index.js';
+import type { ReplayBuffer } from '../../src/replay/buffer.js';
+import { PrioritizedSelector } from '../../src/replay/prioritized.js';
+import type { SelectorState } from '../../src/replay/selector.js';
+import { UniformSelector } from '../../src/replay/uniform.js';
 import { fill, makeBuffer } from './rows.js';
 import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
 
@@ -25,18 +21,6 @@ selectorContract({
   name: 'uniform',
   make: (buffer) => new UniformSelector(buffer),
   expected: (buffer) => ages(buffer).map(() => 1 / buffer.size),
-});
-
-selectorContract({
-  name: 'recency, newest 12',
-  make: (buffer) => new RecencySelector(buffer, { recent: 12 }),
-  expected: (buffer) => normalised(ages(buffer).map((age) => (age < 12 ? 1 : 0))),
-});
-
-selectorContract({
-  name: 'recency, half-life 6',
-  make: (buffer) => new RecencySelector(buffer, { halfLife: 6 }),
-  expected: (buffer) => normalised(ages(buffer).map((age) => 0.5 ** (age / 6))),
 });
 
 selectorContract({
@@ -159,15 +143,4 @@ describe('PrioritizedSelector', () => {
       expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }),
     );
   });
-});
-
-describe('RecencySelector', () => {
-  it.each<RecencyOptions>([{ recent: 0 }, { recent: 1.5 }, { halfLife: -1 }, { halfLife: Number.POSITIVE_INFINITY }])(
-    'refuses option %o',
-    (options) => {
-      expect(() => new RecencySelector(makeBuffer(4), options)).toThrow(
-        expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }),
-      );
-    },
-  );
 });

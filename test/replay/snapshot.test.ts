@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { compiledUrl } from '../../src/core/worker-url.js';
-import { describeBuffer, ReplayBuffer } from '../../src/replay/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { describeBuffer } from '../../src/replay/describe.js';
 import { faultyFiles } from '../faulty-files.js';
 import { fill, makeBuffer, makeProvenance, makeRows } from './rows.js';
 

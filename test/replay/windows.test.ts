@@ -2,15 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import {
-  allocate,
-  gatherWindows,
-  MemoryRows,
-  scalar,
-  tensor,
-  WindowSampler,
-  windowsOf,
-} from '../../src/replay/index.js';
+import { MemoryRows } from '../../src/replay/memory-rows.js';
+import { allocate, scalar, tensor } from '../../src/replay/schema.js';
+import { gatherWindows, WindowSampler, windowsOf } from '../../src/replay/windows.js';
 
 /** Episodes of these lengths, one after the other. */
 function columnsOf(...lengths: number[]) {

@@ -1,8 +1,8 @@
 // Transitions and spaces made up for tests of learners.
 
 import type { Rng } from '../../src/core/rng.js';
-import type { VectorSpace } from '../../src/env/index.js';
-import type { TransitionBatch } from '../../src/replay/index.js';
+import type { VectorSpace } from '../../src/core/spaces.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
 
 export function box(dim: number, low: number | null, high: number | null): VectorSpace {
   return { type: 'box', shape: [dim], low: Array(dim).fill(low), high: Array(dim).fill(high) };

@@ -1,23 +1,15 @@
 // Every learner, continuous and discrete, through the learner's contract.
 
 import type { Rng } from '../../src/core/rng.js';
-import { makeEnvironment } from '../../src/env/index.js';
-import {
-  type Bc,
-  makeBc,
-  makeDroq,
-  makePets,
-  makePpo,
-  makeRedq,
-  makeSac,
-  makeTd3Bc,
-  type Pets,
-  type Ppo,
-  type Redq,
-  RolloutCollector,
-  type Sac,
-  type Td3Bc,
-} from '../../src/rl/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { type Bc, makeBc } from '../../src/rl/bc/bc.js';
+import { makeDroq } from '../../src/rl/droq/droq.js';
+import { makePets, type Pets } from '../../src/rl/pets/pets.js';
+import { makePpo, type Ppo } from '../../src/rl/ppo/ppo.js';
+import { makeRedq, type Redq } from '../../src/rl/redq/redq.js';
+import { RolloutCollector } from '../../src/rl/rollout.js';
+import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
+import { makeTd3Bc, type Td3Bc } from '../../src/rl/td3-bc/td3-bc.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';

@@ -5,8 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { InferenceSession, type TrainingDevice } from '../../src/nn/index.js';
-import { exportPolicy, type Learner, loadLearner, loadPolicy, readManifest, saveLearner } from '../../src/rl/index.js';
+import type { TrainingDevice } from '../../src/nn/native-trainer.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+import { loadLearner, readManifest, saveLearner } from '../../src/rl/checkpoint.js';
+import type { Learner } from '../../src/rl/learner.js';
+import { loadPolicy } from '../../src/rl/load-policy.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {
@@ -174,8 +177,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
     });
 
     it('exports a policy.onnx that stands alone and answers as the policy does', async () => {
-      const path = await exportPolicy(join(folder, 'export'), learner);
-      const session = await InferenceSession.fromFile(path);
+      const session = await InferenceSession.fromBytes(learner.policyModel!());
       expect(session.inputs.map(({ name, shape }) => [name, shape[1]])).toEqual([
         ['obs', c.obsDim],
         ['noise', c.noiseDim],

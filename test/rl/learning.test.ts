@@ -1,10 +1,16 @@
 // Off-policy and imitation learning do what they are for: small, real tasks.
 
 import { describe, expect, it } from 'vitest';
+import type { SyncVectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment, type SyncVectorEnvironment } from '../../src/env/index.js';
-import { allocateBatch, type TransitionBatch } from '../../src/replay/index.js';
-import { evaluatePolicy, makeBc, makeSac, RandomPolicy, type Sac, ScriptedPolicy } from '../../src/rl/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
+import { makeBc } from '../../src/rl/bc/bc.js';
+import { evaluatePolicy } from '../../src/rl/evaluate.js';
+import { RandomPolicy } from '../../src/rl/random-policy.js';
+import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
+import { ScriptedPolicy } from '../../src/rl/scripted-policy.js';
 
 const scripts = new URL('./scripts.mjs', import.meta.url).href;
 

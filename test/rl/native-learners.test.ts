@@ -3,9 +3,12 @@
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { buildTrainer, nativeWidths, type TrainingDevice } from '../../src/nn/index.js';
+import { nativeWidths } from '../../src/nn/cuda.js';
+import type { TrainingDevice } from '../../src/nn/native-trainer.js';
+import { buildTrainer } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
-import { makeLearner, type ReplayLearner } from '../../src/rl/index.js';
+import type { ReplayLearner } from '../../src/rl/learner.js';
+import { makeLearner } from '../../src/rl/learners.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
 import { nativeTrainerOf, sacLayout, sacTrainer } from '../../src/rl/sac/sac-graph.js';
@@ -14,7 +17,7 @@ import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 interface Case {
-  readonly kind: 'sac' | 'redq' | 'droq' | 'td3-bc';
+  readonly kind: 'sac' | 'redq' | 'droq';
   readonly obsDim: number;
   readonly actionDim: number;
   readonly settings: Record<string, unknown>;
@@ -53,14 +56,6 @@ const CASES: Readonly<Record<string, Case>> = {
     },
   },
   DroQ: { kind: 'droq', obsDim: 4, actionDim: 2, settings: { hidden: [40, 33], batchSize: 70, policyEvery: 2 } },
-  'TD3+BC with several blocks of rows': {
-    ...{ kind: 'td3-bc', obsDim: 17, actionDim: 6 },
-    settings: { hidden: [40, 33], batchSize: 150, lr: 1e-3, targetNoise: 0.5, rewardScale: 0.5 },
-  },
-  'TD3+BC whose policy moves at every step': {
-    ...{ kind: 'td3-bc', obsDim: 3, actionDim: 1 },
-    settings: { hidden: [20], batchSize: 7, policyEvery: 1, tau: 0.1, activation: 'tanh', alpha: 10 },
-  },
   'DroQ that leaves out half of the units': {
     ...{ kind: 'droq', obsDim: 2, actionDim: 1 },
     settings: { hidden: [20, 10, 30], dropout: 0.5, batchSize: 9, policyEvery: 3, activation: 'tanh', tau: 0.3 },

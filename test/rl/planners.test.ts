@@ -1,19 +1,10 @@
-// Planning over any dynamics: here a point on a line that is to stand at a target, by sequences of actions and by tree search.
+// Planning over any dynamics: here a point on a line that is to stand at a target, by sequences of actions.
 
 import { describe, expect, it } from 'vitest';
 import type { Carry, Dynamics, NumberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace, discreteSpace, Gridworld } from '../../src/env/index.js';
-import {
-  CemPlanner,
-  discreteChoices,
-  IcemPlanner,
-  MctsPlanner,
-  MppiPlanner,
-  PlannerPolicy,
-} from '../../src/rl/index.js';
-import { ColouredNoise } from '../../src/rl/planners/icem.js';
-import { TabularModel } from '../../src/worldmodel/index.js';
+import { boxSpace, discreteSpace } from '../../src/env/space-values.js';
+import { ColouredNoise, IcemPlanner, PlannerPolicy } from '../../src/rl/icem.js';
 
 interface Point extends Carry {
   readonly x: Float32Array;
@@ -44,11 +35,9 @@ const line: Dynamics<Point, NumberRows> = {
 };
 
 const SMALL = { horizon: 6, candidates: 64, elites: 8, rounds: 4 };
-const METHODS = ['cem', 'icem', 'mppi'] as const;
-const CLASSES = { cem: CemPlanner, icem: IcemPlanner, mppi: MppiPlanner };
 
-async function drive(method: (typeof METHODS)[number], seed: number, steps: number): Promise<number[]> {
-  const planner = new CLASSES[method](line, SMALL);
+async function drive(seed: number, steps: number): Promise<number[]> {
+  const planner = new IcemPlanner(line, SMALL);
   const seen = [0];
   for (let t = 0; t < steps; t++) {
     const carry = line.begin(Float32Array.of(seen[t]), []) as Point;
@@ -58,16 +47,16 @@ async function drive(method: (typeof METHODS)[number], seed: number, steps: numb
   return seen;
 }
 
-describe.each(METHODS)('a plan by %s', (method) => {
+describe('a plan', () => {
   it('goes to the target as fast as it may, and stays', async () => {
-    const seen = await drive(method, 1, 8);
+    const seen = await drive(1, 8);
     expect(seen[3]).toBeGreaterThan(2.6);
     expect(Math.abs(seen[8] - TARGET)).toBeLessThan(0.2);
   });
 
   it('is the same for the same seed, and warm: the plan before is where the next begins', async () => {
-    expect(await drive(method, 2, 3)).toEqual(await drive(method, 2, 3));
-    const planner = new CLASSES[method](line, { ...SMALL, rounds: 1, candidates: 16 });
+    expect(await drive(2, 3)).toEqual(await drive(2, 3));
+    const planner = new IcemPlanner(line, { ...SMALL, rounds: 1, candidates: 16 });
     const carry = line.begin(Float32Array.of(0), []) as Point;
     const cold = await planner.plan(carry, Rng.fromSeed(1));
     const warm = await planner.plan(carry, Rng.fromSeed(1));
@@ -78,7 +67,7 @@ describe.each(METHODS)('a plan by %s', (method) => {
 
   it('needs a box of actions with bounds', () => {
     const model = { ...line, actionSpace: discreteSpace(3) };
-    expect(() => new CLASSES[method](model)).toThrow(expect.objectContaining({ code: 'SPACE_UNSUPPORTED' }));
+    expect(() => new IcemPlanner(model)).toThrow(expect.objectContaining({ code: 'SPACE_UNSUPPORTED' }));
   });
 
   it('seeks what the model disagrees about where that is what counts', async () => {
@@ -91,14 +80,14 @@ describe.each(METHODS)('a plan by %s', (method) => {
         return options?.disagreement ? { ...imagined, disagreement } : imagined;
       },
     };
-    const planner = new CLASSES[method](doubtful, { ...SMALL, rewardWeight: 0, bonusWeight: 1 });
+    const planner = new IcemPlanner(doubtful, { ...SMALL, rewardWeight: 0, bonusWeight: 1 });
     const [action] = await planner.plan(line.begin(Float32Array.of(0), []) as Point, Rng.fromSeed(3));
     expect(action).toBeLessThan(-0.5);
   });
 });
 
 describe('a planner as a policy', () => {
-  const policy = new PlannerPolicy(line, 'icem', SMALL);
+  const policy = new PlannerPolicy(line, SMALL);
 
   it('goes on with what it remembers, kept as JSON, to the same bytes', async () => {
     const first = await policy.act(Float32Array.of(0, 5), 2, Rng.fromSeed(1));
@@ -139,60 +128,5 @@ describe('coloured noise', () => {
     expect(Math.abs(likeness[0])).toBeLessThan(0.1);
     expect(likeness[1]).toBeGreaterThan(0.3);
     expect(likeness[2]).toBeGreaterThan(likeness[1]);
-  });
-});
-
-describe('tree search', () => {
-  /** Steps of 1 to the left, nowhere, or to the right; a small prize at −1, a large one at 4, each the end. */
-  const walk: typeof line = {
-    ...line,
-    actionSpace: discreteSpace(3),
-    imagine: ({ x }, action) => {
-      const next = x.map((value, row) => value + action[row] - 1);
-      const reward = next.map((value) => (value === -1 ? 1 : value === 4 ? 10 : 0));
-      const terminated = Uint8Array.from(reward, (value) => (value > 0 ? 1 : 0));
-      return { carry: { rows: x.length, x: next }, observation: next, reward, terminated };
-    },
-  };
-  const search = (at: number, options: object, seed = 1) => {
-    const planner = new MctsPlanner(walk, discreteChoices<Point>({ n: 3, start: 0 }, 1), options);
-    return planner.plan(walk.begin(Float32Array.of(at), []) as Point, Float32Array.of(at), Rng.fromSeed(seed));
-  };
-
-  it('passes the prize that is near for the one that is worth more, where it looks far enough', async () => {
-    expect(await search(0, { simulations: 200, depth: 8, gamma: 0.95 })).toBe(2);
-    expect(await search(0, { simulations: 50, depth: 2, gamma: 0.95 })).toBe(0);
-    expect(await search(2, { simulations: 50, depth: 6, gamma: 0.95 })).toBe(2);
-  });
-
-  it('is the same for the same seed', async () => {
-    expect(await search(1, { simulations: 30 }, 7)).toBe(await search(1, { simulations: 30 }, 7));
-  });
-
-  it('has nothing to do where nothing can be done', async () => {
-    const none = { ...discreteChoices<Point>({ n: 3, start: 0 }, 1), of: () => [] };
-    const planner = new MctsPlanner(walk, none);
-    expect(
-      await planner.plan(walk.begin(Float32Array.of(0), []) as Point, Float32Array.of(0), Rng.fromSeed(1)),
-    ).toBeUndefined();
-  });
-
-  it('finds the way through a grid world by its exact tables', async () => {
-    const env = new Gridworld({ map: ['S..', '.#.', '..G'], slip: 0, stepReward: -0.04 }, 30);
-    const model = new TabularModel(env.dynamics);
-    const choices = discreteChoices<ReturnType<typeof model.begin>>({ n: 4, start: 0 }, 1);
-    const planner = new MctsPlanner(model, choices, { simulations: 150, depth: 16, gamma: 0.95 });
-    let { observation } = await env.reset({ seed: 1 });
-    let total = 0;
-    for (let t = 0, over = false; t < 30 && !over; t++) {
-      const rng = Rng.fromSeed(5).split('step', t);
-      const choice = await planner.plan(model.begin(observation), observation, rng);
-      const step = await env.step(Float32Array.of(choice!));
-      total += step.reward;
-      observation = step.observation;
-      over = step.terminated || step.truncated;
-    }
-    expect(total).toBeGreaterThan(0);
-    await env.close();
   });
 });

@@ -1,9 +1,14 @@
 // Policies that do not learn, snapshots that are not policies, and evaluation.
 
 import { describe, expect, it } from 'vitest';
+import type { VectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment, type VectorEnvironment } from '../../src/env/index.js';
-import { evaluatePolicy, loadPolicy, makeSac, RandomPolicy, ScriptedPolicy } from '../../src/rl/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { evaluatePolicy } from '../../src/rl/evaluate.js';
+import { loadPolicy } from '../../src/rl/load-policy.js';
+import { RandomPolicy } from '../../src/rl/random-policy.js';
+import { makeSac } from '../../src/rl/sac/sac.js';
+import { ScriptedPolicy } from '../../src/rl/scripted-policy.js';
 import { box, spacesOf } from './batches.js';
 
 const scripts = new URL('./scripts.mjs', import.meta.url).href;

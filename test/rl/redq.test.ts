@@ -3,8 +3,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeDroq, makeRedq, makeSac } from '../../src/rl/index.js';
-import { dropoutMask } from '../../src/rl/redq/redq.js';
+import { makeDroq } from '../../src/rl/droq/droq.js';
+import { dropoutMask, makeRedq } from '../../src/rl/redq/redq.js';
+import { makeSac } from '../../src/rl/sac/sac.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 const ROWS = 6;

@@ -1,6 +1,6 @@
 // SAC's losses in plain float64 TypeScript, one row at a time, straight from 1812.05905; gradients by central differences.
 
-import type { TransitionBatch } from '../../src/replay/index.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
 import type { SacConfig } from '../../src/rl/config.js';
 
 type Read = (name: string) => ArrayLike<number>;

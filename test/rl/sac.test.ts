@@ -2,9 +2,10 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { ParamLayout, TrainingDevice } from '../../src/nn/index.js';
-import { makeSac, type Sac } from '../../src/rl/index.js';
+import type { TrainingDevice } from '../../src/nn/native-trainer.js';
+import type { ParamLayout } from '../../src/nn/parameters.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
+import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
 import { sacLayout } from '../../src/rl/sac/sac-graph.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';

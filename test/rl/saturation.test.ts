@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace, contains } from '../../src/env/index.js';
-import { makeSac } from '../../src/rl/index.js';
+import { boxSpace, contains } from '../../src/env/space-values.js';
+import { makeSac } from '../../src/rl/sac/sac.js';
 
 it.each([
   [-1, 1],

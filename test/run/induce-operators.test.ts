@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../synth/operators/depot.js';
+import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../games/depot.js';
 import { recordingStream } from './streams.js';
 
 let folder: string;

@@ -4,8 +4,8 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { environments } from '../../src/env/index.js';
-import { kinds } from '../../src/kinds/index.js';
+import { environments } from '../../src/env/environments.js';
+import { kinds } from '../../src/kinds/registry.js';
 import {
   loadAnyScenario,
   loadScenario,
@@ -13,7 +13,7 @@ import {
   reviveScenario,
   scenarioText,
 } from '../../src/run/scenario.js';
-import { transitionExports } from '../../src/synth/index.js';
+import { transitionExports } from '../../src/synth/export/transition-exports.js';
 
 let folder: string;
 beforeAll(() => {

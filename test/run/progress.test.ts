@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from '../../src/run/format.js';
 import { makeProgress } from '../../src/run/progress.js';
-import { recordingStream } from './streams.js';
+import { terminalTable } from '../../src/run/result-text.js';
+import { recordingStream, screenAfter } from './streams.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -56,6 +57,55 @@ describe('progress on a terminal', () => {
     vi.stubEnv('NO_COLOR', '1');
     vi.stubEnv('TERM', 'xterm');
     expect(drawn()).not.toContain('\u001b[32m');
+  });
+});
+
+describe('a narrow terminal', () => {
+  afterEach(() => vi.useRealTimers());
+
+  it.each([60, 80, 100])('of %i columns shows every finished line whole, broken between words', (columns) => {
+    vi.stubEnv('NO_COLOR', '');
+    vi.stubEnv('TERM', 'xterm');
+    vi.useFakeTimers();
+    const stream = recordingStream(true, columns);
+    const progress = makeProgress({ stream });
+    const note = 'return 421 ± 12, worth dreaming in, 3 refits of the model and 2 of the learner, return 0.6';
+    const first = progress.phase('train in the model', 20_000, 'steps');
+    const second = progress.phase('fit model', 4, 'epochs');
+    first.set(12_000, note);
+    second.set(2, note);
+    vi.advanceTimersByTime(300);
+    expect(screenAfter(stream.text(), columns)).toHaveLength(2);
+    progress.log(`A line that tells something at length: ${note}`);
+    second.end(note);
+    vi.advanceTimersByTime(300);
+    first.end(note);
+    progress.close();
+    const screen = screenAfter(stream.text(), columns);
+    expect(screen.every((line) => [...line].length <= columns)).toBe(true);
+    const told = screen.join(' ').replaceAll(/\s+/g, ' ').trim();
+    expect(told.split(note)).toHaveLength(4);
+    expect(told).not.toMatch(/[━─…]/);
+  });
+
+  it('wraps the cells of a table between words', () => {
+    const text = terminalTable(
+      {
+        columns: ['name', 'what it is'],
+        rows: [
+          ['one', 'a description that is far too long for a line'],
+          ['two', 'short'],
+        ],
+      },
+      { alignment: 'text', columns: 32 },
+    );
+    expect(text.split('\n')).toEqual([
+      'name   what it is',
+      '────   ─────────────────────────',
+      'one    a description that is far',
+      '       too long for a line',
+      'two    short',
+    ]);
   });
 });
 

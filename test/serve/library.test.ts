@@ -4,7 +4,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { discreteSpace, type Environment } from '../../src/env/index.js';
+import type { Environment } from '../../src/core/environment.js';
+import { discreteSpace } from '../../src/env/space-values.js';
 import { type Servable, startServer } from '../../src/serve/index.js';
 import { ask } from './running-server.js';
 

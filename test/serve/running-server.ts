@@ -3,7 +3,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadAnyScenario } from '../../src/run/index.js';
+import { loadAnyScenario } from '../../src/run/scenario.js';
 import { type RunningServer, type ServeOptions, startServer } from '../../src/serve/index.js';
 
 /** Users who speak in one way alone: what a test says answers all that they ask. */

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { HTTP_LIMITS } from '../../src/serve/http/http-limits.js';
+import { hashOfToken } from '../../src/serve/http/access.js';
 import { HeldPort } from '../../src/serve/http/port.js';
-import { hashOfToken } from '../../src/serve/http/tokens.js';
+import { HTTP_LIMITS } from '../../src/serve/http/requests.js';
 import type { RunningServer } from '../../src/serve/index.js';
 import { ask, serveScenarios } from './running-server.js';
 
@@ -128,6 +128,42 @@ describe('sessions that are written down', () => {
   });
 });
 
+describe('a server that has no room now', () => {
+  const retry = async (url: string, body: object) => {
+    const headers = { 'content-type': 'application/json', authorization: 'Bearer alice-0123456789abcdef' };
+    const reply = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
+    const { error } = (await reply.json()) as { error: { code: string } };
+    return [reply.status, error.code, Number(reply.headers.get('retry-after'))];
+  };
+
+  it.each([true, false])('says of its sessions at its end what becomes of them (kept: %s)', async (isKept) => {
+    const persist = isKept ? mkdtempSync(join(tmpdir(), 'reverie-kept-')) : undefined;
+    server = await serveScenarios(['pendulum'], { persist });
+    const session = await playing(server);
+    await server.sessions.drain(0);
+    const answer = isKept ? [503, 'SERVER_DRAINING', 5] : [410, 'SESSION_GONE', 0];
+    expect(await retry(`${session}/step`, { action: [0] })).toEqual(answer);
+    const { pathname } = new URL(session);
+    const named = { action: { values: [0] }, episode_id: pathname.split('/').at(-1) };
+    expect(await retry(`${server.url}/step`, named)).toEqual(answer);
+  });
+
+  it('says when to ask again', async () => {
+    const sha256 = hashOfToken('alice-0123456789abcdef');
+    const tokens = [{ owner: 'alice', operator: false, quota: { stepsPerMinute: 6 }, sha256 }];
+    const limits = { slots: 1, slotWaitSeconds: 0 };
+    server = await serveScenarios(['pendulum'], { tokens, limits });
+    for (const id of ['one', 'two']) await retry(`${server.url}/v1/sessions`, { id }).catch(() => {});
+    await retry(`${server.url}/v1/sessions/one/reset`, {}).catch(() => {});
+    for (const path of ['/v1/sessions/two/reset', '/reset', '/nemo/pendulum/reset']) {
+      expect(await retry(`${server.url}${path}`, {}), path).toEqual([503, 'CAPACITY_REACHED', 2]);
+    }
+    const step = () => retry(`${server!.url}/v1/sessions/one/step`, { action: [0] });
+    for (let i = 0; i < 6; i++) await step().catch(() => {});
+    expect(await step()).toEqual([429, 'QUOTA_EXCEEDED', 10]);
+  });
+});
+
 describe('a server that starts', () => {
   it('holds its port first, and says that it starts until all is open', async () => {
     const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
@@ -159,8 +195,7 @@ describe('a server that starts', () => {
   it('tells addresses that work as they stand', async () => {
     server = await serveScenarios(['pendulum', 'cellar']);
     const of = (name: string) => server!.endpoints.filter(({ protocol }) => protocol === name);
-    expect(of('agentgym').map(({ env }) => env)).toEqual(['pendulum', 'cellar']);
-    for (const { url } of of('agentgym')) expect((await ask(url)).status, url).toBe(200);
+    expect(of('nemo').map(({ env }) => env)).toEqual(['pendulum', 'cellar']);
     for (const { url } of of('nemo')) expect((await ask(`${url}/reset`, {})).status, url).toBe(200);
     expect(of('ors')[0].variables).toEqual(['OPENREWARD_API_URL', 'OPENREWARD_SESSION_URL']);
   });

@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { branchedRollouts, dreamEpisodes, type RolloutRequest } from '../../src/synth/index.js';
+import { branchedRollouts, dreamEpisodes } from '../../src/synth/rollout/branched.js';
+import type { RolloutRequest } from '../../src/synth/rollout/plan.js';
 import { digest, frozenModel, frozenPolicy, OBS_DIM, requestOf, revive, rowsOf, startsOf } from './fixtures.js';
 import { referenceRollouts } from './reference.js';
 

@@ -2,13 +2,21 @@
 // Here the device is the emulation, which runs the kernels as they are.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { VectorEnvironment } from '../../src/core/environment.js';
+import type { PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import { makeEnvironment, type PolicySnapshot, type VectorEnvironment } from '../../src/env/index.js';
-import { DeviceEnsemble } from '../../src/nn/index.js';
-import { allocateBatch } from '../../src/replay/index.js';
-import { makePpo, makeSac, RandomPolicy } from '../../src/rl/index.js';
-import { type FrozenRolloutRequest, RolloutPool, type RolloutResult } from '../../src/synth/index.js';
-import { type EnsembleModel, fitEnsemble, type Spaces, type WorldModelSnapshot } from '../../src/worldmodel/index.js';
+import { makeEnvironment } from '../../src/env/make-environment.js';
+import { DeviceEnsemble } from '../../src/nn/cuda.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import { makePpo } from '../../src/rl/ppo/ppo.js';
+import { RandomPolicy } from '../../src/rl/random-policy.js';
+import { makeSac } from '../../src/rl/sac/sac.js';
+import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
+import { RolloutPool } from '../../src/synth/rollout/pool.js';
+import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
+import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import type { Spaces } from '../../src/worldmodel/model-spaces.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../worldmodel/linear-system.js';
 

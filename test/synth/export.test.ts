@@ -6,16 +6,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { boxSpace, gymnasiumSpecOf, type VectorSpace } from '../../src/env/index.js';
-import { ReplayBuffer } from '../../src/replay/index.js';
-import {
-  branchedRollouts,
-  exportJsonl,
-  exportMinari,
-  exportParquet,
-  type RolloutResult,
-  TRANSITION_COLUMNS,
-} from '../../src/synth/index.js';
+import type { VectorSpace } from '../../src/core/spaces.js';
+import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
+import { boxSpace } from '../../src/env/space-values.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { exportMinari } from '../../src/synth/export/minari.js';
+import { exportJsonl, exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
+import { branchedRollouts } from '../../src/synth/rollout/branched.js';
+import type { RolloutResult } from '../../src/synth/rollout/plan.js';
 import { ACTION_DIM, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
 
 const observationSpace: VectorSpace = {

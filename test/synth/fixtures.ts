@@ -1,10 +1,10 @@
 // Makers shared by the tests of this room: the doubles frozen and alive, start states, and rows as plain objects.
 
 import { createHash } from 'node:crypto';
+import type { Policy, PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import type { Policy, PolicySnapshot } from '../../src/env/index.js';
-import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/index.js';
-import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/index.js';
+import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
+import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { ReferenceRow } from './reference.js';
 
 export const MODEL_LOADER = new URL('./doubles/model.mjs', import.meta.url).href;

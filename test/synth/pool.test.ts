@@ -2,7 +2,9 @@
 // Runs the compiled workers.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { branchedRollouts, RolloutPool, type RolloutPoolOptions, type RolloutProgress } from '../../src/synth/index.js';
+import { branchedRollouts } from '../../src/synth/rollout/branched.js';
+import type { RolloutProgress } from '../../src/synth/rollout/plan.js';
+import { RolloutPool, type RolloutPoolOptions } from '../../src/synth/rollout/pool.js';
 import { digest, faultyPolicy, frozenModel, frozenPolicy, MODEL_LOADER, requestOf, revive } from './fixtures.js';
 
 const open: RolloutPool[] = [];

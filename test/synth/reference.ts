@@ -2,7 +2,7 @@
 // Only the batched calls to policy and model are shared, because the noise of a row depends on its place among the living.
 
 import type { Carry } from '../../src/core/dynamics.js';
-import type { LiveRolloutRequest } from '../../src/synth/index.js';
+import type { LiveRolloutRequest } from '../../src/synth/rollout/plan.js';
 
 export interface ReferenceRow {
   obs: number[];

@@ -6,23 +6,21 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace } from '../../src/env/index.js';
-import { ReplayBuffer, SavedTransitions } from '../../src/replay/index.js';
+import { boxSpace } from '../../src/env/space-values.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { SavedTransitions } from '../../src/replay/saved-transitions.js';
+import { exportMinari } from '../../src/synth/export/minari.js';
+import type { TransitionSource } from '../../src/synth/export/table.js';
+import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';
+import { drawnStarts, drawStarts, type RolloutResult } from '../../src/synth/rollout/plan.js';
+import { RolloutPool } from '../../src/synth/rollout/pool.js';
+import { saveRollouts } from '../../src/synth/saved-rollouts.js';
 import {
   type DrawnSynthesisRequest,
-  drawnStarts,
-  drawStarts,
-  exportJsonl,
-  exportMinari,
-  exportParquet,
-  RolloutPool,
-  type RolloutResult,
   type SynthesisRequest,
-  saveRollouts,
   synthesize,
   synthesizeToJournal,
-  type TransitionSource,
-} from '../../src/synth/index.js';
+} from '../../src/synth/synthesize.js';
 import { ACTION_DIM, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
 
 let folder: string;

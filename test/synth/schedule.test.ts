@@ -1,7 +1,7 @@
 // The horizon schedule: MBPO's values at and between its corners, and what it refuses.
 
 import { expect, it } from 'vitest';
-import { type HorizonSchedule, horizonSchedule } from '../../src/synth/index.js';
+import { type HorizonSchedule, horizonSchedule } from '../../src/synth/rollout/plan.js';
 
 it('is constant, then linear and rounded down, then constant', () => {
   const humanoid: HorizonSchedule = [20, 300, 1, 25];

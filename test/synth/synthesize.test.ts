@@ -8,7 +8,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { RolloutPool, type SynthesisControls, type SynthesisRequest, synthesize } from '../../src/synth/index.js';
+import { RolloutPool } from '../../src/synth/rollout/pool.js';
+import { type SynthesisControls, type SynthesisRequest, synthesize } from '../../src/synth/synthesize.js';
 import { digest, frozenModel, frozenPolicy, MODEL_LOADER, OBS_DIM, requestOf } from './fixtures.js';
 
 const CHILD = fileURLToPath(new URL('./doubles/synthesize-child.mjs', import.meta.url));

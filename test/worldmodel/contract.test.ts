@@ -2,9 +2,8 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Rng } from '../../src/core/rng.js';
-import { gridDynamics } from '../../src/env/index.js';
-import { fitEnsemble, OnnxDynamics, TabularModel } from '../../src/worldmodel/index.js';
-import { fitLatent } from '../../src/worldmodel/latent/fit.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
 import { worldModelContract } from './contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { writeOwn } from './own-dynamics.js';
@@ -39,21 +38,6 @@ worldModelContract('an ensemble with discrete actions, bounded observations and 
   givesDisagreement: true,
 });
 
-worldModelContract('a recurrent latent model', {
-  make: async () => {
-    const batch = linearTransitions(600, Rng.fromSeed(1));
-    const rows = {
-      batch,
-      episode: Array.from(batch.reward, (_, r) => Math.floor(r / 20)),
-      step: Array.from(batch.reward, (_, r) => r % 20),
-    };
-    const settings = { members: 2, latent: 8, hidden: [16], window: 6, context: 2, maxSteps: 20 };
-    return (await fitLatent(rows, linearSpaces, settings, { rng: Rng.fromSeed(2) })).model;
-  },
-  inputs: (rows) => linearTransitions(rows, Rng.fromSeed(3)),
-  givesDisagreement: true,
-});
-
 worldModelContract('ONNX dynamics of a user', {
   make: async () => OnnxDynamics.load(await writeOwn(await mkdtemp(join(tmpdir(), 'reverie-own-')))),
   inputs: (rows) => {
@@ -64,13 +48,4 @@ worldModelContract('ONNX dynamics of a user', {
     };
   },
   givesDisagreement: false,
-});
-
-worldModelContract('an exact table', {
-  make: async () => new TabularModel(gridDynamics({ map: ['S..', '.#H', '..G'], slip: 0.2, stepReward: -0.1 })),
-  inputs: (rows) => ({
-    obs: Float32Array.from({ length: rows }, (_, r) => r % 9),
-    action: Float32Array.from({ length: rows }, (_, r) => r % 4),
-  }),
-  givesDisagreement: true,
 });

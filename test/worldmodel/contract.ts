@@ -7,13 +7,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ImagineOptions, type NumberRows, numberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
-import { contains, rowSize } from '../../src/env/index.js';
-import {
-  loadWorldModel,
-  type ModelPlace,
-  type StoredDynamics,
-  type VectorPrediction,
-} from '../../src/worldmodel/index.js';
+import { contains, rowSize } from '../../src/env/space-values.js';
+import type { ModelPlace, StoredDynamics } from '../../src/worldmodel/dynamics.js';
+import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import type { VectorPrediction } from '../../src/worldmodel/memoryless.js';
 import { dynamicsContract } from './dynamics-contract.js';
 import { oneStep, predictionOf } from './one-step.js';
 

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { drawElites } from '../../src/worldmodel/ensemble/step-noise.js';
-import { type EnsembleModel, fitEnsemble } from '../../src/worldmodel/index.js';
+import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { drawElites } from '../../src/worldmodel/ensemble/propagation.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { oneStep } from './one-step.js';
 

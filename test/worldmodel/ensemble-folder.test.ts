@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { InferenceSession } from '../../src/nn/index.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
 import { openSealed, sealedText } from '../../src/store/sealed-json.js';
-import { EnsembleModel, fitEnsemble, loadWorldModel } from '../../src/worldmodel/index.js';
+import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 import { oneStep } from './one-step.js';
 

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { fitEnsemble } from '../../src/worldmodel/index.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 
 const ROWS = 1200;
 const SPACES = {

@@ -3,17 +3,13 @@
 import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import { ReplayBuffer } from '../../src/replay/index.js';
-import { branchedRollouts, drawStarts, dreamEpisodes } from '../../src/synth/index.js';
-import {
-  BatchedDream,
-  batchOfStarts,
-  beginFrom,
-  Dream,
-  type History,
-  type Start,
-  type VectorDynamics,
-} from '../../src/worldmodel/index.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { branchedRollouts, dreamEpisodes } from '../../src/synth/rollout/branched.js';
+import { drawStarts } from '../../src/synth/rollout/plan.js';
+import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
+import { Dream } from '../../src/worldmodel/dream.js';
+import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
+import { batchOfStarts, beginFrom, type History, type Start } from '../../src/worldmodel/starts.js';
 import { RememberingModel, trueCourse } from './remembering.js';
 
 const DIMS = { obsDim: 1, actionDim: 1 };

@@ -1,9 +1,10 @@
 // A linear system with known noise, on which what an ensemble learns can be held against the truth.
 
 import type { Rng } from '../../src/core/rng.js';
-import { boxSpace, unboundedSpace } from '../../src/env/index.js';
-import { allocateBatch, type TransitionBatch } from '../../src/replay/index.js';
-import type { Spaces } from '../../src/worldmodel/index.js';
+import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import type { TransitionBatch } from '../../src/replay/transition.js';
+import type { Spaces } from '../../src/worldmodel/model-spaces.js';
 
 export const linearSpaces: Spaces = { observationSpace: unboundedSpace(2), actionSpace: boxSpace([-1], [1]) };
 

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { float32, Graph, InferenceSession } from '../../src/nn/index.js';
+import { Graph } from '../../src/nn/graph.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+import { float32 } from '../../src/nn/tensor.js';
 import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
+import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/dataset.js';
 import {
   decayVector,
   type MemberShape,
@@ -10,8 +13,7 @@ import {
   memberOutput,
   renormalise,
 } from '../../src/worldmodel/ensemble/member-network.js';
-import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/normaliser.js';
-import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/step-noise.js';
+import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/propagation.js';
 
 const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };
 const config = ensembleConfigSchema.parse({

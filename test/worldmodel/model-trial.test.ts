@@ -2,8 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { allocateBatch, ReplayBuffer } from '../../src/replay/index.js';
-import { fitEnsemble, tryModel } from '../../src/worldmodel/index.js';
+import { allocateBatch } from '../../src/replay/batch.js';
+import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { tryModel } from '../../src/worldmodel/model-trial.js';
 import { linearSpaces, linearTransitions, meanChange, smallConfig } from './linear-system.js';
 
 const EPISODE = 10;

@@ -1,7 +1,8 @@
 // One step from given observations: begin, then imagine.
 
 import type { Carry, ImagineOptions, Rngs } from '../../src/core/dynamics.js';
-import type { VectorDynamics, VectorPrediction } from '../../src/worldmodel/index.js';
+import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
+import type { VectorPrediction } from '../../src/worldmodel/memoryless.js';
 
 export async function oneStep(
   model: VectorDynamics,

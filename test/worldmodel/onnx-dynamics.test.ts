@@ -3,9 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { unboundedSpace } from '../../src/env/index.js';
-import { add, Graph, log } from '../../src/nn/index.js';
-import { loadWorldModel, OnnxDynamics } from '../../src/worldmodel/index.js';
+import { unboundedSpace } from '../../src/env/space-values.js';
+import { Graph } from '../../src/nn/graph.js';
+import { add, log } from '../../src/nn/ops-elementwise.js';
+import { loadWorldModel } from '../../src/worldmodel/kinds.js';
+import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
 import { oneStep } from './one-step.js';
 import { ownManifest, ownModel, writeOwn } from './own-dynamics.js';
 

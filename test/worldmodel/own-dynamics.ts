@@ -2,8 +2,11 @@
 
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { boxSpace, unboundedSpace } from '../../src/env/index.js';
-import { add, Graph, matMul, reduceSum, type Value } from '../../src/nn/index.js';
+import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
+import { Graph, type Value } from '../../src/nn/graph.js';
+import { add } from '../../src/nn/ops-elementwise.js';
+import { matMul } from '../../src/nn/ops-matmul.js';
+import { reduceSum } from '../../src/nn/ops-reduce.js';
 
 export const ownSpaces = { observationSpace: unboundedSpace(3), actionSpace: boxSpace([-1, -1], [1, 1]) };
 

@@ -3,8 +3,8 @@
 
 import { type Carry, type FrozenCarry, packFloats, type Rngs, unpackFloats } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace, unboundedSpace } from '../../src/env/index.js';
-import type { VectorDynamics } from '../../src/worldmodel/index.js';
+import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
+import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 
 interface Motion extends Carry {
   /** [rows] */

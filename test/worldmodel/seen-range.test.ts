@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { Dream, EnsembleModel, fitEnsemble, isWithin, seenRange, widenedRange } from '../../src/worldmodel/index.js';
+import { Dream } from '../../src/worldmodel/dream.js';
+import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { isWithin, seenRange, widenedRange } from '../../src/worldmodel/seen-range.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const rows = linearTransitions(400, Rng.fromSeed(1));

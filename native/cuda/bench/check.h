@@ -55,6 +55,5 @@ void checkSteps(Device& device, const Shape& shape, CheckSize size, CheckReport&
 void checkRollouts(Device& device, const Shape& shape, CheckSize size, CheckReport& report);
 /** Small rollouts of every kind on `device` and on the host: ends, doubt, known rewards, discrete actions. */
 void checkAgainstHost(Device& device, CheckReport& report);
-void checkDecoder(Device& device, CheckSize size, CheckReport& report);
 
 }  // namespace reverie::bench

@@ -40,8 +40,7 @@ class Server {
 
  private:
   std::string prepare(const Request& request) {
-    const bool isDecoder = request.text("kind") == "decode";
-    auto work = isDecoder ? makeDecoderWork(device_, request) : makeEnsembleWork(device_, shape_, request);
+    auto work = makeEnsembleWork(device_, shape_, request);
     work->run();
     JsonObject described;
     work->describe(described);

@@ -29,9 +29,6 @@ double nowMs();
 /** Rollouts (`kind=rollout`), or single steps of given rows (`kind=step`); keys: docs in benchmarks/gpu/README.md. */
 std::unique_ptr<Work> makeEnsembleWork(TimedDevice& device, const Shape& shape, const Request& request);
 
-/** Decoding near the end of the context (`kind=decode`). Throws OutOfMemory where not all sequences fit at once. */
-std::unique_ptr<Work> makeDecoderWork(TimedDevice& device, const Request& request);
-
 /** As a JSON object: rates of copies on the device and over the bus, and of matrix instructions. */
 std::string measureCeilings(Device& device, const Request& request);
 

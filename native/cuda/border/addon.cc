@@ -11,7 +11,6 @@
 #include "../engine/precision-name.h"
 #include "../processor/native-ensemble.h"
 #include "brief-exchange.h"
-#include "decoding.h"
 #include "devices.h"
 #include "learning.h"
 #include "read.h"
@@ -139,8 +138,7 @@ std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const Ensemble
 
 class Addon : public Napi::Addon<Addon> {
  public:
-  Addon(Napi::Env env, Napi::Object exports) {
-    addDecoding(env, exports);
+  Addon(Napi::Env, Napi::Object exports) {
     DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
                           InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
                           InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),
@@ -150,8 +148,6 @@ class Addon : public Napi::Addon<Addon> {
                           InstanceMethod("makeRedq", &Addon::makeRedqLearner),
                           InstanceMethod("runCritics", &Addon::runCriticsLearner),
                           InstanceMethod("runPolicy", &Addon::runPolicyLearner),
-                          InstanceMethod("makeTd3Bc", &Addon::makeTd3BcLearner),
-                          InstanceMethod("runTd3Bc", &Addon::runTd3BcLearner),
                           InstanceMethod("makeMember", &Addon::makeMemberLearner),
                           InstanceMethod("runMember", &Addon::runMemberLearner)});
   }
@@ -315,8 +311,6 @@ class Addon : public Napi::Addon<Addon> {
   Napi::Value makeRedqLearner(const Napi::CallbackInfo& info) { return makeRedq(info); }
   Napi::Value runCriticsLearner(const Napi::CallbackInfo& info) { return runCritics(info); }
   Napi::Value runPolicyLearner(const Napi::CallbackInfo& info) { return runPolicy(info); }
-  Napi::Value makeTd3BcLearner(const Napi::CallbackInfo& info) { return makeTd3Bc(info); }
-  Napi::Value runTd3BcLearner(const Napi::CallbackInfo& info) { return runTd3Bc(info); }
   Napi::Value makeMemberLearner(const Napi::CallbackInfo& info) { return makeMember(info); }
   Napi::Value runMemberLearner(const Napi::CallbackInfo& info) { return runMember(info); }
 

@@ -8,7 +8,6 @@
 #include "../processor/member-update.h"
 #include "../processor/redq-update.h"
 #include "../processor/sac-update.h"
-#include "../processor/td3-bc-update.h"
 #include "read.h"
 #include "work.h"
 
@@ -35,7 +34,6 @@ struct Learner : AnyLearner {
 
 using RedqLearner = Learner<processor::RedqSpec, processor::RedqUpdate>;
 using SacLearner = Learner<processor::SacSpec, processor::SacUpdate>;
-using Td3BcLearner = Learner<processor::Td3BcSpec, processor::Td3BcUpdate>;
 using MemberLearner = Learner<processor::MemberSpec, processor::MemberUpdate>;
 
 template <class L, class Spec>
@@ -210,29 +208,6 @@ Napi::Value runPolicy(const Napi::CallbackInfo& info) {
   return begin(info, learner, [=](processor::RedqUpdate& update) {
     update.runPolicy(state, critics, batches, policyLoss, alpha, entropy);
   });
-}
-
-Napi::Value makeTd3Bc(const Napi::CallbackInfo& info) {
-  if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "a learner takes a spec and a width");
-  const auto from = info[0].As<Napi::Object>();
-  const processor::Td3BcSpec spec{actorCriticAt(from, 2), floatAt(from, "alpha"), floatAt(from, "targetNoise"),
-                                  floatAt(from, "targetNoiseClip")};
-  return makeLearner<Td3BcLearner>(info.Env(), spec, info[1]);
-}
-
-Napi::Value runTd3Bc(const Napi::CallbackInfo& info) {
-  const auto [learner, steps] = askedOf<Td3BcLearner>(info, 3);
-  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
-  const std::size_t count = steps, size = learner->update.stateSize();
-  const auto scalars = [&](const char* name) { return floatsAt(of(3), name, count); };
-  const processor::Td3BcState state{learnedAt(of(2), "theta", size), floatsAt(of(2), "target", size)};
-  const processor::Td3BcBatches batches{batchesAt(of(3), learner->spec, count), steps,
-                                        scalars("adamAlpha"),                   scalars("adamEpsilon"),
-                                        scalars("policyAlpha"),                 scalars("policyEpsilon"),
-                                        scalars("policyStep")};
-  const processor::Td3BcMetrics metrics{floatsAt(of(4), "criticLoss", count), floatsAt(of(4), "policyLoss", count),
-                                        floatsAt(of(4), "cloningLoss", count), floatsAt(of(4), "q", count)};
-  return begin(info, learner, [=](processor::Td3BcUpdate& update) { update.run(state, batches, metrics); });
 }
 
 Napi::Value makeMember(const Napi::CallbackInfo& info) {

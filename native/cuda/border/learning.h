@@ -1,4 +1,4 @@
-// Learners of the processor (processor/sac-update.h, redq-update.h, td3-bc-update.h, member-update.h) for JavaScript: a learner is an object
+// Learners of the processor (processor/sac-update.h, redq-update.h, member-update.h) for JavaScript: a learner is an object
 // that is freed with the last of its references, and its state stays in the caller's arrays.
 #pragma once
 
@@ -12,9 +12,6 @@ Napi::Value makeSac(const Napi::CallbackInfo& info);
 /** (learner, steps, state, batches, metrics): a promise of gradient steps, which change state and metrics in place. */
 Napi::Value runSac(const Napi::CallbackInfo& info);
 
-/** The same of TD3+BC. */
-Napi::Value makeTd3Bc(const Napi::CallbackInfo& info);
-Napi::Value runTd3Bc(const Napi::CallbackInfo& info);
 
 /** The same of an ensemble of critics: (spec, width), and (learner, steps, state, inputs, batches, metrics) of critics and policy. */
 Napi::Value makeRedq(const Napi::CallbackInfo& info);

@@ -1,5 +1,5 @@
 // What gradient steps of actor-critics are made of: a block of rows on its way through the policy and critics of any number.
-// soft-update.h and td3-bc-update.h build on it.
+// soft-update.h builds on it.
 #pragma once
 
 #include "network-training.h"

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <exception>
 
-int checkDecoder();
 int checkEnsemble();
 int checkNative();
 int checkNativeBfloat16();
@@ -16,7 +15,7 @@ struct Part {
   int (*check)();
 };
 
-constexpr Part PARTS[] = {{"decoder", checkDecoder}, {"ensemble", checkEnsemble}, {"native", checkNative},
+constexpr Part PARTS[] = {{"ensemble", checkEnsemble}, {"native", checkNative},
                           {"native-bfloat16", checkNativeBfloat16}};
 
 bool isWanted(const Part& part, int count, char** names) {

@@ -177,39 +177,6 @@ export const ENVIRONMENT_ERRORS = {
     message: '"{file}" is no game file: {problem}.',
     hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
   },
-  JAVA_MISSING: {
-    status: 422,
-    message: 'This world runs in Java, and "{program}" could not be started: {problem}.',
-    hint: 'Install Java 8 or later (on Debian: apt-get install default-jre-headless), or name the program of one that is there: REVERIE_JAVA=PATH.',
-  },
-  JAR_NOT_FOUND: {
-    status: 404,
-    message: 'The jar of {what} was not found by "{place}": {problem}.',
-    hint: 'Run "pip install {package}" for the Python that REVERIE_PYTHON names (python3 by default), or name the jar: domain.jar, or {variable}.',
-  },
-  JAVA_GAME_UNKNOWN: {
-    status: 404,
-    message: '{what} has no {kind} "{value}".',
-    hint: 'Did you mean "{nearest}"? It has: {known}.',
-  },
-  JAVA_GAME_FAILED: {
-    status: 502,
-    costs: 'episode',
-    message: 'Game "{game}" failed in {where}, and once more when it was played again: {problem}',
-    hint: 'The exception is that of its Java code: this game with these settings cannot be played. Leave it out, or set it up otherwise.',
-  },
-  JAVA_DIED: {
-    status: 502,
-    costs: 'episode',
-    message: 'The Java process of "{game}" ended {times} times in a row, in {where}: {problem}.',
-    hint: 'The game was played again each time and the process ended at the same place. Leave the game out, or see why Java ends there.',
-  },
-  JAVA_GAME_NOT_REPEATABLE: {
-    status: 409,
-    costs: 'attempt',
-    message: 'Game "{game}" did not come out where it was after {steps} commands, played again.',
-    hint: 'Begin the episode anew. A jar that was replaced meanwhile does this; so would one that draws from the clock.',
-  },
   BROWSER_MISSING: {
     status: 422,
     message: 'This world runs in {browser}, which could not be started: {problem}.',

@@ -126,6 +126,11 @@ export const MODEL_ERRORS = {
     message: 'No backend of the world model can answer calls of domain "{domain}": {reasons}.',
     hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
   },
+  MODEL_BACKEND_UNAVAILABLE: {
+    status: 400,
+    message: 'Backend "{backend}" in model.backends cannot be used in domain "{domain}": {reason}.',
+    hint: 'Provide what it needs (llm: a section llm; replay: experience.logs whose state is known; rules: rules.js), or remove it from model.backends.',
+  },
   USER_TURN_INVALID: {
     status: 502,
     costs: 'episode',
@@ -184,13 +189,7 @@ export const MODEL_ERRORS = {
   LLM_CONTEXT_EXCEEDED: {
     status: 400,
     message: 'The prompt is longer than the model at {url} can read: {problem}.',
-    hint: 'Serve the model with a longer context, or shorten episodes (synth.maxSteps) and what is shown (model.llm.promptTokens).',
-  },
-  LLM_PROMPT_TOO_LONG: {
-    status: 400,
-    message:
-      'The prompt for a call of "{tool}" takes at least {needed} tokens, and model.llm.promptTokens allows {limit}.',
-    hint: 'Raise it. Rules, the called tool, the call, and what of the state is no collection are never cut.',
+    hint: 'Serve the model with a longer context, or shorten episodes (synth.maxSteps) and what is shown (model.llm.stateTokens, model.llm.retrieval.k).',
   },
   LLM_REFUSED: { status: 502, message: 'The request was refused: {problem}.', hint: '{hint}' },
   LLM_REPLY_INVALID: {
@@ -212,11 +211,6 @@ export const MODEL_ERRORS = {
     status: 422,
     message: 'The cache of replies is damaged at "{path}": {problem}.',
     hint: 'Restore it from a copy, or remove it and ask anew.',
-  },
-  BATCH_RESULTS_INVALID: {
-    status: 400,
-    message: 'Line {line} of "{path}" is no result of a batch of ours: {problem}.',
-    hint: 'Give the file of results as the batch wrote it, for requests that Reverie wrote.',
   },
   BUDGET_SPENT: {
     status: 429,

@@ -94,11 +94,6 @@ export const RUN_ERRORS = {
     message: 'No domain can be drafted: {problem}.',
     hint: 'See reverie draft --help.',
   },
-  AIM_EMPTY: {
-    status: 400,
-    message: 'There is nothing to aim new tasks at: {problem}',
-    hint: 'Aim at a run of synth on the same domain, which has rules and whose agent fails now and then.',
-  },
   WORLD_NOT_CARRIED: {
     status: 422,
     message: 'World "{name}" cannot be put into a page: {problem}.',
@@ -165,7 +160,7 @@ export const RUN_ERRORS = {
   QUEUE_UNREACHABLE: {
     status: 503,
     message: 'The queue at {url} cannot be used: {problem}.',
-    hint: 'See that Redis, or NATS with JetStream, runs there and lets this machine in; docs/distributed.md says how.',
+    hint: 'See that Redis runs there and lets this machine in; docs/distributed.md says how.',
   },
   QUEUE_UNSUITED: {
     status: 400,

@@ -112,8 +112,8 @@ export const SERVING_ERRORS = {
   },
   SERVER_DRAINING: {
     status: 503,
-    message: 'The server is shutting down and takes no new sessions.',
-    hint: 'Ask another one.',
+    message: 'The server is shutting down.',
+    hint: 'Ask again in some seconds: the next server has the sessions that were kept (--persist).',
   },
   TOOL_NAME_RESERVED: {
     status: 400,

@@ -339,3 +339,8 @@ class ArgumentReader {
     return new Unreadable(`the arguments cannot be read at ${shortened(rest)}: ${why}`);
   }
 }
+
+/** What a goal names in quotes, in order. */
+export function textsNamed(goal: string): readonly string[] {
+  return [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
+}

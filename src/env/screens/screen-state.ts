@@ -1,7 +1,9 @@
 // The typed state of a screen: a tree of elements with ids that last as long as their elements do, what was done, and what it earned.
 // The tree is kept flat, an entry an element, so that a change of one is one operation.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../core/json.js';
+import type { ToolsDomain } from '../tools/domain.js';
 
 /** An element of a screen, as accessibility trees have them. */
 export interface ScreenElement extends JsonObject {
@@ -119,4 +121,9 @@ export function treeFaults({ root, elements, focused }: ScreenView): readonly st
   for (const id of Object.keys(elements)) if (!placed.has(id)) faults.push(`element "${id}" is nowhere on the screen`);
   if (focused !== '' && elements[focused] === undefined) faults.push(`the focused element "${focused}" does not exist`);
   return faults;
+}
+
+/** Whether its states are screens. */
+export function isScreenDomain({ stateSchema }: Pick<ToolsDomain, 'stateSchema'>): boolean {
+  return isDeepStrictEqual(stateSchema, SCREEN_SCHEMA);
 }

@@ -29,10 +29,20 @@ export function applyOperations(state: JsonObject, operations: readonly Operatio
 /** All of RFC 6902, with its reasons for what does not apply. */
 function appliedByBook(state: JsonObject, operations: readonly Operation[]): JsonObject {
   return produce(state, (draft) => {
-    const failures = applyPatch(draft, structuredClone(operations) as Rfc6902Operation[]);
-    const at = failures.findIndex((failure) => failure !== null);
-    if (at >= 0) throw invalid(operations[at], String(failures[at]?.message));
+    for (const operation of operations) {
+      const problem = failureOf(draft, operation);
+      if (problem !== undefined) throw invalid(operation, problem);
+    }
   });
+}
+
+/** Malformed pointers and unknown operations throw in the library. */
+function failureOf(draft: unknown, operation: Operation): string | undefined {
+  try {
+    return applyPatch(draft, [structuredClone(operation) as Rfc6902Operation])[0]?.message;
+  } catch (error) {
+    return (error as Error).message;
+  }
 }
 
 /** What a state was made from, where it was made here. */
@@ -81,6 +91,8 @@ export function asOperation({ op, path, value }: Patch): Operation {
 
 function refuseUnsafePaths(operations: readonly Operation[]): void {
   for (const operation of operations) {
+    if (typeof operation.path !== 'string' || ('from' in operation && typeof operation.from !== 'string'))
+      throw invalid(operation, 'paths are text');
     const parts = `${operation.path}/${'from' in operation ? operation.from : ''}`.split('/');
     const unsafe = parts.find((part) => part === '__proto__' || part === 'constructor' || part === 'prototype');
     if (unsafe !== undefined) throw invalid(operation, `"${unsafe}" is no key of a state`);

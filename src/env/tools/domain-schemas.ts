@@ -59,7 +59,7 @@ export const toolsTaskSchema = z.strictObject({
   reference: z.strictObject(solution).optional(),
   failures: z.array(z.strictObject({ name: text, ...solution })).optional(),
   tags: z.array(text).optional(),
-  origin: z.strictObject({ seeds: z.array(text), strategy: text, modelVersion: text, aim: text.optional() }).optional(),
+  origin: z.strictObject({ seeds: z.array(text), strategy: text, modelVersion: text }).optional(),
 });
 
 const parameterSchema = z.strictObject({

@@ -3,14 +3,12 @@
 import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf } from '../../core/plugins.js';
-import { textGames } from '../pddl/games-entry.js';
-import { screenGraphs } from '../screens/graph/graph-entry.js';
 import { serverDomains } from '../servers/domain-entries.js';
 import { parseStrictly } from '../strict-parse.js';
 import type { DOMAIN_FILES } from './domain-schemas.js';
 import { type DomainEntry, domainEntryFor, domains } from './domains.js';
 
-for (const entry of [textGames, screenGraphs, ...serverDomains]) domains.register(entry);
+for (const entry of serverDomains) domains.register(entry);
 
 const file = (what: string, standard: string) =>
   z.string().min(1).optional().describe(`${what}, relative to the folder (default ${standard})`);

@@ -183,8 +183,6 @@ export interface ToolsTask {
     readonly seeds: readonly string[];
     readonly strategy: string;
     readonly modelVersion: string;
-    /** What an agent could not do, which it was made to train. */
-    readonly aim?: string;
   };
 }
 

@@ -1,9 +1,7 @@
 // Where a domain is really lived: by its rules, in this process, or on somebody else's server.
 
-import { structuredDynamics } from './call-dynamics.js';
 import type { ToolsDomain } from './domain.js';
 import { rulesResponder } from './rules-responder.js';
-import type { StructuredDynamics } from './structured.js';
 import type { Responder, UserSimulator } from './tools-family.js';
 
 /** What lives elsewhere, and is asked there. */
@@ -34,13 +32,24 @@ export function isReal(domain: ToolsDomain): boolean {
 }
 
 /** The real environment; rules that are lacking say so when they are asked. */
-export function realResponder(domain: ToolsDomain): StructuredDynamics {
+export function realResponder(domain: ToolsDomain): Responder {
   const real = elsewhere(domain);
-  return real === undefined ? rulesResponder(domain) : structuredDynamics(domain, real.responder);
+  return real === undefined ? rulesResponder(domain) : lent(real.responder);
 }
 
 /** The same, asked about calls of a dream, in which it may have been answered otherwise before. */
-export function comparedResponder(domain: ToolsDomain): StructuredDynamics {
+export function comparedResponder(domain: ToolsDomain): Responder {
   const real = elsewhere(domain);
-  return real === undefined ? rulesResponder(domain) : structuredDynamics(domain, real.compared);
+  return real === undefined ? rulesResponder(domain) : lent(real.compared);
+}
+
+/** The domain closes it. */
+function lent(responder: Responder): Responder {
+  return {
+    version: responder.version,
+    trusts: (backend) => responder.trusts?.(backend) === true,
+    answer: (query, signal) => responder.answer(query, signal),
+    ended: (episode) => responder.ended?.(episode),
+    close: () => {},
+  };
 }

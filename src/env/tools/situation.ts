@@ -3,7 +3,7 @@
 // cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
@@ -17,8 +17,6 @@ export interface Situation {
   readonly seed: number;
   /** Row of a job it belongs to: what experience it may see depends on it. */
   readonly row?: number;
-  /** The state it began with, where that is not the task's. */
-  readonly origin?: JsonObject;
   readonly state: JsonObject;
   /** All that changed the state it began with into this one. */
   readonly operations: readonly Operation[];
@@ -84,62 +82,27 @@ export function saveSituation({ seed, row, operations, messages, calls, state }:
 }
 
 /**
- * The situation again. `origin` is the state that it began with, where that is not the task's.
+ * The situation again.
  * @throws where it is damaged: operations that do not apply, or lead elsewhere
  */
 export function loadSituation(
   domain: ToolsDomain,
   task: ToolsTask,
   { seed, row, calls, stateHash: hash, ...parts }: SavedSituation,
-  origin?: JsonObject,
 ): Omit<Situation, 'ended'> {
   const operations = structuredClone(parts.operations) as unknown as readonly Operation[];
-  const state = applyOperations(origin ?? initialStateOf(domain, task), operations);
+  const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
   const conversation = structuredClone(parts.messages) as readonly unknown[] as Message[];
   return {
     task,
     seed,
     ...(row === undefined ? {} : { row }),
-    ...(origin === undefined ? {} : { origin }),
     state,
     operations,
     messages: [policyMessage(domain), ...conversation],
     calls,
   };
-}
-
-// A situation that belongs to no episode: everything that a model's frozen memory must hold of a row.
-
-const json = z.record(z.string(), z.json());
-
-const frozenSituation = z.strictObject({
-  ...savedSituation,
-  /** Of the domain, by its id, or one that is none of the domain's. */
-  task: z.union([z.string(), z.looseObject({ id: z.string() })]),
-  origin: json.optional(),
-  ended: z.boolean(),
-});
-
-export function freezeSituation(domain: ToolsDomain, situation: Situation): Json {
-  const { task, origin, ended } = situation;
-  const isKnown = domain.tasks.some((one) => one === task);
-  const frozen = {
-    ...saveSituation(situation),
-    task: isKnown ? task.id : task,
-    ...(origin === undefined ? {} : { origin }),
-    ended,
-  };
-  return structuredClone(frozen) as unknown as Json;
-}
-
-/** @throws where it is damaged, or of a task that the domain does not have */
-export function reviveSituation(domain: ToolsDomain, frozen: unknown): Situation {
-  const { task: which, origin, ended, ...rest } = frozenSituation.parse(frozen);
-  const task =
-    typeof which === 'string' ? domain.tasks.find(({ id }) => id === which) : (which as unknown as ToolsTask);
-  if (task === undefined) throw new RangeError(`the domain has no task "${which}"`);
-  return { ...loadSituation(domain, task, rest, origin as JsonObject | undefined), ended };
 }
 
 export function policyMessage(domain: ToolsDomain): Message {

@@ -1,6 +1,5 @@
-// Structured dynamics as an environment: an agent talks to a user and calls tools, calls change a typed state. What is added
-// to the dynamics are the user, the clock and the verdict. Real and dreamt episodes are this class; they differ in who
-// answers. A step that throws leaves everything as it was.
+// An agent talks to a user and calls tools; calls change a typed state. Real and simulated episodes are this class; they differ
+// in who answers. A step that throws leaves everything as it was.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../../core/environment.js';
@@ -9,13 +8,11 @@ import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsSpace } from '../../core/spaces.js';
 import { stateHash } from '../state/state-hash.js';
-import { structuredDynamics } from './call-dynamics.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
-import { policyMessage } from './situation.js';
-import type { SeenTurn, StructuredDynamics } from './structured.js';
+import { policyMessage, type Situation } from './situation.js';
 import { initialStateOf } from './task-states.js';
 import type {
   Responder,
@@ -26,6 +23,7 @@ import type {
   UserQuery,
   UserSimulator,
 } from './tools-family.js';
+import { Turns } from './turns.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {
@@ -64,9 +62,6 @@ interface Turn {
   readonly terminated: boolean;
 }
 
-/** The turn of an agent that neither speaks nor calls, beside what somebody else said. */
-const NOTHING: ToolsAction = { content: null };
-
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly id: string;
   readonly family = 'tools' as const;
@@ -75,7 +70,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly domain: ToolsDomain;
   readonly maxEpisodeSteps: number;
   private readonly options: ToolsEnvironmentOptions;
-  private readonly dynamics: StructuredDynamics;
+  private readonly turns: Turns;
   private rng = streamOf(0);
   private episode: Episode | undefined;
   private busy = false;
@@ -88,9 +83,9 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.domain = domain;
     this.options = options;
     this.maxEpisodeSteps = maxSteps;
-    this.dynamics = structuredDynamics(domain, options.responder);
-    this.actionSpace = this.dynamics.actionSpace;
-    this.observationSpace = this.dynamics.observationSpace;
+    this.turns = new Turns(domain, options.responder);
+    this.actionSpace = this.turns.actionSpace;
+    this.observationSpace = this.actionSpace;
   }
 
   get messages(): readonly Message[] {
@@ -134,12 +129,15 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
       const said = await this.options.user.open({ domain: this.domain, task, messages, seed }, signal);
       const opened: readonly Message[] = [...messages, { role: 'user', content: said.content }];
       this.leave();
-      const { situations } = this.dynamics.begin([{ task, seed, row: options.row, messages: opened }]);
-      this.episode = { situation: situations[0], observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
+      const situation: Situation = {
+        ...{ task, seed, ...(options.row === undefined ? {} : { row: options.row }) },
+        ...{ state: initialStateOf(this.domain, task), operations: [], messages: opened, calls: 0, ended: false },
+      };
+      this.episode = { situation, observedFrom: 0, steps: 0, turns: 1, running: true, paid: null };
       this.rng = rng;
       return {
         observation: observationOf(this.episode),
-        info: { task: task.id, seed, stateHash: stateHash(situations[0].state), userCost: said.cost },
+        info: { task: task.id, seed, stateHash: stateHash(situation.state), userCost: said.cost },
       };
     });
   }
@@ -224,17 +222,15 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
     const { situation, steps, turns, paid } = before;
-    const carry = { rows: 1, situations: [situation] };
-    const imagined = await this.dynamics.imagine(carry, [action], undefined, { signal });
     const observedFrom = situation.messages.length + 1;
-    const predictions = imagined.predictions[0];
+    const { situation: after, predictions } = await this.turns.play(situation, action, signal);
     const now = this.paidFor(predictions);
     const clock = { observedFrom, steps: steps + 1, turns, running: true };
     const turn: Turn = {
-      episode: { situation: imagined.carry.situations[0], ...clock, paid: now === null ? paid : (paid ?? 0) + now },
+      episode: { situation: after, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
       predictions,
       userCost: NO_COST,
-      terminated: imagined.terminated[0] === 1,
+      terminated: after.ended,
     };
     const { content, toolCalls } = turn.episode.situation.messages[observedFrom - 1] as AssistantMessage;
     const isSaid = content?.trim() && (!toolCalls?.length || this.options.allowSayAndCall);
@@ -247,24 +243,22 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     const query: UserQuery = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
-    const seen: SeenTurn = { messages: isSilent ? [] : [{ role: 'user', content }], terminated: done };
-    const heard = this.dynamics.follow({ rows: 1, situations: [situation] }, [NOTHING], [seen]);
+    const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
     return {
       ...turn,
-      episode: { ...clock, situation: heard.situations[0], turns: clock.turns + 1 },
+      episode: {
+        ...clock,
+        situation: { ...situation, messages: heard, ended: situation.ended || done },
+        turns: clock.turns + 1,
+      },
       userCost: addCosts(turn.userCost, cost),
       terminated: done,
     };
   }
 
-  /** What a model writes may have been put into its mouth: only who is declared exact has a say in reward and end. */
-  private isTrusted({ backend }: Prediction): boolean {
-    return this.dynamics.trusts(backend);
-  }
-
-  /** What exact backends gave; null where none gave any. */
+  /** What exact backends gave; null where none gave any. What a model writes of rewards may have been put into its mouth. */
   private paidFor(predictions: readonly Prediction[]): number | null {
-    const given = predictions.filter((one) => one.reward !== null && this.isTrusted(one));
+    const given = predictions.filter((one) => one.reward !== null && this.turns.trusts(one));
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 

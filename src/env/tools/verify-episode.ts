@@ -7,19 +7,44 @@ import { valueAt } from '../state/pointer.js';
 import { stateHash } from '../state/state-hash.js';
 import { spokenMessages, successfulCalls } from './conversation.js';
 import type { CallSpec, CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import { referenceStateOf } from './task-states.js';
+import { initialStateOf, referenceStateOf } from './task-states.js';
+import { toldValue } from './told-values.js';
 
 /**
  * Checks every part of the task's verifier. The reward is 1 if all passed, 0 if any failed, and null if none failed but
- * one could not be decided (rubrics need a judge; some parts need rules the domain may not have).
+ * one could not be decided (rubrics need a judge; some parts need rules the domain may not have) or nothing need be done to pass.
  */
 export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): Verdict {
+  const checks = checksOf(domain, task, end);
+  if (isSolvedAtStart(domain, task)) checks.push(result('start', null, SOLVED_AT_START));
+  return { reward: rewardOf(checks), checks };
+}
+
+export const SOLVED_AT_START = 'its verifier passes before anything is done, so passing it earns no reward';
+
+const solvedAtStart = new WeakMap<ToolsDomain, WeakMap<ToolsTask, boolean>>();
+
+/** Whether the verifier passes before anything is done, and forbids nothing: not where the task is to leave all as it is. */
+export function isSolvedAtStart(domain: ToolsDomain, task: ToolsTask): boolean {
+  const { state, notCalled = [] } = task.verifier;
+  if (state !== undefined || notCalled.length > 0) return false;
+  const known = solvedAtStart.get(domain) ?? new WeakMap<ToolsTask, boolean>();
+  solvedAtStart.set(domain, known);
+  const before = known.get(task);
+  if (before !== undefined) return before;
+  const start = initialStateOf(domain, task);
+  const reward = rewardOf(checksOf(domain, task, { initialState: start, finalState: start, messages: [] }));
+  known.set(task, reward === 1);
+  return reward === 1;
+}
+
+function checksOf(domain: ToolsDomain, task: ToolsTask, end: EpisodeEnd): CheckResult[] {
   const { state, assert, communicate, called, notCalled, checks, rubric, rewards } = task.verifier;
   const calls = successfulCalls(end.messages);
   const results = [
     ...(state === 'reference' ? [checkReference(domain, task, end.finalState)] : []),
     ...(assert ?? []).map((expected) => checkValue(expected, end.finalState)),
-    ...(communicate ?? []).map((text) => checkTold(text, end)),
+    ...(communicate ?? []).map((text) => checkTold(text, communicate ?? [], end)),
     ...(called ?? []).map((call) => checkCalled(call, calls)),
     ...(notCalled ?? []).map((name) => checkNotCalled(name, calls)),
     ...(checks ?? []).map((name) => checkByRules(domain, name, end)),
@@ -27,7 +52,7 @@ export function verifyEpisode(domain: ToolsDomain, task: ToolsTask, end: Episode
     ...(rewards === 'sum' ? [checkPaid(end)] : []),
   ];
   if (results.length === 0) results.push(result('verifier', null, 'the task says nothing that could be checked'));
-  return { reward: rewardOf(results), checks: results };
+  return results;
 }
 
 /** What a check decided alone; else 1, 0, or null where a check is undecided and none failed. */
@@ -73,13 +98,15 @@ function checkValue(
   return result(name, isEqual, isEqual ? `it is ${shown(found)}` : `it is ${shown(found)}, not ${shown(equals)}`);
 }
 
-/** As in tau-bench (envs/base.py): case and commas do not count. */
-function checkTold(text: string, { messages }: EpisodeEnd): CheckResult {
-  const plain = (words: string) => words.toLowerCase().replaceAll(',', '');
-  const isTold = spokenMessages(messages).some(
-    ({ role, content }) => role === 'assistant' && plain(content).includes(plain(text)),
-  );
-  return result(`communicate: ${text}`, isTold, isTold ? 'the user was told' : 'the user was never told');
+const TOLD = {
+  told: 'the user was told',
+  alternative: 'it was said as one of several alternatives',
+  untold: 'the user was never told',
+};
+
+function checkTold(text: string, all: readonly string[], { messages }: EpisodeEnd): CheckResult {
+  const told = toldValue(text, all, spokenMessages(messages));
+  return result(`communicate: ${text}`, told === 'told', TOLD[told]);
 }
 
 function checkCalled(expected: CallSpec, calls: readonly CallSpec[]): CheckResult {

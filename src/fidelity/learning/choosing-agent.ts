@@ -6,18 +6,12 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import type {
-  Message,
-  ToolCall,
-  ToolSpec,
-  ToolsAction,
-  ToolsPolicy,
-  ToolsPolicyQuery,
-  ToolsTask,
-} from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { templateOf, wordsIn } from '../../synth/index.js';
+import type { ToolSpec, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { type Mention, Mentions } from './mentions.js';
+import { templateOf, wordsIn } from './named-values.js';
 
 /** What could be done at a moment: a function of the query alone. */
 export type Propose = (query: ToolsPolicyQuery) => readonly ToolsAction[];

@@ -1,8 +1,8 @@
 // What a conversation has named so far, and how: where a learner without a language model finds the values it puts into calls.
 
 import type { Json } from '../../core/json.js';
-import type { AssistantMessage, Message } from '../../env/index.js';
-import { shapeOf, spansOf, templateOf, wordsIn } from '../../synth/index.js';
+import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import { shapeOf, spansOf, templateOf, wordsIn } from './named-values.js';
 
 /** A value that was named, with the ways in which it was: what a value in its place in another conversation has in common. */
 export interface Mention {

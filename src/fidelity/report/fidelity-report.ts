@@ -139,6 +139,8 @@ export interface GateResult {
   readonly end: 'low' | 'high' | 'value';
   /** null where nothing was counted: the gate is shut then. */
   readonly value: number | null;
+  /** What a model that answers nothing would have. */
+  readonly floor?: number;
   readonly passed: boolean;
 }
 

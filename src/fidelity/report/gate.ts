@@ -45,7 +45,11 @@ function parseGate(text: string): Gate {
  * @throws FIDELITY_METRIC_UNKNOWN, FIDELITY_GATE_INVALID for a metric of which neither way is better
  */
 export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateResult[] {
-  return gates.map((gate) => judgeGate(gate, requireMetric(subject, gate.metric)));
+  const metrics = metricsOf(subject);
+  return gates.map((gate) => {
+    const floor = metrics.get(`${gate.metric}-floor`)?.estimate.value ?? undefined;
+    return { ...judgeGate(gate, requireMetric(subject, gate.metric)), ...(floor === undefined ? {} : { floor }) };
+  });
 }
 
 function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): GateResult {

@@ -116,7 +116,7 @@ export interface Headline {
 const TELLING: Readonly<Record<SectionId, readonly (readonly string[])[]>> = {
   'one-step': [
     ['state-error', 'state-within'],
-    ['state-exact', 'silent-state-error'],
+    ['state-exact', 'state-exact-floor', 'silent-state-error', 'all-right', 'refused'],
   ],
   elements: [['element-f1', 'change-f1']],
   'k-steps': [

@@ -35,10 +35,11 @@ export function differenceText(difference: Estimate, unit: Unit): string {
 }
 
 /** `one-step.state-exact at least 95 %: lower end of the interval is 93.8 %`. */
-export function gateText({ metric, limit, bound, end, value }: GateResult, unit: Unit): string {
+export function gateText({ metric, limit, bound, end, value, floor }: GateResult, unit: Unit): string {
   const words = { low: 'the lower end of its interval', high: 'the upper end of its interval', value: 'its value' };
   const found = value === null ? 'nothing was counted' : `${words[end]} is ${valueText(value, unit)}`;
-  return `${metric} ${bound === 'at-least' ? 'at least' : 'at most'} ${valueText(limit, unit)}: ${found}`;
+  const beside = floor === undefined ? '' : ` (floor: ${valueText(floor, unit)})`;
+  return `${metric} ${bound === 'at-least' ? 'at least' : 'at most'} ${valueText(limit, unit)}: ${found}${beside}`;
 }
 
 /** What is left of differences of returns that are alike. */

@@ -4,15 +4,12 @@ import { createHash } from 'node:crypto';
 import { ReverieError } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import {
-  applyOperations,
-  type CallQuery,
-  type Operation,
-  type Prediction,
-  type Responder,
-  stateHash,
-} from '../../env/index.js';
-import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
+import { unknownIds } from '../../worldmodel/tools/provenance.js';
 import { type LeafDifference, observationDistance, stateDistance, tokensOf } from './distances.js';
 import { isReadBackRight, isSameObservation, type ToolsQuestion } from './question.js';
 

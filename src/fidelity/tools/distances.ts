@@ -2,7 +2,7 @@
 // not have changed.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import { comparableObservation } from '../../worldmodel/index.js';
+import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
 
 /** A scalar or an empty container whose values differ; one that is absent has no value. */
 export interface LeafDifference {

@@ -1,9 +1,12 @@
 // Whether a dream says and reaches as many different things as the real environment, and how often it speaks of what does not
 // exist.
 
-import { initialStateOf, stateHash, type ToolsDomain } from '../../env/index.js';
-import { HashedTrigramEmbedder } from '../../replay/index.js';
-import { idPatternOf, unknownIds } from '../../worldmodel/index.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { HashedTrigramEmbedder } from '../../replay/experience/embedder.js';
+import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
+import { unknownIds } from '../../worldmodel/tools/provenance.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable } from '../report/fidelity-report.js';
 import { estimateIn, type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from '../section.js';

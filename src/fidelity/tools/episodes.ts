@@ -3,19 +3,17 @@
 
 import { concurrently } from '../../core/concurrently.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type Responder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-  type ToolsTask,
-  type UserSimulator,
-} from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import type { EpisodeRecord, Source } from '../../replay/index.js';
-import { type EpisodeSettings, liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../synth/index.js';
-import { episodeWeight } from '../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { ScriptedUser } from '../../env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import type { Source } from '../../replay/transition.js';
+import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
+import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
+import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
+import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
@@ -86,7 +84,7 @@ export function liveFidelityEpisode(
     weigh: (predictions) => episodeWeight(predictions, scenario.config.model),
     judge,
   };
-  return liveEpisode(environment, agent, task, plan, settings, signal);
+  return runEpisode(environment, agent, task, plan, settings, signal);
 }
 
 export interface RealEpisode {

@@ -3,10 +3,11 @@
 
 import { resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import type { ToolsDomain } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { type EpisodeRecord, readEpisodeLogs } from '../../replay/index.js';
-import { gramHashes, wordsOf } from '../../synth/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
+import { gramHashes, wordsOf } from '../../synth/quality/text-hash.js';
 
 /** Words of a run, as benchmarks are decontaminated. */
 const WORDS = 8;

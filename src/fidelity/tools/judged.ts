@@ -1,10 +1,11 @@
 // A model of tools under judgement, as the questions see it: something that answers calls in states it is put into, or a served
 // environment that one can only live in.
 
-import type { Responder, ToolsDomain, ToolsPolicy, ToolsTask, UserSimulator } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { type EpisodeSettings, planRow, type RowPlan } from '../../synth/index.js';
-import type { MustFailReport } from '../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import { type EpisodeSettings, planRow, type RowPlan } from '../../synth/episodes/run-episode.js';
+import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../setup.js';
 import { AskedQuestions } from './answers.js';
 import { castOf, liveFidelityEpisode } from './episodes.js';
@@ -129,7 +130,7 @@ function livedEpisodes({ setup, domain, judge }: ToolsGround, live: LivedOptions
 
 type Play = Parameters<ServedTools['live']>[0];
 
-/** As `liveEpisode` lets an agent act that is in no group. */
+/** As `runEpisode` lets an agent act that is in no group. */
 function playOf(
   agent: ToolsPolicy,
   task: ToolsTask,

@@ -4,17 +4,15 @@
 import { concurrently } from '../../core/concurrently.js';
 import { NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type Responder,
-  rulesResponder,
-  type ToolsAction,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-  type ToolsTask,
-} from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import type { EpisodeRecord, Source } from '../../replay/index.js';
-import { liveEpisode, planRow, RandomAgent, ReferenceAgent } from '../../synth/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { Responder, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import type { Source } from '../../replay/transition.js';
+import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
+import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import type { Instrument } from '../instrument.js';
 import { type Choice, ChoiceModel, ChoosingAgent, shownChoices } from '../learning/choosing-agent.js';
 import { type LearningSource, learningInstrument, type Ratio, unlearnable } from '../learning/learning.js';
@@ -172,7 +170,7 @@ class ToolsLearners implements LearningSource {
       maxSteps: scenario.config.synth.maxSteps,
       weigh: () => 1,
     };
-    return liveEpisode(environment, agent, task, plan, settings, signal);
+    return runEpisode(environment, agent, task, plan, settings, signal);
   }
 }
 

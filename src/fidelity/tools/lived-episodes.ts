@@ -1,18 +1,13 @@
 // Episodes whose calls were chosen in the dream, and what is true of them: their calls, carried out for real.
 
 import type { Json } from '../../core/json.js';
-import {
-  applyOperations,
-  type EpisodeEnd,
-  initialStateOf,
-  type Prediction,
-  stateHash,
-  type ToolsDomain,
-  type ToolsTask,
-  type Verdict,
-  verifyEpisode,
-} from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { patiently } from './answers.js';
 import { type CarriedOut, carryOutForReal } from './open-loop.js';
 

@@ -1,7 +1,8 @@
 // The must-fail suite as a section: its verdict is the one that other jobs read, from the same report.
 
 import type { Json } from '../../core/json.js';
-import type { MustFailReport, ProbeFailure, ProbeKind } from '../../worldmodel/index.js';
+import type { ProbeKind } from '../../worldmodel/must-fail/probe.js';
+import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';
 import { type FoundMetric, findingOf, percent, plainMetric } from '../section.js';

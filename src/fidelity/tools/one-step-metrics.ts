@@ -1,5 +1,6 @@
 // What one step's answers come to: exactness and distance of state and observation, and what was not an answer at all.
 
+import { stateHash } from '../../env/state/state-hash.js';
 import { type FoundMetric, flag, meanMetric, shareMetric, type Value } from '../section.js';
 import type { StepRow } from './answers.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from './question.js';
@@ -35,6 +36,17 @@ function stateMetrics(steps: readonly JudgedStep[]): FoundMetric[] {
         meaning: 'Share of calls after which the dreamt state is the real one, by hash.',
       },
       valuesOf(steps, ({ state }) => state),
+    ),
+    shareMetric(
+      {
+        key: 'state-exact-floor',
+        label: 'State exact if every call is refused',
+        better: 'neither',
+        meaning: 'Share of calls that truly change nothing: what a model that refuses every call has as `state-exact`.',
+      },
+      steps.map(({ question: { query, after }, row }) =>
+        row.state === null ? null : flag(stateHash(after!) === stateHash(query.state)),
+      ),
     ),
     meanMetric(
       {

@@ -2,20 +2,15 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { takeTurn } from '../../core/turn.js';
-import {
-  applyOperations,
-  type CallQuery,
-  callChecks,
-  initialStateOf,
-  type Message,
-  type Prediction,
-  type Responder,
-  rulesResponder,
-  stateHash,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import { callChecks } from '../../env/tools/call-checks.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { patientAnswer } from './answers.js';
 import { leafDifferences } from './distances.js';
 import { isSameObservation } from './question.js';

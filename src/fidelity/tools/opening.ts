@@ -6,16 +6,19 @@ import { reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import { type Panel, panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import { elsewhere, isScreenDomain, type ToolsDomain, type UserSimulator } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import { service } from '../../core/services.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { elsewhere } from '../../env/tools/real-environment.js';
+import type { UserSimulator } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { horizonFindings } from '../horizon/horizon.js';
 import type { Subject } from '../instrument.js';
-import { instrumentsOf } from '../kind.js';
-import { screensKind } from '../screens/kind.js';
+import { type FidelityKind, instrumentsOf } from '../kind.js';
 import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
 import { agentGamma, realEpisodes } from './episodes.js';
-import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround } from './judged.js';
+import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround, type ToolsJudged } from './judged.js';
 import { toolsKind } from './kind.js';
 import { carryOutForReal, type TrueSequence } from './open-loop.js';
 import { drawQuestions, shuffled } from './question.js';
@@ -43,7 +46,8 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   const { setup, domain, user, judge, judged } = judging;
   const truth = await truthOf(judging);
   const ground: ToolsGround = { setup, domain, user, truth, judge };
-  const subjects = judged.map((one) => subjectOf(ground, one));
+  const kind = isScreenDomain(domain) ? await service<FidelityKind<ToolsJudged>>('screen-fidelity') : toolsKind;
+  const subjects = judged.map((one) => subjectOf(ground, kind, one));
   return { truth: truth.report, identity: identityOf(ground), panel: panelFor(ground), subjects };
 }
 
@@ -58,7 +62,7 @@ function truthOf({ setup, domain, answering, services }: ToolsJudging): Promise<
   return recordedTruth(scenario, domain, seed, heldOut === undefined ? undefined : { path: heldOut, from: answering });
 }
 
-function subjectOf(ground: ToolsGround, judged: ToolsSubject): Subject {
+function subjectOf(ground: ToolsGround, kind: FidelityKind<ToolsJudged>, judged: ToolsSubject): Subject {
   const { fidelity, synth } = ground.setup.scenario.config;
   const { tolerance, sections } = fidelity;
   const { maxSteps } = synth;
@@ -75,7 +79,7 @@ function subjectOf(ground: ToolsGround, judged: ToolsSubject): Subject {
         ];
   return {
     ...about,
-    instruments: instrumentsOf(isScreenDomain(ground.domain) ? screensKind : toolsKind, as, sections),
+    instruments: instrumentsOf(kind, as, sections),
     ...(sections.includes('horizon') ? { derive: (findings) => horizonFindings(findings, plan) } : {}),
     close: async () => {},
   };

@@ -1,7 +1,7 @@
 // A model as it is without what is remembered of the task that is asked about: records of it would be the answers.
 
-import type { Responder } from '../../env/index.js';
-import type { ExperienceIndex } from '../../replay/index.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { ExperienceIndex } from '../../replay/experience/experience.js';
 
 export interface UnaidedOptions {
   readonly version: string;

@@ -5,21 +5,14 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import {
-  applyOperations,
-  type CallQuery,
-  type CallSpec,
-  exactPrediction,
-  type Message,
-  type Operation,
-  type Prediction,
-  type Responder,
-  refusalOf,
-  rulesResponder,
-  stateHash,
-  type ToolsDomain,
-} from '../../env/index.js';
-import { comparableObservation } from '../../worldmodel/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import { exactPrediction, type Operation, type Prediction, refusalOf } from '../../env/tools/prediction.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
 
 export interface TrueAnswer {
   readonly observation: string;

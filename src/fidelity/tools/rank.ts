@@ -2,9 +2,13 @@
 // exact rules and in the dream. What an episode was worth is found by the task's verifier on the state each world ended in.
 
 import { NO_COST } from '../../core/cost.js';
-import { type Responder, rulesResponder, type ToolsPolicy, type ToolsTask } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { liveEpisode, planRow, RandomAgent, ReferenceAgent, type RowPlan } from '../../synth/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { Responder, ToolsPolicy } from '../../env/tools/tools-family.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
+import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
+import { planRow, type RowPlan, runEpisode } from '../../synth/episodes/run-episode.js';
 import type { Instrument } from '../instrument.js';
 import { type RankSource, rankInstrument, unrankable, type World } from '../rank/rank.js';
 import type { EpisodeReturn } from '../rank/rank-metrics.js';
@@ -122,7 +126,7 @@ class AgentLadder implements RankSource {
     if (typeof responder === 'function')
       return this.returnOf(await responder(this.agents[policy].agent, task, plan, signal));
     const environment = episodeEnvironment(this.parts, responder, scenario);
-    const record = await liveEpisode(
+    const record = await runEpisode(
       environment,
       this.agents[policy].agent,
       task,

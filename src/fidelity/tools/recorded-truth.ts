@@ -7,17 +7,15 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import {
-  callChecks,
-  initialStateOf,
-  type Message,
-  type Operation,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { type EpisodeRecord, ReplayedCalls, readEpisodeLogs } from '../../replay/index.js';
+import { callChecks } from '../../env/tools/call-checks.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { ReplayedCalls } from '../../replay/experience/logs/logged-episode.js';
+import { readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import type { TruthReport } from '../report/fidelity-report.js';
 import { refuseSeenEpisodes } from './held-out.js';
 import type { TrueSequence, TrueStep } from './open-loop.js';

@@ -3,18 +3,14 @@
 
 import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.js';
+import type { StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import {
-  type AssistantMessage,
-  type Message,
-  type RemoteToolsEnvironment,
-  remoteEnvironment,
-  type StepResult,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsObservation,
-} from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
+import type { RemoteToolsEnvironment } from '../../env/remote/open-remote.js';
+import { remoteEnvironment } from '../../env/remote/remote.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
 import { judgedEnvironment } from '../remote.js';
 import type { LivedEpisode } from './lived-episodes.js';
 import type { CarrySequence, DreamtStep } from './open-loop.js';

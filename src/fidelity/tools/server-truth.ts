@@ -3,9 +3,10 @@
 
 import { concurrently } from '../../core/concurrently.js';
 import { contentHash } from '../../core/hash.js';
-import { type RealEnvironment, realResponder, type ToolsDomain } from '../../env/index.js';
-import type { ToolsScenario } from '../../kinds/index.js';
-import { RandomAgent } from '../../synth/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { type RealEnvironment, realResponder } from '../../env/tools/real-environment.js';
+import type { ToolsScenario } from '../../kinds/tools/kind.js';
+import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { patiently } from './answers.js';
 import { liveFidelityEpisode } from './episodes.js';
 import { type ToolsTruth, truthOfRecords } from './recorded-truth.js';

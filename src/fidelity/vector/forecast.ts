@@ -1,6 +1,6 @@
 // One element of a forecast.
 
-import type { Forecast } from '../../worldmodel/index.js';
+import type { Forecast } from '../../worldmodel/dynamics.js';
 
 /** The mixture for one element of one row, in units of `scale`. */
 export function elementOf(

@@ -1,9 +1,10 @@
 // What is measured of every model, and with what: plain numbers, the truth, and what instruments share.
 
 import type { Carry } from '../../core/dynamics.js';
+import type { VectorEnvironment } from '../../core/environment.js';
+import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import type { Policy, VectorEnvironment } from '../../env/index.js';
-import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/index.js';
+import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { Instrument } from '../instrument.js';
 import type { SectionId } from '../report/fidelity-report.js';
 import { crossFitted, type LinearBaseline } from './linear-baseline.js';

@@ -1,10 +1,13 @@
 // Policies of a ladder as plain data, so that what was found once acts the same in every thread and after every restart.
 
 import { Acting } from '../../core/acting.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
+import type { Policy } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import { clipToSpace, type Policy, rowSize, type VectorEnvironment, type VectorSpace } from '../../env/index.js';
-import { RandomPolicy } from '../../rl/index.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { clipToSpace, rowSize } from '../../env/space-values.js';
+import { RandomPolicy } from '../../rl/random-policy.js';
 
 /** A small network: layers of [outputs, inputs + 1] weights, row-major, the last of each row a bias; tanh in between. */
 export interface NetworkRecipe {

@@ -3,12 +3,17 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Carry } from '../../core/dynamics.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment, type VectorEnvironment } from '../../env/index.js';
-import type { Scenario, ScenarioConfig } from '../../kinds/index.js';
-import { allocateBatch, sliceBatch, type TransitionBatch } from '../../replay/index.js';
-import { evaluatePolicy, makeSac, type Sac } from '../../rl/index.js';
-import { batchOfStarts, beginFrom, type Propagation, type Start, type VectorDynamics } from '../../worldmodel/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import type { Scenario } from '../../kinds/vector/kind.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import { allocateBatch, sliceBatch } from '../../replay/batch.js';
+import type { TransitionBatch } from '../../replay/transition.js';
+import { evaluatePolicy } from '../../rl/evaluate.js';
+import { makeSac, type Sac } from '../../rl/sac/sac.js';
+import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
+import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
 import type { Instrument } from '../instrument.js';
 import { type LearningSource, learningInstrument, type Ratio, unlearnable } from '../learning/learning.js';
 import type { FidelitySetup } from '../setup.js';

@@ -1,15 +1,14 @@
 // Opens the models under judgement: folders of world models, and served environments.
 
 import { basename, resolve } from 'node:path';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import {
-  describeSpace,
-  type RemoteVectorEnvironment,
-  remoteEnvironment,
-  type VectorEnvironment,
-} from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import { Dream, loadWorldModel } from '../../worldmodel/index.js';
+import type { RemoteVectorEnvironment } from '../../env/remote/open-remote.js';
+import { remoteEnvironment } from '../../env/remote/remote.js';
+import { describeSpace } from '../../env/space-values.js';
+import { faceOf } from '../../kinds/registry.js';
+import { Dream } from '../../worldmodel/dream.js';
+import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { judgedEnvironment } from '../remote.js';
 import { type FidelityInputs, isUrl } from '../setup.js';
 import type { VectorSubjectModel } from './ground.js';

@@ -1,6 +1,6 @@
 // One step from real states: what the model says follows each recorded transition, without noise, and how sure it was.
 
-import type { Forecast } from '../../worldmodel/index.js';
+import type { Forecast } from '../../worldmodel/dynamics.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { WorstTransition } from '../report/fidelity-report.js';
 import {

@@ -3,7 +3,8 @@
 
 import type { Carry, ImagineOptions } from '../../core/dynamics.js';
 import type { Rng } from '../../core/rng.js';
-import { batchOfStarts, beginFrom, type Start, type VectorDynamics } from '../../worldmodel/index.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
+import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
 import type { Ground, Judged } from './ground.js';
 import { episodeAt, stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
 

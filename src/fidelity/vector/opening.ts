@@ -1,12 +1,16 @@
 // Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
 
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { Json } from '../../core/json.js';
 import { panelOf } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import { type EnvSpec, makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
-import type { Scenario } from '../../kinds/index.js';
-import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { rowSize } from '../../env/space-values.js';
+import type { Scenario } from '../../kinds/vector/kind.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { horizonFindings } from '../horizon/horizon.js';
 import type { HorizonPlan } from '../horizon/return-bounds.js';
 import type { Finding, Subject } from '../instrument.js';

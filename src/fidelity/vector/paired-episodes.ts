@@ -2,11 +2,13 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Carry, Imagined } from '../../core/dynamics.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { ReverieError } from '../../core/errors.js';
 import { joinedFloats } from '../../core/joined.js';
 import { Rng, type RngState } from '../../core/rng.js';
-import { rowSize, type VectorEnvironment } from '../../env/index.js';
-import { isWithin, type Propagation, type VectorDynamics, widenedRange } from '../../worldmodel/index.js';
+import { rowSize } from '../../env/space-values.js';
+import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
+import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
 import type { EpisodeReturn } from '../rank/rank-metrics.js';
 import type { Actor } from './ladder-policies.js';
 

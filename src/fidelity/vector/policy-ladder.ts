@@ -2,9 +2,10 @@
 // asked about policies it was picked for.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { VectorEnvironment } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
-import { rowSize, type VectorEnvironment } from '../../env/index.js';
-import { RandomPolicy } from '../../rl/index.js';
+import { rowSize } from '../../env/space-values.js';
+import { RandomPolicy } from '../../rl/random-policy.js';
 import {
   headsOf,
   type Ladder,

@@ -1,12 +1,14 @@
 // Ranking of policies for scenarios of numbers: a ladder of policies lives in the real environment and in the dream.
 
 import { join } from 'node:path';
+import type { VectorEnvironment } from '../../core/environment.js';
+import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment, type Policy, type VectorEnvironment } from '../../env/index.js';
-import type { Learner } from '../../rl/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import type { Learner } from '../../rl/learner.js';
 import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
 import { sealedText } from '../../store/sealed-json.js';
-import type { VectorDynamics } from '../../worldmodel/index.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { Instrument } from '../instrument.js';
 import { readKept } from '../measure.js';
 import { type RankSource, rankInstrument } from '../rank/rank.js';

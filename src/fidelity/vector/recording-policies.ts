@@ -1,9 +1,11 @@
 // Who acts while the truth is recorded: a mixture, so that a model is judged where policies of every kind lead.
 
 import { createHash } from 'node:crypto';
+import type { VectorEnvironment } from '../../core/environment.js';
+import type { Policy, PolicyAction } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import { type Policy, type PolicyAction, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { RandomPolicy } from '../../rl/index.js';
+import { rowSize } from '../../env/space-values.js';
+import { RandomPolicy } from '../../rl/random-policy.js';
 import type { VectorHost } from './setup.js';
 
 export interface NamedPolicy {

@@ -2,9 +2,9 @@
 // is worth as much as it promised only if the dream did not mislead it.
 
 import { Acting } from '../../core/acting.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
-import type { VectorEnvironment } from '../../env/index.js';
-import { batchOfStarts, type Start } from '../../worldmodel/index.js';
+import { batchOfStarts, type Start } from '../../worldmodel/starts.js';
 import type { Ground, Judged, Replay } from './ground.js';
 import { type Beginning, begunAt, recordedStart } from './open-loop.js';
 import { type DriftStart, episodeAt, widths } from './truth.js';

@@ -1,9 +1,12 @@
 // What judging models of numbers takes of the run that it is part of: where things lie in folders, and who opens them.
 
-import type { EnvSpec, Policy, VectorEnvironment } from '../../env/index.js';
-import type { Scenario } from '../../kinds/index.js';
-import type { ReplayBuffer } from '../../replay/index.js';
-import type { Learner, LoadedLearner } from '../../rl/index.js';
+import type { VectorEnvironment } from '../../core/environment.js';
+import type { Policy } from '../../core/policy.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import type { Scenario } from '../../kinds/vector/kind.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import type { LoadedLearner } from '../../rl/checkpoint.js';
+import type { Learner } from '../../rl/learner.js';
 import type { FidelityInputs, FidelitySetup } from '../setup.js';
 
 export interface VectorHost {

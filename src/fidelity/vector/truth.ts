@@ -1,9 +1,10 @@
 // What really happened: recorded transitions as whole episodes, the places where open-loop dreams begin, and the units
 // that intervals are made over.
 
-import type { EnvSnapshot, VectorSpace } from '../../env/index.js';
-import { rowSize } from '../../env/index.js';
-import type { TransitionBatch } from '../../replay/index.js';
+import type { EnvSnapshot } from '../../core/environment.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { rowSize } from '../../env/space-values.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 
 /** An unbroken run of rows: each row's next observation is the next row's observation. */
 export interface TruthEpisode {

@@ -1,7 +1,8 @@
 // Worlds of lines of text: a face of a domain with one tool that takes a line.
 
 import type { Kind } from '../../core/kind.js';
-import { isTextDomain, type ToolsEpisodeEnvironment, textEnvironment } from '../../env/index.js';
+import { isTextDomain, textEnvironment } from '../../env/tools/text-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import { textCodec } from './codec.js';
 
 export const textKind: Kind = {

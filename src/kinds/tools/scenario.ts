@@ -2,12 +2,17 @@
 // what was lived. Sections that belong to a room are that room's own schemas.
 
 import { z } from 'zod';
-import { domainSpecSchema } from '../../env/index.js';
-import { llmConfigSchema } from '../../llm/index.js';
-import { experienceSchema } from '../../replay/index.js';
-import { groupEstimators } from '../../rl/index.js';
-import { episodeFormatSchema, hackerSchema, qualitySchema, recipeSchema, tasksSchema } from '../../synth/index.js';
-import { judgeSchema, toolsModelSchema } from '../../worldmodel/index.js';
+import { domainSpecSchema } from '../../env/tools/domain-spec.js';
+import { llmConfigSchema } from '../../llm/config.js';
+import { experienceSchema } from '../../replay/experience/experience-schema.js';
+import { groupEstimators } from '../../rl/group/estimators.js';
+import { recipeSchema } from '../../synth/episodes/recipes.js';
+import { episodeFormatSchema } from '../../synth/export/episodes/export-episodes.js';
+import { hackerSchema } from '../../synth/hacker/find-tricks.js';
+import { qualitySchema } from '../../synth/quality/quality-config.js';
+import { tasksSchema } from '../../synth/tasks/tasks-schema.js';
+import { judgeSchema } from '../../worldmodel/reward/judge-schema.js';
+import { toolsModelSchema } from '../../worldmodel/tools/tools-model-schema.js';
 import { nameKey, pluginsKey, profilesKey, seedKey, workersKey } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 import { toolsFidelitySchema } from './fidelity-section.js';
@@ -218,7 +223,7 @@ type Needs = Pick<
 /** What asks a language model needs one. */
 function checkNeeds(config: Needs, context: z.RefinementCtx): void {
   const { llm, agent, user, reward, synth } = config;
-  for (const issue of [...valueNeeds(config), ...lagNeeds(config)]) context.addIssue({ code: 'custom', ...issue });
+  for (const issue of valueNeeds(config)) context.addIssue({ code: 'custom', ...issue });
   const askers: readonly (readonly [boolean, string[], string])[] = [
     [agent.kind === 'llm', ['agent', 'kind'], 'an agent of kind llm'],
     [agent.kind === 'guided', ['agent', 'kind'], 'an agent of kind guided'],
@@ -234,23 +239,10 @@ function checkNeeds(config: Needs, context: z.RefinementCtx): void {
   }
 }
 
-/** Who imitates, and who lives no rounds, has nobody who drew what is learned from. */
-function lagNeeds({ rl, train }: Needs): { path: string[]; message: string }[] {
-  if (!rl.versionLag) return [];
-  const refused = (why: string, wayOut: string) => {
-    const message = `${why}, so that a version lag of ${rl.versionLag} means nothing: leave it out, or choose another ${wayOut}`;
-    return [{ path: ['rl', 'versionLag'], message }];
-  };
-  if (groupEstimators.get(rl.algorithm).imitatesWins)
-    return refused(`${rl.algorithm} imitates what was won, whichever policy drew it`, 'rl.algorithm');
-  return train.mode === 'value' ? refused('mode value lives no rounds', 'train.mode') : [];
-}
-
 /** A value model is made of records, held against others, and compares choices within a situation. */
 function valueNeeds({ rl, train }: Needs): { path: string[]; message: string }[] {
   if (train.mode !== 'value') return [];
-  const { hasCritic, livesForks, imitatesWins } = groupEstimators.get(rl.algorithm);
-  const fits = !(hasCritic || livesForks || imitatesWins);
+  const fits = !groupEstimators.get(rl.algorithm).hasCritic;
   const path = (...keys: string[]) => ['train', ...keys];
   if (train.gather === undefined)
     return [{ path: path('mode'), message: 'mode value learns from records: say in train.gather who lives them' }];

@@ -2,9 +2,10 @@
 
 import { resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
-import { domainFiles, loadNamedDomains } from '../../env/index.js';
-import { episodeLogFiles } from '../../replay/index.js';
-import { backendFiles } from '../../worldmodel/index.js';
+import { loadNamedDomains } from '../../env/tools/domain-spec.js';
+import { domainFiles } from '../../env/tools/make-domain.js';
+import { episodeLogFiles } from '../../replay/experience/logs/read-episode-logs.js';
+import { backendFiles } from '../../worldmodel/tools/make-router.js';
 import { type ToolsScenarioConfig, toolsScenarioSchemas } from './scenario.js';
 
 /** As they are once the domains are loaded that the layers of a scenario name. */

@@ -1,7 +1,8 @@
 // What a scenario of text may say of `reverie train`: who learns, from whom, and on which tasks it is judged.
 
 import { z } from 'zod';
-import { groupEstimators, textNetworks } from '../../rl/index.js';
+import { groupEstimators } from '../../rl/group/estimators.js';
+import { textNetworks } from '../../rl/text/networks.js';
 import { overridesOf } from '../common-keys.js';
 import { agentSection } from './agent-section.js';
 
@@ -31,23 +32,6 @@ const gaeLambda = share
   .optional()
   .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95.");
 
-const forks = positive
-  .optional()
-  .describe(
-    'vineppo: episodes that are lived on from each step, of groups whose returns differ; their steps count like all others. Default 4.',
-  );
-const restEvery = positive
-  .optional()
-  .describe(
-    'rest: rounds after which the shortest win of each task so far is imitated, with what was imitated first, in `train.cloneEpochs` passes; default 10, and after the last.',
-  );
-
-const versionLag = count
-  .optional()
-  .describe(
-    'Updates that the policy that draws a round is older than the one that learns from it, which then lives the next round while it learns; default 0.',
-  );
-
 export function textRlSchema() {
   const sections = Object.fromEntries(
     // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
@@ -62,7 +46,7 @@ export function textRlSchema() {
         .enum(groupEstimators.names() as [string, ...string[]])
         .default('grpo')
         .describe(
-          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; than a critic expected: `ppo`; or than what came of going on from the same situation: `vineppo`. `rest` imitates what was won instead.',
+          'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; or than a critic expected: `ppo`.',
         ),
       network: z
         .enum(textNetworks.names() as [string, ...string[]])
@@ -88,13 +72,10 @@ export function textRlSchema() {
         .enum(['episode', 'step'])
         .default('episode')
         .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
-      gamma: share.default(0.95).describe('gigpo, ppo, vineppo, progressWeight: discount of a reward one step later.'),
+      gamma: share.default(0.95).describe('gigpo, ppo, progressWeight: discount of a reward one step later.'),
       stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
       gaeLambda,
       valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
-      forks,
-      restEvery,
-      versionLag,
       keptGroups: share
         .optional()
         .describe(

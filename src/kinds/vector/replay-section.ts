@@ -13,10 +13,6 @@ const selectorSection = z
       alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
       beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
     }),
-    z.strictObject({
-      kind: z.literal('recency').describe('Newer rows are likelier.'),
-      halfLife: positive.default(50_000).describe('Rows of age after which a row is half as likely.'),
-    }),
   ])
   .prefault({ kind: 'uniform' })
   .describe('How rows are chosen within a buffer. SAC only.');
@@ -31,21 +27,6 @@ const generativeSection = z
     refitEvery: positive
       .default(10_000)
       .describe('Real rows after which a diffusion is fitted anew to all of them; offline it is fitted once.'),
-    relevance: z
-      .enum(['none', 'td-error'])
-      .default('none')
-      .describe(
-        'What rows are asked to be like: `none` (SynthER, 2303.06614), or those with a large temporal-difference error (PGR, 2410.18082).',
-      ),
-    condition: z
-      .number()
-      .default(1)
-      .describe('Relevance that is asked for, in standard deviations above the mean. With `relevance` only.'),
-    guidance: z
-      .number()
-      .min(0)
-      .default(1)
-      .describe('How far rows are pushed from what nothing was asked for (2207.12598). With `relevance` only.'),
     updates: positive.default(10_000).describe('Gradient steps of a fit.'),
     hidden: positive.max(4096).default(256).describe('Width of the residual network.'),
     blocks: positive.max(64).default(4).describe('Its residual blocks.'),

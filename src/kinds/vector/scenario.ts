@@ -2,10 +2,11 @@
 // The loader checks against this, and the table in docs/scenarios.md is generated from it.
 
 import { z } from 'zod';
-import { envSpecSchema } from '../../env/index.js';
-import { learners, type ppoConfigSchema, type sacConfigSchema } from '../../rl/index.js';
-import { transitionFormatSchema } from '../../synth/index.js';
-import { modelSectionSchema } from '../../worldmodel/index.js';
+import { envSpecSchema } from '../../env/env-spec.js';
+import type { ppoConfigSchema, sacConfigSchema } from '../../rl/config.js';
+import { learners } from '../../rl/learners.js';
+import { transitionFormatSchema } from '../../synth/export/transition-exports.js';
+import { modelSectionSchema } from '../../worldmodel/kinds.js';
 import { autoWorkersKey, nameKey, overridesOf, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
 import { vectorFidelitySchema } from './fidelity-section.js';
 import { replaySection } from './replay-section.js';
@@ -167,7 +168,6 @@ const exploreKeys = z
   .strictObject({
     initialRandomSteps: positive.default(250).describe('Real steps at random before the first model is fitted.'),
     refitEvery: positive.default(250).describe('Real steps between fits of the model.'),
-    planner: z.enum(['icem', 'cem', 'mppi']).default('icem').describe('How sequences of actions are sought.'),
     horizon: positive.default(20).describe('Steps that a plan looks ahead.'),
     candidates: z.int().min(16).default(32).describe('Sequences imagined in a round of planning.'),
     rewardWeight: z
@@ -309,40 +309,27 @@ function checkSources({ rl, train, replay }: SourceSections, context: z.Refineme
   const path = ['replay', 'generative'];
   if (!isReplayed) refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
   if (train.mode === 'dream') refuse(path, 'rows are drawn where none are dreamt; set train.mode to real or offline');
-  if (train.mode === 'offline' && replay.generative.relevance !== 'none')
-    refuse([...path, 'relevance'], 'offline, rows are drawn before the learner has any error to go by; set it to none');
 }
 
-type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'rollout'>;
+type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train'>;
 
-/** What is left open to a learner of rollouts: real steps of a round, and starts of a dream, which are at least so many. */
+/** Real steps of a round where a scenario leaves them open to a learner of rollouts. */
 const ROLLOUT_STEPS = 250;
-const LEAST_STARTS = 500;
 
-/** Who learns from one rollout at a time, as PPO does, needs a batch in each. */
-function checkRollouts({ rl, train, rollout }: RolloutSections, context: z.RefinementCtx): void {
+/** A planner plans in a model; whoever learns from rollouts, as PPO does, runs them in the real environment, a batch in each at least. */
+function checkRollouts({ rl, train }: RolloutSections, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
-  if (train.mode === 'offline') return;
-  if (learnsFrom === 'model' && train.mode === 'real') {
-    const message = `${name.toUpperCase()} plans in a world model; set train.mode to dream`;
-    context.addIssue({ code: 'custom', path: ['train', 'mode'], message });
-  }
-  if (learnsFrom !== 'rollouts' || typeof rl.batchSize !== 'number') return;
-  const given = (value: number | 'auto', otherwise: number) => (value === 'auto' ? otherwise : value);
-  const branches = Math.floor(given(rollout.startsPerRound, LEAST_STARTS) / given(train.cyclesPerRound, 1));
-  const steps = given(train.stepsPerRound, ROLLOUT_STEPS);
-  const horizon = shortestBranch(rollout.horizon);
-  const [path, rows, of] =
-    train.mode === 'real'
-      ? [['train', 'stepsPerRound'], steps, 'a round']
-      : [['rollout', 'startsPerRound'], branches * horizon, `a cycle (${branches} starts, ${horizon} steps each)`];
-  if (rows >= rl.batchSize) return;
-  const message = `${name.toUpperCase()} learns from batches of ${rl.batchSize} rows (rl.batchSize), and ${of} gives ${rows}`;
-  context.addIssue({ code: 'custom', path, message });
-}
-
-/** Trusted dreams have at least one step. */
-function shortestBranch(horizon: RolloutSections['rollout']['horizon']): number {
-  if (horizon === 'auto') return 1;
-  return typeof horizon === 'number' ? horizon : Math.min(horizon[2], horizon[3]);
+  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  if (learnsFrom === 'model' && train.mode === 'real')
+    refuse(['train', 'mode'], `${name.toUpperCase()} plans in a world model; set train.mode to dream`);
+  if (learnsFrom !== 'rollouts') return;
+  if (train.mode === 'dream')
+    refuse(
+      ['train', 'mode'],
+      `${name.toUpperCase()} learns from rollouts of the real environment alone; set train.mode to real`,
+    );
+  const rows = train.stepsPerRound === 'auto' ? ROLLOUT_STEPS : train.stepsPerRound;
+  if (typeof rl.batchSize !== 'number' || rows >= rl.batchSize) return;
+  const needs = `${name.toUpperCase()} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
+  refuse(['train', 'stepsPerRound'], `${needs}, and a round gives ${rows}`);
 }

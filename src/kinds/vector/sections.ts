@@ -2,8 +2,8 @@
 
 import { resolve } from 'node:path';
 import type { ScenarioSections } from '../../core/kind.js';
-import { checkEnvSpec } from '../../env/index.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+import { checkEnvSpec } from '../../env/env-spec.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { type ScenarioConfig, scenarioSchemas } from './scenario.js';
 
 /** As they are now: plugins add to them. */

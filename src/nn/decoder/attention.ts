@@ -79,20 +79,12 @@ export interface AttentionInput {
   readonly keys: Value;
   /** [batch, tokens, kvHeads, headDim]. */
   readonly values: Value;
-  /** Broadcasts to [batch, kvHeads, group, tokens, past + tokens]: 0 where the row's token sees the column's, else -Infinity; itself counts as unseen. */
+  /** Broadcasts to [batch, kvHeads, group, tokens, tokens]: 0 where the row's token sees the column's, else -Infinity; itself counts as unseen. */
   readonly bias: Value;
-  /** Tokens before these, if any were computed earlier. */
-  readonly past?: PastTokens;
 }
 
-/** Keys (turned) and values of tokens that were computed earlier: [batch, past, kvHeads, headDim] each. */
-export interface PastTokens {
-  readonly keys: Value;
-  readonly values: Value;
-}
-
-/** Attention within rows of tokens, and to those before them: [batch, tokens, heads · headDim]. */
-export function attendWithin({ queries, keys, values, bias, past }: AttentionInput, config: DecoderConfig): Value {
+/** Attention within rows of tokens: [batch, tokens, heads · headDim]. */
+export function attendWithin({ queries, keys, values, bias }: AttentionInput, config: DecoderConfig): Value {
   const [batch, tokens] = queries.shape as readonly [Dim, number];
   const { heads, kvHeads, headDim } = config;
   const group = heads / kvHeads;
@@ -100,15 +92,12 @@ export function attendWithin({ queries, keys, values, bias, past }: AttentionInp
   const q = transpose(reshape(queries, [batch, tokens, kvHeads, group, headDim]), [0, 2, 3, 1, 4]);
   const asRows = (x: Value, width: Dim) => reshape(x, [batch, kvHeads, group * tokens, width]);
   const asGroups = (x: Value, width: Dim) => reshape(x, [batch, kvHeads, group, tokens, width]);
-  const seenKeys = past === undefined ? keys : concat([past.keys, keys], 1);
-  const seen = seenKeys.shape[1];
-  const products = matMul(asRows(q, headDim), transpose(seenKeys, [0, 2, 3, 1]));
+  const products = matMul(asRows(q, headDim), transpose(keys, [0, 2, 3, 1]));
   const v = withOnes(transpose(values, [0, 2, 1, 3]));
-  const seenValues = past === undefined ? v : concat([withOnes(transpose(past.values, [0, 2, 1, 3])), v], 2);
   const own = rowDot(q, unsqueeze(transpose(keys, [0, 2, 1, 3]), [2]));
   const answer = weigh(
-    add(asGroups(products, seen), bias),
-    (weights) => asGroups(matMul(asRows(weights, seen), seenValues), headDim + 1),
+    add(asGroups(products, tokens), bias),
+    (weights) => asGroups(matMul(asRows(weights, tokens), v), headDim + 1),
     own,
     unsqueeze(v, [2]),
   );

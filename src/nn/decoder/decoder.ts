@@ -5,27 +5,15 @@
 import type { Rng } from '../../core/rng.js';
 import { float32, int32, type Tensor } from '../tensor.js';
 import { type AtOnceOptions, readAtOnce, withBlanks } from './at-once.js';
-import { type Choices, noChoices, setChoices } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import {
-  type Continued,
-  type ContinuedRow,
-  type ContinueOptions,
-  continuedBatches,
-  continuedFeeds,
-  requireContinued,
-  tokenSizeOf,
-} from './continuation.js';
-import {
   type Answer,
-  type Following,
   type Generated,
   type GenerateOptions,
   type GenerateRequest,
   type GeneratingModel,
   generate,
   requireTokens,
-  type TokenGenerator,
   type TokenSequence,
 } from './generation.js';
 import { DecoderSessions } from './sessions.js';
@@ -36,13 +24,9 @@ const MAX_SCORES = 1 << 23;
 export interface ScoreOptions {
   /** Of the distribution; 1 unless given. */
   readonly temperature?: number;
-  /** Most tokens that a constraint leaves, as in generating; absent: nothing is constrained. */
-  readonly choices?: number;
-  /** The choices of each token of a sequence but the first. */
-  readonly choicesOf?: (sequence: number) => readonly Choices[];
 }
 
-export class Decoder implements GeneratingModel, TokenGenerator {
+export class Decoder implements GeneratingModel {
   readonly config: DecoderConfig;
   private readonly weights: Record<string, Tensor>;
 
@@ -71,27 +55,23 @@ export class Decoder implements GeneratingModel, TokenGenerator {
    * @throws CONTEXT_TOO_LONG, DECODER_INPUT_INVALID for fewer than two tokens or an unknown one
    */
   async score(sequences: readonly TokenSequence[], options: ScoreOptions = {}): Promise<Float32Array[]> {
-    const { temperature = 1, choices: size = 0, choicesOf } = options;
+    const { temperature = 1 } = options;
     for (const sequence of sequences) requireTokens(this.config, 'A sequence to be scored', sequence, 2, 1);
     const answers: Float32Array[] = new Array(sequences.length);
     const inputs = sequences.map((sequence) => sequence.length - 1);
     for (const { length, members } of this.groups(inputs)) {
       const tokens = new Int32Array(members.length * length);
       const targets = new Int32Array(members.length * length);
-      const among = noChoices(members.length * length, size);
       members.forEach((member, row) => {
-        const choices = size === 0 ? undefined : choicesOf?.(member);
         for (let i = 0; i < inputs[member]; i++) {
           tokens[row * length + i] = sequences[member][i];
           targets[row * length + i] = sequences[member][i + 1];
-          setChoices(among, row * length + i, choices?.[i], sequences[member][i + 1]);
         }
       });
-      const session = await this.sessions.rows('score', length, size);
+      const session = await this.sessions.rows('score', length);
       const { logProbs } = await session.run({
         ...this.weights,
         ...sharpnessOf(temperature),
-        ...(size > 0 && { choices: int32(among.choices, [targets.length, size]), chosen: int32(among.chosen) }),
         tokens: int32(tokens, [members.length, length]),
         targets: int32(targets),
       });
@@ -102,7 +82,10 @@ export class Decoder implements GeneratingModel, TokenGenerator {
     return answers;
   }
 
-  /** See `TokenGenerator`. */
+  /**
+   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
+   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   */
   generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
     for (const { prompt } of requests) requireTokens(this.config, 'A prompt', prompt, 1, 0);
     return generate(this, requests, options);
@@ -141,67 +124,23 @@ export class Decoder implements GeneratingModel, TokenGenerator {
     return answers;
   }
 
-  /**
-   * What may follow each row's new tokens, given those before them.
-   * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for no tokens, unknown ones, or a past of another decoder
-   */
-  async extend(rows: readonly ContinuedRow[], { temperature = 1, choices: size = 0 }: ContinueOptions = {}) {
-    for (const row of rows) {
-      requireContinued(row, this.config);
-      requireTokens(this.config, 'A continued row', row.tokens, 1, 0);
-    }
-    const answers: Continued[] = new Array(rows.length);
-    const places = rows.map((_, i) => i);
-    const fresh = places.filter((i) => rows[i].past.length === 0);
-    const prompts = fresh.map((i) => rows[i].tokens);
-    const choicesOf = (prompt: number) => rows[fresh[prompt]].choices;
-    const read = await this.prefill(prompts, { temperature, size, choicesOf });
-    read.forEach((answer, i) => {
-      answers[fresh[i]] = answer;
-    });
-    const further = places.filter((i) => rows[i].past.length > 0);
-    const continued = further.map((i) => rows[i]);
-    const width = tokenSizeOf(this.config);
-    for (const batch of continuedBatches(continued, this.config, MAX_SCORES)) {
-      const session = await this.sessions.continuation(batch.length, size);
-      const { logProbs, hidden, newRows } = await session.run({
-        ...this.weights,
-        ...sharpnessOf(temperature),
-        ...continuedFeeds(continued, batch, this.config, size),
-      });
-      batch.members.forEach((member, row) => {
-        const start = row * batch.length * width;
-        answers[further[member]] = {
-          logProbs: rowOf(logProbs, row),
-          hidden: rowOf(hidden, row),
-          newRows: (newRows.data as Float32Array).subarray(start, start + continued[member].tokens.length * width),
-        };
-      });
-    }
-    return answers;
-  }
-
   /** See `GeneratingModel`. */
-  async prefill(prompts: readonly TokenSequence[], following: Following): Promise<(Answer & Continued)[]> {
-    const answers: (Answer & Continued)[] = new Array(prompts.length);
-    const { temperature, size, choicesOf } = following;
+  async prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]> {
+    const answers: Answer[] = new Array(prompts.length);
     const lengths = prompts.map((prompt) => prompt.length);
     for (const { length, members } of this.groups(lengths)) {
       // A product with one row takes another path, and the last layer has one row a prompt.
       const rows = Math.max(2, members.length);
       const tokens = new Int32Array(rows * length);
       const last = new Int32Array(rows);
-      const among = noChoices(rows, size);
       members.forEach((member, row) => {
         tokens.set(Int32Array.from(prompts[member]), row * length);
         last[row] = row * length + lengths[member] - 1;
-        setChoices(among, row, choicesOf(member));
       });
-      const session = await this.sessions.rows('prefill', length, size);
-      const { logProbs, hidden, newRows } = await session.run({
+      const session = await this.sessions.rows('prefill', length);
+      const { logProbs, newRows } = await session.run({
         ...this.weights,
         ...sharpnessOf(temperature),
-        ...(size > 0 && { choices: int32(among.choices, [rows, size]) }),
         tokens: int32(tokens, [rows, length]),
         last: int32(last),
       });
@@ -210,7 +149,6 @@ export class Decoder implements GeneratingModel, TokenGenerator {
         const start = row * length * tokenSize;
         answers[member] = {
           logProbs: rowOf(logProbs, row),
-          hidden: rowOf(hidden, row),
           newRows: (newRows.data as Float32Array).subarray(start, start + lengths[member] * tokenSize),
         };
       });
@@ -223,16 +161,13 @@ export class Decoder implements GeneratingModel, TokenGenerator {
     feeds: Record<string, Tensor>,
     tokens: Int32Array,
     positions: Int32Array,
-    { temperature, size, choicesOf }: Following,
+    temperature: number,
   ): Promise<Answer> {
-    const among = noChoices(tokens.length, size);
-    for (let row = 0; row < tokens.length; row++) setChoices(among, row, choicesOf(row));
-    const session = await this.sessions.step(size);
+    const session = await this.sessions.step();
     const { logProbs, newRows } = await session.run({
       ...this.weights,
       ...sharpnessOf(temperature),
       ...feeds,
-      ...(size > 0 && { choices: int32(among.choices, [tokens.length, size]) }),
       tokens: int32(tokens),
       positions: int32(positions),
     });

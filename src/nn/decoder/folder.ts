@@ -1,5 +1,5 @@
-// A decoder as a folder in Hugging Face's layout, which `transformers` opens, with a GGUF file for llama.cpp beside it; and a
-// training under way, from which it goes on to the byte. Folders are written whole or not at all.
+// A decoder as a folder in Hugging Face's layout, which `transformers` opens; and a training
+// under way, from which it resumes to the byte. Folders are written whole or not at all.
 
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,6 @@ import { decodeTensors, encodeTensors } from '../safetensors.js';
 import { float32 } from '../tensor.js';
 import { configFromHuggingFace, type DecoderConfig, huggingFaceConfig, type SpecialIds } from './config.js';
 import { Decoder } from './decoder.js';
-import { encodeGguf } from './gguf.js';
 import { huggingFaceTensors, thetaOfTensors } from './parameters.js';
 import { DecoderSessions } from './sessions.js';
 import { Tokenizer } from './tokenizer.js';
@@ -21,7 +20,6 @@ import type { DecoderTrainer, DecoderTrainingState } from './trainer.js';
 const CONFIG = 'config.json';
 const WEIGHTS = 'model.safetensors';
 const TOKENIZER = 'tokenizer.json';
-const GGUF = 'model.gguf';
 /** Hashes of the other files, sealed; a folder from elsewhere has none. */
 const MANIFEST = 'reverie.json';
 
@@ -36,21 +34,16 @@ const manifestSchema = z.strictObject({
 
 const json = (content: unknown) => `${JSON.stringify(content, null, 2)}\n`;
 
-export interface SaveOptions {
-  readonly name?: string;
-  readonly files?: Readonly<Record<string, string>>;
-}
-
 /**
  * Writes (or atomically replaces) the folder. The same decoder gives the same bytes.
- * @param options `name` of the model, as llama.cpp shows it; `files` are written beside it, by name, and hashed as its own are
+ * @param more texts written beside it, by name, and hashed as its own files are
  * @throws DECODER_INPUT_INVALID for a tokenizer of another size; STORAGE_FULL or STORAGE_FAILED, leaving what was there
  */
 export async function saveDecoder(
   folder: string,
   decoder: Decoder,
   tokenizer: Tokenizer,
-  { name = 'reverie decoder', files: more = {} }: SaveOptions = {},
+  more: Readonly<Record<string, string>> = {},
 ): Promise<void> {
   const { config, theta } = decoder;
   if (tokenizer.size !== config.vocabSize) {
@@ -62,7 +55,6 @@ export async function saveDecoder(
     [WEIGHTS]: encodeTensors(huggingFaceTensors(config, theta), { format: 'pt' }),
     [TOKENIZER]: tokenizer.toJson(),
     'tokenizer_config.json': json(tokenizerConfig(tokenizer, config)),
-    [GGUF]: encodeGguf(config, theta, tokenizer, name),
     ...more,
   };
   const files = Object.fromEntries(Object.entries(contents).map(([file, content]) => [file, sha256(content)]));

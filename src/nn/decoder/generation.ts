@@ -5,48 +5,35 @@ import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { Tensor } from '../tensor.js';
 import { KeyValueCache } from './cache.js';
-import type { Choices } from './choices.js';
 import type { DecoderConfig } from './config.js';
-import type { TokenConstraint } from './constraint.js';
 import { chooseToken, type SamplingOptions } from './sampling.js';
 
 export type TokenSequence = ArrayLike<number>;
 
 /** What a token's keys and values are, and what may follow it. */
 export interface Answer {
-  /** Of all tokens, or of each choice and then -Infinity; a row each in a step. */
+  /** Of all tokens; a row each in a step. */
   readonly logProbs: Float32Array;
   /** One row a token, as `KeyValueCache.append` takes them. */
   readonly newRows: Float32Array;
-}
-
-/** What is asked about the next token. */
-export interface Following {
-  /** 0 is greedy, and told at 1. */
-  readonly temperature: number;
-  /** Most choices of a row; 0: log-probabilities are those among all tokens. */
-  readonly size: number;
-  /** The choices of a row, if `size` is not 0. */
-  readonly choicesOf: (row: number) => Choices;
 }
 
 /** What generation asks of a decoder. */
 export interface GeneratingModel {
   readonly config: DecoderConfig;
   /** Reads prompts: what may follow each, and keys and values of all its tokens. */
-  prefill(prompts: readonly TokenSequence[], following: Following): Promise<Answer[]>;
+  prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]>;
   /** One further token of each row of a cache, which has two or more. */
-  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, next: Following): Promise<Answer>;
+  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, temperature: number): Promise<Answer>;
 }
 
-/** What generates: a decoder by ONNX Runtime, or one on a device. */
-export interface TokenGenerator {
-  readonly config: DecoderConfig;
-  /**
-   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
-   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
-   */
-  generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]>;
+/** What may be generated in one row; asked and told token by token. */
+export interface TokenConstraint {
+  /** The tokens that may come next, ascending; undefined: any. */
+  allowed(): readonly number[] | undefined;
+  accept(token: number): void;
+  /** Whether the text is complete, and nothing is allowed any more. */
+  readonly isComplete: boolean;
 }
 
 export interface GenerateRequest {
@@ -62,39 +49,23 @@ export interface GenerateOptions extends SamplingOptions {
   readonly maxTokens: number;
   /** Tokens that end an answer, and are its last. */
   readonly stop?: readonly number[];
-  /**
-   * Most tokens that a constraint ever leaves. With it every request has a constraint, and log-probabilities are those among the
-   * tokens that it left: what was truly drawn from, and what a policy over such texts is. Without it they are those among all tokens.
-   */
-  readonly choices?: number;
-  /** With `choices`: also tells how uncertain each choice was. */
-  readonly entropies?: boolean;
   /** Stops before the next step with the signal's reason. */
   readonly signal?: AbortSignal;
 }
 
 export interface Generated {
   readonly tokens: number[];
-  /**
-   * Of each token at the given temperature (1 if greedy), among all tokens, or with `choices` among those allowed. What `topK`
-   * and `topP` exclude counts as possible.
-   */
+  /** Of each token at the given temperature (1 if greedy), among all tokens. */
   readonly logProbs: number[];
-  /** The tokens that were allowed in each token's place, if the request has a constraint. */
-  readonly choices?: Choices[];
-  /** With `entropies`: entropy of what was allowed in each token's place, in nats. */
-  readonly entropies?: number[];
   /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
   readonly end: 'stop' | 'complete' | 'length';
 }
 
 /** A request, and how far it has come. */
-export interface Row {
+interface Row {
   readonly request: GenerateRequest;
   readonly tokens: number[];
   readonly logProbs: number[];
-  readonly choices?: Choices[];
-  readonly entropies?: number[];
   end?: Generated['end'];
 }
 
@@ -103,7 +74,8 @@ export async function generate(
   requests: readonly GenerateRequest[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
-  const rows = requests.map((request) => beginRow(request, options));
+  const rows = requests.map(beginRow);
+  const { temperature = 1 } = options;
   let { batch, cache } = await readPrompts(decoder, rows, options);
   while (batch.some((row) => row.end === undefined)) {
     options.signal?.throwIfAborted();
@@ -114,8 +86,12 @@ export async function generate(
       batch = slots.map((slot) => batch[slot]);
     }
     const tokens = Int32Array.from(batch, (row) => row.tokens[row.tokens.length - 1]);
-    const next = followingOf(batch, options);
-    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, positionsIn(cache, decoder.config), next);
+    const { logProbs, newRows } = await decoder.step(
+      cache.feeds(),
+      tokens,
+      positionsIn(cache, decoder.config),
+      temperature,
+    );
     const width = logProbs.length / batch.length;
     const seen = new Set<Row>();
     batch.forEach((row, slot) => {
@@ -126,12 +102,7 @@ export async function generate(
       extendRow(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder.config, options);
     });
   }
-  return rows.map(generatedOf);
-}
-
-/** What became of a row that has ended. */
-export function generatedOf({ tokens, logProbs, choices, entropies, end }: Row): Generated {
-  return { tokens, logProbs, ...(choices && { choices }), ...(entropies && { entropies }), end: end! };
+  return rows.map(({ tokens, logProbs, end }) => ({ tokens, logProbs, end: end! }));
 }
 
 /** Where the next token of each row goes; a row that is done may be full, and is only computed until it leaves. */
@@ -139,31 +110,8 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
   return lengths.map((length) => Math.min(length, contextLength - 1));
 }
 
-/** @throws DECODER_INPUT_INVALID for no constraint where there are to be choices */
-export function beginRow(
-  request: GenerateRequest,
-  { choices, entropies }: Pick<GenerateOptions, 'choices' | 'entropies'>,
-): Row {
-  const chosen = { ...(request.constraint && { choices: [] }), ...(entropies && { entropies: [] }) };
-  const row: Row = { request, tokens: [], logProbs: [], ...chosen };
-  if (request.constraint?.isComplete) row.end = 'complete';
-  else if (choices !== undefined) requireConstraint(request);
-  return row;
-}
-
-function requireConstraint({ constraint }: GenerateRequest): void {
-  if (constraint?.allowed() !== undefined) return;
-  const hint = 'Give each request a constraint that names its tokens, or leave `choices` out.';
-  throw reverieError('DECODER_INPUT_INVALID', { problem: 'choices, and a request without any', hint });
-}
-
-/** What is asked about the rows of a batch; those that are done have no choices. */
-function followingOf(batch: readonly Row[], { temperature = 1, choices = 0 }: GenerateOptions): Following {
-  const choicesOf = (slot: number) => {
-    const { end, request } = batch[slot];
-    return choices === 0 || end !== undefined ? undefined : request.constraint?.allowed();
-  };
-  return { temperature, size: choices, choicesOf };
+function beginRow(request: GenerateRequest): Row {
+  return { request, tokens: [], logProbs: [], ...(request.constraint?.isComplete && { end: 'complete' as const }) };
 }
 
 /** A product with a single row takes another path in the runtime, so a lone row is computed twice. */
@@ -171,20 +119,11 @@ function atLeastTwo<T>(items: readonly T[]): T[] {
   return items.length === 1 ? [items[0], items[0]] : [...items];
 }
 
-/** Reads each different prompt once, or once for each different set of first choices, and chooses the first tokens. */
+/** Reads each different prompt once, and chooses the first tokens. */
 async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], options: GenerateOptions) {
-  const { choicesOf, ...following } = followingOf(rows, options);
-  const distinct = new Map<string, number>();
-  const keys = rows.map(({ request: { prompt } }, i) => {
-    const key = `${Array.from(prompt).join()} ${choicesOf(i)?.join()}`;
-    if (!distinct.has(key)) distinct.set(key, i);
-    return key;
-  });
-  const readers = [...distinct.values()];
-  const answers = await decoder.prefill(
-    readers.map((i) => rows[i].request.prompt),
-    { ...following, choicesOf: (prompt) => choicesOf(readers[prompt]) },
-  );
+  const keys = rows.map(({ request: { prompt } }) => Array.from(prompt).join());
+  const distinct = new Map(rows.map(({ request: { prompt } }, i) => [keys[i], prompt]));
+  const answers = await decoder.prefill([...distinct.values()], options.temperature ?? 1);
   const byKey = new Map([...distinct.keys()].map((key, i) => [key, answers[i]]));
   rows.forEach((row, i) => {
     if (row.end === undefined) extendRow(row, byKey.get(keys[i])!.logProbs, decoder.config, options);
@@ -202,39 +141,17 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
   return { batch: batch.map((i) => rows[i]), cache };
 }
 
-/**
- * Chooses a row's next token, and sees whether the row is done.
- * @param logProbs of all tokens, or with `choices` of those allowed
- */
-export function extendRow(
-  row: Row,
-  logProbs: Float32Array,
-  { contextLength }: DecoderConfig,
-  options: GenerateOptions,
-): void {
+/** Chooses a row's next token, and sees whether the row is done. */
+function extendRow(row: Row, logProbs: Float32Array, { contextLength }: DecoderConfig, options: GenerateOptions): void {
   const { constraint, rng, prompt } = row.request;
-  const allowed = constraint?.allowed();
-  if (allowed === undefined || options.choices === undefined) {
-    const token = chooseToken(logProbs, options, rng, allowed);
-    row.tokens.push(token);
-    row.logProbs.push(logProbs[token]);
-  } else {
-    const at = chooseToken(logProbs.subarray(0, allowed.length), options, rng);
-    row.tokens.push(allowed[at]);
-    row.logProbs.push(logProbs[at]);
-    row.entropies?.push(entropyOf(logProbs.subarray(0, allowed.length)));
-  }
-  row.choices?.push(allowed);
-  const token = row.tokens[row.tokens.length - 1];
+  const token = chooseToken(logProbs, options, rng, constraint?.allowed());
+  row.tokens.push(token);
+  row.logProbs.push(logProbs[token]);
   constraint?.accept(token);
   const isFull = prompt.length + row.tokens.length > contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';
   else if (constraint?.isComplete) row.end = 'complete';
   else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
-}
-
-function entropyOf(logProbs: Float32Array): number {
-  return logProbs.reduce((sum, logProb) => (logProb > -Infinity ? sum - Math.exp(logProb) * logProb : sum), 0);
 }
 
 /**

@@ -2,13 +2,13 @@
 // Training, scoring and decoding build their graphs from these functions, so a token's numbers are the same in all of them.
 
 import { type Graph, type Value, withGradient } from '../graph.js';
-import { add, exp, greater, maximum, mul, neg, sigmoid, sub, where } from '../ops-elementwise.js';
+import { add, exp, mul, sigmoid, sub } from '../ops-elementwise.js';
 import { gather, oneHot, takeAlongAxis } from '../ops-index.js';
 import { gemm, matMul } from '../ops-matmul.js';
-import { logSoftmax, reduceMax, reduceSum, rmsNorm } from '../ops-reduce.js';
+import { logSoftmax, rmsNorm } from '../ops-reduce.js';
 import { concat, expandLike, reshape, split, squeeze, transpose, unsqueeze } from '../ops-shape.js';
 import type { Dim } from '../tensor.js';
-import { attendToPast, attendWithin, type PastTokens, rotate } from './attention.js';
+import { attendToPast, attendWithin, rotate } from './attention.js';
 import type { DecoderConfig } from './config.js';
 
 export type Parameters = Readonly<Record<string, Value>>;
@@ -86,8 +86,6 @@ export interface RowsInput {
   readonly positions: Value;
   /** As in `AttentionInput`. */
   readonly bias: Value;
-  /** A layer's tokens before these; absent: the rows begin their documents. */
-  readonly past?: (layer: number) => PastTokens;
 }
 
 /** The normed stream [rows, hiddenSize] of whole rows of tokens, row after row, and keys and values for a cache. */
@@ -108,8 +106,7 @@ export function hiddenOfRows(
       const qkv = reshape(matMul(h, params[`${name}.qkv`]), [batch, tokens, heads + 2 * kvHeads, headDim]);
       const { queries, keys, values } = turned(qkv, config, rotation);
       newRows.push(cacheRows([keys, values], rows, config));
-      const past = input.past?.(i);
-      const answer = attendWithin({ queries, keys, values, bias: input.bias, ...(past && { past }) }, config);
+      const answer = attendWithin({ queries, keys, values, bias: input.bias }, config);
       return reshape(answer, [rows, heads * headDim]);
     });
   }
@@ -178,41 +175,4 @@ export function logProbOf({ logits, logProbs }: NextToken, tokens: Value): Value
   return withGradient(y, [logits], (g) => [
     mul(unsqueeze(expandLike(g, y), [1]), sub(oneHot(tokens, size), exp(logProbs))),
   ]);
-}
-
-/**
- * Log-probabilities [rows, size] where only some tokens may come: int32 [rows, size], filled up with -1, for which the answer is
- * -Infinity. Rows without any choice have an answer that means nothing.
- */
-export function choiceLogProbs({ logits }: NextToken, choices: Value): Value {
-  const isChoice = greater(choices, -1);
-  const picked = takeAlongAxis(logits, maximum(choices, 0), 1);
-  const isAny = greater(reduceMax(choices, [1], true), -1);
-  // Where there is none, all are alike, as a row of -Infinity has no finite gradient.
-  return logSoftmax(where(isChoice, picked, where(isAny, Number.NEGATIVE_INFINITY, 0)));
-}
-
-/** Tokens a row and which of its choices was made: int32 [rows, size] and [rows]. */
-export interface ChoiceInput {
-  readonly choices: Value;
-  readonly chosen: Value;
-}
-
-/** The log-probability [rows] of one token a row: among the row's choices if it has any, else among all. */
-export function logProbAmong(next: NextToken, tokens: Value, input?: ChoiceInput): Value {
-  const free = logProbOf(next, tokens);
-  if (input === undefined) return free;
-  const bound = squeeze(takeAlongAxis(choiceLogProbs(next, input.choices), unsqueeze(input.chosen, [1]), 1), [1]);
-  return where(greater(reduceMax(input.choices, [1]), -1), bound, free);
-}
-
-/** Entropy [rows] of what comes next, in nats: among a row's choices if it has any, else among all tokens. */
-export function entropyOf(next: NextToken, input?: Pick<ChoiceInput, 'choices'>): Value {
-  const free = () => neg(reduceSum(mul(exp(next.logProbs), next.logProbs), [1]));
-  if (input === undefined) return free();
-  const { choices } = input;
-  const among = choiceLogProbs(next, choices);
-  // What cannot be chosen has no probability, and its -Infinity would make it NaN.
-  const surprise = where(greater(choices, -1), among, 0);
-  return where(greater(reduceMax(choices, [1]), -1), neg(reduceSum(mul(exp(among), surprise), [1])), free());
 }

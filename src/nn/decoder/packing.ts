@@ -4,7 +4,6 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { chainLength } from './attention.js';
-import { type ChoiceRows, type Choices, noChoices, setChoices } from './choices.js';
 
 export interface TrainingDocument {
   readonly tokens: ArrayLike<number>;
@@ -120,7 +119,7 @@ export function layOut(
 }
 
 /**
- * One batch of all documents, e.g. the rollouts of an update.
+ * One batch of all documents.
  * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID if they do not fit
  */
 export function packAll(documents: readonly TrainingDocument[], shape: PackedShape): PackedBatch {
@@ -131,42 +130,6 @@ export function packAll(documents: readonly TrainingDocument[], shape: PackedSha
     throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Make several batches, or a trainer of more rows.' });
   }
   return layOut(documents, plans, shape);
-}
-
-/**
- * Values of each token laid where the batch has the token as a target, [rows, length]; 0 elsewhere.
- * @param valuesOf of a document: one value for each of its tokens but the first
- */
-export function spread(
-  batch: PackedBatch,
-  shape: PackedShape,
-  valuesOf: (document: number) => ArrayLike<number>,
-): Float32Array {
-  const out = new Float32Array(batch.tokens.length);
-  for (const { document, row, start } of batch.places) out.set(valuesOf(document), row * shape.length + start);
-  return out;
-}
-
-/**
- * What could have been chosen for each target, laid where the batch has it.
- * @param size most choices of a target, as the loss declares it
- * @param choicesOf a document: one list for each of its tokens but the first, undefined where any token could
- * @throws DECODER_INPUT_INVALID for more choices than that, or a target that is not among its choices
- */
-export function spreadChoices(
-  batch: PackedBatch,
-  shape: PackedShape,
-  size: number,
-  choicesOf: (document: number) => readonly Choices[],
-): ChoiceRows {
-  const rows = noChoices(batch.tokens.length, size);
-  for (const { document, row, start } of batch.places) {
-    choicesOf(document).forEach((choices, i) => {
-      const at = row * shape.length + start + i;
-      setChoices(rows, at, choices, batch.targets[at]);
-    });
-  }
-  return rows;
 }
 
 /**

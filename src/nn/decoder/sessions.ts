@@ -4,21 +4,12 @@
 import { Graph, type Value } from '../graph.js';
 import { less, where } from '../ops-elementwise.js';
 import { gather } from '../ops-index.js';
-import { concat, reshape, split } from '../ops-shape.js';
+import { concat } from '../ops-shape.js';
 import type { ParamLayout } from '../parameters.js';
 import { InferenceSession } from '../runtime.js';
 import { float32, type Tensor } from '../tensor.js';
 import type { DecoderConfig } from './config.js';
-import {
-  type ChoiceInput,
-  choiceLogProbs,
-  hiddenOfRows,
-  hiddenOfStep,
-  logProbAmong,
-  type NextToken,
-  nextToken,
-  type Parameters,
-} from './network.js';
+import { hiddenOfRows, hiddenOfStep, logProbOf, nextToken, type Parameters } from './network.js';
 import { decoderLayout } from './parameters.js';
 
 /** Rows of whole prompts and sequences are padded to one of few lengths, each with a session of its own. */
@@ -52,22 +43,14 @@ export class DecoderSessions {
     return Math.min(length, Math.max(this.config.contextLength, 2));
   }
 
-  /** The session for whole rows of a padded length. @param choices most tokens a constraint leaves; 0: nothing is constrained */
-  rows(purpose: RowsPurpose, length: number, choices = 0): Promise<InferenceSession> {
-    const build = () => rowsGraph(this.layout, this.config, { purpose, length, choices });
-    return this.session(`${purpose} ${length} ${choices}`, build);
+  /** The session for whole rows of a padded length. */
+  rows(purpose: RowsPurpose, length: number): Promise<InferenceSession> {
+    return this.session(`${purpose} ${length}`, () => rowsGraph(this.layout, this.config, purpose, length));
   }
 
   /** The session for one further token of each row. */
-  step(choices = 0): Promise<InferenceSession> {
-    return this.session(`step ${choices}`, () => stepGraph(this.layout, this.config, choices));
-  }
-
-  /** The session for several further tokens of each row, after tokens whose keys and values are fed. */
-  continuation(length: number, choices = 0): Promise<InferenceSession> {
-    return this.session(`continuation ${length} ${choices}`, () =>
-      continuationGraph(this.layout, this.config, length, choices),
-    );
+  step(): Promise<InferenceSession> {
+    return this.session('step', () => stepGraph(this.layout, this.config));
   }
 
   /** The parameters as feeds; views of theta. */
@@ -109,13 +92,7 @@ function earlierTokens(graph: Graph, length: number): Value {
   return where(less(columns, graph.literal('int32', places, [1, 1, 1, length, 1])), 0, Number.NEGATIVE_INFINITY);
 }
 
-interface RowsOptions {
-  readonly purpose: RowsPurpose;
-  readonly length: number;
-  readonly choices: number;
-}
-
-function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length, choices }: RowsOptions): Graph {
+function rowsGraph(layout: ParamLayout, config: DecoderConfig, purpose: RowsPurpose, length: number): Graph {
   const graph = new Graph(`${purpose}${length}`);
   const params = weightInputs(graph, layout);
   const tokens = graph.input('tokens', 'int32', ['batch', length]);
@@ -128,8 +105,7 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length
   const { hidden, newRows } = hiddenOfRows(params, config, { tokens, positions, bias: earlierTokens(graph, length) });
   if (purpose === 'score') {
     const targets = graph.input('targets', 'int32', ['rows']);
-    const among = choices === 0 ? undefined : choiceInput(graph, choices);
-    graph.output('logProbs', logProbAmong(nextToken(params, config, hidden, sharpness), targets, among));
+    graph.output('logProbs', logProbOf(nextToken(params, config, hidden, sharpness), targets));
     return graph;
   }
   if (purpose === 'places') {
@@ -138,55 +114,12 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, { purpose, length
     return graph;
   }
   const last = graph.input('last', 'int32', ['batch']);
-  return withNext(graph, { params, config, hidden: gather(hidden, last), sharpness, choices, newRows });
-}
-
-interface NextOutputs {
-  readonly params: Parameters;
-  readonly config: DecoderConfig;
-  /** [batch, hiddenSize], of the last token of each row. */
-  readonly hidden: Value;
-  readonly sharpness: Value;
-  readonly choices: number;
-  readonly newRows: readonly Value[];
-}
-
-/** Outputs what may follow, from what, and what a cache keeps of the tokens. */
-function withNext(graph: Graph, { params, config, hidden, sharpness, choices, newRows }: NextOutputs): Graph {
-  graph.output('logProbs', whatFollows(graph, nextToken(params, config, hidden, sharpness), choices));
-  graph.output('hidden', hidden);
+  graph.output('logProbs', nextToken(params, config, gather(hidden, last), sharpness).logProbs);
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }
 
-/** As `prefill`, of tokens that follow others: `past` is [batch, past, values of a token], as `newRows` has them. */
-function continuationGraph(layout: ParamLayout, config: DecoderConfig, length: number, choices: number): Graph {
-  const { layers, kvHeads, headDim } = config;
-  const graph = new Graph(`continuation${length}`);
-  const params = weightInputs(graph, layout);
-  const tokens = graph.input('tokens', 'int32', ['batch', length]);
-  const positions = graph.input('positions', 'int32', ['batch', length]);
-  const past = graph.input('past', 'float32', ['batch', 'past', layers * 2 * kvHeads * headDim]);
-  const bias = graph.input('bias', 'float32', ['batch', 1, 1, length, `past+${length}`]);
-  const sharpness = graph.input('sharpness', 'float32', []);
-  const last = graph.input('last', 'int32', ['batch']);
-  const parts = split(past, 2, Array<number>(layers * 2).fill(kvHeads * headDim));
-  const heads = parts.map((part) => reshape(part, ['batch', 'past', kvHeads, headDim]));
-  const pastOf = (layer: number) => ({ keys: heads[2 * layer], values: heads[2 * layer + 1] });
-  const { hidden, newRows } = hiddenOfRows(params, config, { tokens, positions, bias, past: pastOf });
-  return withNext(graph, { params, config, hidden: gather(hidden, last), sharpness, choices, newRows });
-}
-
-function choiceInput(graph: Graph, size: number): ChoiceInput {
-  return { choices: graph.input('choices', 'int32', ['rows', size]), chosen: graph.input('chosen', 'int32', ['rows']) };
-}
-
-/** Log-probabilities of all tokens, or of each row's choices. */
-function whatFollows(graph: Graph, next: NextToken, size: number): Value {
-  return size === 0 ? next.logProbs : choiceLogProbs(next, graph.input('choices', 'int32', ['batch', size]));
-}
-
-function stepGraph(layout: ParamLayout, config: DecoderConfig, choices: number): Graph {
+function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
   const { kvHeads, headDim } = config;
   const graph = new Graph('step');
   const params = weightInputs(graph, layout);
@@ -203,7 +136,7 @@ function stepGraph(layout: ParamLayout, config: DecoderConfig, choices: number):
       pastValues: graph.input(`values${layer}`, 'float32', ['batch', kvHeads, 'past', headDim + 1]),
     }),
   });
-  graph.output('logProbs', whatFollows(graph, nextToken(params, config, hidden, sharpness), choices));
+  graph.output('logProbs', nextToken(params, config, hidden, sharpness).logProbs);
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }

@@ -6,16 +6,15 @@ import { joinedFloats, joinedIntegers } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
 import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
-import { and, equal, less, mul, where } from '../ops-elementwise.js';
+import { and, div, equal, less, maximum, mul, neg, where } from '../ops-elementwise.js';
+import { reduceSum } from '../ops-reduce.js';
 import { reshape, unsqueeze } from '../ops-shape.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
-import { ParamLayout } from '../parameters.js';
+import type { ParamLayout } from '../parameters.js';
 import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
-import type { ChoiceRows } from './choices.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import { Decoder } from './decoder.js';
-import { type DecoderLoss, nextTokenLoss } from './losses.js';
-import { entropyOf, hiddenOfRows, logProbAmong, nextToken } from './network.js';
+import { hiddenOfRows, logProbOf, nextToken } from './network.js';
 import type { PackedBatch, PackedShape } from './packing.js';
 import { decayMask } from './parameters.js';
 import { DecoderSessions } from './sessions.js';
@@ -26,16 +25,6 @@ import {
   learningRateAt,
 } from './training-settings.js';
 
-/** A batch and what else a loss wants. */
-export interface TrainingBatch extends PackedBatch {
-  /** Numbers that come with the targets, [rows, length] each. */
-  readonly perToken?: Readonly<Record<string, Float32Array>>;
-  /** What could have been chosen, if the loss has `choices`. */
-  readonly choices?: ChoiceRows;
-  /** Tensors of the shapes that the loss declares. */
-  readonly perStep?: Readonly<Record<string, Float32Array>>;
-}
-
 /** All that training goes on from: weights, scaled moments of Adam, steps done. */
 export interface DecoderTrainingState {
   readonly step: number;
@@ -45,9 +34,7 @@ export interface DecoderTrainingState {
 export interface DecoderTrainerOptions {
   readonly config: DecoderConfigInput;
   readonly training: DecoderTrainingInput;
-  /** What is trained for; the next token unless given. */
-  readonly loss?: DecoderLoss;
-  /** Initial weights: drawn from a stream, or given (copied), with those of the loss's heads behind them. */
+  /** Initial weights: drawn from a stream, or given (copied). */
   readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
   /** Sessions of decoders that are trained further; made anew unless given. */
   readonly sessions?: DecoderSessions;
@@ -55,16 +42,12 @@ export interface DecoderTrainerOptions {
   readonly open?: OpenSession;
 }
 
-/** What a batch lacks; the runtime then says what it takes. */
-const NOTHING = new Float32Array(0);
-
 export class DecoderTrainer {
   private state_: DecoderTrainingState;
 
   private constructor(
     readonly config: DecoderConfig,
     readonly settings: DecoderTrainingSettings,
-    private readonly loss: DecoderLoss,
     readonly sessions: DecoderSessions,
     private readonly trainer: Trainer,
     private readonly decay: Float32Array,
@@ -78,7 +61,6 @@ export class DecoderTrainer {
   static async create({
     config: givenConfig,
     training,
-    loss = nextTokenLoss,
     start,
     sessions: given,
     open,
@@ -90,7 +72,7 @@ export class DecoderTrainer {
       throw reverieError('DECODER_CONFIG_INVALID', { problem });
     }
     const sessions = given ?? new DecoderSessions(config);
-    const layout = layoutWith(loss, sessions);
+    const { layout } = sessions;
     const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
     if (theta.length !== layout.size) {
       const problem = `${theta.length} weights where it has ${layout.size}`;
@@ -99,10 +81,8 @@ export class DecoderTrainer {
         hint: 'Give the weights of a decoder of the same settings.',
       });
     }
-    const trainer = await buildTrainer(trainerSpec(config, settings, loss, sessions), open);
-    const decay = new Float32Array(layout.size);
-    decay.set(decayMask(sessions.layout));
-    return new DecoderTrainer(config, settings, loss, sessions, trainer, decay, theta);
+    const trainer = await buildTrainer(trainerSpec(config, settings, layout), open);
+    return new DecoderTrainer(config, settings, sessions, trainer, decayMask(layout), theta);
   }
 
   /** Gradient steps done. */
@@ -117,7 +97,7 @@ export class DecoderTrainer {
 
   /** The decoder of the moment; later steps do not change it. */
   decoder(): Decoder {
-    return new Decoder(this.sessions, this.state_.arrays.theta.subarray(0, this.sessions.layout.size));
+    return new Decoder(this.sessions, this.state_.arrays.theta);
   }
 
   /** Not to be written to; later steps do not change it. */
@@ -127,7 +107,7 @@ export class DecoderTrainer {
 
   /** Goes on from a state. @throws DECODER_INPUT_INVALID for that of another decoder */
   restore(state: DecoderTrainingState): void {
-    const { size } = layoutWith(this.loss, this.sessions);
+    const { size } = this.sessions.layout;
     const wrong = Object.values(state.arrays).find((array) => array.length !== size);
     if (wrong !== undefined) {
       const problem = `a state of ${wrong.length} numbers an array where it has ${size}`;
@@ -140,12 +120,11 @@ export class DecoderTrainer {
   }
 
   /**
-   * One gradient step a batch, all in one run. Answers a number per step and metric: `loss`, `gradientNorm` (before clipping)
-   * and those of the loss.
+   * One gradient step a batch, all in one run. Answers a number per step and metric: `loss` and `gradientNorm` (before clipping).
    * @param learningRate of all these steps; as the settings have it unless given
    * @throws NON_FINITE_VALUE if training diverges; the state is then as before. FEED_MISMATCH for batches of another form
    */
-  async train(batches: readonly TrainingBatch[], learningRate?: number): Promise<Record<string, Float32Array>> {
+  async train(batches: readonly PackedBatch[], learningRate?: number): Promise<Record<string, Float32Array>> {
     const { step, arrays } = this.state_;
     const rates = batches.map((_, i) => learningRate ?? learningRateAt(step + i, this.settings));
     const { beta1, beta2, weightDecay, temperature } = this.settings;
@@ -158,16 +137,6 @@ export class DecoderTrainer {
     };
     for (const name of ['tokens', 'targets', 'segments', 'positions'] as const) {
       perStep[name] = joinedIntegers(batches.map((batch) => batch[name]));
-    }
-    for (const name of this.loss.perToken ?? []) {
-      perStep[`token.${name}`] = joinedFloats(batches.map(({ perToken }) => perToken?.[name] ?? NOTHING));
-    }
-    if (this.loss.choices !== undefined) {
-      perStep['choices'] = joinedIntegers(batches.map(({ choices }) => choices?.choices ?? new Int32Array(0)));
-      perStep['chosen'] = joinedIntegers(batches.map(({ choices }) => choices?.chosen ?? new Int32Array(0)));
-    }
-    for (const name of Object.keys(this.loss.perStep ?? {})) {
-      perStep[`step.${name}`] = joinedFloats(batches.map((batch) => batch.perStep?.[name] ?? NOTHING));
     }
     const inputs = { decay: this.decay, sharpness: Float32Array.of(1 / temperature) };
     const { state, metrics } = await this.trainer.run({ state: arrays, inputs, perStep, steps: batches.length });
@@ -182,55 +151,27 @@ export class DecoderTrainer {
   }
 }
 
-/** The decoder's parameters, and behind them those of the loss. */
-function layoutWith({ heads = [] }: DecoderLoss, { layout }: DecoderSessions): ParamLayout {
-  return heads.length === 0 ? layout : new ParamLayout([...layout.specs, ...heads]);
-}
-
-function trainerSpec(
-  config: DecoderConfig,
-  settings: DecoderTrainingSettings,
-  loss: DecoderLoss,
-  sessions: DecoderSessions,
-): TrainerSpec {
-  const layout = layoutWith(loss, sessions);
+function trainerSpec(config: DecoderConfig, settings: DecoderTrainingSettings, layout: ParamLayout): TrainerSpec {
   const shape = [settings.rows, settings.length];
   const integers = { dtype: 'int32', shape } as const;
-  const floats = { dtype: 'float32', shape } as const;
   const scalar = { dtype: 'float32', shape: [] } as const;
-  const size = loss.choices ?? 0;
-  const tokenInputs = loss.perToken ?? [];
-  const stepInputs = Object.entries(loss.perStep ?? {});
   return {
-    name: `decoder, ${loss.name}`,
+    name: 'decoder, next token',
     state: { theta: [layout.size], m: [layout.size], v: [layout.size] },
     inputs: { decay: { dtype: 'float32', shape: [layout.size] }, sharpness: scalar },
     perStep: {
-      ...{ tokens: integers, targets: integers, segments: integers, positions: integers, weights: floats },
-      ...{ alpha: scalar, epsilon: scalar, decayRate: scalar },
-      ...(size > 0 && { choices: { dtype: 'int32', shape: [...shape, size] } as const, chosen: integers }),
-      ...Object.fromEntries(tokenInputs.map((name) => [`token.${name}`, floats])),
-      ...Object.fromEntries(
-        stepInputs.map(([name, own]) => [`step.${name}`, { dtype: 'float32', shape: own } as const]),
-      ),
+      ...{ tokens: integers, targets: integers, segments: integers, positions: integers },
+      ...{ weights: { dtype: 'float32', shape }, alpha: scalar, epsilon: scalar, decayRate: scalar },
     },
     body: ({ state, inputs, perStep }) => {
       const flat = (value: Value) => reshape(value, [settings.rows * settings.length]);
       const params = layout.unpack(state.theta);
       const { tokens, positions, segments } = perStep;
       const { hidden } = hiddenOfRows(params, config, { tokens, positions, bias: biasOfSegments(segments) });
-      const next = nextToken(params, config, hidden, inputs.sharpness);
-      const { choices, chosen } = perStep;
-      const among = size === 0 ? undefined : { choices: reshape(choices, [-1, size]), chosen: flat(chosen) };
-      const { loss: value, metrics = {} } = loss.build({
-        logProbs: logProbAmong(next, flat(perStep.targets), among),
-        weights: flat(perStep.weights),
-        perToken: Object.fromEntries(tokenInputs.map((name) => [name, flat(perStep[`token.${name}`])])),
-        perStep: Object.fromEntries(stepInputs.map(([name]) => [name, perStep[`step.${name}`]])),
-        entropy: () => entropyOf(next, among),
-        hidden,
-        heads: Object.fromEntries((loss.heads ?? []).map(({ name }) => [name, params[name]])),
-      });
+      const logProbs = logProbOf(nextToken(params, config, hidden, inputs.sharpness), flat(perStep.targets));
+      // Cross-entropy in nats a token; 0 if nothing counts.
+      const weights = flat(perStep.weights);
+      const value = neg(div(reduceSum(mul(logProbs, weights)), maximum(reduceSum(weights), 1e-6)));
       const gradient = gradients(value, [state.theta])[0];
       const { theta, m, v } = adamStep({
         ...{ theta: state.theta, m: state.m, v: state.v, alpha: perStep.alpha, epsilon: perStep.epsilon },
@@ -239,7 +180,7 @@ function trainerSpec(
         beta1: settings.beta1,
         beta2: settings.beta2,
       });
-      return { state: { theta, m, v }, metrics: { loss: value, gradientNorm: globalNorm(gradient), ...metrics } };
+      return { state: { theta, m, v }, metrics: { loss: value, gradientNorm: globalNorm(gradient) } };
     },
   };
 }

@@ -3,15 +3,10 @@
 
 import type { Cost } from '../../core/cost.js';
 import type { JsonObject } from '../../core/json.js';
-import type {
-  AssistantMessage,
-  Message,
-  Operation,
-  Prediction,
-  TurnTokens,
-  Verdict,
-  WalkNote,
-} from '../../env/index.js';
+import type { Verdict } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message } from '../../env/tools/message.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { TurnTokens, WalkNote } from '../../env/tools/tools-family.js';
 import type { Source } from '../transition.js';
 
 export interface ExperienceStep {
@@ -79,8 +74,6 @@ export interface EpisodeRecord {
   readonly lostStep?: number;
   /** What lost it, by kind and tool, as `left-out verify_employee`; absent where nothing exact can be said. */
   readonly lostBy?: string;
-  /** What an agent could not do, which its task was made to train. */
-  readonly aim?: string;
   /** How it came about, where no task was given and none was known. */
   readonly walk?: WalkNote;
   /** Weight of the episode in training, lowered by doubt; 1 = full. */

@@ -1,6 +1,6 @@
 // The steps of an episode as they are remembered: one for each call that was answered.
 
-import type { Operation } from '../../env/index.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { EpisodeRecord, ExperienceStep } from './experience.js';
 import { callText, MAX_HISTORY } from './tokens.js';
 

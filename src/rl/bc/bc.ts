@@ -4,23 +4,17 @@ import type { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import {
-  adamStep,
-  buildTrainer,
-  gather,
-  gaussianLogProb,
-  gradients,
-  neg,
-  ParamLayout,
-  reduceMean,
-  reduceSum,
-  slice,
-  square,
-  sub,
-  type TrainerSpec,
-  type Value,
-} from '../../nn/index.js';
-import type { TransitionBatch } from '../../replay/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { gaussianLogProb } from '../../nn/distributions.js';
+import type { Value } from '../../nn/graph.js';
+import { neg, square, sub } from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
+import { slice } from '../../nn/ops-shape.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout } from '../../nn/parameters.js';
+import { buildTrainer, type TrainerSpec } from '../../nn/trainer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { type BcConfig, bcConfigSchema } from '../config.js';
 import { assertFinite, assertLength } from '../finite.js';
 import { parseConfig } from '../learner-state.js';

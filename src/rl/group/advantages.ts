@@ -7,7 +7,7 @@ export interface GroupEpisode {
   readonly rewards: readonly number[];
   /** Name of the state that each step's choice was made in: equal where the same may follow. */
   readonly states: readonly string[];
-  /** What was expected before each step, by a critic or by forks; absent without them. */
+  /** What was expected before each step, by a critic; absent without one. */
   readonly values?: readonly number[];
 }
 
@@ -93,12 +93,6 @@ export const ppo: Estimator = (group, { gamma, gaeLambda = 1 }) =>
     }
     return advantages;
   });
-
-/**
- * What a step brought beyond what was expected before it, with values by Monte Carlo, which need no trace to rid them of bias (VinePPO,
- * 2410.01679, section 4).
- */
-export const vinePpo: Estimator = (group, options) => ppo(group, { ...options, gaeLambda: 0 });
 
 /** Steps, as [episode, step], by the state they were chosen in. */
 function anchors(group: readonly GroupEpisode[]): Map<string, [number, number][]> {

@@ -1,16 +1,12 @@
 // The learners of text that a scenario can name: they differ in how advantages are made, and share everything else.
 
 import { type Named, Registry } from '../../core/registry.js';
-import { type Estimator, gigpo, grpo, ppo, rloo, vinePpo } from './advantages.js';
+import { type Estimator, gigpo, grpo, ppo, rloo } from './advantages.js';
 
 export interface EstimatorEntry extends Named {
   readonly estimate: Estimator;
   /** It compares with what a critic expects, which the network then has; its advantages are standardised over a round. */
   readonly hasCritic?: boolean;
-  /** It compares with what followed where the policy went on from the same situation again, of groups that are not all alike. */
-  readonly livesForks?: boolean;
-  /** It learns nothing of a round itself: what was won is imitated every so many rounds. */
-  readonly imitatesWins?: boolean;
 }
 
 export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
@@ -26,18 +22,5 @@ export const groupEstimators = new Registry<EstimatorEntry>('group learner', [
     summary: 'Generalised advantages of the values of a critic (1707.06347).',
     estimate: ppo,
     hasCritic: true,
-  },
-  {
-    name: 'vineppo',
-    summary: 'As ppo, with values by episodes lived on from each step in place of a critic (2410.01679).',
-    estimate: vinePpo,
-    livesForks: true,
-  },
-  {
-    name: 'rest',
-    summary:
-      'Imitates the shortest win of each task, with what was imitated first, every so many rounds (ReST-EM, 2312.06585).',
-    estimate: (group) => group.map(({ rewards }) => rewards.map(() => 0)),
-    imitatesWins: true,
   },
 ]);

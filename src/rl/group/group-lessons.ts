@@ -16,7 +16,7 @@ export interface LivedEpisode {
 }
 
 type Group = readonly LivedEpisode[];
-type Learner = Pick<EstimatorEntry, 'estimate' | 'hasCritic' | 'livesForks'>;
+type Learner = Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
 
 export interface GroupLessons {
   readonly lessons: readonly TextLesson[];
@@ -34,7 +34,7 @@ export function groupLessons(groups: readonly Group[], learner: Learner, options
   const lessons = kept.flatMap((i) => taught[i]);
   const weighed = options.average === 'step' ? lessons.map((lesson) => ({ ...lesson, weight: 1 })) : balanced(lessons);
   return {
-    lessons: learner.hasCritic || learner.livesForks ? standardised(weighed) : weighed,
+    lessons: learner.hasCritic ? standardised(weighed) : weighed,
     silent: groups.length - speaking.length,
     filtered: speaking.length - kept.length,
   };
@@ -53,15 +53,13 @@ export function spreadOf(group: Group): number {
 type Weighted = TextLesson & { readonly weight: number };
 
 /** None where no choice was better than another. */
-function lessonsOf(group: Group, { estimate, hasCritic, livesForks }: Learner, options: GroupOptions): Weighted[] {
-  // Nobody lived on from groups that are alike.
-  if (livesForks && spreadOf(group) === 0) return [];
+function lessonsOf(group: Group, { estimate, hasCritic }: Learner, options: GroupOptions): Weighted[] {
   const judged = group.filter(({ reward }) => reward !== null);
   const advantages = estimate(
     judged.map(({ steps }) => ({
       rewards: steps.map(({ reward }) => reward),
       states: steps.map(({ state }) => state),
-      ...((hasCritic || livesForks) && { values: steps.map(({ value = 0 }) => value) }),
+      ...(hasCritic && { values: steps.map(({ value = 0 }) => value) }),
     })),
     options,
   );

@@ -3,14 +3,13 @@
 
 import type { z } from 'zod';
 import type { Carry } from '../../core/dynamics.js';
+import type { Policy, PolicySnapshot } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { Policy, PolicySnapshot } from '../../env/index.js';
 import { type Bc, type BcMetrics, type Demonstrations, makeBc } from '../bc/bc.js';
 import { type PetsConfig, petsConfigSchema } from '../config.js';
+import { type NumericDynamics, PlannerPolicy } from '../icem.js';
 import type { LearnerState, PlanningLearner } from '../learner.js';
 import { parseConfig } from '../learner-state.js';
-import { PlannerPolicy } from '../planners/planner-policy.js';
-import type { NumericDynamics } from '../planners/shooting.js';
 import { boxActions, type Spaces } from '../spaces.js';
 
 /**
@@ -43,10 +42,8 @@ export class Pets implements PlanningLearner {
   }
 
   planner<C extends Carry>(model: NumericDynamics<C>): Policy {
-    const { planner, horizon, candidates, elites, rounds, gamma } = this.config;
-    // Each method takes of these what it knows.
-    const options = { horizon, candidates, elites, rounds, gamma };
-    return new PlannerPolicy(model, planner, options);
+    const { horizon, candidates, elites, rounds, gamma } = this.config;
+    return new PlannerPolicy(model, { horizon, candidates, elites, rounds, gamma });
   }
 
   /** What was taught, without planning. */

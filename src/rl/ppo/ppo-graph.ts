@@ -1,35 +1,29 @@
 // One minibatch step of PPO as a graph, and its value network. theta = [policy | value].
 
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { type MlpInit, mlp, mlpSpecs } from '../../nn/mlp.js';
 import {
-  adamStep,
   add,
   cast,
   clip,
-  clipByGlobalNorm,
   div,
   exp,
-  Graph,
-  gather,
-  gradients,
   greater,
-  type MlpInit,
   maximum,
   minimum,
-  mlp,
-  mlpSpecs,
   mul,
   neg,
-  ParamLayout,
-  type ParamSpec,
-  reduceMean,
-  slice,
   sqrt,
   square,
-  squeeze,
   sub,
-  type TrainerSpec,
-  type Value,
-} from '../../nn/index.js';
+} from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { reduceMean } from '../../nn/ops-reduce.js';
+import { slice, squeeze } from '../../nn/ops-shape.js';
+import { adamStep, clipByGlobalNorm } from '../../nn/optimiser.js';
+import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import type { TrainerSpec } from '../../nn/trainer.js';
 import type { PpoConfig } from '../config.js';
 import { density } from '../policy-density.js';
 import { type PolicyNet, policyParams } from '../policy-net.js';

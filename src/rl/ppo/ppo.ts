@@ -3,7 +3,8 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { buildTrainer, InferenceSession } from '../../nn/index.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { buildTrainer } from '../../nn/trainer.js';
 import { type PpoConfig, ppoConfigSchema } from '../config.js';
 import { assertBatch, assertFinite, assertLength } from '../finite.js';
 import type { RolloutLearner } from '../learner.js';

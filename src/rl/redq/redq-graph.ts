@@ -2,33 +2,17 @@
 // 2110.02034) as two graphs: a step of the critics and their targets, taken many times, and a step of policy and temperature,
 // taken once in so many. Parameters are two vectors: critics, and theta = [policy | log temperature].
 
-import {
-  abs,
-  adamStep,
-  add,
-  cast,
-  exp,
-  Graph,
-  gather,
-  gradients,
-  minimum,
-  mlpSpecs,
-  mul,
-  nativeRedqTrainers,
-  neg,
-  ParamLayout,
-  reduceMean,
-  reduceSum,
-  slice,
-  split,
-  square,
-  squeeze,
-  stopGradient,
-  sub,
-  type Trainer,
-  type TrainerSpec,
-  type Value,
-} from '../../nn/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlpSpecs } from '../../nn/mlp.js';
+import { nativeRedqTrainers } from '../../nn/native-trainer.js';
+import { abs, add, cast, exp, minimum, mul, neg, square, stopGradient, sub } from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
+import { slice, split, squeeze } from '../../nn/ops-shape.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout } from '../../nn/parameters.js';
+import type { Trainer, TrainerSpec } from '../../nn/trainer.js';
 import { type PolicyNet, policyParams } from '../policy-net.js';
 import { criticValues, entropyTarget, normalisedActions, sampledAction } from '../sac/critics.js';
 import type { BoxActions } from '../spaces.js';

@@ -1,32 +1,16 @@
 // One gradient step of SAC as a graph: critics, policy, temperature and targets together, so that K of them run in one
 // ONNX Loop. All parameters are one vector theta = [critics | policy | log temperature], with one Adam over it.
 
-import {
-  abs,
-  adamStep,
-  add,
-  exp,
-  Graph,
-  gradients,
-  minimum,
-  mlpSpecs,
-  mul,
-  nativeSacTrainer,
-  neg,
-  ParamLayout,
-  type ParamSpec,
-  reduceMean,
-  reduceSum,
-  slice,
-  split,
-  square,
-  squeeze,
-  stopGradient,
-  sub,
-  type Trainer,
-  type TrainerSpec,
-  type Value,
-} from '../../nn/index.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlpSpecs } from '../../nn/mlp.js';
+import { nativeSacTrainer } from '../../nn/native-trainer.js';
+import { abs, add, exp, minimum, mul, neg, square, stopGradient, sub } from '../../nn/ops-elementwise.js';
+import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
+import { slice, split, squeeze } from '../../nn/ops-shape.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import type { Trainer, TrainerSpec } from '../../nn/trainer.js';
 import type { SacConfig } from '../config.js';
 import { type PolicyNet, policyParams } from '../policy-net.js';
 import type { BoxActions } from '../spaces.js';

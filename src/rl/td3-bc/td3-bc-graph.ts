@@ -2,34 +2,28 @@
 // policy that follows the first of them and stays near the actions of the data (Fujimoto & Gu 2021, 2106.06860, equation 3). All
 // parameters are one vector theta = [critics | policy], with one Adam over it; the policy's part moves once in so many steps.
 
+import { gradients } from '../../nn/autodiff.js';
+import { Graph, type Value } from '../../nn/graph.js';
+import { mlpSpecs } from '../../nn/mlp.js';
 import {
   abs,
-  adamStep,
   add,
   cast,
   clip,
   div,
-  Graph,
-  gradients,
   greater,
   minimum,
-  mlpSpecs,
   mul,
-  nativeTd3BcTrainer,
-  ParamLayout,
-  type ParamSpec,
-  reduceMean,
-  reduceSum,
-  split,
   square,
-  squeeze,
   stopGradient,
   sub,
-  type Trainer,
-  type TrainerSpec,
-  type Value,
   where,
-} from '../../nn/index.js';
+} from '../../nn/ops-elementwise.js';
+import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
+import { split, squeeze } from '../../nn/ops-shape.js';
+import { adamStep } from '../../nn/optimiser.js';
+import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import type { TrainerSpec } from '../../nn/trainer.js';
 import type { Td3BcConfig } from '../config.js';
 import { type PolicyNet, policyGaussian, policyParams } from '../policy-net.js';
 import { criticValues, normalisedActions } from '../sac/critics.js';
@@ -74,20 +68,6 @@ export function td3BcTrainer(net: PolicyNet, config: Td3BcConfig): TrainerSpec {
     },
     body: ({ state, perStep }) => step(net, config, state, perStep),
   };
-}
-
-/**
- * The same by vector code of our own (native/cuda/processor/td3-bc-update.cc): equal but for the order of sums, and the same bytes on
- * every processor. Throws NATIVE_UNAVAILABLE without the addon.
- */
-export function nativeTrainerOf(net: PolicyNet, config: Td3BcConfig): Trainer {
-  const { hidden, activation, batchSize, tau, rewardScale, alpha, targetNoise, targetNoiseClip } = config;
-  const { scale, bias, dim } = net.actions as BoxActions;
-  return nativeTd3BcTrainer(td3BcTrainer(net, config), {
-    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm: false, tau, rewardScale },
-    ...{ alpha, targetNoise, targetNoiseClip },
-    ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
-  });
 }
 
 function step(net: PolicyNet, config: Td3BcConfig, state: Params, perStep: Params) {

@@ -5,8 +5,9 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { adamScalars, buildTrainer, type TrainingDevice } from '../../nn/index.js';
-import type { TransitionBatch } from '../../replay/index.js';
+import { adamScalars } from '../../nn/optimiser.js';
+import { buildTrainer } from '../../nn/trainer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';
 import type { ReplayLearner } from '../learner.js';
@@ -15,7 +16,7 @@ import { withMoments } from '../network-learner.js';
 import { actingSession } from '../network-policy.js';
 import { policyNet } from '../policy-net.js';
 import { boxActions, type Spaces } from '../spaces.js';
-import { nativeTrainerOf, td3BcErrorModel, td3BcLayout, td3BcTrainer } from './td3-bc-graph.js';
+import { td3BcErrorModel, td3BcLayout, td3BcTrainer } from './td3-bc-graph.js';
 
 /** Means over the steps of one update. */
 export interface Td3BcMetrics {
@@ -30,12 +31,7 @@ export interface Td3BcMetrics {
  * A fresh TD3+BC learner; its initial weights come from `rng`.
  * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
  */
-export async function makeTd3Bc(
-  config: z.input<typeof td3BcConfigSchema>,
-  spaces: Spaces,
-  rng: Rng,
-  device: TrainingDevice = 'cpu',
-): Promise<Td3Bc> {
+export async function makeTd3Bc(config: z.input<typeof td3BcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Td3Bc> {
   const settings = parseConfig('TD3+BC learner', td3BcConfigSchema, config);
   const net = policyNet(spaces, settings, boxActions(spaces.actionSpace, 'TD3+BC learner'), 'gaussian');
   const layout = td3BcLayout(net, settings);
@@ -44,7 +40,7 @@ export async function makeTd3Bc(
     config: settings,
     spaces,
     net,
-    trainer: device === 'native' ? nativeTrainerOf(net, settings) : await buildTrainer(td3BcTrainer(net, settings)),
+    trainer: await buildTrainer(td3BcTrainer(net, settings)),
     session: await actingSession(net),
     arrays: { ...withMoments(theta), target: theta.slice() },
     policyStart: layout.critic.size,

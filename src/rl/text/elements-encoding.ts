@@ -4,7 +4,9 @@
 
 import { reverieError } from '../../core/errors.js';
 import { joinedIntegers } from '../../core/joined.js';
-import { type CallSpec, parseAction, SCREEN_ACTIONS, type ScreenElement, type ScreenView } from '../../env/index.js';
+import { parseAction, SCREEN_ACTIONS } from '../../env/screens/screen-actions.js';
+import type { ScreenElement, ScreenView } from '../../env/screens/screen-state.js';
+import type { CallSpec } from '../../env/tools/domain.js';
 import { checkCommands, type SaidBefore, saidBefore, saidCounts } from './scoring-network.js';
 import type { TextSituation } from './text-policy.js';
 import { placeOf, shareOf, tokensOf } from './words.js';

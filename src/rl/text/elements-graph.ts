@@ -3,25 +3,13 @@
 // siblings; and a score for each action, of its element, its kind and its text. Fixed shapes: so many situations, and all their elements
 // and all their actions one after the other, padded.
 
-import {
-  add,
-  concat,
-  gather,
-  matMul,
-  mul,
-  oneHot,
-  ParamLayout,
-  reduceSum,
-  relu,
-  reshape,
-  scatterAddRows,
-  slice,
-  softmax,
-  sub,
-  transpose,
-  unsqueeze,
-  type Value,
-} from '../../nn/index.js';
+import type { Value } from '../../nn/graph.js';
+import { add, mul, relu, sub } from '../../nn/ops-elementwise.js';
+import { gather, oneHot, scatterAddRows } from '../../nn/ops-index.js';
+import { matMul } from '../../nn/ops-matmul.js';
+import { reduceSum, softmax } from '../../nn/ops-reduce.js';
+import { concat, reshape, slice, transpose, unsqueeze } from '../../nn/ops-shape.js';
+import { ParamLayout } from '../../nn/parameters.js';
 import {
   ACTION_COUNTS,
   BESIDE_TOKENS,

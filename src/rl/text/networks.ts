@@ -3,8 +3,7 @@
 import type { ZodType } from 'zod';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { OpenSession } from '../../nn/index.js';
-import { decoderPolicySchema, keptDecoderSchema } from './decoder/settings.js';
+import type { OpenSession } from '../../nn/trainer.js';
 import { elementsNetwork, elementsSchema } from './elements.js';
 import { relevanceNetwork, relevanceSchema } from './relevance.js';
 import type { ScoringNetwork } from './scoring-network.js';
@@ -76,13 +75,4 @@ const elements = scored(
   elementsNetwork,
 );
 
-const decoder: TextNetworkEntry = {
-  name: 'decoder',
-  summary:
-    'Writes an admissible command token by token: a language model of the Llama architecture, along the trie of the commands; in worlds of tools, with `written`, its own calls under the JSON Schemas of the tools.',
-  schema: decoderPolicySchema,
-  keptSchema: keptDecoderSchema,
-  make: async () => (await import('./decoder/decoder-learner.js')).makeDecoderLearner,
-};
-
-export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, elements, decoder]);
+export const textNetworks = new Registry<TextNetworkEntry>('text network', [relevance, elements]);

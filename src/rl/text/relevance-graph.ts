@@ -1,21 +1,13 @@
 // The relevance network as nodes of a graph: scores of commands, over fixed shapes: so many situations, and all their commands one after
 // the other, padded.
 
-import {
-  add,
-  concat,
-  gather,
-  linear,
-  matMul,
-  mul,
-  oneHot,
-  ParamLayout,
-  reduceSum,
-  relu,
-  slice,
-  transpose,
-  type Value,
-} from '../../nn/index.js';
+import type { Value } from '../../nn/graph.js';
+import { add, mul, relu } from '../../nn/ops-elementwise.js';
+import { gather, oneHot } from '../../nn/ops-index.js';
+import { linear, matMul } from '../../nn/ops-matmul.js';
+import { reduceSum } from '../../nn/ops-reduce.js';
+import { concat, slice, transpose } from '../../nn/ops-shape.js';
+import { ParamLayout } from '../../nn/parameters.js';
 import { BAGS, COMMAND_TOKENS, CONTEXT_TOKENS, COUNTS } from './relevance-encoding.js';
 import { bag, headLayers, headScores, type ScoringShape, wordsOf, wordTable } from './scoring-graph.js';
 import { MAX_COMMANDS, pairsOf, type Scores, type Values } from './scoring-network.js';

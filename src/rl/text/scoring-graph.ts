@@ -1,7 +1,13 @@
 // What graphs of scoring networks have in common: a table of words, layers, and the head that makes scores of what was read of each command
 // and, with a critic, one value of what was told.
 
-import { concat, gather, linear, mul, type ParamSpec, reduceSum, relu, squeeze, type Value } from '../../nn/index.js';
+import type { Value } from '../../nn/graph.js';
+import { mul, relu } from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { linear } from '../../nn/ops-matmul.js';
+import { reduceSum } from '../../nn/ops-reduce.js';
+import { concat, squeeze } from '../../nn/ops-shape.js';
+import type { ParamSpec } from '../../nn/parameters.js';
 import { NO_COMMAND, type Scores, type Values } from './scoring-network.js';
 
 export interface ScoringShape {

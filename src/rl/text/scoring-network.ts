@@ -3,7 +3,8 @@
 
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
-import type { ParamLayout, Value } from '../../nn/index.js';
+import type { Value } from '../../nn/graph.js';
+import type { ParamLayout } from '../../nn/parameters.js';
 import type { TextSituation, TextTurn } from './text-policy.js';
 
 export const wordKeys = {

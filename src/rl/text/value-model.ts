@@ -3,18 +3,12 @@
 
 import { sha256 } from '../../core/hash.js';
 import type { Rng } from '../../core/rng.js';
-import {
-  buildTrainer,
-  InferenceSession,
-  mul,
-  reduceSum,
-  square,
-  squeeze,
-  sub,
-  type Trainer,
-  type TrainerSpec,
-  takeAlongAxis,
-} from '../../nn/index.js';
+import { mul, square, sub } from '../../nn/ops-elementwise.js';
+import { takeAlongAxis } from '../../nn/ops-index.js';
+import { reduceSum } from '../../nn/ops-reduce.js';
+import { squeeze } from '../../nn/ops-shape.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
 import { adamSchedule, withMoments } from '../network-learner.js';
 import { batchModel, batchTrainer } from './choice-graph.js';
 import { batchTensors } from './scored-learner.js';

@@ -1,10 +1,10 @@
 // One run of a comparison as a task for worker threads: a whole training run, then the final evaluation of what it learned.
 
 import { join } from 'node:path';
-import { judgePolicy } from '../../algorithms/index.js';
-import { makeEnvironment } from '../../env/index.js';
-import { poolTask } from '../../pool/index.js';
-import { loadLearner } from '../../rl/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { poolTask } from '../../pool/task.js';
+import { loadLearner } from '../../rl/checkpoint.js';
+import { judgePolicy } from '../../training/warm-start.js';
 import type { TrainResult } from '../job.js';
 import { type ArmTask, runArm } from './arm-thread.js';
 import { agentOf } from './given-parts.js';

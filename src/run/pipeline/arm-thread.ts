@@ -3,7 +3,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { signalOf } from '../../core/stop-flag.js';
-import type { TaskContext } from '../../pool/index.js';
+import type { TaskContext } from '../../pool/task.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';

@@ -4,8 +4,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
-import { trainEveryArm } from '../../algorithms/index.js';
-import { type PoolTask, WorkerPool } from '../../pool/index.js';
+import type { PoolTask } from '../../pool/task.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
+import { trainEveryArm } from '../../training/warm-start.js';
 import { interrupted, type JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import type { Phase } from '../progress.js';

@@ -9,26 +9,22 @@ import { existsSync } from 'node:fs';
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import {
-  Collector,
-  Explorer,
-  type Recorder,
-  type Recording,
-  type RecordingPorts,
-  record,
-  recorderOf,
-} from '../../algorithms/index.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { requirePanel } from '../../core/panel.js';
 import type { Phase } from '../../core/progress.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { ReplayBuffer } from '../../replay/index.js';
-import { RandomPolicy } from '../../rl/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { rowSize } from '../../env/space-values.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import { RandomPolicy } from '../../rl/random-policy.js';
 import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+import { Collector } from '../../training/collector.js';
+import { Explorer } from '../../training/exploration.js';
+import { type Recorder, type Recording, type RecordingPorts, record, recorderOf } from '../../training/recording.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { type CollectResult, interrupted, type JobContext } from '../job.js';
 import { wantedPanel } from '../wanted-panel.js';
 import { collectorSchema } from './checkpoint.js';

@@ -1,6 +1,8 @@
 // What a warm start saved against the best of its baselines: the table, the figures, the charts, and the price of a real step
 // from which the dream pays.
 
+import type { Panel } from '../../core/panel.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import {
   type ArmSummary,
   type BreakEven,
@@ -10,10 +12,8 @@ import {
   medianSteps,
   type TrainedArm,
   type WarmStart,
-} from '../../algorithms/index.js';
-import type { Panel } from '../../core/panel.js';
-import type { ScenarioConfig } from '../../kinds/index.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+} from '../../training/warm-start.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';

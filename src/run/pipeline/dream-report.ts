@@ -1,7 +1,8 @@
 // What a run tells of its synthetic rows, from its journal of metrics: so a run that went on tells all of it.
 
-import type { DreamPlan, GenerationSummary } from '../../algorithms/index.js';
-import type { ScenarioConfig } from '../../kinds/index.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import type { DreamPlan } from '../../training/dream-plan.js';
+import type { GenerationSummary } from '../../training/generative-replay.js';
 import type { DreamReport, GenerativeReport } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 
@@ -35,7 +36,6 @@ export function generativeReport(
     fits: generations.length,
     rows: generations.reduce((sum, { rows }) => sum + rows, 0),
     share: settings.share,
-    relevance: settings.relevance,
     fittedTo: last?.fittedTo ?? null,
     modelVersion: last?.modelVersion ?? null,
   };

@@ -2,8 +2,8 @@
 
 import { requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/index.js';
-import { evaluatePolicy, summariseReturns } from '../../rl/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';
 import { type EvalResult, interrupted, type JobContext } from '../job.js';
 import { wantedPanel } from '../wanted-panel.js';
 import { agentOf, learnerFor } from './given-parts.js';

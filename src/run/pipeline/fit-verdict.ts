@@ -1,10 +1,11 @@
 // Whether a fitted model is any good, as a person asks it: worth dreaming in or not and why, how sure it is of itself, what more
 // records would bring, and what to do next.
 
-import { type HeldOutSkill, planDream, skillOf } from '../../algorithms/index.js';
 import type { Rng } from '../../core/rng.js';
-import { ReplayBuffer } from '../../replay/index.js';
-import type { FitRequest, Fitted, HeldOutReport, StoredDynamics } from '../../worldmodel/index.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import { type HeldOutSkill, planDream, skillOf } from '../../training/dream-plan.js';
+import type { StoredDynamics } from '../../worldmodel/dynamics.js';
+import type { FitRequest, Fitted, HeldOutReport } from '../../worldmodel/dynamics-kind.js';
 
 export interface FitVerdict {
   readonly isWorthDreaming: boolean;

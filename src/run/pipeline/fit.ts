@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { type Panel, requirePanel } from '../../core/panel.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/index.js';
-import { dynamicsKinds, type FitNote, type FitRequest, type Fitted } from '../../worldmodel/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import type { FitNote, FitRequest, Fitted } from '../../worldmodel/dynamics-kind.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { type FitResult, interrupted, type JobContext } from '../job.js';
 import { writeReport } from '../report/report.js';
@@ -48,7 +49,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     signal: context.signal,
   };
   try {
-    const fitted = await kind.fit({ ...asked, previous, scratch: workFolder(context, 'prepared'), onProgress: told });
+    const fitted = await kind.fit({ ...asked, previous, onProgress: told });
     phase.end(`error ${fitted.report.holdoutError.toFixed(4)}`);
     const target = join(context.out, 'model');
     await fitted.model.save(target);

@@ -3,12 +3,16 @@
 
 import { existsSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import { describeSpace, type EnvSpec, type Policy, rowSize, type VectorEnvironment } from '../../env/index.js';
-import type { TrainingDevice } from '../../nn/index.js';
-import { type LoadOptions, ReplayBuffer } from '../../replay/index.js';
-import { type Learner, type LoadedLearner, loadLearner, type PlanningLearner } from '../../rl/index.js';
-import { loadWorldModel } from '../../worldmodel/index.js';
+import type { Policy } from '../../core/policy.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { describeSpace, rowSize } from '../../env/space-values.js';
+import type { TrainingDevice } from '../../nn/native-trainer.js';
+import { type LoadOptions, ReplayBuffer } from '../../replay/buffer.js';
+import { type LoadedLearner, loadLearner } from '../../rl/checkpoint.js';
+import type { Learner, PlanningLearner } from '../../rl/learner.js';
+import { loadWorldModel } from '../../worldmodel/kinds.js';
 import type { JobContext } from '../job.js';
 import type { Scenario } from '../scenario.js';
 

@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { isSavedBuffer } from '../../replay/index.js';
-import { dynamicsKinds } from '../../worldmodel/index.js';
+import { isSavedBuffer } from '../../replay/buffer-storage.js';
+import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import type { FolderInput, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
 
@@ -32,12 +32,6 @@ const KINDS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Kind>> = {
     file: 'episodes.jsonl',
     folders: ['data', ''],
     what: 'file of episodes',
-    isFormat: () => true,
-  },
-  aim: {
-    file: 'deficits.json',
-    folders: [''],
-    what: 'list of what lost episodes',
     isFormat: () => true,
   },
   model: {

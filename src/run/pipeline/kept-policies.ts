@@ -3,9 +3,9 @@
 
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import type { Training } from '../../algorithms/index.js';
-import { saveLearner } from '../../rl/index.js';
+import { saveLearner } from '../../rl/checkpoint.js';
 import { ensureFolder } from '../../store/atomic-file.js';
+import type { Training } from '../../training/training.js';
 
 export const POLICIES_FOLDER = 'policies';
 

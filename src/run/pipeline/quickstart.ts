@@ -2,11 +2,11 @@
 // environment alone: the learner from scratch, the learner with as many updates, and others that a scenario names.
 
 import { join } from 'node:path';
-import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../algorithms/index.js';
 import { reverieError } from '../../core/errors.js';
 import { requirePanel } from '../../core/panel.js';
 import { mean } from '../../core/statistics.js';
-import { learners } from '../../rl/index.js';
+import { learners } from '../../rl/learners.js';
+import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../training/warm-start.js';
 import type { JobContext, QuickstartResult } from '../job.js';
 import { writeReport } from '../report/report.js';
 import { adjustScenario, type Scenario } from '../scenario.js';

@@ -3,25 +3,26 @@
 import { rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { planDream } from '../../algorithms/index.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { requirePanel } from '../../core/panel.js';
+import type { PolicySnapshot } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment, type PolicySnapshot, rowSize, type VectorEnvironment } from '../../env/index.js';
-import { WorkerPool } from '../../pool/index.js';
-import type { ReplayBuffer, SavedTransitions } from '../../replay/index.js';
-import { RandomPolicy } from '../../rl/index.js';
-import {
-  type Drawn,
-  drawnStarts,
-  type FrozenRolloutRequest,
-  type JournalledRollouts,
-  RolloutPool,
-  saveRollouts,
-  synthesizeToJournal,
-  transitionExports,
-} from '../../synth/index.js';
-import { loadWorldModel, type StoredDynamics, tryModel } from '../../worldmodel/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { rowSize } from '../../env/space-values.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import type { SavedTransitions } from '../../replay/saved-transitions.js';
+import { RandomPolicy } from '../../rl/random-policy.js';
+import { transitionExports } from '../../synth/export/transition-exports.js';
+import { type Drawn, drawnStarts, type FrozenRolloutRequest } from '../../synth/rollout/plan.js';
+import { RolloutPool } from '../../synth/rollout/pool.js';
+import { type JournalledRollouts, saveRollouts } from '../../synth/saved-rollouts.js';
+import { synthesizeToJournal } from '../../synth/synthesize.js';
+import { planDream } from '../../training/dream-plan.js';
+import type { StoredDynamics } from '../../worldmodel/dynamics.js';
+import { loadWorldModel } from '../../worldmodel/kinds.js';
+import { tryModel } from '../../worldmodel/model-trial.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type SynthResult } from '../job.js';
 import { wantedPanel } from '../wanted-panel.js';

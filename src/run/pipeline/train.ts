@@ -3,9 +3,11 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Training, type TrainingPorts, train } from '../../algorithms/index.js';
 import { requirePanel } from '../../core/panel.js';
 import type { OpenPhase, Phase } from '../../core/progress.js';
+import { train } from '../../training/train.js';
+import type { Training } from '../../training/training.js';
+import type { TrainingPorts } from '../../training/training-settings.js';
 import { deviceText } from '../device.js';
 import { interrupted, type JobContext, type TrainResult } from '../job.js';
 import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.js';

@@ -1,32 +1,30 @@
 // Turns a scenario into what a loop of training is made of: its settings, and its parts at the beginning, from nothing or
 // from the policy, the records and the model that the user gave.
 
-import {
-  Collector,
-  type DreamSettings,
-  DreamWorld,
-  GenerativeReplay,
-  type GenerativeSettings,
-  settleRounds,
-  type TrainableLearner,
-  Training,
-  type TrainingParts,
-  type TrainingPorts,
-  type TrainingSettings,
-} from '../../algorithms/index.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment, rowSize, type VectorEnvironment } from '../../env/index.js';
-import type { ScenarioConfig } from '../../kinds/index.js';
-import {
-  PrioritizedSelector,
-  RecencySelector,
-  ReplayBuffer,
-  type Selector,
-  type Source,
-  UniformSelector,
-} from '../../replay/index.js';
-import { type LearnedFrom, type LoadedLearner, learners, makeLearner } from '../../rl/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { rowSize } from '../../env/space-values.js';
+import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import { PrioritizedSelector } from '../../replay/prioritized.js';
+import type { Selector } from '../../replay/selector.js';
+import type { Source } from '../../replay/transition.js';
+import { UniformSelector } from '../../replay/uniform.js';
+import type { LearnedFrom, LoadedLearner } from '../../rl/checkpoint.js';
+import { learners, makeLearner } from '../../rl/learners.js';
+import { Collector } from '../../training/collector.js';
+import { DreamWorld } from '../../training/dream-world.js';
+import { GenerativeReplay } from '../../training/generative-replay.js';
+import { settleRounds } from '../../training/round-settings.js';
+import { type TrainableLearner, Training, type TrainingParts } from '../../training/training.js';
+import type {
+  DreamSettings,
+  GenerativeSettings,
+  TrainingPorts,
+  TrainingSettings,
+} from '../../training/training-settings.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
@@ -88,7 +86,6 @@ function dreamSettings(context: JobContext): DreamSettings {
     modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
     refit: train.refit,
     env: resolvedSpec(scenario),
-    scratch: workFolder(context, 'prepared'),
   };
 }
 
@@ -204,7 +201,5 @@ function makeSelector(config: SelectorConfig, buffer: ReplayBuffer): Selector {
       return new UniformSelector(buffer);
     case 'prioritized':
       return new PrioritizedSelector(buffer, { alpha: config.alpha, beta: config.beta });
-    case 'recency':
-      return new RecencySelector(buffer, { halfLife: config.halfLife });
   }
 }

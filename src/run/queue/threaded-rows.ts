@@ -6,18 +6,20 @@ import { threadId } from 'node:worker_threads';
 import { type PackedError, packError, unpackError } from '../../core/errors.js';
 import { isRaised } from '../../core/stop-flag.js';
 import { temporaryFolder } from '../../core/temporary-folder.js';
-import { areRulesTrusted, type Responder, type ToolsTask, trustRules } from '../../env/index.js';
-import { toolsScenario } from '../../kinds/index.js';
-import { moved, poolTask, WorkerPool } from '../../pool/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { Forejudge, type Forejudged, packRow, unpackRow } from '../../synth/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/trusted-sandbox.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { toolsScenario } from '../../kinds/tools/kind.js';
+import { moved, poolTask } from '../../pool/task.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
 import type { JobContext } from '../job.js';
-import { type FoundElsewhere, lineOf, qualityOf } from '../pipeline/tools/judged-rows.js';
 import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
 import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import type { JobDescription } from './messages.js';
-import { jobOf, livedRow, type WorkerJob } from './worker-jobs.js';
+import { jobOf, livedRow, type WorkerJob } from './worker.js';
 
 /** Rows of one task at most: what a task costs beside its rows is small then. */
 const LARGEST_CHUNK = 8;
@@ -48,14 +50,12 @@ interface ChunkInput {
   readonly rows: readonly RowInput[];
 }
 
-/** A row's shares of the bytes, and what filters find of it alone; or why there is no row. */
-type RowOutput =
-  | { readonly row: number; readonly line: number; readonly fore: Forejudged; readonly failed?: undefined }
-  | { readonly failed: PackedError };
+/** A row's share of the bytes; or why there is no row. */
+type RowOutput = { readonly bytes: number; readonly failed?: undefined } | { readonly failed: PackedError };
 
 interface ChunkOutput {
   readonly rows: readonly RowOutput[];
-  /** Of each row in turn: what `packRow` made of it, and its line in the file of episodes, if it is to have one. */
+  /** What `packRow` made of each row, one after another. */
   readonly bytes: Uint8Array;
 }
 
@@ -96,7 +96,6 @@ export class ThreadedRows implements Elsewhere {
     { scenario, seed, workers }: JobContext<ToolsScenario>,
     { domain, user, agent }: ToolsParts,
     { tasks, withheld, responder }: ThreadedRowsSettings,
-    private readonly onFound: (row: number, found: FoundElsewhere) => void,
   ) {
     const who = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
     const job: ThreadedJob = {
@@ -143,10 +142,8 @@ export class ThreadedRows implements Elsewhere {
           asked[i].reject(unpackError(row.failed));
           continue;
         }
-        const line = at + row.row;
-        this.onFound(rows[i].row, { fore: row.fore, line: made.bytes.subarray(line, line + row.line) });
-        asked[i].resolve(unpackRow<EpisodeRecord>(made.bytes.subarray(at, line)));
-        at = line + row.line;
+        asked[i].resolve(unpackRow<EpisodeRecord>(made.bytes.subarray(at, at + row.bytes)));
+        at += row.bytes;
       }
       for (const { reject, signal } of asked.slice(made.rows.length)) reject(signal.reason);
     } catch (error) {
@@ -172,23 +169,18 @@ function shared(text: string): Uint8Array {
   return memory;
 }
 
-interface JobHere {
-  readonly job: WorkerJob;
-  readonly fore: Forejudge;
-}
-
 /** Rows are stopped between them. */
 const never = new AbortController();
 
 /** The job whose rows this thread lives. */
-let present: { readonly folder: string; readonly job: Promise<JobHere> } | undefined;
+let present: { readonly folder: string; readonly job: Promise<WorkerJob> } | undefined;
 
 export const rowsTask = poolTask(
   import.meta.url,
   'rowsTask',
-  async ({ job: bytes, folder, rows }: ChunkInput, { stop }): Promise<ChunkOutput> => {
-    if (present?.folder !== folder) present = { folder, job: jobHere(bytes) };
-    const { job, fore } = await present.job;
+  async ({ job: description, folder, rows }: ChunkInput, { stop }): Promise<ChunkOutput> => {
+    if (present?.folder !== folder) present = { folder, job: jobHere(description) };
+    const job = await present.job;
     const outputs: RowOutput[] = [];
     const pieces: Uint8Array[] = [];
     for (const row of rows) {
@@ -196,12 +188,9 @@ export const rowsTask = poolTask(
       if (isRaised(stop)) break;
       try {
         const record = await livedRow(job, { ...row, attempt: 0 }, `row ${row.row}`, never.signal);
-        const found = fore.judge(record);
         const packed = packRow(row.row, record);
-        const isDropped = found.passages.at(-1)?.dropped !== undefined;
-        const line = isDropped ? new Uint8Array() : lineOf(found.mended ?? record);
-        pieces.push(packed, line);
-        outputs.push({ row: packed.length, line: line.length, fore: found });
+        pieces.push(packed);
+        outputs.push({ bytes: packed.length });
       } catch (error) {
         outputs.push({ failed: packError(error) });
       }
@@ -221,13 +210,10 @@ function joined(pieces: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-async function jobHere(bytes: Uint8Array): Promise<JobHere> {
+async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const job = JSON.parse(Buffer.from(bytes).toString('utf8')) as ThreadedJob;
   if (job.trustsRules) trustRules();
   const scenario = toolsScenario(await reviveScenario(job.scenario, `${job.scenario.config.name} (of a thread)`));
   const parts = await makeParts({ scenario, out: join(job.folder, String(threadId)), log: () => {} });
-  const made = await jobOf(scenario, parts, job);
-  const { domain } = made.parts;
-  const fore = new Forejudge({ config: qualityOf(scenario), domain }, { domain, taskOf: (id) => made.tasks.get(id) });
-  return { job: made, fore };
+  return jobOf(scenario, parts, job);
 }

@@ -1,11 +1,11 @@
 // What a server needs to make an environment in a thread of its own: data, and who knows how. The kind of world has the maker
 // (`Kind.hosted`); servers and their threads look it up by the blueprint's kind and know nothing else of it.
 
+import type { Environment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { threadPlugins } from '../../core/plugins.js';
-import type { Environment } from '../../env/index.js';
-import { kinds } from '../../kinds/index.js';
-import type { VectorDynamics } from '../../worldmodel/index.js';
+import { kinds } from '../../kinds/registry.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
 
 /** Structured-clonable; what else it holds is between a kind's `open` and its maker. */
 export interface Blueprint {

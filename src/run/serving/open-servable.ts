@@ -1,7 +1,7 @@
 // From a scenario to what can be served of it.
 
 import { reverieError } from '../../core/errors.js';
-import { kinds } from '../../kinds/index.js';
+import { kinds } from '../../kinds/registry.js';
 import type { DeviceFlags } from '../device-flags.js';
 import type { AnyScenario } from '../scenario.js';
 import type { Servable } from './servable.js';

@@ -1,9 +1,9 @@
 // From a scenario of tools to what can be served of it; it is served as the kind as which its domain is lived.
 
 import { join } from 'node:path';
-import type { ToolsDomain, ToolsTask } from '../../env/index.js';
-import { kindOfDomain } from '../../kinds/index.js';
-import { routerBackends } from '../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { kindOfDomain } from '../../kinds/views.js';
+import { routerBackends } from '../../worldmodel/tools/backends.js';
 import type { RunDevice } from '../device.js';
 import { makeParts } from '../pipeline/tools/parts.js';
 import type { ToolsScenario } from '../scenario.js';

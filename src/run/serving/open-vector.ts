@@ -1,7 +1,8 @@
 // From a scenario of numbers to what can be served of it: the real environment, or the dream of a learned model.
 
 import { reverieError } from '../../core/errors.js';
-import { makeEnvironment, rowSize } from '../../env/index.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { rowSize } from '../../env/space-values.js';
 import type { JobInputs } from '../job.js';
 import { resolvedSpec } from '../pipeline/given-parts.js';
 import { findInput } from '../pipeline/inputs.js';
@@ -58,7 +59,7 @@ async function dreamBlueprint(
   { device: asked = {}, log }: ServableOptions,
 ): Promise<VectorBlueprint> {
   const [{ loadWorldModel }, { settleModelDevice }] = await Promise.all([
-    import('../../worldmodel/index.js'),
+    import('../../worldmodel/kinds.js'),
     import('../device-choice.js'),
   ]);
   const { device, remark } = await settleModelDevice(asked, findInput(inputs, 'model')!);

@@ -1,10 +1,15 @@
 // A world of tools or text as data that another thread makes it from: a thread has rules, checks, records and sandbox of its
 // own. Language models stay in the thread that serves, with their cache and budget, and are asked from there.
 
+import type { Environment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import { areRulesTrusted, type Environment, type Responder, realResponder, trustRules } from '../../env/index.js';
-import { type LlmRole, toolsScenario, viewOf } from '../../kinds/index.js';
-import type { ChatRequest, LanguageModel } from '../../llm/index.js';
+import { realResponder } from '../../env/tools/real-environment.js';
+import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/trusted-sandbox.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { toolsScenario } from '../../kinds/tools/kind.js';
+import type { LlmRole } from '../../kinds/tools/scenario.js';
+import { viewOf } from '../../kinds/views.js';
+import type { ChatRequest, LanguageModel } from '../../llm/language-model.js';
 import type { RunDevice } from '../device.js';
 import { type Cast, makeEpisodeEnvironment, makeWorld, type ToolsWorld } from '../pipeline/tools/parts.js';
 import { reviveScenario, type ToolsScenario } from '../scenario.js';

@@ -1,7 +1,9 @@
 // A vector environment, real or dreamt, as data that another thread makes it from.
 
-import { type EnvSpec, makeEnvironment, type VectorEnvironment } from '../../env/index.js';
-import type { WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { VectorEnvironment } from '../../core/environment.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import type { WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import type { RunDevice } from '../device.js';
 import type { Blueprint, EnvironmentMaker, MakerThread } from './blueprint.js';
 
@@ -38,7 +40,8 @@ export async function vectorMaker(
 ): Promise<EnvironmentMaker<VectorEnvironment>> {
   if (blueprint.source === 'real') return { make: () => makeEnvironment(blueprint.env), close: async () => {} };
   // Real environments need no networks, nor their runtime.
-  const { Dream, loadWorldModel } = await import('../../worldmodel/index.js');
+  const { Dream } = await import('../../worldmodel/dream.js');
+  const { loadWorldModel } = await import('../../worldmodel/kinds.js');
   const { id, starts, maxEpisodeSteps, range, device } = blueprint;
   const model = batched(await loadWorldModel(blueprint.model, { device }));
   return { make: async () => new Dream({ id, model, starts, maxEpisodeSteps, range }), close: () => model.close() };

@@ -1,9 +1,11 @@
 // What every facade may ask of a session, whatever protocol it speaks. A facade translates; it keeps no state of its own
 // but a table of ids.
 
+import { randomBytes } from 'node:crypto';
+import type { Info } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
-import type { Info, ToolsAction } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
+import type { Servable } from '../../run/serving/servable.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;
@@ -45,7 +47,6 @@ export interface StepRequest {
 
 /** Of a request that may be sent again, or called off. */
 export interface RepeatOptions {
-  /** A repeated request of the same id gets the first one's answer. */
   readonly requestId?: string;
   readonly signal?: AbortSignal;
 }
@@ -270,3 +271,13 @@ export type SessionEvent =
  * the environment in a state that nobody knows; another version of the environment after a restart.
  */
 export type CloseReason = 'client' | 'idle' | 'drain' | 'lost' | 'version';
+
+/** An id that nobody can guess: 144 bits, safe in a URL and a header. No part of any result, so not of the seeded randomness. */
+export function unguessable(): string {
+  return randomBytes(18).toString('base64url');
+}
+
+/** Names one session of the whole server: ids are their owners' own, and two owners may choose the same. */
+export function sessionKey(owner: Owner, id: string): string {
+  return `${encodeURIComponent(owner)}/${id}`;
+}

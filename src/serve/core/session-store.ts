@@ -1,21 +1,70 @@
 // Sessions on disk: LMDB, each entry with a digest of itself. What is written within one turn of the event loop, whatever
-// sessions it is of, goes to disk in one transaction and is synced once; it is told to be durable only then. So a process
-// or a machine that stops at any moment has lost nothing that was acknowledged.
+// sessions it is of, goes to disk in one transaction and is synced once, and is acknowledged only then. So a process or a machine
+// that stops at any moment has lost nothing that was acknowledged.
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
+import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { EnvSnapshot } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { EnvSnapshot } from '../../env/index.js';
+import type { Json } from '../../core/json.js';
 import { ensureFolder, storageError } from '../../store/atomic-file.js';
 import { lockFolder } from '../../store/folder-lock.js';
 import { closeDatabase, databaseProblem } from '../../store/lmdb-file.js';
-import { REMEMBERED } from './request-memory.js';
-import type { Owner, Spend } from './session-contract.js';
-import { sessionKey } from './session-ids.js';
-import type { AnsweredRequest, KeptSession, KeptTurn, SessionKeeper, SessionRecord } from './session-keeper.js';
-import type { KeptSnapshot } from './snapshot-store.js';
+import { type Owner, type SnapshotRef, type Spend, sessionKey, type Turn } from './session-contract.js';
+
+export interface Episode {
+  readonly id: string;
+  readonly task: string | null;
+  readonly seed: number | null;
+  readonly turn: Turn;
+}
+
+/** A session's state: its environment's, and what the session counts. */
+export interface KeptSnapshot extends SnapshotRef {
+  readonly snapshot: EnvSnapshot;
+  readonly observation: unknown;
+  readonly return: number | null;
+  readonly task: string | null;
+  readonly seed: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+}
+
+/** A session as it is written down after each turn. */
+export interface SessionRecord {
+  readonly id: string;
+  readonly owner: Owner;
+  /** Of the environment, and its version. */
+  readonly env: string;
+  readonly version: string;
+  readonly parent?: string;
+  readonly openedAt: number;
+  /** Absent before the first reset. */
+  readonly episode?: Episode;
+}
+
+/** An answer that a repeated request gets again. */
+interface AnsweredRequest {
+  readonly id: string;
+  readonly print: string;
+  readonly turn: Turn;
+}
+
+export interface KeptTurn {
+  readonly record: SessionRecord;
+  /** The environment's state after the turn. */
+  readonly snapshot: EnvSnapshot | undefined;
+  readonly answer?: AnsweredRequest;
+  /** What the owner has spent in all, if it changed. */
+  readonly spend?: Spend;
+}
+
+/** Answers kept of each session for requests that are sent again: the latest. */
+export const REMEMBERED = 16;
 
 /** First letters of keys. */
 const KIND = { session: 's', world: 'w', answer: 'a', spend: 'm', snapshot: 'k' } as const;
@@ -36,7 +85,8 @@ interface StoredSnapshot {
 /** Typed arrays stay what they are; nothing that is read is ever run. */
 const packer = new Packr({ moreTypes: true, useRecords: false });
 
-export class SessionStore implements SessionKeeper {
+/** Everything is durable once its promise has resolved. */
+export class SessionStore {
   /** Of each session: how many answers were written. */
   private readonly answered = new Map<string, number>();
   private snapshotCount = 0;
@@ -64,8 +114,11 @@ export class SessionStore implements SessionKeeper {
     }
   }
 
-  /** @throws SESSIONS_CORRUPT where not an entry but the file around it is damaged; so do the others that read */
-  sessions(): KeptSession[] {
+  /**
+   * Those that are there, in the order of their opening; damaged ones are left out.
+   * @throws SESSIONS_CORRUPT where not an entry but the file around it is damaged; so do the others that read
+   */
+  sessions(): { readonly record: SessionRecord; readonly answers: readonly AnsweredRequest[] }[] {
     const found = this.entries<SessionRecord>(KIND.session).map((record) => ({
       record,
       answers: this.answersOf(sessionKey(record.owner, record.id)),
@@ -84,6 +137,7 @@ export class SessionStore implements SessionKeeper {
     return found.map(({ owner, snapshot }) => [owner, snapshot]);
   }
 
+  /** State of a session's environment; undefined where it was never written, or is damaged. */
   snapshotOf(key: string): EnvSnapshot | undefined {
     return this.read<EnvSnapshot>(keyOf(KIND.world, key));
   }
@@ -103,6 +157,7 @@ export class SessionStore implements SessionKeeper {
     });
   }
 
+  /** Undoes the last `keep` of a session by writing what was before. */
   async keepInstead({ record, snapshot }: Omit<KeptTurn, 'answer'>, forgotten?: AnsweredRequest): Promise<void> {
     const id = sessionKey(record.owner, record.id);
     const last = (this.answered.get(id) ?? 0) - 1;
@@ -220,4 +275,55 @@ function openSeal<R>(key: string, sealed: Buffer): R | undefined {
 
 function digestOf(key: string, packed: Buffer): Buffer {
   return createHash('sha256').update(key).update(packed).digest().subarray(0, DIGEST_BYTES);
+}
+
+/** States that clients come back to, in memory: by the hash of what they are, the latest of each owner. */
+export class SnapshotStore {
+  private readonly byOwner = new Map<Owner, LRUCache<string, KeptSnapshot>>();
+
+  /**
+   * @param most  snapshots kept of each owner; the least recently used make way
+   * @param mostOf  of one owner, where it is less
+   */
+  constructor(
+    private readonly most: number,
+    private readonly mostOf: (owner: Owner) => number = () => Number.POSITIVE_INFINITY,
+    /** Told of those that made way. */
+    private readonly onForgotten: (owner: Owner, id: string) => void = () => {},
+  ) {}
+
+  put(owner: Owner, snapshot: Omit<KeptSnapshot, 'id'>): KeptSnapshot {
+    const { env, stepCount } = snapshot;
+    const content = { env, state: snapshot.snapshot.state, stepCount, return: snapshot.return } as unknown as Json;
+    const id = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 32);
+    const kept = { ...snapshot, id };
+    this.recall(owner, kept);
+    return kept;
+  }
+
+  /** One that has its id already. */
+  recall(owner: Owner, kept: KeptSnapshot): void {
+    const max = this.keptOf(owner);
+    // A quota of none keeps none.
+    if (max === 0) this.onForgotten(owner, kept.id);
+    else this.byOwner.set(owner, (this.byOwner.get(owner) ?? this.storeOf(owner, max)).set(kept.id, kept));
+  }
+
+  /** @throws SNAPSHOT_UNKNOWN */
+  get(owner: Owner, id: string): KeptSnapshot {
+    const found = this.byOwner.get(owner)?.get(id);
+    if (found === undefined) throw reverieError('SNAPSHOT_UNKNOWN', { id, kept: this.keptOf(owner) });
+    return found;
+  }
+
+  private storeOf(owner: Owner, max: number): LRUCache<string, KeptSnapshot> {
+    const dispose = (_: KeptSnapshot, id: string, reason: string) => {
+      if (reason === 'evict') this.onForgotten(owner, id);
+    };
+    return new LRUCache<string, KeptSnapshot>({ max, dispose });
+  }
+
+  private keptOf(owner: Owner): number {
+    return Math.min(this.most, this.mostOf(owner));
+  }
 }

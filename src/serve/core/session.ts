@@ -1,76 +1,140 @@
-// One session: an environment, the episode it is in, and a gate, as it takes one request at a time. What is asked is
-// answered by its deadline; work that comes later is taken back before the next request is let in, and a session whose
-// work never ends is lost.
+// One session: an environment, the episode it is in, and a lock, as it takes one request at a time. A request that carries an id
+// is done once, however often it is sent. What is asked is answered by its deadline; work that ends later is rolled back before
+// the next request is let in, and a session whose work never ends is lost. A turn that is not answered has not happened.
 
-import { reverieError } from '../../core/errors.js';
-import type { EnvSnapshot, StepResult } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
-import { Deadline, Gate } from './queues.js';
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../core/canonical-json.js';
+import type { Awaitable, Environment, EnvSnapshot, StepResult } from '../../core/environment.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
+import type { Servable } from '../../run/serving/servable.js';
+import { Deadline, Gate, type Quotas, type SessionLimits } from './limits.js';
+import {
+  type Action,
+  type Owner,
+  type SessionEvent,
+  type SessionState,
+  type SessionStatus,
+  sessionKey,
+  type Turn,
+} from './session-contract.js';
+import {
+  type Episode,
+  type KeptSnapshot,
+  type KeptTurn,
+  REMEMBERED,
+  type SessionRecord,
+  type SessionStore,
+} from './session-store.js';
 
-import { RequestMemory } from './request-memory.js';
-import type { Action, Owner, SessionState, SessionStatus, Turn } from './session-contract.js';
-import { sessionKey } from './session-ids.js';
-import type { KeptSnapshot } from './snapshot-store.js';
-import { rewardOf } from './values.js';
-import { type TakeBack, World } from './world.js';
-
-export interface Episode {
-  readonly id: string;
-  readonly task: string | null;
-  readonly seed: number | null;
-  readonly turn: Turn;
+/** What a session needs of the server it is on. */
+export interface SessionHost {
+  readonly limits: SessionLimits;
+  readonly quotas: Quotas;
+  /** Writes sessions down, so that they outlive the process. */
+  readonly store?: SessionStore;
+  announce(event: SessionEvent): void;
+  /** The state its environment was left in by another process. @throws where it cannot be read */
+  stateLeft(session: Session): EnvSnapshot | undefined;
+  /** A request has left the session in the state that it keeps. */
+  onRest(session: Session): void;
+  /** Its work did not end in time: the environment is in an unknown state. */
+  onLost(session: Session): void;
 }
 
-export interface SessionOptions {
+export interface NewSession {
+  readonly served: Servable;
   readonly id: string;
   readonly owner: Owner;
-  readonly served: Servable;
   readonly parent?: string;
-  /** Milliseconds since the epoch. */
-  readonly openedAt: number;
-  /** Milliseconds for work that was called off to end. */
-  readonly grace: number;
-  /** The state its environment was left in by another process, or undefined. @throws where it cannot be read */
-  readonly origin: (session: Session) => EnvSnapshot | undefined;
-  /** Told whenever a request has left the session as it is to stay. */
-  readonly onRest: (session: Session) => void;
-  /** Told when work did not end in time: nobody knows what state the environment is in. */
-  readonly onLost: (session: Session) => void;
+  /** It was given one of the slots its maker has taken. */
+  readonly hasSlot?: boolean;
+  /** Milliseconds since the epoch; now unless given. */
+  readonly openedAt?: number;
 }
+
+/** A request as it is told apart from others. */
+interface RepeatableRequest {
+  /** The request's own id; without one it is done anew whenever it is sent. */
+  readonly id?: string;
+  readonly kind: string;
+  /** What is asked: a repeated request asks the same. */
+  readonly content: unknown;
+}
+
+export interface AskOptions {
+  /** The client may leave by it. */
+  readonly signal?: AbortSignal;
+  /** Until the deadline, if that is sooner than the server's. */
+  readonly seconds?: number;
+}
+
+/** What makes a turn. */
+export interface Play {
+  /** Answers the episode as it would be after the turn. */
+  readonly play: () => Promise<Episode>;
+  /** Whether `info` tells of costs that are new. */
+  readonly isPaid?: boolean;
+  /** What observers are told. */
+  readonly event: (done: { session: SessionState; turn: Turn; seconds: number }) => SessionEvent;
+  /** A request that may be repeated, after a restart too. */
+  readonly request?: RepeatableRequest;
+}
+
+/** Environments whose steps and resets can be called off. */
+interface CancellableEnvironment extends Environment {
+  reset(options: { seed?: number; task?: string }, signal?: AbortSignal): ReturnType<Environment['reset']>;
+  step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
+}
+
+/** Undoes what was done since. */
+type Rollback = () => Awaitable<void>;
+
+const NOTHING: Rollback = () => {};
+const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
 
 export class Session {
   readonly id: string;
   readonly owner: Owner;
+  readonly served: Servable;
   /** Its name among all sessions of the server. */
   readonly key: string;
-  readonly served: Servable;
   readonly openedAt: number;
-  readonly requests = new RequestMemory();
   lastUsedAt: number;
   /** Whether it holds a slot. */
-  hasSlot = false;
-  /** What is durable of its environment; undefined where nothing is written. */
-  written: EnvSnapshot | undefined;
+  hasSlot: boolean;
+  episode: Episode | undefined;
   /** Resolves when it is lost. */
   readonly whenLost: Promise<void>;
-  private lost = () => {};
-  private readonly world: World;
+  private lose = () => {};
+  private readonly parent: string | undefined;
+  private readonly requests = new RequestMemory();
   private readonly gate = new Gate();
   private readonly pending = new Set<Deadline>();
-  private current: Episode | undefined;
   private late: Promise<void> | undefined;
   private shutBy: { readonly error: unknown } | undefined;
+  /** Made when it is first needed. */
+  private environment: CancellableEnvironment | undefined;
+  /** Whether the environment is in an episode, over or not: there is a state to come back to. */
+  private isBegun = false;
+  private isClosed = false;
+  /** What is durable of the environment. */
+  private written: EnvSnapshot | undefined;
 
-  constructor(private readonly options: SessionOptions) {
-    this.id = options.id;
-    this.owner = options.owner;
-    this.key = sessionKey(options.owner, options.id);
-    this.served = options.served;
-    this.openedAt = options.openedAt;
-    this.lastUsedAt = options.openedAt;
-    this.world = new World(options.served, () => this.written ?? options.origin(this));
+  constructor(
+    private readonly host: SessionHost,
+    { served, id, owner, parent, hasSlot = false, openedAt = Date.now() }: NewSession,
+  ) {
+    this.id = id;
+    this.owner = owner;
+    this.served = served;
+    this.parent = parent;
+    this.key = sessionKey(owner, id);
+    this.hasSlot = hasSlot;
+    this.openedAt = openedAt;
+    this.lastUsedAt = openedAt;
     this.whenLost = new Promise((resolve) => {
-      this.lost = resolve;
+      this.lose = resolve;
     });
   }
 
@@ -80,15 +144,14 @@ export class Session {
   }
 
   get status(): SessionStatus {
-    if (this.current === undefined) return 'idle';
-    const { terminated, truncated } = this.current.turn;
+    if (this.episode === undefined) return 'idle';
+    const { terminated, truncated } = this.episode.turn;
     return terminated || truncated ? 'done' : 'running';
   }
 
   get state(): SessionState {
-    const { current: episode, options } = this;
-    const { parent } = options;
-    const state: SessionState = {
+    const { episode, parent } = this;
+    return {
       id: this.id,
       env: this.served.name,
       owner: this.owner,
@@ -100,22 +163,42 @@ export class Session {
       return: episode?.turn.return ?? null,
       openedAt: this.openedAt,
       lastUsedAt: this.lastUsedAt,
+      ...(parent !== undefined && { parent }),
     };
-    return parent === undefined ? state : { ...state, parent };
-  }
-
-  get episode(): Episode | undefined {
-    return this.current;
   }
 
   /** @throws ENV_NOT_RESET */
   get turn(): Turn {
-    if (this.current === undefined) throw this.notReset();
-    return this.current.turn;
+    if (this.episode === undefined) throw this.notReset();
+    return this.episode.turn;
+  }
+
+  /** As it is written down. @param episode  the one it is in unless given */
+  record(episode: Episode | undefined = this.episode): SessionRecord {
+    const { id, owner, served, openedAt, parent } = this;
+    return { id, owner, env: served.name, version: served.version, parent, openedAt, episode };
+  }
+
+  /** An answer that was given by a server that has ended. */
+  remember(id: string, print: string, answer: unknown): void {
+    this.requests.remember(id, print, answer);
   }
 
   touch(): void {
     this.lastUsedAt = Date.now();
+  }
+
+  /** Does what a request wants: once, in its turn, before its deadline. @throws what `work` throws, nothing changed then */
+  async ask<R>(
+    request: RepeatableRequest,
+    { signal, seconds = Number.POSITIVE_INFINITY }: AskOptions,
+    work: (deadline: Deadline) => Promise<R>,
+  ): Promise<R> {
+    signal?.throwIfAborted();
+    const deadline = new Deadline(Math.min(seconds, this.host.limits.stepSeconds));
+    return this.requests.ask(request, deadline, signal, () =>
+      this.perform(deadline, () => work(deadline)).finally(() => deadline.end()),
+    );
   }
 
   /** Runs `work` after everything asked before. @throws what ends `deadline`; what `work` throws */
@@ -137,74 +220,84 @@ export class Session {
     }
   }
 
-  /**
-   * Does `work` on the environment, within `perform`. Throws at the deadline though the work has not ended: then no
-   * other request is let in until it has and was taken back. @throws what ends `deadline`; what `work` throws; nothing
-   * changed then
-   */
-  async attempt<R>(deadline: Deadline, work: () => Promise<R>, takeBackMore: TakeBack = NOTHING): Promise<R> {
-    const marking = this.world.wayBack(this.written);
-    const wayBack = marking instanceof Promise ? await this.within(deadline, marking, NOTHING) : marking;
-    return this.within(deadline, work(), async () => {
-      await wayBack();
-      await takeBackMore();
-    });
-  }
-
-  /** What the environment tells without changing, within `perform`. @throws as `attempt` */
-  look<R>(deadline: Deadline, work: () => Promise<R>): Promise<R> {
-    return this.within(deadline, work(), NOTHING);
-  }
-
-  private async within<R>(deadline: Deadline, running: Promise<R>, takeBack: TakeBack): Promise<R> {
+  /** Plays one turn, within `perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
+  async take(deadline: Deadline, { play, isPaid = false, event, request }: Play): Promise<Turn> {
+    const started = performance.now();
+    const seconds = () => (performance.now() - started) / 1000;
+    const { store, quotas } = this.host;
+    const before = store && this.record();
+    const kept: { turn?: KeptTurn } = {};
+    const work = async () => {
+      const episode = await play();
+      // What was spent counts, in time or not.
+      const isSpent = isPaid && quotas.charge(this.owner, episode.turn.info);
+      if (store === undefined) return episode;
+      deadline.throwIfOver();
+      kept.turn = {
+        record: this.record(episode),
+        snapshot: await (await this.ready()).snapshot(),
+        spend: isSpent ? quotas.spentBy(this.owner) : undefined,
+        answer: answeredRequest(request, episode.turn),
+      };
+      await store.keep(kept.turn);
+      return episode;
+    };
+    const unkeep = async () => {
+      if (kept.turn === undefined || before === undefined) return;
+      await store?.keepInstead({ record: before, snapshot: this.written }, kept.turn.answer);
+    };
     try {
-      return await deadline.race(running);
+      this.episode = await this.attempt(deadline, work, unkeep);
+      this.written = kept.turn?.snapshot;
     } catch (error) {
-      this.late = this.settle(running, takeBack);
-      if (!deadline.isOver) await deadline.race(this.late);
+      const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
+      this.host.announce({ kind: 'failed', session: this.state, code, seconds: seconds() });
       throw error;
     }
+    const { turn } = this.episode;
+    this.host.announce(event({ session: this.state, turn, seconds: seconds() }));
+    return turn;
   }
 
-  /** From here on this is the episode. */
-  commit(episode: Episode | undefined): void {
-    this.current = episode;
-  }
-
-  async begin(
-    id: string,
-    { seed, task }: { readonly seed?: number; readonly task?: string },
-    deadline: Deadline,
-  ): Promise<Episode> {
-    const environment = await this.world.ready();
+  async begin(id: string, options: { seed?: number; task?: string }, deadline: Deadline): Promise<Episode> {
+    const environment = await this.ready();
     const signal = environment.synchronous ? undefined : deadline.signal;
-    const { observation, info } = await environment.reset({ seed, task }, signal);
-    this.world.begun();
-    const turn = { ...START, observation, info, episodeId: id };
+    const { observation, info } = await environment.reset({ seed: options.seed, task: options.task }, signal);
+    this.isBegun = true;
     const drawn = typeof info['seed'] === 'number' ? info['seed'] : null;
     const begun = typeof info['task'] === 'string' ? info['task'] : null;
-    return { id, task: begun ?? task ?? null, seed: seed ?? drawn, turn };
+    const turn = { ...START, observation, info, episodeId: id };
+    return { id, task: begun ?? options.task ?? null, seed: options.seed ?? drawn, turn };
   }
 
   /** @throws ENV_NOT_RESET where no episode is running, and what the environment throws; nothing changed then */
   async act(action: Action, deadline: Deadline): Promise<Episode> {
     const episode = this.running();
-    const ready = this.world.ready();
+    const ready = this.ready();
     const environment = ready instanceof Promise ? await ready : ready;
     const signal = environment.synchronous ? undefined : deadline.signal;
-    const result = await environment.step(action, signal);
-    return episodeAfter(episode, result);
+    return { ...episode, turn: turnAfter(episode.turn, await environment.step(action, signal)) };
   }
 
-  async save(): Promise<Omit<KeptSnapshot, 'id'>> {
-    const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
-    const { task, seed } = this.current!;
-    const snapshot = await this.world.snapshot();
-    return { env: this.served.name, snapshot, observation, stepCount, return: sum, task, seed, terminated, truncated };
-  }
-
-  snapshot(): Promise<EnvSnapshot> {
-    return this.world.snapshot();
+  /** Its state, without changing it; within `perform`. @throws ENV_NOT_RESET */
+  save(deadline: Deadline): Promise<Omit<KeptSnapshot, 'id'>> {
+    const saved = async () => {
+      const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
+      const { task, seed } = this.episode!;
+      const snapshot = await (await this.ready()).snapshot();
+      return {
+        env: this.served.name,
+        snapshot,
+        observation,
+        stepCount,
+        return: sum,
+        task,
+        seed,
+        terminated,
+        truncated,
+      };
+    };
+    return this.within(deadline, saved(), NOTHING);
   }
 
   /** @param seed  of what follows; the snapshot's own unless given @throws SNAPSHOT_MISMATCH */
@@ -212,17 +305,12 @@ export class Session {
     if (kept.env !== this.served.name) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: kept.env, into: this.served.name });
     }
-    await this.revive(kept.snapshot, seed);
+    const environment = await this.ready();
+    await environment.restore(kept.snapshot, seed === undefined ? {} : { seed });
+    this.isBegun = true;
     const { observation, stepCount, task, terminated, truncated, return: sum } = kept;
     const turn = { ...START, observation, stepCount, return: sum, terminated, truncated, info: {}, episodeId: id };
     return { id, task, seed: seed ?? kept.seed, turn };
-  }
-
-  /** Puts the environment into a state, which is no turn. */
-  async revive(snapshot: EnvSnapshot, seed?: number): Promise<void> {
-    const environment = await this.world.ready();
-    await environment.restore(snapshot, seed === undefined ? {} : { seed });
-    this.world.begun();
   }
 
   /** Every request that is under way or comes after throws `error`. */
@@ -236,40 +324,101 @@ export class Session {
     return this.gate.shut();
   }
 
-  closeWorld(): Promise<void> {
-    return this.world.close();
+  async closeEnvironment(): Promise<void> {
+    this.isClosed = true;
+    await this.environment?.close();
   }
 
+  /** The episode under way. @throws ENV_NOT_RESET */
   running(): Episode {
-    if (this.current === undefined || this.status !== 'running') throw this.notReset();
-    return this.current;
+    if (this.episode === undefined || this.status !== 'running') throw this.notReset();
+    return this.episode;
+  }
+
+  /**
+   * Does `work` on the environment. Throws at the deadline though the work has not ended: then no other request is let in
+   * until it has and was rolled back.
+   */
+  private async attempt<R>(deadline: Deadline, work: () => Promise<R>, undoMore: Rollback): Promise<R> {
+    const marking = this.rollback();
+    const rollback = marking instanceof Promise ? await this.within(deadline, marking, NOTHING) : marking;
+    return this.within(deadline, work(), async () => {
+      await rollback();
+      await undoMore();
+    });
+  }
+
+  private async within<R>(deadline: Deadline, running: Promise<R>, rollback: Rollback): Promise<R> {
+    try {
+      return await deadline.race(running);
+    } catch (error) {
+      this.late = this.settle(running, rollback);
+      if (!deadline.isOver) await deadline.race(this.late);
+      throw error;
+    }
+  }
+
+  /** Resolves once the work has ended and was rolled back; never, and the session is lost, where that takes too long. */
+  private async settle(running: Promise<unknown>, rollback: Rollback): Promise<void> {
+    const grace = new Deadline(this.host.limits.graceSeconds);
+    try {
+      await grace.race(running.then(rollback, rollback));
+    } catch {
+      this.lose();
+      this.host.onLost(this);
+      await new Promise(() => {});
+    } finally {
+      grace.end();
+    }
   }
 
   private leave(): void {
     const { late } = this;
     this.late = undefined;
-    if (late === undefined) this.rest();
-    else void late.then(() => this.rest());
+    const rest = () => {
+      this.host.onRest(this);
+      this.gate.leave();
+    };
+    if (late === undefined) rest();
+    else void late.then(rest);
   }
 
-  private rest(): void {
-    this.options.onRest(this);
-    this.gate.leave();
+  /** @throws as `Servable.make`; SNAPSHOT_MISMATCH */
+  private ready(): Awaitable<CancellableEnvironment> {
+    return this.environment ?? this.made();
   }
 
-  /** Resolves once the work has ended and was taken back; never, and the session is lost, where that takes too long. */
-  private async settle(running: Promise<unknown>, takeBack: TakeBack): Promise<void> {
-    const grace = new Deadline(this.options.grace / 1000);
-    const ended = running.then(takeBack, takeBack);
-    try {
-      await grace.race(ended);
-    } catch {
-      this.lost();
-      this.options.onLost(this);
-      await new Promise(() => {});
-    } finally {
-      grace.end();
+  /** A new one is brought to where another, or another process, left it. */
+  private async made(): Promise<CancellableEnvironment> {
+    const made = (await this.served.make()) as CancellableEnvironment;
+    // A session that was given up meanwhile needs it no more.
+    if (this.isClosed) await made.close();
+    const left = this.written ?? this.host.stateLeft(this);
+    if (left !== undefined) {
+      await made.restore(left);
+      this.isBegun = true;
     }
+    this.environment = made;
+    return made;
+  }
+
+  /** Brings the environment back to this moment. */
+  private rollback(): Awaitable<Rollback> {
+    const { environment, written } = this;
+    if (environment?.mark !== undefined) return environment.mark();
+    if (environment === undefined || !this.isBegun) return () => this.discard();
+    const to = (snapshot: EnvSnapshot) => async () => void (await environment.restore(snapshot));
+    if (written !== undefined) return to(written);
+    if (environment.synchronous) return NOTHING;
+    const snapshot = environment.snapshot();
+    return snapshot instanceof Promise ? snapshot.then(to) : to(snapshot);
+  }
+
+  private async discard(): Promise<void> {
+    const { environment } = this;
+    this.environment = undefined;
+    this.isBegun = false;
+    await environment?.close();
   }
 
   private notReset() {
@@ -277,23 +426,85 @@ export class Session {
   }
 }
 
-const NOTHING: TakeBack = () => {};
-const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
-
-function episodeAfter({ id, task, seed, turn }: Episode, result: StepResult<unknown>): Episode {
-  return { id, task, seed, turn: turnAfter(turn, result) };
+function turnAfter(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
+  const { verdict } = info as Partial<ToolsStepInfo>;
+  // The episode ended and could not be judged: never a silent 0.
+  const reward = verdict?.reward === null ? null : given;
+  const stepCount = last.stepCount + 1;
+  const sum = reward === null || last.return === null ? null : last.return + reward;
+  return { observation, reward, terminated, truncated, info, episodeId: last.episodeId, stepCount, return: sum };
 }
 
-function turnAfter(last: Turn, { observation, reward: given, terminated, truncated, info }: StepResult<unknown>): Turn {
-  const reward = rewardOf(given, info);
-  return {
-    observation,
-    reward,
-    terminated,
-    truncated,
-    info,
-    episodeId: last.episodeId,
-    stepCount: last.stepCount + 1,
-    return: reward === null || last.return === null ? null : last.return + reward,
-  };
+function answeredRequest(request: RepeatableRequest | undefined, turn: Turn): KeptTurn['answer'] {
+  return request?.id === undefined ? undefined : { id: request.id, print: printOf(request), turn };
+}
+
+/** A digest of what a request asks. */
+function printOf({ kind, content }: RepeatableRequest): string {
+  const isRow = content instanceof Float32Array;
+  const bytes = isRow ? new Uint8Array(content.buffer, content.byteOffset, content.byteLength) : canonicalJson(content);
+  return createHash('sha256')
+    .update(kind)
+    .update(bytes ?? '')
+    .digest('base64');
+}
+
+interface Call {
+  readonly print: string;
+  readonly answer: Promise<unknown>;
+  readonly deadline?: Deadline;
+  /** How many wait for it: it is called off when the last of them has left. */
+  waiting: number;
+  isAnswered: boolean;
+}
+
+/** A repeated request gets the first one's answer, and waits for it while that is under way. What failed may be tried again. */
+class RequestMemory {
+  private readonly calls = new Map<string, Call>();
+
+  /** @throws REQUEST_CONFLICT where another request had this id; what `signal` is aborted with; what `begin` throws */
+  ask<R>(
+    request: RepeatableRequest,
+    deadline: Deadline,
+    signal: AbortSignal | undefined,
+    begin: () => Promise<R>,
+  ): Promise<R> {
+    const { id } = request;
+    const print = id === undefined ? '' : printOf(request);
+    const known = id === undefined ? undefined : this.calls.get(id);
+    if (known !== undefined && known.print !== print) throw reverieError('REQUEST_CONFLICT', { id });
+    const call = known ?? { print, answer: begin(), deadline, waiting: 0, isAnswered: false };
+    if (id !== undefined && known === undefined) this.add(id, call);
+    return attend<R>(call, signal);
+  }
+
+  remember(id: string, print: string, answer: unknown): void {
+    this.calls.set(id, { print, answer: Promise.resolve(answer), waiting: 0, isAnswered: true });
+  }
+
+  private add(id: string, call: Call): void {
+    this.calls.set(id, call);
+    call.answer.then(
+      () => {
+        call.isAnswered = true;
+        const answered = [...this.calls].filter(([, { isAnswered }]) => isAnswered);
+        for (const [old] of answered.slice(0, Math.max(0, answered.length - REMEMBERED))) this.calls.delete(old);
+      },
+      () => this.calls.delete(id),
+    );
+  }
+}
+
+async function attend<R>(call: Call, signal: AbortSignal | undefined): Promise<R> {
+  call.waiting++;
+  if (signal === undefined) return call.answer as Promise<R>;
+  return new Promise<R>((resolve, reject) => {
+    const leave = () => {
+      call.waiting--;
+      if (call.waiting === 0) call.deadline?.callOff(signal.reason);
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    (call.answer as Promise<R>).then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
+  });
 }

@@ -1,7 +1,7 @@
 // The protocols a server speaks. Each is a folder beside this file and an entry here; a server mounts what is registered.
 
 import { type Entry, Registry } from '../../core/registry.js';
-import type { Facade } from '../http/facade.js';
+import type { Facade } from '../http/openapi.js';
 
 export interface Protocol extends Entry<Facade> {
   /** Path that clients are given after the server's address. With `:env` it is one address an environment. */
@@ -28,32 +28,26 @@ protocols.register({
   name: 'tasks',
   summary: 'the task routes that OpenEnv and the Open Reward Standard share',
   path: '',
-  make: async () => (await import('./tasks/tasks.js')).tasksFacade,
+  make: async () => (await import('./tasks.js')).tasksFacade,
 });
 protocols.register({
   name: 'ors',
   summary: "the Open Reward Standard, for TRL's OpenRewardSpec",
   path: '',
   variables: ['OPENREWARD_API_URL', 'OPENREWARD_SESSION_URL'],
-  make: async () => (await import('./ors/ors.js')).orsFacade,
+  make: async () => (await import('./ors.js')).orsFacade,
 });
 protocols.register({
   name: 'mcp',
   summary: 'the Model Context Protocol over streamable HTTP, for agents with tools',
   path: '/mcp',
-  make: async () => (await import('./mcp/mcp.js')).mcpFacade,
-});
-protocols.register({
-  name: 'agentgym',
-  summary: "AgentGym's clients of todo, movie, weather, sheet, academia and searchqa",
-  path: '/agentgym/:env',
-  make: async () => (await import('./agentgym/agentgym.js')).agentGymFacade,
+  make: async () => (await import('./mcp.js')).mcpFacade,
 });
 protocols.register({
   name: 'nemo',
   summary: "NeMo-Gym's gymnasium routes",
   path: '/nemo/:env',
-  make: async () => (await import('./nemo/nemo.js')).nemoFacade,
+  make: async () => (await import('./nemo.js')).nemoFacade,
 });
 
 /** An address to be pasted. */

@@ -6,8 +6,10 @@
 
 import type { Carry, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
 import { Rng } from '../../core/rng.js';
-import { rowSize, type VectorSpace } from '../../env/index.js';
-import type { SeenRange, VectorDynamics } from '../../worldmodel/index.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { rowSize } from '../../env/space-values.js';
+import type { VectorDynamics } from '../../worldmodel/dynamics.js';
+import type { SeenRange } from '../../worldmodel/seen-range.js';
 
 type Answer = Imagined<Carry, Float32Array>;
 
@@ -20,7 +22,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-export interface BatchingOptions {
+interface BatchingOptions {
   /** Rows of one batch at most. */
   readonly maxRows: number;
   /** Told the rows of every batch. */
@@ -164,35 +166,5 @@ export class BatchingModel implements VectorDynamics {
       confidence: of(columns.confidence),
       answeredBy: answeredBy?.slice(row, row + 1),
     };
-  }
-}
-
-// How many rows a model was asked at a time.
-
-/** Upper bounds of the buckets, in rows; larger batches count in the last. */
-const BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
-
-export interface BatchSizes {
-  readonly bounds: readonly number[];
-  /** Batches of at most so many rows, and more than the bound before. */
-  readonly counts: readonly number[];
-  readonly batches: number;
-  readonly rows: number;
-}
-
-export class BatchHistogram {
-  private readonly counts = new Array<number>(BOUNDS.length).fill(0);
-  private batches = 0;
-  private rows = 0;
-
-  add(rows: number): void {
-    const bucket = BOUNDS.findIndex((bound) => rows <= bound);
-    this.counts[bucket < 0 ? BOUNDS.length - 1 : bucket]++;
-    this.batches++;
-    this.rows += rows;
-  }
-
-  get sizes(): BatchSizes {
-    return { bounds: BOUNDS, counts: [...this.counts], batches: this.batches, rows: this.rows };
   }
 }

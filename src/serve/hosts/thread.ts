@@ -4,21 +4,21 @@
 
 import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Environment, ResetOptions } from '../../core/environment.js';
 import { packError, unpackError } from '../../core/errors.js';
-import type { Environment, ResetOptions } from '../../env/index.js';
-import { type Blueprint, type EnvironmentMaker, environmentMaker } from '../../run/serving/index.js';
+import { type Blueprint, type EnvironmentMaker, environmentMaker } from '../../run/serving/blueprint.js';
 import { BatchingModel } from './batching-model.js';
-import { Calls } from './calls.js';
-import type {
-  Description,
-  EnvironmentRequest,
-  HostAnswer,
-  HostRequest,
-  Leave,
-  Past,
-  Question,
-  ThreadData,
-  ThreadMessage,
+import {
+  Calls,
+  type Description,
+  type EnvironmentRequest,
+  type HostAnswer,
+  type HostRequest,
+  type Leave,
+  type Past,
+  type Question,
+  type ThreadData,
+  type ThreadMessage,
 } from './messages.js';
 
 type MakerModule = { readonly environmentMaker: typeof environmentMaker };
@@ -60,11 +60,11 @@ async function load(name: string, blueprint: Blueprint): Promise<EnvironmentMake
   });
 }
 
-async function answer({ id, env, question, revival, withSnapshot }: EnvironmentRequest): Promise<HostAnswer> {
+async function answer({ id, env, question, restoreTo, withSnapshot }: EnvironmentRequest): Promise<HostAnswer> {
   const stop = environments.get(env)?.synchronous ? undefined : new AbortController();
   if (stop !== undefined) stops.set(id, stop);
   try {
-    if (revival !== undefined) await revive(env, revival.model, revival.past);
+    if (restoreTo !== undefined) await restored(env, restoreTo.model, restoreTo.past);
     const environment = environments.get(env)!;
     stop?.signal.throwIfAborted();
     const value = await ask(environment, question, stop?.signal);
@@ -77,7 +77,7 @@ async function answer({ id, env, question, revival, withSnapshot }: EnvironmentR
   }
 }
 
-async function revive(env: number, model: string, past: Past): Promise<void> {
+async function restored(env: number, model: string, past: Past): Promise<void> {
   await close(env);
   const environment = await (await makers.get(model)!).make();
   try {

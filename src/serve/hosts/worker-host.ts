@@ -3,7 +3,6 @@
 
 import { availableParallelism } from 'node:os';
 import type { ResourceLimits } from 'node:worker_threads';
-import { reverieError } from '../../core/errors.js';
 import type {
   EnvFamily,
   Environment,
@@ -11,14 +10,19 @@ import type {
   ResetOptions,
   ResetResult,
   RestoreOptions,
-  Space,
   StepResult,
-} from '../../env/index.js';
-import { type Blueprint, runsRules, type Servable } from '../../run/serving/index.js';
-import { BatchHistogram, type BatchSizes } from './batching-model.js';
-import type { Answering } from './calls.js';
-import { type HostedModel, Lane, type LaneOptions, type Resident } from './lane.js';
-import { type Description, Journal } from './messages.js';
+} from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { Space } from '../../core/spaces.js';
+import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
+import type { Servable } from '../../run/serving/servable.js';
+import { type Answering, type Description, Journal } from './messages.js';
+import {
+  type HostedEnvironment,
+  type HostedModel,
+  SessionWorker,
+  type SessionWorkerOptions,
+} from './session-worker.js';
 
 export interface WorkerHostOptions {
   /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: `defaultWorkers()`, with rules at least 2. */
@@ -38,7 +42,7 @@ export interface WorkerHostOptions {
 }
 
 /** Numbers of a host; lists have an element for each worker. */
-export interface HostStats {
+interface HostStats {
   readonly workers: number;
   readonly environments: readonly number[];
   /** Requests that wait outside of the threads. */
@@ -49,12 +53,12 @@ export interface HostStats {
   readonly steps: readonly number[];
   /** Threads that died and were replaced. */
   readonly restarts: readonly number[];
-  /** Batches that world models were asked, of all workers. */
-  readonly batches: BatchSizes;
+  /** Batches that world models were asked, of all workers, and the rows of all of them. */
+  readonly batches: { readonly batches: number; readonly rows: number };
 }
 
 /** A thread for each core but the one that serves. */
-export function defaultWorkers(): number {
+function defaultWorkers(): number {
   return Math.max(1, availableParallelism() - 1);
 }
 
@@ -69,11 +73,11 @@ const PATIENCE_WITH_RULES = 500;
 
 export class WorkerHost {
   /** Those of numbers first, if there are any. */
-  private readonly lanes: Lane[] = [];
-  private readonly lanesOf = new Map<string, readonly Lane[]>();
+  private readonly sessionWorkers: SessionWorker[] = [];
+  private readonly workersOf = new Map<string, readonly SessionWorker[]>();
   private readonly models = new Map<string, HostedModel>();
-  private readonly batches = new BatchHistogram();
-  private forNumbers: readonly Lane[] | undefined;
+  private readonly batches = { batches: 0, rows: 0 };
+  private forNumbers: readonly SessionWorker[] | undefined;
   private lastEnv = 0;
 
   /** @throws WORKERS_INVALID */
@@ -93,20 +97,20 @@ export class WorkerHost {
     const { workers = defaultWorkers() } = this.options;
     this.models.set(model, { blueprint, answering });
     if (!runsRules(blueprint)) {
-      this.forNumbers ??= this.newLanes(workers, {});
-      this.lanesOf.set(model, this.forNumbers);
+      this.forNumbers ??= this.newWorkers(workers, {});
+      this.workersOf.set(model, this.forNumbers);
       return;
     }
     const count = this.options.workers ?? Math.max(LEAST_FOR_RULES, workers);
     // Whoever waits for a language model is in nobody's way.
     const patience = blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES;
     const resourceLimits = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
-    this.lanesOf.set(model, this.newLanes(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
+    this.workersOf.set(model, this.newWorkers(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
   }
 
   /** Has threads started before they are needed: one for each model. */
   warm(): void {
-    for (const [model, [lane]] of this.lanesOf) lane.warm(model);
+    for (const [model, [worker]] of this.workersOf) worker.warm(model);
   }
 
   /**
@@ -114,52 +118,52 @@ export class WorkerHost {
    * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
    */
   async make(model: string): Promise<RemoteEnvironment> {
-    const lane = this.quickest(model);
+    const worker = this.quickest(model);
     const { asks } = this.models.get(model)!.blueprint;
     const journal = asks ? new Journal(1) : new Journal();
-    const resident: Resident = { env: ++this.lastEnv, model, journal, isLive: false };
-    lane.residents.add(resident);
+    const hosted: HostedEnvironment = { env: ++this.lastEnv, model, journal, isLive: false };
+    worker.environments.add(hosted);
     try {
-      const description = await lane.ask(resident, { kind: 'describe' });
-      return new RemoteEnvironment(description, lane, resident, () => this.quickest(model));
+      const description = await worker.ask(hosted, { kind: 'describe' });
+      return new RemoteEnvironment(description, worker, hosted, () => this.quickest(model));
     } catch (error) {
-      lane.remove(resident);
+      worker.remove(hosted);
       throw error;
     }
   }
 
   get stats(): HostStats {
-    const { lanes } = this;
+    const { sessionWorkers } = this;
     return {
-      workers: lanes.length,
-      environments: lanes.map(({ residents }) => residents.size),
-      queued: lanes.map(({ queued }) => queued),
-      underWay: lanes.map(({ underWay }) => underWay),
-      steps: lanes.map(({ steps }) => steps),
-      restarts: lanes.map(({ restarts }) => restarts),
-      batches: this.batches.sizes,
+      workers: sessionWorkers.length,
+      environments: sessionWorkers.map(({ environments }) => environments.size),
+      queued: sessionWorkers.map(({ queued }) => queued),
+      underWay: sessionWorkers.map(({ underWay }) => underWay),
+      steps: sessionWorkers.map(({ steps }) => steps),
+      restarts: sessionWorkers.map(({ restarts }) => restarts),
+      batches: { ...this.batches },
     };
   }
 
   /** Replaces a worker's thread, as its death would: no environment notices. */
   async restart(worker: number): Promise<void> {
-    await this.lanes[worker].restart();
+    await this.sessionWorkers[worker].restart();
   }
 
   /** Ends the threads; whoever waits is told SERVER_DRAINING. */
   async close(): Promise<void> {
-    await Promise.all(this.lanes.map((lane) => lane.close()));
+    await Promise.all(this.sessionWorkers.map((worker) => worker.close()));
   }
 
   /** The worker that has fewest of those that are not held up, or else of all. */
-  private quickest(model: string): Lane {
-    const all = this.lanesOf.get(model)!;
-    const free = all.filter((lane) => !lane.isHeldUp);
-    const lanes = free.length > 0 ? free : all;
-    return lanes.reduce((least, one) => (one.residents.size < least.residents.size ? one : least));
+  private quickest(model: string): SessionWorker {
+    const all = this.workersOf.get(model)!;
+    const free = all.filter((worker) => !worker.isHeldUp);
+    const sessionWorkers = free.length > 0 ? free : all;
+    return sessionWorkers.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
   }
 
-  private newLanes(count: number, byKind: Partial<LaneOptions>): readonly Lane[] {
+  private newWorkers(count: number, byKind: Partial<SessionWorkerOptions>): readonly SessionWorker[] {
     const { batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
     const hung = hungSeconds * 1000;
@@ -177,9 +181,9 @@ export class WorkerHost {
       resourceLimits,
       ...byKind,
     };
-    const lanes = Array.from({ length: count }, () => new Lane(options));
-    this.lanes.push(...lanes);
-    return lanes;
+    const sessionWorkers = Array.from({ length: count }, () => new SessionWorker(options));
+    this.sessionWorkers.push(...sessionWorkers);
+    return sessionWorkers;
   }
 }
 
@@ -201,10 +205,10 @@ export class RemoteEnvironment implements Environment {
 
   constructor(
     description: Description,
-    private lane: Lane,
-    private readonly resident: Resident,
-    /** The lane that it would be put into now. */
-    private readonly quickest: () => Lane,
+    private worker: SessionWorker,
+    private readonly hosted: HostedEnvironment,
+    /** The worker that it would be put into now. */
+    private readonly quickest: () => SessionWorker,
   ) {
     this.id = description.id;
     this.family = description.family;
@@ -216,34 +220,34 @@ export class RemoteEnvironment implements Environment {
   /** @throws as the environment; ENVIRONMENT_LOST, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
   async reset({ seed, task }: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<unknown>> {
     const options = { ...(seed !== undefined && { seed }), ...(task !== undefined && { task }) };
-    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'reset', options }, signal));
+    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'reset', options }, signal));
   }
 
   /** @throws as `reset` */
   async step(action: unknown, signal?: AbortSignal): Promise<StepResult<unknown>> {
     // A copy: the caller's may change before it is done, or be a part of something large.
     const own = action instanceof Float32Array ? action.slice() : structuredClone(action);
-    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'step', action: own }, signal));
+    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'step', action: own }, signal));
   }
 
   async snapshot(): Promise<EnvSnapshot> {
     return this.inTurn(async () => {
-      const { journal } = this.resident;
+      const { journal } = this.hosted;
       journal.ask();
-      return journal.current ?? this.lane.ask(this.resident, { kind: 'snapshot' });
+      return journal.current ?? this.worker.ask(this.hosted, { kind: 'snapshot' });
     });
   }
 
   async restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<unknown> {
     const own = structuredClone(snapshot);
-    return this.inTurn(() => this.lane.ask(this.resident, { kind: 'restore', snapshot: own, options }));
+    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'restore', snapshot: own, options }));
   }
 
   mark(): () => void {
-    const { resident } = this;
-    const takeBack = resident.journal.mark();
+    const { hosted } = this;
+    const rollback = hosted.journal.mark();
     return () => {
-      if (takeBack()) resident.isLive = false;
+      if (rollback()) hosted.isLive = false;
     };
   }
 
@@ -251,22 +255,22 @@ export class RemoteEnvironment implements Environment {
     if (this.isClosed) return;
     this.isClosed = true;
     await this.last;
-    this.lane.remove(this.resident);
+    this.worker.remove(this.hosted);
   }
 
   /** To a worker that is not held up, where there is one: it is brought back there to where it was. */
   private move(): void {
-    const lane = this.quickest();
-    if (lane === this.lane || lane.isHeldUp) return;
-    this.lane.remove(this.resident);
-    lane.residents.add(this.resident);
-    this.lane = lane;
+    const worker = this.quickest();
+    if (worker === this.worker || worker.isHeldUp) return;
+    this.worker.remove(this.hosted);
+    worker.environments.add(this.hosted);
+    this.worker = worker;
   }
 
   private inTurn<R>(ask: () => Promise<R>): Promise<R> {
     if (this.isClosed) return Promise.reject(reverieError('ENV_NOT_RESET', { id: this.id }));
     const answer = this.last.then(() => {
-      if (this.lane.isHeldUp) this.move();
+      if (this.worker.isHeldUp) this.move();
       return ask();
     });
     this.last = answer.catch(() => {});

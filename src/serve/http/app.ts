@@ -1,24 +1,36 @@
 // One fastify application: every facade's routes over the same sessions, behind the same doors, with one way to say what
 // went wrong.
 
+import type { IncomingMessage } from 'node:http';
 import websocket from '@fastify/websocket';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController, type RouteOptions } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyRequest,
+  LogController,
+  type RouteOptions,
+} from 'fastify';
 import { reverieError } from '../../core/errors.js';
 import type { Sessions } from '../core/session-contract.js';
-import { LEFT, logRequests } from '../observe/request-log.js';
-import type { ServerMetrics } from '../observe/server-metrics.js';
-import { type AccessRules, accessBy, accessGuard } from './access.js';
-import { ByteMeter, meterBytes, NetworkBytes } from './byte-meter.js';
-import { docsPage } from './docs-page.js';
-import { answerFrameworkError, errorAnswer } from './error-answer.js';
-import type { Facade, FacadeContext } from './facade.js';
-import { dropDeafSockets } from './frames.js';
-import { HTTP_LIMITS, type HttpLimits } from './http-limits.js';
-import { addLogin, BrowserLogins } from './login.js';
-import { openApiDocument } from './openapi.js';
+import type { RequestFacts, ServerMetrics } from '../observe/server-metrics.js';
+import { type AccessRules, accessBy, accessGuard, addLogin, BrowserLogins } from './access.js';
+import { docsPage, type Facade, type FacadeContext, openApiDocument } from './openapi.js';
 import { type HeldPort, nodeServer } from './port.js';
-import { addProbes, type Phase, PROBE_PATHS } from './probes.js';
-import { answerHeaders, guardRequest, readJson, traceIdOf } from './request-guards.js';
+import {
+  answerFrameworkError,
+  answerHeaders,
+  errorAnswer,
+  guardRequest,
+  HTTP_LIMITS,
+  type HttpLimits,
+  readJson,
+  traceIdOf,
+} from './requests.js';
+import { ByteMeter, dropDeafSockets, meterBytes, NetworkBytes } from './sockets.js';
+
+export type Phase = 'starting' | 'ready' | 'draining';
+
+const PROBE_PATHS = ['health', 'ready'] as const;
 
 // GET /openapi.json and GET /docs: what this server offers, told by its facades.
 
@@ -50,7 +62,7 @@ function addMetrics(app: FastifyInstance, metrics: ServerMetrics): void {
   );
 }
 
-export interface AppOptions {
+interface AppOptions {
   readonly sessions: Sessions;
   readonly facades: readonly Facade[];
   readonly version: string;
@@ -164,4 +176,71 @@ function watchRequests(app: FastifyInstance, { limits, access: rules, logger, me
     const bytes = new NetworkBytes(app.server, (more) => metrics.onBytes(more));
     metrics.beforeReading(() => bytes.tell());
   }
+}
+
+function addProbes(app: FastifyInstance, phase: () => Phase): void {
+  const open = { config: { access: 'open' as const }, logLevel: 'silent' as const };
+  app.get('/health', open, () => ({ status: 'healthy' }));
+  app.get('/ready', open, (_request, reply) => {
+    const status = phase();
+    return reply.status(status === 'ready' ? 200 : 503).send({ status });
+  });
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Code of the error it was answered with. */
+    failure: string | undefined;
+    /** Milliseconds, until it is told of. */
+    startedAt: number | undefined;
+  }
+}
+
+/** nginx's word for a client that left before it was answered. */
+export const LEFT = 499;
+
+/** What is to be done with each request. */
+interface RequestLog {
+  begin(request: FastifyRequest): void;
+  /** Once: what comes later is not told. */
+  end(request: FastifyRequest, status: number): void;
+}
+
+/** Paths are logged without what follows the `?`. Registered after WebSockets. */
+function logRequests(app: FastifyInstance, isLogging: boolean, told: (facts: RequestFacts) => void): RequestLog {
+  app.decorateRequest('failure', undefined);
+  app.decorateRequest('startedAt', undefined);
+  const sockets = new WeakMap<IncomingMessage, FastifyRequest>();
+  app.websocketServer.on('connection', (_socket, raw) => {
+    const request = sockets.get(raw);
+    if (request !== undefined) tellSocket(request);
+  });
+  return {
+    begin(request) {
+      request.startedAt = performance.now();
+      if (request.ws && isLogging) sockets.set(request.raw, request);
+    },
+    end(request, status) {
+      const { method, startedAt, failure } = request;
+      if (startedAt === undefined) return;
+      request.startedAt = undefined;
+      const seconds = (performance.now() - startedAt) / 1000;
+      told({ method, route: request.routeOptions.url ?? 'unknown', status, seconds });
+      if (!isLogging) return;
+      const code = failure === undefined ? {} : { code: failure };
+      request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
+    },
+  };
+}
+
+function tellSocket(request: FastifyRequest): void {
+  const { socket } = request.raw;
+  const facts = factsOf(request);
+  socket.once('close', () => request.log.info({ ...facts, bytes: socket.bytesRead }, 'socket closed'));
+  request.log.info(facts, 'socket opened');
+}
+
+function factsOf({ method, url, caller }: FastifyRequest): Record<string, unknown> {
+  const owner = caller === undefined ? {} : { owner: caller.owner };
+  return { method, path: url.split('?', 1)[0], ...owner };
 }

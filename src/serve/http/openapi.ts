@@ -1,13 +1,69 @@
-// The OpenAPI 3.1 document of what this server offers, made of what its facades say of their routes.
-// https://spec.openapis.org/oas/v3.1.1.html
+// What a protocol's facade is given: it adds its routes to the application and translates between them and the sessions.
 
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { AnswerDescription, BodyDescription, RouteDescription } from './facade.js';
+import type { Sessions } from '../core/session-contract.js';
+import type { HttpLimits } from './requests.js';
+
+export interface FacadeContext {
+  readonly sessions: Sessions;
+  /** Who asks, once the request was let in. */
+  readonly ownerOf: (request: FastifyRequest) => string;
+  readonly version: string;
+  /** What frames and bodies are held to; bodies of JSON were already. */
+  readonly limits: HttpLimits;
+}
+
+export interface Facade {
+  readonly name: string;
+  /** First segments of its routes' paths, which no environment may be called. */
+  readonly reserved: readonly string[];
+  /** What /openapi.json and /docs tell of it. */
+  readonly routes?: readonly RouteDescription[];
+  register(app: FastifyInstance, context: FacadeContext): void | Promise<void>;
+}
+
+// What is told of a route: enough for the OpenAPI document and the page made of it.
+
+export interface RouteDescription {
+  readonly method: 'get' | 'post' | 'delete';
+  /** As fastify has it: `/v1/sessions/:id`. */
+  readonly path: string;
+  /** Heading it stands under. */
+  readonly tag: string;
+  /** A few words; imperative. */
+  readonly summary: string;
+  readonly description?: string;
+  /** What the parts of the path are, by name. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** An object of what may stand behind the `?`. */
+  readonly query?: z.ZodObject;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: BodyDescription;
+  readonly answer: AnswerDescription;
+}
+
+interface BodyDescription {
+  readonly schema: z.ZodType;
+  readonly example?: unknown;
+  /** Whether there must be one. Default: true. */
+  readonly required?: boolean;
+  /** Other content types it may come in, and what they hold. */
+  readonly binary?: Readonly<Record<string, string>>;
+}
+
+interface AnswerDescription {
+  readonly status: number;
+  readonly description: string;
+  /** None: an empty answer. */
+  readonly schema?: z.ZodType;
+  readonly binary?: Readonly<Record<string, string>>;
+}
 
 /** Schemas the document names once: by `.meta({ id })`. */
 type Json = Record<string, unknown>;
 
-export interface OpenApiDocument {
+interface OpenApiDocument {
   readonly openapi: string;
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
@@ -149,4 +205,59 @@ function contentOf(
   const json = { schema: schemas.of(schema, io), ...(example === undefined ? {} : { example }) };
   const others = Object.entries(binary).map(([type, description]) => [type, { schema: { description } }]);
   return { 'application/json': json, ...Object.fromEntries(others) };
+}
+
+// GET /docs: the document as a page to read: one file, no script, nothing fetched from elsewhere.
+
+const STYLE = `
+body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem;color:#1c2128;background:#fff}
+code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#f3f5f7;padding:.75rem;overflow-x:auto;border-radius:6px}
+h3{margin:2rem 0 .25rem;font-size:1rem}summary{cursor:pointer}
+@media(prefers-color-scheme:dark){body{color:#d5dbe3;background:#14171b}pre{background:#1e2329}a{color:#7ab7ff}}
+`;
+
+/** @param base  where the server is reached, for the examples: `http://host:port` */
+export function docsPage({ info, tags, paths, components }: OpenApiDocument, base: string): string {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+  );
+  const sections = tags.map(({ name }) => {
+    const own = operations.filter(({ operation }) => operation.tags[0] === name);
+    return `<h2>${escaped(name)}</h2>${own.map((one) => operationHtml(one, base)).join('')}`;
+  });
+  return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escaped(info.title)} API</title><style>${STYLE}</style></head><body>
+<h1>${escaped(info.title)} API</h1><p>Version ${escaped(info.version)} · <a href="/openapi.json">openapi.json</a></p>
+<p>${prose(info.description)}</p>${sections.join('')}<h2>Schemas</h2>${schemaHtml('All that are named', components.schemas)}</body></html>`;
+}
+
+function operationHtml(
+  { method, path, operation }: { readonly method: string; readonly path: string; readonly operation: Operation },
+  base: string,
+): string {
+  const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
+  const example = requestBody?.content['application/json']?.example;
+  const verb = method === 'get' || (method === 'post' && example !== undefined) ? '' : ` -X ${method.toUpperCase()}`;
+  const data =
+    example === undefined ? '' : ` \\\n  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`;
+  return [
+    `<h3 id="${operationId}">${method.toUpperCase()} <code>${escaped(path)}</code></h3>`,
+    `<p>${prose(summary)}. ${prose(description)}</p><pre>${escaped(`curl${verb} ${base}${path}${data}`)}</pre>`,
+    parameters.length === 0 ? '' : schemaHtml('Parameters', parameters),
+    requestBody === undefined ? '' : schemaHtml('Body', requestBody.content),
+    schemaHtml('Answers', Object.fromEntries(Object.entries(responses).filter(([status]) => status !== 'default'))),
+  ].join('\n');
+}
+
+function schemaHtml(title: string, schema: unknown): string {
+  return `<details><summary>${title}</summary><pre>${escaped(JSON.stringify(schema, null, 2))}</pre></details>`;
+}
+
+/** Escaped; what stands in backticks as code. */
+function prose(text: string): string {
+  return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
+}
+
+function escaped(text: string): string {
+  return text.replace(/[&<>"']/g, (one) => `&#${one.charCodeAt(0)};`);
 }

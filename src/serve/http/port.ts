@@ -5,7 +5,7 @@ import { lookup } from 'node:dns/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
 import { reverieError } from '../../core/errors.js';
-import type { HttpLimits } from './http-limits.js';
+import type { HttpLimits } from './requests.js';
 
 export interface ListenAddress {
   /** What is listened on: names were resolved. */
@@ -37,7 +37,7 @@ export function urlOf(address: string, port: number): string {
 }
 
 /** What listening failed with, as an error of the catalogue. */
-export function listenError(host: string, port: number, error: NodeJS.ErrnoException): unknown {
+function listenError(host: string, port: number, error: NodeJS.ErrnoException): unknown {
   if (error.code === 'EADDRINUSE') return reverieError('PORT_TAKEN', { host, port }, error);
   const problem = { EACCES: 'not allowed', EADDRNOTAVAIL: 'no address of this machine' }[error.code ?? ''];
   return problem === undefined ? error : reverieError('ADDRESS_UNUSABLE', { host, port, problem }, error);

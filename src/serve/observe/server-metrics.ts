@@ -1,17 +1,24 @@
 // What a server did, for Prometheus. Labels are names of environments, routes, codes: few, whatever clients send; never
 // sessions, owners or tasks.
 
-import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { ToolsStepInfo } from '../../env/index.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
-import type { RequestFacts } from './request-log.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
 const LENGTHS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
 
-export interface MetricsSources {
+export interface RequestFacts {
+  readonly method: string;
+  /** The route as it was declared, without what a client put into it; `unknown` where there is none. */
+  readonly route: string;
+  readonly status: number;
+  readonly seconds: number;
+}
+
+interface MetricsSources {
   readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;
   readonly version: string;
   /** Numbers of other parts, read when somebody looks: `name` to value; names end in what is counted. */
@@ -21,7 +28,7 @@ export interface MetricsSources {
 export class ServerMetrics {
   readonly registry = new Registry();
   private readonly resets = this.counter('resets', 'Episodes begun', ['env']);
-  private readonly steps = new TallyFamily(this.registry, 'reverie_steps_total', 'Steps taken');
+  private readonly steps = this.counter('steps', 'Steps taken', ['env']);
   private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
@@ -29,16 +36,13 @@ export class ServerMetrics {
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
-  private readonly requests = new TallyFamily(this.registry, 'reverie_http_requests_total', 'HTTP requests');
+  private readonly requests = this.counter('http_requests', 'HTTP requests', ['method', 'route', 'status']);
   private readonly bytes = this.counter('network_bytes', 'Bytes read and written', []);
-  private readonly stepSeconds = this.spreads('step_seconds', 'How long steps took');
-  private readonly requestSeconds = this.spreads('http_request_seconds', 'How long requests took').add({});
+  private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', SECONDS, ['env']);
+  private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', SECONDS, []);
   private readonly returns = this.histogram('episode_return', 'Returns of episodes that ended', RETURNS, ['env']);
   private readonly lengths = this.histogram('episode_steps', 'Steps of episodes that ended', LENGTHS, ['env']);
 
-  /** What is counted with every step and every request, by environment and by route, method and status. */
-  private readonly stepsOf = new Map<string, { readonly steps: Tally; readonly seconds: Spread }>();
-  private readonly requestsOf = new Map<string, Map<string, Map<number, Tally>>>();
   private readonly toRead: (() => void)[] = [];
 
   constructor(private readonly sources: MetricsSources) {
@@ -70,8 +74,7 @@ export class ServerMetrics {
   }
 
   onRequest({ method, route, status, seconds }: RequestFacts): void {
-    const tally = this.requestsOf.get(route)?.get(method)?.get(status) ?? this.newRequest(route, method, status);
-    tally.count++;
+    this.requests.inc({ method, route, status });
     this.requestSeconds.observe(seconds);
   }
 
@@ -85,26 +88,11 @@ export class ServerMetrics {
     else if (event.kind === 'failed') this.failures.inc({ env, code: event.code });
     else if (event.kind === 'closed') this.closed.inc({ env, reason: event.reason });
     else if (event.kind === 'step') {
-      const { steps, seconds } = this.stepsOf.get(env) ?? this.newEnvironment(env);
-      steps.count++;
-      seconds.observe(event.seconds);
+      this.steps.inc({ env });
+      this.stepSeconds.observe({ env }, event.seconds);
       this.onCost(env, costOf(event.turn));
       if (event.turn.terminated || event.turn.truncated) this.onEnd(env, event.turn);
     }
-  }
-
-  private newEnvironment(env: string) {
-    const counts = { steps: this.steps.add({ env }), seconds: this.stepSeconds.add({ env }) };
-    this.stepsOf.set(env, counts);
-    return counts;
-  }
-
-  private newRequest(route: string, method: string, status: number): Tally {
-    const tally = this.requests.add({ method, route, status: String(status) });
-    const methods = this.requestsOf.get(route) ?? new Map<string, Map<number, Tally>>();
-    const statuses = methods.get(method) ?? new Map<number, Tally>();
-    this.requestsOf.set(route, methods.set(method, statuses.set(status, tally)));
-    return tally;
   }
 
   private onEnd(env: string, { terminated, return: sum, stepCount }: Turn): void {
@@ -140,10 +128,6 @@ export class ServerMetrics {
     return new Histogram({ name: `reverie_${name}`, help, buckets, labelNames, registers: [this.registry] });
   }
 
-  private spreads(name: string, help: string): SpreadFamily {
-    return new SpreadFamily(this.registry, `reverie_${name}`, help, SECONDS);
-  }
-
   private gauge(name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void): void {
     new Gauge({
       name: `reverie_${name}`,
@@ -162,104 +146,4 @@ export function costOf({ info }: Pick<Turn, 'info'>): Cost {
   const { predictions, userCost = NO_COST } = info as Partial<ToolsStepInfo>;
   if (predictions === undefined) return userCost;
   return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
-}
-
-// Metrics of what happens thousands of times a second: plain numbers where it happens, Prometheus' words when somebody
-// reads them. prom-client's own look their labels up by text at every count.
-
-type Labels = Readonly<Record<string, string>>;
-
-interface Sample {
-  readonly metricName?: string;
-  readonly labels: Readonly<Record<string, string | number>>;
-  readonly value: number;
-}
-
-/** One number that only grows. */
-interface Tally {
-  count: number;
-}
-
-/** Values counted by the bounds they lie within. */
-class Spread {
-  count = 0;
-  private sum = 0;
-  /** Values above the bound before and not above this one; the last: above all. */
-  private readonly within: number[];
-
-  constructor(private readonly bounds: readonly number[]) {
-    this.within = Array.from({ length: bounds.length + 1 }, () => 0);
-  }
-
-  observe(value: number): void {
-    let at = 0;
-    while (at < this.bounds.length && value > this.bounds[at]) at++;
-    this.within[at]++;
-    this.sum += value;
-    this.count++;
-  }
-
-  samples(name: string, labels: Labels): readonly Sample[] {
-    let below = 0;
-    const buckets = this.bounds.map((bound, i) => {
-      below += this.within[i];
-      return { metricName: `${name}_bucket`, labels: { le: bound, ...labels }, value: below };
-    });
-    return [
-      ...buckets,
-      { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: this.count },
-      { metricName: `${name}_sum`, labels, value: this.sum },
-      { metricName: `${name}_count`, labels, value: this.count },
-    ];
-  }
-}
-
-/** Kept for each set of labels; `of` is to be remembered by whoever counts often. */
-class TallyFamily {
-  private readonly known: { readonly labels: Labels; readonly tally: Tally }[] = [];
-
-  constructor(registry: Registry, name: string, help: string) {
-    const samples = () => this.known.map(({ labels, tally }) => ({ labels, value: tally.count }));
-    register(registry, { name, help, type: 'counter', samples });
-  }
-
-  add(labels: Labels): Tally {
-    const tally = { count: 0 };
-    this.known.push({ labels, tally });
-    return tally;
-  }
-}
-
-/** The same of spreads, with one set of bounds. */
-class SpreadFamily {
-  private readonly known: { readonly labels: Labels; readonly spread: Spread }[] = [];
-
-  constructor(
-    registry: Registry,
-    name: string,
-    help: string,
-    private readonly bounds: readonly number[],
-  ) {
-    const samples = () => this.known.flatMap(({ labels, spread }) => spread.samples(name, labels));
-    register(registry, { name, help, type: 'histogram', samples });
-  }
-
-  add(labels: Labels): Spread {
-    const spread = new Spread(this.bounds);
-    this.known.push({ labels, spread });
-    return spread;
-  }
-}
-
-interface Read {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'counter' | 'histogram';
-  readonly samples: () => readonly Sample[];
-}
-
-/** A registry asks its metrics for no more than this. */
-function register(registry: Registry, { name, help, type, samples }: Read): void {
-  const get = async () => ({ name, help, type, aggregator: 'sum', values: samples() });
-  registry.registerMetric({ name, help, type, get } as unknown as Metric);
 }

@@ -7,21 +7,19 @@ import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
-import type { Space } from '../../env/index.js';
-import { faceOf } from '../../kinds/index.js';
-import type { Servable } from '../../run/serving/index.js';
-import { sessionKey } from '../core/session-ids.js';
-import type { SessionTable } from '../core/session-table.js';
-import type { Facade } from '../http/facade.js';
-import { checkedBody } from '../http/request-guards.js';
-import { ActivityLog, liveView } from './live-view.js';
-
+import type { Space } from '../../core/spaces.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/serving/servable.js';
+import { sessionKey } from '../core/session-contract.js';
+import type { SessionTable } from '../core/sessions.js';
+import type { Facade } from '../http/openapi.js';
+import { checkedBody } from '../http/requests.js';
+import { ActivityLog, liveView } from './live.js';
 import { hasScene, sceneView } from './scene.js';
 import { sessionEpisode } from './session-episode.js';
-
 import type { PlayableView, RowSpace, WireJson } from './wire.js';
 
-export interface PageOptions {
+interface PageOptions {
   readonly sessions: SessionTable;
   /** Folder that holds runs; none are shown unless given. */
   readonly runs?: string;
@@ -167,16 +165,8 @@ function runRoutes(app: FastifyInstance, root: string | undefined): void {
 type RunParts = Awaited<ReturnType<typeof loadRunParts>>;
 
 async function loadRunParts(root: string | undefined) {
-  const [runs, curves, search, recorded, reports] = await Promise.all([
-    import('./run-list.js'),
-    import('./curves.js'),
-    import('./episode-search.js'),
-    import('./recorded-episode.js'),
-    import('./reports.js'),
-  ]);
-  const list = new runs.RunList(root);
-  const starts = new recorded.StartStates();
-  return { ...runs, ...curves, ...search, ...recorded, ...reports, list, starts };
+  const [runs, recorded] = await Promise.all([import('./runs.js'), import('./recorded-episode.js')]);
+  return { ...runs, ...recorded, list: new runs.RunList(root), starts: new recorded.StartStates() };
 }
 
 async function sendReport(

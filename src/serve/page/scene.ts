@@ -1,8 +1,10 @@
 // A body as it moved through an episode. Of a real MuJoCo environment the episode is lived again from its seed and
 // actions, which gives the very same; where that cannot be, and of a dream, the body is put where observations say it is.
 
-import { type EnvSpec, MujocoEnvironment, makeEnvironment } from '../../env/index.js';
-import type { Servable } from '../../run/serving/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { MujocoEnvironment } from '../../env/mujoco/mujoco-environment.js';
+import type { Servable } from '../../run/serving/servable.js';
 import type { SessionHistory } from '../core/session-contract.js';
 import type { GeomView, SceneView } from './wire.js';
 

@@ -2,9 +2,9 @@
 // RFC 008 (auto-validation).
 
 import type { JsonObject } from '../../core/json.js';
-import type { ServerLacks } from '../../env/index.js';
+import type { ServerLacks } from '../../env/servers/server-contract.js';
 
-export type CheckStatus = 'passed' | 'failed' | 'not-checked';
+type CheckStatus = 'passed' | 'failed' | 'not-checked';
 
 export interface CheckResult {
   readonly name: string;

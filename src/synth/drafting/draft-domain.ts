@@ -4,7 +4,7 @@
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
-import type { LanguageModel } from '../../llm/index.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { askForJson, withProblems } from '../asked-json.js';
 import {
   DRAFT_REPLY,

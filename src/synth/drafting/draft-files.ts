@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { JsonObject } from '../../core/json.js';
-import type { ChatMessage } from '../../llm/index.js';
+import type { ChatMessage } from '../../llm/language-model.js';
 
 export const DRAFT_FILES = [
   'policy.md',

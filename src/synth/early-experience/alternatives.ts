@@ -4,7 +4,9 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
-import type { Admissible, Message, ToolCall, ToolSpec, ToolsAction } from '../../env/index.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Admissible, ToolsAction } from '../../env/tools/tools-family.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
 import { Entities } from '../tasks/entities.js';
 import { argumentCheck } from '../tasks/task-play.js';

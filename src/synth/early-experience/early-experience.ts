@@ -2,22 +2,21 @@
 // tried in forks of the environment, and what follows becomes data. A row depends on seed, episode, step and k alone.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
-import {
-  type Awaitable,
-  admissibleIn,
-  type EnvSnapshot,
-  type Message,
-  type Prediction,
-  ScriptedUser,
-  type ToolsAction,
-  type ToolsEnvironment,
-  type ToolsPolicy,
-  type ToolsStepInfo,
-  type UserSimulator,
-} from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { ScriptedUser } from '../../env/tools/scripted-user.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type {
+  ToolsAction,
+  ToolsEnvironment,
+  ToolsPolicy,
+  ToolsStepInfo,
+  UserSimulator,
+} from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { contradicts } from '../tasks/seed-rules.js';
 import { actionKey, sampledAlternative } from './alternatives.js';
 import { RecordedUser } from './recorded-user.js';

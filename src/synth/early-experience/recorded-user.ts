@@ -2,7 +2,9 @@
 // over to a simulator where a fork leaves the record.
 
 import { NO_COST } from '../../core/cost.js';
-import { type Message, spokenMessages, type UserQuery, type UserSimulator, type UserTurn } from '../../env/index.js';
+import { spokenMessages } from '../../env/tools/conversation.js';
+import type { Message } from '../../env/tools/message.js';
+import type { UserQuery, UserSimulator, UserTurn } from '../../env/tools/tools-family.js';
 
 export class RecordedUser implements UserSimulator {
   readonly version: string;

@@ -3,8 +3,9 @@
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import type { Message, ToolsAction } from '../../env/index.js';
-import type { ChatMessage, LanguageModel } from '../../llm/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
+import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askForJson, shownMessage, withProblems } from '../asked-json.js';
 
 export interface Outcome {

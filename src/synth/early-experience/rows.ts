@@ -1,8 +1,10 @@
 // What early experience gives to learn from (2510.08558): what follows each action, and why the expert's is better.
 
 import type { Cost } from '../../core/cost.js';
-import type { Message, ToolsAction } from '../../env/index.js';
-import type { EpisodeRecord, Source } from '../../replay/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { ToolsAction } from '../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import type { Source } from '../../replay/transition.js';
 
 interface RowBase {
   /** `episode:step:k`, or `episode:step:reflection`: equal work has equal ids, so that a stopped job goes on. */

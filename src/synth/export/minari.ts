@@ -4,8 +4,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { rowSize, type VectorSpace } from '../../env/index.js';
-import { SavedTransitions } from '../../replay/index.js';
+import type { VectorSpace } from '../../core/spaces.js';
+import { rowSize } from '../../env/space-values.js';
+import { SavedTransitions } from '../../replay/saved-transitions.js';
 import { replaceFolderAtomic } from '../../store/atomic-file.js';
 import { type ColumnType, parquetPieces } from './parquet-file.js';
 import { type ExportOptions, encodedSlices, type SliceRange, sliceTask } from './slice-task.js';

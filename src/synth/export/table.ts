@@ -1,14 +1,11 @@
 // One view of transitions for every exporter, whether they come from rollouts, lie in a replay buffer, or on disk.
 
-import {
-  type Columns,
-  type Origin,
-  ReplayBuffer,
-  SavedTransitions,
-  type Source,
-  viewColumns,
-} from '../../replay/index.js';
-import type { RolloutResult } from '../rollout/request.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import { type Columns, viewColumns } from '../../replay/columns.js';
+import type { Origin } from '../../replay/origins.js';
+import { SavedTransitions } from '../../replay/saved-transitions.js';
+import type { Source } from '../../replay/transition.js';
+import type { RolloutResult } from '../rollout/plan.js';
 
 /** Rows one after another, in the order they were lived, with all that is known of them. */
 export interface TransitionSlice {

@@ -2,9 +2,11 @@
 // loaded when they are asked for, and a user's come in by the same door.
 
 import { z } from 'zod';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { type Entry, Registry } from '../../core/registry.js';
-import { type EnvSpec, gymnasiumSpecOf, type VectorEnvironment } from '../../env/index.js';
-import type { SavedTransitions } from '../../replay/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { gymnasiumSpecOf } from '../../env/gymnasium-spec.js';
+import type { SavedTransitions } from '../../replay/saved-transitions.js';
 import type { ExportOptions } from './slice-task.js';
 
 /** What an export is told beside the rows. `pool` has threads for what is worth them. */

@@ -3,7 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import type { Origin } from '../../replay/index.js';
+import type { Origin } from '../../replay/origins.js';
 import { ensureFolder, type FileContent, writeFileAtomic } from '../../store/atomic-file.js';
 import { type ColumnType, type EncodedGroup, encodeGroup, parquetFile } from './parquet-file.js';
 import { type ExportOptions, encodedSlices, sliceTask } from './slice-task.js';

@@ -2,20 +2,16 @@
 // the task's exact checks decide. Where there are none, the state decides: was anything of the solution done at all?
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  callChecks,
-  initialStateOf,
-  type Message,
-  referenceStateOf,
-  refusalsOf,
-  stateHash,
-  successfulCalls,
-  type ToolsDomain,
-  type ToolsTask,
-  verifyEpisode,
-} from '../../env/index.js';
-import { isTrueChange } from '../../worldmodel/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import { callChecks } from '../../env/tools/call-checks.js';
+import { successfulCalls } from '../../env/tools/conversation.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import { refusalsOf } from '../../env/tools/rules-responder.js';
+import { initialStateOf, referenceStateOf } from '../../env/tools/task-states.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';
 
 /** `earned` null: it cannot be told. */
 export interface Truth {

@@ -1,14 +1,25 @@
 // What tools answer when a call succeeds: one record's fields, a text, or a list of records that fit the arguments.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import type { InducedRule, ToolSpec } from '../../env/index.js';
-import type { Scope } from '../../worldmodel/index.js';
-import { isName } from '../../worldmodel/index.js';
-import { type Records, type Sighting, same, valueIn } from './beliefs.js';
-import { type Explanation, evaluate, explain, type StateShape, scopeOf, templateOf } from './candidates.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import type { InducedRule } from '../../env/tools/induced-schema.js';
+import { isName, type Scope } from '../../worldmodel/induced/expression.js';
+import {
+  type Explanation,
+  evaluate,
+  explain,
+  isEnumerated,
+  type Records,
+  referringConditions,
+  type Sighting,
+  type StateShape,
+  same,
+  scopeOf,
+  templateOf,
+  valueIn,
+} from './candidates.js';
 import { evidence, weakest } from './drafts.js';
 import { candidatesOf, type Found } from './effects.js';
-import { isEnumerated, referringConditions } from './enumerated.js';
 import { listIn, recordsOf } from './observed.js';
 
 /** State after the call as accepted rules would make it. */

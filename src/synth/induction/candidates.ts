@@ -2,10 +2,12 @@
 // refer to, constants, and products, sums and differences of two numbers. The simplest that agrees with every example wins; others that
 // agree as well are told, for whoever must decide between them.
 
+import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { isName, parseExpression, type Scope } from '../../worldmodel/index.js';
-import { type Beliefs, listed, type Records, same } from './beliefs.js';
-import { collectionOf, isIdName } from './observed.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import { isName, parseExpression, type Scope } from '../../worldmodel/induced/expression.js';
+import { collectionOf, isIdName, type ObservedCall, type ObservedLog, recordsOf, type SeenRecord } from './observed.js';
 
 export interface Example {
   readonly at: string;
@@ -243,4 +245,200 @@ export function scopeOf(state: Records, given: JsonObject): Scope {
 
 export function asRecords(state: JsonObject): Records {
   return Object.fromEntries(Object.entries(state).filter(([, part]) => isJsonObject(part))) as unknown as Records;
+}
+
+const MAX_VALUES = 8;
+
+/** A word or a yes or no that several records share, or that changes. */
+export function isEnumerated(
+  sightings: readonly Pick<Sighting, 'before' | 'after'>[],
+  collection: string,
+  field: string,
+): boolean {
+  const records = sightings.flatMap(({ before }) => Object.entries(before[collection] ?? {}));
+  const values = records.flatMap(([, record]) => (Object.hasOwn(record, field) ? [record[field]] : []));
+  const isWord = values.every(
+    (value) => typeof value === 'boolean' || (typeof value === 'string' && !/\d/.test(value)),
+  );
+  const keysOf = new Map<Json, Set<string>>();
+  for (const [key, record] of records)
+    if (Object.hasOwn(record, field)) keysOf.set(record[field], (keysOf.get(record[field]) ?? new Set()).add(key));
+  const isShared = [...keysOf.values()].some((keys) => keys.size > 1);
+  const isChanged = sightings.some(({ before, after }) =>
+    Object.keys(after[collection] ?? {}).some((key) => {
+      const was = valueIn(before, collection, key, field);
+      const is = valueIn(after, collection, key, field);
+      return was !== undefined && is !== undefined && !same(was, is);
+    }),
+  );
+  return values.length > 0 && isWord && keysOf.size <= MAX_VALUES && (isShared || isChanged);
+}
+
+/** `bookings.room_id == KEY`, and the same of those with a certain status: what may be said of records that refer to another. */
+export function referringConditions(
+  collection: string,
+  sightings: readonly Sighting[],
+  shape: StateShape,
+): ((key: string) => string)[] {
+  return shape.referringTo(collection).flatMap(({ collection: other, field }) => {
+    const reference = (key: string) => `${other}.${field} == ${key}`;
+    const enumerated = (shape.fields.get(other) ?? []).filter((each) => isEnumerated(sightings, other, each));
+    const conditions = enumerated.flatMap((each) =>
+      valuesOf(sightings, other, each).map((value) => `${each} == ${JSON.stringify(value)}`),
+    );
+    return [reference, ...conditions.map((condition) => (key: string) => `${reference(key)} and ${condition}`)];
+  });
+}
+
+function valuesOf(sightings: readonly Sighting[], collection: string, field: string): Json[] {
+  const records = sightings.flatMap(({ before }) => Object.values(before[collection] ?? {}));
+  return [...new Set(records.flatMap((record) => (field in record ? [record[field]] : [])))].sort();
+}
+
+/** Collections of records by key. */
+export type Records = Readonly<Record<string, Readonly<Record<string, JsonObject>>>>;
+type OpenRecords = Record<string, Record<string, Record<string, Json>>>;
+
+export interface Sighting {
+  readonly call: ObservedCall;
+  readonly log: number;
+  /** The state the call was made in, as far as it is known. */
+  readonly before: Records;
+  /** Of records, what the answer and reads before the next change showed. */
+  readonly after: Records;
+  /** The record that the call added, if it did. */
+  readonly added?: SeenRecord;
+}
+
+export interface Beliefs {
+  /** What all logs are taken to begin with. */
+  readonly initial: Records;
+  /** What each log begins with. */
+  readonly starts: readonly Records[];
+  /** What each log ends with. */
+  readonly ends: readonly Records[];
+  readonly sightings: readonly Sighting[];
+}
+
+/** What a call is taken to change beyond what its answer shows. */
+export type Foretell = (state: JsonObject, call: ObservedCall) => readonly Operation[];
+
+export function beliefsOf(logs: readonly ObservedLog[], foretell: Foretell = () => []): Beliefs {
+  const shown = logs.map(firstSeen);
+  const initial = merged(shown);
+  const starts = shown.map((own) => overlaid(initial, own));
+  const walks = logs.map((log, i) => walked(log, i, starts[i], foretell));
+  return {
+    initial,
+    starts,
+    ends: walks.map(({ end }) => end),
+    sightings: walks.flatMap(({ sightings }) => sightings),
+  };
+}
+
+export function isChange({ tool, isError }: ObservedCall): boolean {
+  return tool.kind === 'write' && !isError;
+}
+
+/** Fields as reads showed them before any change that names their record. */
+function firstSeen({ calls }: ObservedLog): Records {
+  const records: OpenRecords = {};
+  const touched = new Set<string>();
+  for (const call of calls) {
+    for (const record of recordsOf(call)) {
+      const isOpen = isChange(call) || touched.has(record.key);
+      if (!isOpen) addMissing(records, record);
+    }
+    if (!isChange(call)) continue;
+    for (const value of Object.values(call.arguments)) touched.add(String(value));
+    for (const { key } of recordsOf(call)) touched.add(key);
+  }
+  return records;
+}
+
+function addMissing(records: OpenRecords, { collection, key, fields }: SeenRecord): void {
+  records[collection] ??= {};
+  records[collection][key] = { ...fields, ...records[collection][key] };
+}
+
+function merged(all: readonly Records[]): Records {
+  const records: OpenRecords = {};
+  for (const each of all) for (const record of listed(each)) addMissing(records, record);
+  return ordered(records);
+}
+
+/** By name and key, so that the order of logs decides nothing but the values. */
+function ordered(records: Records): Records {
+  const sorted = (entries: readonly (readonly [string, unknown])[]) =>
+    Object.fromEntries([...entries].sort(([a], [b]) => (a < b ? -1 : 1)));
+  return sorted(Object.entries(records).map(([name, part]) => [name, sorted(Object.entries(part))])) as Records;
+}
+
+export function listed(records: Records): SeenRecord[] {
+  return Object.entries(records).flatMap(([collection, part]) =>
+    Object.entries(part).map(([key, fields]) => ({ collection, key, fields })),
+  );
+}
+
+/** Records with fields of others over their own. */
+export function overlaid(records: Records, own: Records): Records {
+  return listed(own).reduce((state, record) => withRecord(state, record), records);
+}
+
+function withRecord(records: Records, { collection, key, fields }: SeenRecord): Records {
+  const part = records[collection] ?? {};
+  return { ...records, [collection]: { ...part, [key]: { ...part[key], ...fields } } };
+}
+
+function walked({ calls }: ObservedLog, log: number, start: Records, foretell: Foretell) {
+  let state = start;
+  const sightings = calls.map((call, i): Sighting => {
+    const before = state;
+    const [own, ...others] = recordsOf(call);
+    const isAdded =
+      isChange(call) && own !== undefined && before[own.collection]?.[own.key] === undefined && !isNamed(own, call);
+    state = applyOperations(state, foretell(state, call)) as Records;
+    for (const record of own === undefined ? [] : [own, ...others]) state = withRecord(state, record);
+    const after = [call, ...untilChange(calls.slice(i + 1))].flatMap(recordsOf);
+    const seenAfter = after.reduce(withFirst, {} as Records);
+    return { call, log, before, after: seenAfter, ...(isAdded ? { added: own } : {}) };
+  });
+  return { sightings, end: state };
+}
+
+function isNamed({ key }: SeenRecord, call: ObservedCall): boolean {
+  return Object.values(call.arguments).some((value) => String(value) === key);
+}
+
+function withFirst(records: Records, record: SeenRecord): Records {
+  const known = records[record.collection]?.[record.key] ?? {};
+  return withRecord(records, { ...record, fields: { ...record.fields, ...known } });
+}
+
+function untilChange(calls: readonly ObservedCall[]): readonly ObservedCall[] {
+  const at = calls.findIndex(isChange);
+  return at < 0 ? calls : calls.slice(0, at);
+}
+
+/** Fields that two logs began with in different values: `bookings B-1 status: "a" in log 1, "b" in log 2`. */
+export function conflicts({ initial, starts }: Beliefs): { readonly log: number; readonly changes: Operation[] }[] {
+  return starts.map((start, log) => ({
+    log,
+    changes: listed(start).flatMap(({ collection, key, fields }) =>
+      Object.entries(fields).flatMap(([field, value]): Operation[] => {
+        const first = initial[collection]?.[key]?.[field];
+        if (first === undefined || same(first, value)) return [];
+        return [{ op: 'replace', path: `/${collection}/${key}/${field}`, value }];
+      }),
+    ),
+  }));
+}
+
+export function same(a: Json | undefined, b: Json | undefined): boolean {
+  return a === undefined || b === undefined ? a === b : canonicalJson(a) === canonicalJson(b);
+}
+
+export function valueIn(records: Records, collection: string, key: string, field: string): Json | undefined {
+  const record = records[collection]?.[key];
+  return isJsonObject(record) && Object.hasOwn(record, field) ? record[field] : undefined;
 }

@@ -1,6 +1,6 @@
 // What all kinds of rules share while they are made: their evidence, and names of their own.
 
-import type { InducedRule } from '../../env/index.js';
+import type { InducedRule } from '../../env/tools/induced-schema.js';
 import type { Example, Explanation } from './candidates.js';
 
 type Evidence = Pick<InducedRule, 'accepted' | 'support' | 'seen' | 'counterExamples' | 'alternatives'>;

@@ -1,9 +1,18 @@
 // What successful calls change: records they add, and fields that read otherwise afterwards.
 
-import type { ToolSpec } from '../../env/index.js';
-import { isName, nextId } from '../../worldmodel/index.js';
-import { type Sighting, same, valueIn } from './beliefs.js';
-import { type Example, evaluate, explain, type Reach, type StateShape, scopeOf } from './candidates.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import { isName, nextId } from '../../worldmodel/induced/expression.js';
+import {
+  type Example,
+  evaluate,
+  explain,
+  type Reach,
+  type Sighting,
+  type StateShape,
+  same,
+  scopeOf,
+  valueIn,
+} from './candidates.js';
 import { type Draft, weakest } from './drafts.js';
 
 /** What was found, and what was seen that nothing explains. */

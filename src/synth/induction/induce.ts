@@ -6,9 +6,12 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { sha256 } from '../../core/hash.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import { applyOperations, type InducedRule, type InducedRules, type ToolsDomain } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { InducedBook, type Scope } from '../../worldmodel/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import type { Scope } from '../../worldmodel/induced/expression.js';
+import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
 import { answerOf } from './answers.js';
 import {
   type Beliefs,
@@ -19,8 +22,9 @@ import {
   overlaid,
   type Records,
   type Sighting,
-} from './beliefs.js';
-import { StateShape, scopeOf } from './candidates.js';
+  StateShape,
+  scopeOf,
+} from './candidates.js';
 import { type Draft, named } from './drafts.js';
 import { effectsOf, type Found, together } from './effects.js';
 import { invariantsOf } from './invariants.js';

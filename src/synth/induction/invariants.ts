@@ -2,10 +2,8 @@
 // that always lead to a record.
 
 import type { Json } from '../../core/json.js';
-import { type Beliefs, isChange, listed, same, valueIn } from './beliefs.js';
-import type { StateShape } from './candidates.js';
+import { type Beliefs, isChange, isEnumerated, listed, type StateShape, same, valueIn } from './candidates.js';
 import { type Draft, evidence } from './drafts.js';
-import { isEnumerated } from './enumerated.js';
 
 export function invariantsOf(beliefs: Beliefs, shape: StateShape): Draft[] {
   return [...shape.fields].flatMap(([collection, fields]) => [

@@ -2,8 +2,9 @@
 // first field that is called one (`booking_id`, `bookingId`), or an argument of the call where the answer is about one thing.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import type { Message, ToolSpec, ToolsDomain } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
 export interface ObservedCall {
   /** `log 2, call 3`: what a person finds it by. */

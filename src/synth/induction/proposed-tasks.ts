@@ -3,16 +3,12 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type Message,
-  type ToolsDomain,
-  type ToolsTask,
-  type VerifierSpec,
-  verifyEpisode,
-} from '../../env/index.js';
-import { InducedBook } from '../../worldmodel/index.js';
-import { conflicts, isChange, listed, type Records } from './beliefs.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
+import { conflicts, isChange, listed, type Records } from './candidates.js';
 import type { Induction } from './induce.js';
 import type { ObservedCall, ObservedLog } from './observed.js';
 

@@ -1,13 +1,19 @@
 // When calls fail: for each text of an error, the simplest condition that held in every call it was the answer to and in no call
 // that succeeded. One that the text itself speaks of comes first.
 
-import type { ToolSpec } from '../../env/index.js';
-import { isName } from '../../worldmodel/index.js';
-import type { Sighting } from './beliefs.js';
-import { evaluate, type Reach, type StateShape, scopeOf, templateOf } from './candidates.js';
+import type { ToolSpec } from '../../env/tools/domain.js';
+import { isName } from '../../worldmodel/induced/expression.js';
+import {
+  evaluate,
+  type Reach,
+  referringConditions,
+  type Sighting,
+  type StateShape,
+  scopeOf,
+  templateOf,
+} from './candidates.js';
 import { evidence } from './drafts.js';
 import { candidatesOf, type Found, together } from './effects.js';
-import { referringConditions } from './enumerated.js';
 
 /** @param sightings  all calls of the tool */
 export function refusalsOf(tool: ToolSpec, sightings: readonly Sighting[], shape: StateShape): Found {

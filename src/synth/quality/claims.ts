@@ -2,12 +2,21 @@
 // it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { type AssistantMessage, type Message, Phrases, type ToolMessage } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { type Fault, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
+import type { AssistantMessage, Message, ToolMessage } from '../../env/tools/message.js';
+import { Phrases } from '../../env/tools/phrases/phrases.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import {
+  answerOf,
+  type Fault,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+  withMasked,
+} from './filter.js';
 import { applied, beginning } from './policy.js';
 import { SeenText } from './provenance.js';
-import { answerOf, isMasked, withMasked } from './repairs.js';
 
 export function claimsFilter(domain: QualityContext['domain']): Filter {
   const words = new StateWords(domain.initialState);

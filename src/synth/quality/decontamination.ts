@@ -2,11 +2,10 @@
 // shares a run of words with an evaluation task or with a file that was named. What several families of training tasks say
 // by themselves is the domain's manner of speaking ("my employee number is") and leaks nothing.
 
-import type { ToolsTask, UserSpec } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsTask, UserSpec } from '../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP } from './filter.js';
-import { spokenText } from './spoken-text.js';
-import { gramHashes, wordsOf } from './text-hash.js';
+import { gramHashes, spokenText, wordsOf } from './text-hash.js';
 
 export interface EvaluationSet {
   /** Tasks that are evaluated on. */

@@ -1,10 +1,8 @@
 // How different the episodes of a dataset are from one another, measured as they come, in memory that does not grow with
 // them (but for names of tools). Low numbers are the mark of a simulator that tells the same story again and again.
 
-import type { EpisodeRecord } from '../../replay/index.js';
-import { bottomK, DistinctCounter, jaccard } from './sketch.js';
-import { spokenText } from './spoken-text.js';
-import { gramHashes, hash53, mix32, wordsOf } from './text-hash.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { bottomK, DistinctCounter, gramHashes, hash53, jaccard, mix32, spokenText, wordsOf } from './text-hash.js';
 
 export interface DiversityReport extends SpreadReport {
   readonly episodes: number;

@@ -2,9 +2,8 @@
 // from the second round on is cut off.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, answerOf, cutOrDrop } from './repairs.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { agentTurns, answerOf, cutOrDrop, type Filter, type Judgement, KEEP } from './filter.js';
 
 const MAX_PERIOD = 6;
 const ROUND = {

@@ -2,12 +2,9 @@
 // MinHash with bands (Broder 1997; Leskovec et al., Mining of Massive Datasets, 3.4) finds those worth comparing, and
 // 3-gram Jaccard decides.
 
-import type { EpisodeRecord } from '../../replay/index.js';
-import { drop, type Filter, type Judgement, KEEP, type Likeness } from './filter.js';
-import { agentTurns } from './repairs.js';
-import { bottomK, jaccard } from './sketch.js';
-import { spokenText } from './spoken-text.js';
-import { gramHashes, mix32, wordsOf } from './text-hash.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { agentTurns, drop, type Filter, type Judgement, KEEP } from './filter.js';
+import { bottomK, gramHashes, jaccard, mix32, spokenText, wordsOf } from './text-hash.js';
 
 const BANDS = 16;
 const BAND_ROWS = 4;
@@ -26,11 +23,9 @@ interface Kept {
 export function nearDuplicateFilter(threshold: number): Filter {
   const kept: Kept[] = [];
   const bands = Array.from({ length: BANDS }, () => new Map<number, number[]>());
-  const liken = (record: EpisodeRecord): Likeness => {
+  const judge = (record: EpisodeRecord): Judgement => {
     const sketch = bottomK(gramHashes(wordsOf(spokenText(record)), 3), SKETCH);
-    return { sketch, keys: bandKeys(sketch) };
-  };
-  const judge = (record: EpisodeRecord, _: unknown, { sketch, keys } = liken(record)): Judgement => {
+    const keys = bandKeys(sketch);
     const isTwin = (at: number) =>
       !(record.group >= 0 && kept[at].group === record.group) && jaccard(sketch, kept[at].sketch, SKETCH) >= threshold;
     for (const [band, key] of keys.entries()) {
@@ -46,7 +41,7 @@ export function nearDuplicateFilter(threshold: number): Filter {
     kept.push({ row: record.row, group: record.group, sketch });
     return KEEP;
   };
-  return { name: 'near-duplicates', judge, liken };
+  return { name: 'near-duplicates', judge };
 }
 
 const KIND = 'nearly the same as an earlier episode';

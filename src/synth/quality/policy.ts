@@ -3,10 +3,21 @@
 
 import { ReverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations, type EpisodeEnd, type Operation, type ToolRules, type ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/index.js';
-import { drop, type ExactJudgement, type Filter, type Judgement, KEEP, type QualityContext } from './filter.js';
-import { agentTurns, cutOrDrop, isMasked } from './repairs.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { EpisodeEnd, ToolRules, ToolsTask } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
+import {
+  agentTurns,
+  cutOrDrop,
+  drop,
+  type ExactJudgement,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+} from './filter.js';
 
 /** A rule of the policy: where it is first broken (a message of the agent), or undefined. */
 export interface PolicyRule {

@@ -2,10 +2,19 @@
 // agent that makes one up and is told so made a mistake (masked); one that gets away with it learnt nonsense (cut).
 
 import type { Json } from '../../core/json.js';
-import type { ToolCall } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { type Fault, type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, answerOf, cutOrDrop, isMasked, withMasked } from './repairs.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import {
+  agentTurns,
+  answerOf,
+  cutOrDrop,
+  type Fault,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  withMasked,
+} from './filter.js';
 
 /** Names of arguments that hold ids, whatever they look like. */
 const ID_NAME = /(^|_)(id|ids|uuid|number)$|[a-z](Id|Ids)$/;

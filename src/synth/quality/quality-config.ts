@@ -1,6 +1,8 @@
 // What a scenario may say of quality: which filters there are and how strict they are.
 
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { ToolsTask } from '../../env/tools/domain.js';
 import { TURN_RULE_NAMES } from './policy.js';
 
 const share = z.number().min(0).max(1);
@@ -98,3 +100,22 @@ export const qualitySchema = z
   );
 
 export type QualityConfig = z.output<typeof qualitySchema>;
+
+export type Split = 'train' | 'validation' | 'test';
+
+export interface SplitShares {
+  /** Shares of all families; the rest is for training. */
+  readonly validation: number;
+  readonly test: number;
+}
+
+/** The task's own split where it says one; else by its family alone: the same family, the same split, in every job. */
+export function splitOf(
+  { family, split }: Pick<ToolsTask, 'family' | 'split'>,
+  { validation, test }: SplitShares,
+): Split {
+  if (split !== undefined) return split;
+  const place = createHash('sha256').update(family).digest().readUInt32BE(0) / 2 ** 32;
+  if (place < test) return 'test';
+  return place < test + validation ? 'validation' : 'train';
+}

@@ -3,22 +3,34 @@
 import { readFileSync } from 'node:fs';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Message, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter } from './claims.js';
 import { decontaminationFilter } from './decontamination.js';
 import { DiversityMeter } from './diversity.js';
-import { drop, type Filter, type Forejudged, type Judgement, KEEP, type QualityContext } from './filter.js';
+import {
+  agentTurns,
+  answerOf,
+  cutBefore,
+  cutOrDrop,
+  type DatasetReport,
+  drop,
+  type Filter,
+  FilterTally,
+  isMasked,
+  type Judgement,
+  KEEP,
+  type QualityContext,
+  sorted,
+  withoutMessages,
+} from './filter.js';
 import { loopFilter } from './loops.js';
 import { nearDuplicateFilter } from './near-duplicates.js';
 import { type PolicyRule, policyFilter } from './policy.js';
 import { provenanceFilter } from './provenance.js';
-import type { QualityConfig } from './quality-config.js';
-import { imitationPassage, passageOf, recipePassage, StageTally, sorted } from './removals.js';
-import { agentTurns, answerOf, cutBefore, cutOrDrop, withoutMessages } from './repairs.js';
-import type { DatasetReport } from './report.js';
+import { type QualityConfig, splitOf } from './quality-config.js';
 import { schemaFilter } from './schema.js';
-import { splitOf } from './splits.js';
 import { structureFilter } from './structure.js';
 
 export interface QualityInput {
@@ -73,9 +85,9 @@ function readText(path: string): string {
 
 /** Judges rows as they come, in the order of rows: then the same rows give the same dataset, whatever the timing. */
 export class QualityPipeline {
-  private readonly filters: readonly { readonly filter: Filter; readonly tally: StageTally }[];
-  private readonly recipe = new StageTally('recipe');
-  private readonly imitation = new StageTally('imitation');
+  private readonly filters: readonly { readonly filter: Filter; readonly tally: FilterTally }[];
+  private readonly recipe = new FilterTally('recipe');
+  private readonly imitation = new FilterTally('imitation');
   private readonly context: QualityContext;
   private readonly meter: DiversityMeter;
   private readonly splits = { train: 0, validation: 0, test: 0 };
@@ -90,30 +102,30 @@ export class QualityPipeline {
     this.least = input.config.imitation;
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
     this.context = { domain, taskOf: (id: string) => byId.get(id) };
-    this.filters = makeFilters(input).map((filter) => ({ filter, tally: new StageTally(filter.name) }));
+    this.filters = makeFilters(input).map((filter) => ({ filter, tally: new FilterTally(filter.name) }));
     this.meter = new DiversityMeter(domain.tools.map((tool) => tool.name));
   }
 
-  /**
-   * The record as it may be written out, mended where need be; undefined if it must not be.
-   * @param fore what a `Forejudge` of the same configuration found of it
-   */
-  judge(record: EpisodeRecord, fore?: Forejudged): EpisodeRecord | undefined {
+  /** The record as it may be written out, mended where need be; undefined if it must not be. */
+  judge(record: EpisodeRecord): EpisodeRecord | undefined {
     this.seen++;
-    this.recipe.add(recipePassage(record));
-    const passages = fore?.passages ?? [];
-    for (const [at, passage] of passages.entries()) this.filters[at].tally.add(passage);
-    if (passages.at(-1)?.dropped !== undefined) return undefined;
-    let current = fore?.mended ?? record;
-    for (const [at, { filter, tally }] of this.filters.slice(passages.length).entries()) {
-      const judgement = filter.judge(current, this.context, at === 0 ? fore?.likeness : undefined);
-      tally.add(passageOf(current, judgement));
-      if ('repaired' in judgement) current = judgement.repaired;
-      else if (!judgement.keep) return undefined;
+    this.recipe.add(agentTurns(record).length, learntTurns(record));
+    let current = record;
+    for (const { filter, tally } of this.filters) {
+      const judgement = filter.judge(current, this.context);
+      const turns = learntTurns(current);
+      if ('repaired' in judgement) {
+        current = judgement.repaired;
+        tally.add(turns, learntTurns(current), judgement.note);
+      } else if (judgement.keep) tally.add(turns, turns);
+      else {
+        tally.add(turns, undefined, judgement.reason);
+        return undefined;
+      }
     }
     this.kept++;
     const why = whyNotImitated(current, this.least);
-    this.imitation.add(imitationPassage(current, why));
+    this.imitation.add(learntTurns(current), why === undefined ? learntTurns(current) : undefined, why);
     if (why === undefined) this.imitated++;
     this.splits[current.split]++;
     this.meter.add(current);
@@ -128,12 +140,15 @@ export class QualityPipeline {
   }
 
   report(): DatasetReport {
-    const filters = this.filters.map(({ tally }) => tally.report());
-    const [recipe, imitation] = [this.recipe.report(), this.imitation.report()];
-    const [splits, diversity] = [{ ...this.splits }, this.meter.report()];
+    const tallies = [this.recipe, ...this.filters.map(({ tally }) => tally), this.imitation];
     const counts = { in: this.seen, out: this.kept, imitated: this.imitated };
-    return { ...counts, filters, recipe, imitation, splits, diversity };
+    const filters = tallies.map((tally) => tally.report());
+    return { ...counts, filters, splits: { ...this.splits }, diversity: this.meter.report() };
   }
+}
+
+function learntTurns(record: EpisodeRecord): number {
+  return agentTurns(record).filter(({ index }) => !isMasked(record, index)).length;
 }
 
 /** The records that pass, as they come; the pipeline's report is complete once all are read. */

@@ -4,10 +4,24 @@
 
 import { jsonrepair } from 'jsonrepair';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { compileSchema, type SchemaCheck, type ToolCall, type ToolsDomain } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { drop, type Fault, type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, answerOf, cutOrDrop, isMasked, withCalls, withMasked, withoutMessages } from './repairs.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import {
+  agentTurns,
+  answerOf,
+  cutOrDrop,
+  drop,
+  type Fault,
+  type Filter,
+  isMasked,
+  type Judgement,
+  KEEP,
+  withCalls,
+  withMasked,
+  withoutMessages,
+} from './filter.js';
 
 const FAULT = 'a call that does not fit its schema';
 

@@ -1,10 +1,9 @@
 // Filter: a conversation must hang together. Every call is answered once, right after the message that makes it, and every
 // answer has a call; a call left open is fine only at the very end. Ids used twice are made unique.
 
-import type { Message, ToolCall } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { drop, type Filter, type Judgement, KEEP } from './filter.js';
-import { agentTurns, cutOrDrop } from './repairs.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { agentTurns, cutOrDrop, drop, type Filter, type Judgement, KEEP } from './filter.js';
 
 const FAULT = 'a call without its answer';
 

@@ -3,7 +3,6 @@
 import { reverieError } from '../../core/errors.js';
 
 export interface QueueAddress {
-  readonly engine: 'in-process' | 'redis' | 'nats';
   readonly host: string;
   readonly port: number;
   readonly tls: boolean;
@@ -13,16 +12,7 @@ export interface QueueAddress {
   readonly password: string | undefined;
 }
 
-export const QUEUE_URL_FORMS =
-  'redis://host:port/name, nats://host:port/name (rediss:// and natss:// with TLS), in-process:';
-
-const SCHEMES: Readonly<Record<string, Pick<QueueAddress, 'engine' | 'tls' | 'port'>>> = {
-  'redis:': { engine: 'redis', tls: false, port: 6379 },
-  'rediss:': { engine: 'redis', tls: true, port: 6379 },
-  'nats:': { engine: 'nats', tls: false, port: 4222 },
-  'natss:': { engine: 'nats', tls: true, port: 4222 },
-  'in-process:': { engine: 'in-process', tls: false, port: 0 },
-};
+export const QUEUE_URL_FORMS = 'redis://host:port/name (rediss:// with TLS)';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -31,11 +21,11 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * @throws QUEUE_URL_INVALID
  */
 export function parseQueueUrl(text: string, env: Environment = process.env): QueueAddress {
+  const shown = text.replace(/\/\/[^@/]*@/, '//***@');
   const refuse = (problem: string) =>
-    reverieError('QUEUE_URL_INVALID', { url: withoutSecrets(text), problem, forms: QUEUE_URL_FORMS });
+    reverieError('QUEUE_URL_INVALID', { url: shown, problem, forms: QUEUE_URL_FORMS });
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  const scheme = url && SCHEMES[url.protocol];
-  if (url === undefined || scheme === undefined) throw refuse('it is of no known form');
+  if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
   if (url.username !== '' || url.password !== '') {
     throw refuse('it holds a user or password, which belong into REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD');
   }
@@ -44,17 +34,19 @@ export function parseQueueUrl(text: string, env: Environment = process.env): Que
   if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
     throw refuse('the name must be up to 64 letters, digits, dashes and underscores');
   }
-  if (scheme.engine !== 'in-process' && url.hostname === '') throw refuse('it names no host');
-  const { engine, tls, port } = scheme;
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  if (url.hostname === '') throw refuse('it names no host');
   const { REVERIE_QUEUE_USER: user, REVERIE_QUEUE_PASSWORD: password } = env;
-  return { engine, tls, host, port: url.port === '' ? port : Number(url.port), name, user, password };
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
+  return {
+    tls: url.protocol === 'rediss:',
+    host,
+    port: url.port === '' ? 6379 : Number(url.port),
+    name,
+    user,
+    password,
+  };
 }
 
-export function addressText({ engine, host, port, name, tls }: QueueAddress): string {
-  return engine === 'in-process' ? 'in-process:' : `${engine}${tls ? 's' : ''}://${host}:${port}/${name}`;
-}
-
-function withoutSecrets(text: string): string {
-  return text.replace(/\/\/[^@/]*@/, '//***@');
+export function addressText({ host, port, name, tls }: QueueAddress): string {
+  return `redis${tls ? 's' : ''}://${host}:${port}/${name}`;
 }

@@ -4,9 +4,14 @@
 import { type Job, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
-import { describeIssues, packError, reverieError } from '../../core/errors.js';
-import { BrokerTrouble } from './broker-trouble.js';
-import { failureOf, failureText } from './outcome-note.js';
+import {
+  describeIssues,
+  ERROR_CATALOGUE,
+  type ErrorCode,
+  type PackedError,
+  packError,
+  reverieError,
+} from '../../core/errors.js';
 import { addressText, type QueueAddress } from './queue-url.js';
 import {
   DEFAULT_LEASE_MS,
@@ -312,4 +317,78 @@ async function moveToFailed(job: Job, token: string, reason: string): Promise<vo
   const error = new Error(reason);
   error.stack = '';
   await job.moveToFailed(error, token, false);
+}
+
+export class BrokerTrouble {
+  private isDown = false;
+  private isOver = false;
+
+  constructor(
+    private readonly address: string,
+    private readonly tell: (line: string) => void = () => {},
+  ) {}
+
+  down(problem: unknown): void {
+    if (this.isDown || this.isOver) return;
+    this.isDown = true;
+    const reason = problem instanceof Error ? problem.message || problem.name : String(problem);
+    this.tell(`The queue at ${this.address} does not answer (${reason}); waiting for it.`);
+  }
+
+  up(): void {
+    if (this.isDown && !this.isOver) this.tell(`The queue at ${this.address} answers again.`);
+    this.isDown = false;
+  }
+
+  /** Nothing is told any more: the queue is being closed. */
+  end(): void {
+    this.isOver = true;
+  }
+}
+
+const packedErrorSchema = z.strictObject({
+  name: z.string(),
+  message: z.string(),
+  stack: z.string().optional(),
+  code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
+  values: z.record(z.string(), z.string()).optional(),
+});
+
+/** No error: its leases ran out. */
+const failureSchema = z.strictObject({ error: packedErrorSchema.nullable(), note: z.string() });
+
+/** Longest text of an error that is passed on. */
+const MAX_TEXT = 4000;
+
+export function failureText(refusal: Extract<Refusal, { kind: 'failed' }> | undefined): string {
+  return JSON.stringify({ error: refusal === undefined ? null : shortened(refusal.error), note: refusal?.note ?? '' });
+}
+
+/** @throws QUEUE_MESSAGE_INVALID */
+export function failureOf(id: string, text: string): Extract<Outcome, { state: 'failed' }> {
+  const checked = failureSchema.safeParse(jsonOf(text));
+  if (!checked.success) {
+    const what = `why rollout ${id} failed`;
+    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: describeIssues(checked.error) });
+  }
+  const { error, note } = checked.data;
+  return { id, state: 'failed', error: (error as PackedError | null) ?? undefined, note };
+}
+
+function shortened({ name, message, stack, code, values }: PackedError): PackedError {
+  const short = Object.entries(values ?? {}).map(([key, value]) => [key, value.slice(0, MAX_TEXT)]);
+  return {
+    name,
+    message: message.slice(0, MAX_TEXT),
+    ...(stack === undefined ? {} : { stack: stack.slice(0, MAX_TEXT) }),
+    ...(code === undefined ? {} : { code, values: Object.fromEntries(short) }),
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,7 +1,11 @@
 // A queue whose unit is one rollout: a row of a job, to be lived by whichever process takes it. This is what engines
 // have in common; what they carry is opaque to them. See docs/distributed.md.
 
-import type { PackedError } from '../../core/errors.js';
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip, gzipSync } from 'node:zlib';
+import type { z } from 'zod';
+import { describeIssues, type PackedError, reverieError } from '../../core/errors.js';
 
 /** An item that ended stays known, with its result, until it is forgotten. */
 export type RolloutState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
@@ -109,4 +113,61 @@ export interface RolloutQueue {
   stats(): Promise<QueueStats>;
   /** Leases held here are not given back: they run out. */
   close(): Promise<void>;
+}
+
+/** Nothing that is larger than this when it is unpacked is read. */
+const MAX_BYTES = 256 << 20;
+/** Characters that are packed before a thread could be asked to. */
+const SMALL = 4096;
+
+const compress = promisify(gzip);
+const decompress = promisify(gunzip);
+
+/** Those that are small are ready in the order in which they were packed. */
+export async function packParcel(value: unknown): Promise<Uint8Array> {
+  const text = JSON.stringify(value);
+  return text.length < SMALL ? gzipSync(text) : compress(text);
+}
+
+/**
+ * The value, as it was packed: same keys, same order. `what` names it in errors.
+ * @throws QUEUE_MESSAGE_INVALID
+ */
+export async function openParcel<S extends z.ZodType>(
+  bytes: Uint8Array,
+  schema: S,
+  what: string,
+): Promise<z.output<S>> {
+  const value = await unpacked(bytes, what);
+  const checked = schema.safeParse(value);
+  if (!checked.success) {
+    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: describeIssues(checked.error) });
+  }
+  // What the schema makes of it would have its keys in the schema's order.
+  return value as z.output<S>;
+}
+
+async function unpacked(bytes: Uint8Array, what: string): Promise<unknown> {
+  try {
+    return JSON.parse((await decompress(bytes, { maxOutputLength: MAX_BYTES })).toString('utf8'));
+  } catch (error) {
+    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: (error as Error).message }, error);
+  }
+}
+
+export interface RolloutIdentity {
+  /** Hash of everything that decides the run's rows. */
+  readonly job: string;
+  readonly task: string;
+  readonly seed: number;
+  readonly row: number;
+  /** Tries of the row before this one. */
+  readonly attempt: number;
+}
+
+/** SHA-256, 64 hex digits. */
+export function rolloutId({ job, task, seed, row, attempt }: RolloutIdentity): string {
+  return createHash('sha256')
+    .update(JSON.stringify([job, task, seed, row, attempt]))
+    .digest('hex');
 }

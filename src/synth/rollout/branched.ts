@@ -3,10 +3,16 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { pickHistory } from '../../worldmodel/index.js';
+import { pickHistory } from '../../worldmodel/starts.js';
 import { rolloutChunk } from './chunk.js';
-import { RolloutPlan } from './plan.js';
-import type { LiveRolloutRequest, RolloutChunk, RolloutControls, RolloutRequest, RolloutResult } from './request.js';
+import {
+  type LiveRolloutRequest,
+  type RolloutChunk,
+  type RolloutControls,
+  RolloutPlan,
+  type RolloutRequest,
+  type RolloutResult,
+} from './plan.js';
 import { mergeChunks } from './result.js';
 
 /**

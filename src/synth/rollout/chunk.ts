@@ -2,15 +2,29 @@
 // order kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
+import { Packr } from 'msgpackr';
 import { Acting } from '../../core/acting.js';
 import type { ImagineOptions } from '../../core/dynamics.js';
+import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Rng } from '../../core/rng.js';
-import type { Awaitable, Policy, PolicyAction } from '../../env/index.js';
-import { beginFrom, type VectorDynamics } from '../../worldmodel/index.js';
-import { checkActions, checkPrediction, checkStarts, type VectorImagined } from './checks.js';
-import type { ChunkTask } from './plan.js';
-import type { RolloutChunk, RolloutCounts, RolloutSettings } from './request.js';
+import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
+import { Rng, type RngState } from '../../core/rng.js';
+import type { StopFlag } from '../../core/stop-flag.js';
+import { moved, poolTask } from '../../pool/task.js';
+import type { VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
+import { beginFrom } from '../../worldmodel/starts.js';
+import { encodeRecord, payloadOf } from '../journal.js';
+import {
+  type ChunkTask,
+  checkActions,
+  checkPrediction,
+  checkStarts,
+  type RolloutChunk,
+  type RolloutCounts,
+  type RolloutSettings,
+  type VectorImagined,
+} from './plan.js';
+import { Revival } from './revival.js';
 
 /**
  * Lives `task` and answers its rows, or undefined if `isStopped` said so between two steps.
@@ -206,3 +220,123 @@ function copyRow(from: Float32Array, fromRow: number, to: Float32Array, toRow: n
   const target = toRow * dim;
   for (let k = 0; k < dim; k++) to[target + k] = from[source + k];
 }
+
+export interface ChunkRecord {
+  readonly index: number;
+  readonly counts: RolloutCounts;
+  /** The journal's record, of piece `index`. */
+  readonly record: Uint8Array;
+}
+
+const packr = new Packr({ useRecords: false, moreTypes: true });
+
+export function packChunk(chunk: RolloutChunk): ChunkRecord {
+  return { index: chunk.index, counts: chunk.counts, record: encodeRecord(chunk.index, packr.pack(chunk)) };
+}
+
+/** The chunk of a journal's record. */
+export function unpackRecord(record: Uint8Array): RolloutChunk {
+  return packr.unpack(payloadOf(record));
+}
+
+/**
+ * The rows of `task`; undefined where it has to be lived step by step: because model or policy cannot do otherwise, or
+ * because something was not finite, which a step then names.
+ * Throws ROLLOUT_INVALID, and what the model throws.
+ */
+export async function wholeChunk(
+  model: VectorDynamics,
+  policy: Policy,
+  task: ChunkTask,
+  rng: Rng,
+): Promise<RolloutChunk | undefined> {
+  const { settings, starts, parent } = task;
+  checkStarts(model, task);
+  const network = policy.network?.();
+  if (network === undefined) return undefined;
+  const answer = await model.rollout?.({
+    starts,
+    branches: parent.length,
+    horizon: settings.horizon,
+    policy: network,
+    isPolicyDeterministic: settings.deterministicPolicy === true,
+    propagation: settings.propagation,
+    isModelDeterministic: settings.deterministicModel === true,
+    withDisagreement: settings.confidence === true,
+    disagreementLimit: settings.disagreementLimit,
+    dropsDoubted: settings.onDoubt !== 'truncate',
+    actRng: (step) => rng.split('act', step),
+    modelRng: (step) => rng.split('model', step),
+  });
+  return answer === undefined || answer.nonFinite > 0 ? undefined : chunkOf(answer, task);
+}
+
+function chunkOf(answer: WholeRolloutAnswer, task: ChunkTask): RolloutChunk {
+  const { rows, branch, step, disagreement, ended, logProb } = answer;
+  const { index, parent, group, firstEpisode, settings } = task;
+  // A loop: `Float64Array.from` makes a list of numbers on the heap first, which the garbage collector then looks after.
+  const ofBranch = (read: (branch: number) => number) => {
+    const column = new Float64Array(rows);
+    for (let row = 0; row < rows; row++) column[row] = read(branch[row]);
+    return column;
+  };
+  return {
+    ...{ index, rows, step },
+    obs: answer.obs,
+    action: answer.action,
+    reward: answer.reward,
+    terminated: answer.terminated,
+    truncated: answer.truncated,
+    nextObs: answer.nextObs,
+    episode: ofBranch((one) => firstEpisode + one),
+    group: ofBranch((one) => group[one]),
+    parent: ofBranch((one) => parent[one]),
+    ...(disagreement && { confidence: disagreement.map((doubt) => 1 / (1 + doubt)) }),
+    ...(logProb && { logProb }),
+    counts: {
+      episodes: parent.length,
+      rows,
+      ...ended,
+      dropped: settings.onDoubt === 'truncate' ? 0 : ended.doubted,
+    },
+  };
+}
+
+export interface ChunkInput {
+  /** Bytes inside are shared, see src/pool/shared-bytes.ts. */
+  readonly model: WorldModelSnapshot;
+  readonly policy: PolicySnapshot;
+  /** Module that revives the model; the world-model room if left out. */
+  readonly modelLoader?: string;
+  readonly task: ChunkTask;
+  readonly rng: RngState;
+}
+
+const revival = new Revival();
+
+async function lived(input: ChunkInput, stop: StopFlag): Promise<RolloutChunk | undefined> {
+  const model = await revival.model(input.model, input.modelLoader);
+  const policy = await revival.policy(input.policy);
+  const isStopped = () => Atomics.load(stop, 0) !== 0;
+  return rolloutChunk(model, policy, input.task, Rng.fromState(input.rng), isStopped);
+}
+
+/** Answers the chunk; undefined if it was stopped between two steps. */
+export const chunkTask = poolTask(
+  import.meta.url,
+  'chunkTask',
+  async (input: ChunkInput, { stop }): Promise<RolloutChunk | undefined> => {
+    const chunk = await lived(input, stop);
+    return chunk && moved(chunk);
+  },
+);
+
+/** The same chunk as the record that a journal keeps. */
+export const chunkRecordTask = poolTask(
+  import.meta.url,
+  'chunkRecordTask',
+  async (input: ChunkInput, { stop }): Promise<ChunkRecord | undefined> => {
+    const chunk = await lived(input, stop);
+    return chunk && moved(packChunk(chunk));
+  },
+);

@@ -3,17 +3,31 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { inOrder, type PoolTask, shareBytes, WorkerPool, type WorkerPoolOptions } from '../../pool/index.js';
-import type { ModelPlace } from '../../worldmodel/index.js';
+import { inOrder } from '../../pool/in-order.js';
+import { shareBytes } from '../../pool/shared-bytes.js';
+import type { PoolTask } from '../../pool/task.js';
+import { WorkerPool, type WorkerPoolOptions } from '../../pool/worker-pool.js';
+import type { ModelPlace } from '../../worldmodel/dynamics.js';
 import { type EpisodeRequest, episodeRollouts } from './branched.js';
-import { rolloutChunk } from './chunk.js';
-import { type ChunkRecord, packChunk } from './chunk-record.js';
-import { type ChunkInput, chunkRecordTask, chunkTask } from './chunk-task.js';
-import { RolloutPlan } from './plan.js';
-import type { Drawn, FrozenRolloutRequest, RolloutChunk, RolloutControls, RolloutResult } from './request.js';
+import {
+  type ChunkInput,
+  type ChunkRecord,
+  chunkRecordTask,
+  chunkTask,
+  packChunk,
+  rolloutChunk,
+  wholeChunk,
+} from './chunk.js';
+import {
+  type Drawn,
+  type FrozenRolloutRequest,
+  type RolloutChunk,
+  type RolloutControls,
+  RolloutPlan,
+  type RolloutResult,
+} from './plan.js';
 import { identityOf, mergeChunks } from './result.js';
 import { Revival } from './revival.js';
-import { wholeChunk } from './whole-chunk.js';
 
 export interface RolloutPoolOptions extends WorkerPoolOptions {
   /** A device that models run on, fed by the calling thread, which never waits for it; the processor unless given. */

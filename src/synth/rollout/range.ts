@@ -1,13 +1,14 @@
 // Where a dream has left what was ever really seen, it is over: branches end before the first observation outside the range of
 // the real ones, widened on both sides. A model that runs off takes no learner along.
 
-import type { Provenance, ReplayBuffer, TransitionBatch } from '../../replay/index.js';
-import { isWithin, type ObservedRange, seenRange, widenedRange } from '../../worldmodel/index.js';
-import type { RolloutResult } from './request.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
+import { isWithin, type ObservedRange, seenRange, widenedRange } from '../../worldmodel/seen-range.js';
+import type { RolloutResult } from './plan.js';
 
 /** The range of the real observations, widened by `margin` of its width on either side. */
 export function observedRange(real: ReplayBuffer, margin: number): ObservedRange {
-  return widenedRange(seenRange(real, real.obsDim), margin);
+  return widenedRange(seenRange(real.rows(), real.obsDim), margin);
 }
 
 /** The rows before each branch leaves the range; the last of a branch that is cut is truncated. The same object where none is. */

@@ -1,8 +1,14 @@
 // Joins the chunks of a job, in order, into one batch with its provenance.
 
-import type { Provenance, TransitionBatch } from '../../replay/index.js';
-import type { RolloutPlan } from './plan.js';
-import type { FrozenRolloutRequest, RolloutChunk, RolloutCounts, RolloutRequest, RolloutResult } from './request.js';
+import type { Provenance, TransitionBatch } from '../../replay/transition.js';
+import type {
+  FrozenRolloutRequest,
+  RolloutChunk,
+  RolloutCounts,
+  RolloutPlan,
+  RolloutRequest,
+  RolloutResult,
+} from './plan.js';
 
 /** Who answered and who acted: the part of provenance that all rows of a job share. */
 export interface RolloutIdentity {

@@ -1,8 +1,8 @@
 // Brings frozen models and policies to life in this thread, once per version; the last few stay alive.
 
-import type { Policy, PolicySnapshot } from '../../env/index.js';
-import { unshareBytes } from '../../pool/index.js';
-import type { ModelPlace, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/index.js';
+import type { Policy, PolicySnapshot } from '../../core/policy.js';
+import { unshareBytes } from '../../pool/shared-bytes.js';
+import type { ModelPlace, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 
 /** A pool serves one training run, or a few that take turns. */
 const KEPT_VERSIONS = 3;
@@ -23,7 +23,7 @@ export class Revival {
   async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
     const key = `${loader ?? ''} ${snapshot.modelVersion}`;
     const revive = async () => {
-      const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/index.js');
+      const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/kinds.js');
       return module.loadWorldModel(unshareBytes(snapshot), place);
     };
     const model = await remember(this.models, key, revive);

@@ -3,9 +3,10 @@
 // told by a kind and what it is about, and by how much oftener tasks that need it are lost than others.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { CallSpec, CheckResult, ToolCall, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
-import { callsLeft, isLost } from './lost-step.js';
+import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { ToolCall } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { callsLeft, isLost } from './signals.js';
 
 const KINDS = {
   'left-out': 'leaves out',
@@ -173,10 +174,4 @@ export class DeficitLedger {
 function shareOf(tallies: readonly TaskTally[]): Share {
   const sum = (of: (tally: TaskTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
   return { succeeded: sum(({ succeeded }) => succeeded), of: sum(({ judged }) => judged) };
-}
-
-/** Tasks to make new ones from, so that they need what the deficit is about: those it lost, then others that need it. */
-export function seedsFor({ name, tasks }: Deficit, all: readonly ToolsTask[]): ToolsTask[] {
-  const lost = tasks.flatMap((id) => all.find((task) => task.id === id) ?? []);
-  return [...lost, ...all.filter((task) => needs(name, task) === true && !tasks.includes(task.id))];
 }

@@ -2,13 +2,18 @@
 // known by is not flagged.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord, EpisodeSignal } from '../../replay/index.js';
+import type { JsonObject } from '../../core/json.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { successfulCalls } from '../../env/tools/conversation.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeSignal } from '../../replay/experience/experience.js';
 import { claimsFilter } from '../quality/claims.js';
-import { type Filter, KEEP, type QualityContext } from '../quality/filter.js';
+import { agentTurns, answerOf, type Filter, KEEP, type QualityContext } from '../quality/filter.js';
 import { loopFilter } from '../quality/loops.js';
 import { judgeExactly } from '../quality/policy.js';
-import { agentTurns, answerOf } from '../quality/repairs.js';
 
 /** Turns in a row that change nothing and learn nothing. */
 const STAGNANT_TURNS = 3;
@@ -67,4 +72,82 @@ function isStagnant(record: EpisodeRecord): boolean {
 function breaksPolicy(record: EpisodeRecord, context: QualityContext): boolean {
   const isForbidden = record.verdict.checks.some(({ name, passed }) => passed === false && FORBIDDING.test(name));
   return isForbidden || judgeExactly(record, context, { checks: [], exact: true }) !== null;
+}
+
+const SUCCEEDED = 0.5;
+
+/**
+ * Number of the step, from 0, that lost a failed episode; as many as it has steps where nothing was lost and it was only
+ * cut off. Undefined where it did not fail, where rules or solution are lacking, or where the solution does not help from the start.
+ */
+export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): number | undefined {
+  const { rules } = domain;
+  const calls = task.reference?.calls;
+  if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
+  const states = statesBefore(domain, task, record);
+  // What has ended cannot be gone on with: its last step is the latest that may have lost it.
+  const latest = record.steps.length - (record.terminated ? 1 : 0);
+  for (let step = latest; step >= 0; step--) {
+    const messages = record.messages.slice(0, record.steps[step]?.message);
+    if (isSolvedFrom({ domain, task, state: states[step], messages })) return step;
+  }
+  return undefined;
+}
+
+/** Whether an episode was judged and failed. */
+export function isLost({ return: total }: EpisodeRecord): boolean {
+  return total !== null && total <= SUCCEEDED;
+}
+
+/** The state before each step, and after the last. */
+function statesBefore(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): JsonObject[] {
+  const states = [initialStateOf(domain, task)];
+  for (const { predictions } of steps) {
+    states.push(predictions.reduce((state, { operations }) => applyOperations(state, operations), states.at(-1)!));
+  }
+  return states;
+}
+
+interface Fork {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly state: JsonObject;
+  readonly messages: readonly Message[];
+}
+
+/** Whether the rest of the solution, by the exact rules, passes every exact check. */
+function isSolvedFrom({ domain, task, state, messages }: Fork): boolean {
+  const lived: Message[] = [...messages];
+  let finalState = state;
+  for (const [i, call] of callsLeft(task.reference?.calls ?? [], messages).entries()) {
+    const made = { ...call, id: `fork-${i}` };
+    const { operations, observation, isError } = domain.rules!.execute(finalState, made);
+    finalState = applyOperations(finalState, operations);
+    lived.push({ role: 'assistant', content: null, toolCalls: [made] });
+    lived.push({
+      role: 'tool',
+      toolCallId: made.id,
+      name: call.name,
+      content: observation,
+      ...(isError && { isError }),
+    });
+  }
+  if (task.reference?.say !== undefined) lived.push({ role: 'assistant', content: task.reference.say });
+  const { rubric: _, ...verifier } = task.verifier;
+  const end = { initialState: initialStateOf(domain, task), finalState, messages: lived };
+  return verifyEpisode(domain, { ...task, verifier }, end).reward === 1;
+}
+
+/** Calls of the solution that were not made yet, each as often as it is in it. */
+export function callsLeft(solution: readonly CallSpec[], messages: readonly Message[]): CallSpec[] {
+  const made = successfulCalls(messages).map(keyOf);
+  return solution.filter((call) => {
+    const at = made.indexOf(keyOf(call));
+    if (at >= 0) made.splice(at, 1);
+    return at < 0;
+  });
+}
+
+function keyOf({ name, arguments: given }: CallSpec): string {
+  return canonicalJson([name, given]);
 }

@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ToolsTask, UserSpec, VerifierSpec } from '../../env/index.js';
+import type { ToolsTask, UserSpec, VerifierSpec } from '../../env/tools/domain.js';
 import { Entities, type Entity } from './entities.js';
 import { entityParts } from './entity-swap.js';
 import type { Played } from './task-play.js';

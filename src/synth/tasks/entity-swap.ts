@@ -3,7 +3,7 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
-import type { ToolsTask } from '../../env/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
 import { type Aligned, type Alignment, align, valuesAt } from './alignment.js';
 import { Entities, type Entity } from './entities.js';
 

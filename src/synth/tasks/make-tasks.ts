@@ -1,8 +1,9 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough.
 
 import type { Rng } from '../../core/rng.js';
-import type { Responder, ToolsDomain, ToolsTask } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
 import { isForEvaluation, type TaskProposal } from './proposal.js';
 import type { TasksConfig } from './tasks-schema.js';
@@ -15,9 +16,7 @@ export interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
-  /** Tasks that strategy `compose` may join with a seed; default: the seeds. */
-  readonly partners?: readonly ToolsTask[];
-  /** Needed by strategies that write. */
+  /** Needed by `propose`. */
   readonly model?: LanguageModel;
   /** Who is asked about what strategy `propose` found; default: `model`. */
   readonly judge?: LanguageModel;
@@ -40,17 +39,16 @@ export interface MadeTask {
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, model, judge, responder, signal } = request;
-  const { count, strategies, overGeneration, personas, attempts, judges, steps } = request.config.variation;
+  const { count, strategies, overGeneration, attempts, judges, steps } = request.config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
-  const partners = request.partners?.filter(isSeed) ?? seeds;
   if (count === 0 || seeds.length === 0) return;
   const admissions = new Admissions(domain, { ...request.config.admission, responder });
   for (let number = 0; number < Math.ceil(count * overGeneration); number++) {
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
     const first = rng.split('seeds', round).permutation(seeds.length)[number % seeds.length];
-    const ordered = [seeds[first], ...partners.filter((task) => task !== seeds[first])];
+    const ordered = [seeds[first], ...seeds.filter((task) => task !== seeds[first])];
     const strategy = strategies[number % strategies.length];
     const own = rng.split('proposal', number);
     const proposal = await varyTask({
@@ -60,7 +58,6 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
       rng: own,
       model,
       responder,
-      personas,
       attempts,
       judge,
       judges,

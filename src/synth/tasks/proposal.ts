@@ -1,10 +1,13 @@
 // What is proposed as a new task, and why one is not taken: shared by those who make proposals and who judge them.
 
 import type { Cost } from '../../core/cost.js';
-import type { ToolsTask } from '../../env/index.js';
+import type { Rng } from '../../core/rng.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 
-/** Ways of making a task from others; the first three need no language model. */
-export const STRATEGIES = ['entity-swap', 'compose', 'persona', 'harder', 'easier', 'rephrase', 'propose'] as const;
+/** Ways of making a task from others; only `propose` needs a language model. */
+export const STRATEGIES = ['entity-swap', 'compose', 'propose'] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
 /** Why a proposal is no task, by kind. */
@@ -74,3 +77,24 @@ export function countRejections(counts: RejectionCounts, rejections: readonly Re
   for (const code of new Set(rejections.map((rejection) => rejection.code))) out[code] = (out[code] ?? 0) + 1;
   return out;
 }
+
+/** Of `propose`: who asks a language model for a task of its own. */
+export interface ProposalRequest {
+  readonly domain: ToolsDomain;
+  /** Where the new task begins. */
+  readonly seed: ToolsTask;
+  /** Proposes, and looks for a way. */
+  readonly model: LanguageModel;
+  /** Asked whether what was found does what was proposed; default: the same. */
+  readonly judge?: LanguageModel;
+  /** How often, each by itself; default 3. */
+  readonly judges?: number;
+  /** Actions that the way may take; default 12. */
+  readonly steps?: number;
+  readonly responder: Responder;
+  readonly rng: Rng;
+  readonly attempts?: number;
+  readonly signal?: AbortSignal;
+}
+
+export type ProposeTask = (request: ProposalRequest) => Promise<Variant>;

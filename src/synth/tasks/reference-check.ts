@@ -1,6 +1,7 @@
 // Does a task's reference solve it? Asked of seeds, of variants before they are proposed, and again on admission.
 
-import type { CheckResult, Responder, ToolsDomain, ToolsTask } from '../../env/index.js';
+import type { CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 import { unknownIds } from './call-ids.js';
 import type { Rejection } from './proposal.js';
 import { type Played, playCalls } from './task-play.js';

@@ -3,9 +3,9 @@
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { JsonObject } from '../../core/json.js';
-import type { ToolsDomain } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { askForJson, shownMessage } from '../asked-json.js';
 import { contradictions, formFaults, type SeedFault, type SeedReason } from './seed-rules.js';
 

@@ -3,8 +3,10 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { Json } from '../../core/json.js';
-import { type Message, rulesResponder, type ToolCall, type ToolMessage, type ToolsDomain } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { isRecord } from './entities.js';
 import { callFaults, playCalls } from './task-play.js';
 

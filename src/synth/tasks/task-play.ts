@@ -1,21 +1,13 @@
 // Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  compileSchema,
-  type EpisodeEnd,
-  initialStateOf,
-  type Message,
-  type Prediction,
-  type Responder,
-  type SchemaCheck,
-  type ToolCall,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { Responder } from '../../env/tools/tools-family.js';
 
 export interface Played {
   readonly end: EpisodeEnd;
@@ -43,6 +35,7 @@ export async function playCalls(
   ];
   const answers: PlayedCall[] = [];
   let state = initialState;
+  let hasEnded = false;
   for (const [step, { name, arguments: given }] of calls.entries()) {
     const call: ToolCall = { id: `call_${step}`, name, arguments: given };
     messages.push({ role: 'assistant', content: null, toolCalls: [call] });
@@ -51,9 +44,11 @@ export async function playCalls(
     messages.push({ role: 'tool', toolCallId: call.id, name, content: observation, ...(isError ? { isError } : {}) });
     state = applyOperations(state, operations);
     answers.push({ call, prediction, state });
-    if (prediction.terminated || (!isError && isLast(domain, name))) break;
+    hasEnded = prediction.terminated || (!isError && isLast(domain, name));
+    if (hasEnded) break;
   }
-  if (say !== undefined) messages.push({ role: 'assistant', content: say });
+  // Nobody is there any more once a call has ended the episode.
+  if (say !== undefined && !hasEnded) messages.push({ role: 'assistant', content: say });
   return { end: { initialState, finalState: state, messages }, answers };
 }
 

@@ -1,7 +1,7 @@
 // How near two tasks are in words: shared n-grams, for duplicates among new tasks and leaks from tasks for evaluation.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { ToolsTask } from '../../env/index.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
 import { gramHashes, wordsOf } from '../quality/text-hash.js';
 
 /** What the user of a task wants and is. What is seen first, where the goal opens it, is no part of that. */

@@ -1,14 +1,9 @@
 // The verdict on a played task, also where no rules could make the reference's end state: then it is what was played.
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  type CheckResult,
-  type EpisodeEnd,
-  stateHash,
-  type ToolsDomain,
-  type ToolsTask,
-  verifyEpisode,
-} from '../../env/index.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
 
 /** Checks that need no judge; `referenceState` is the end of the reference as it was played. */
 export function checksOf(

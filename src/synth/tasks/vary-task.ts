@@ -6,29 +6,30 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { initialStateOf, type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
+import { service } from '../../core/services.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, type Strategy, type TaskProposal, type Variant } from './proposal.js';
-import { proposeTask } from './proposed-task.js';
+import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference } from './reference-check.js';
 import type { Played } from './task-play.js';
-import { writeVariant } from './written-variant.js';
 
 export interface VariationRequest {
   readonly domain: ToolsDomain;
   /** The first is varied; `compose` joins it with the others, tried in random order. */
   readonly seeds: readonly ToolsTask[];
   readonly strategy: Strategy;
-  /** Needed by `harder`, `easier`, `rephrase` and `propose`. */
+  /** Needed by `propose`. */
   readonly model?: LanguageModel;
   /** Who plays references where the domain has no rules. */
   readonly responder?: Responder;
   /** Not advanced: equal streams make equal proposals. */
   readonly rng: Rng;
-  readonly personas?: readonly string[];
   /** Times a model is asked before the proposal counts as failed. Default 2. */
   readonly attempts?: number;
   /** Of `propose`: as `ProposalRequest` has them. */
@@ -55,37 +56,25 @@ export async function varyTask(request: VariationRequest): Promise<TaskProposal>
     ...(variant.task === undefined ? {} : { task: named(variant.task, used, strategy) }),
     seeds: used,
     strategy,
-    modelVersion: isWritten(strategy) || strategy === 'propose' ? model!.version : '',
+    modelVersion: strategy === 'propose' ? model!.version : '',
     problems: variant.problems ?? [],
     cost: variant.cost ?? NO_COST,
   };
 }
 
-function isWritten(strategy: Strategy): strategy is 'harder' | 'easier' | 'rephrase' {
-  return strategy === 'harder' || strategy === 'easier' || strategy === 'rephrase';
-}
-
-function variantOf(request: VariationRequest): Variant | Promise<Variant> {
+async function variantOf(request: VariationRequest): Promise<Variant> {
   const { seeds, strategy, model, domain } = request;
   const kept = seeds.slice(0, 1).find(isForEvaluation);
   if (seeds.length === 0) return nothing('there is no seed');
   if (kept !== undefined)
     return { problems: [{ code: 'seed_split', detail: `its seed "${kept.id}" is kept for ${kept.split}` }] };
-  if (strategy === 'persona') return withPersona(request);
   if (strategy === 'entity-swap') return withOtherEntity(request);
   if (strategy === 'compose') return withPartner(request);
   if (model === undefined) throw reverieError('VARIATION_NEEDS_MODEL', { strategy });
-  if (strategy !== 'propose') return writeVariant({ ...request, seed: seeds[0], strategy, model, domain });
   const responder = playerOf(domain, request.responder);
   if (responder === undefined) return nothing('nobody can play what would be proposed');
+  const proposeTask = await service<ProposeTask>('proposed-task');
   return proposeTask({ ...request, seed: seeds[0], model, domain, responder });
-}
-
-function withPersona({ seeds: [seed], personas, rng }: VariationRequest): Variant {
-  const choices = (personas?.length ? personas : PERSONAS).filter((persona) => persona !== seed.user.persona);
-  if (choices.length === 0) return nothing('there is no other persona');
-  const persona = choices[rng.split('persona').int(choices.length)];
-  return { task: { ...seed, user: { ...seed.user, persona } } };
 }
 
 async function withOtherEntity(request: VariationRequest): Promise<Variant> {
@@ -232,20 +221,3 @@ function isShown(shown: string, text: string): boolean {
   // Answers write 12.50 as 12.5.
   return shown.includes(text) || (Number.isFinite(number) && shown.includes(String(number)));
 }
-
-// Ways people are when they ask for help: what changes in a task when only its user changes.
-
-const PERSONAS: readonly string[] = [
-  'You are in a hurry: you answer in a few words, and you complain when you are asked for something that you have already said.',
-  'You are chatty and friendly. You tell small stories from your day and come to the point only when you are asked again.',
-  'You are worried that something will go wrong, and ask after each answer whether it is really sure and what happens next.',
-  'You are annoyed after a bad experience. You are short and a little rude, and calm down once something has been done for you.',
-  'You are not used to computers. You describe things in your own words, and look up numbers only when you are asked for them.',
-  'You are very exact. You give every detail at once, and correct the agent when it repeats any of it wrongly.',
-  'You speak English as a second language. Your sentences are short and simple, and sometimes you choose a wrong word.',
-  'You are shy and polite. You say only what you are asked for, and agree to what you are told unless it is not what you wanted.',
-  'You write in the middle of other work. You forget what was asked, answer only part of it, and add the rest in a later message.',
-  'You like to bargain. You ask whether there is a better way or some compensation, and accept it when you are told there is none.',
-  'You are formal and write like in a letter, with a greeting, whole sentences and a closing line.',
-  'You think aloud. You mention other wishes, then drop them, and return to what you came for when the agent sums it up.',
-];

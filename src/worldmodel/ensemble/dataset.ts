@@ -1,16 +1,11 @@
 // From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
 
 import type { Rng } from '../../core/rng.js';
-import { allocate, DiskRows, type ReplayBuffer, type RowStorage, type TransitionBatch } from '../../replay/index.js';
-import { encodedSchema, encodeOnDisk } from '../encoded-rows.js';
+import { median, sampleDeviation } from '../../core/statistics.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import { checkTrainingData } from '../input-check.js';
 import { rowEncoder, rowShape, type Spaces } from '../model-spaces.js';
 import type { EnsembleConfig } from './config.js';
-import { comparedBatch, comparedOnDisk, endJump } from './end-jump.js';
-import { constantColumns, momentsOf, type Normaliser, normalise } from './normaliser.js';
-
-/** Training rows the linear model is fitted to, at most: it has few parameters. */
-export const LINEAR_ROWS = 20_000;
 
 /** Normalised rows; [0, holdoutRows) are never trained on. Columns lie in SharedArrayBuffers. */
 export interface MemberData {
@@ -28,8 +23,6 @@ export interface MemberData {
   readonly terminated: Float32Array;
   /** Rows where it did. */
   readonly ends: number;
-  /** Where all rows lie if they are on disk; the columns then have the first ones alone: those held out, and LINEAR_ROWS more. */
-  readonly folder?: string;
 }
 
 export interface PreparedData {
@@ -54,7 +47,7 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   const order = rng.split('holdout').permutation(rows);
   const inputs = shared(rows * shape.inputDim);
   rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
-  const endReward = config.learnReward ? endJump(comparedBatch(batch)) : 0;
+  const endReward = config.learnReward ? endJump(batch) : 0;
   const targets = targetsOf(batch, order, shape.obsDim, outputDim, endReward);
   const terminated = shared(rows);
   for (let r = 0; r < rows; r++) terminated[r] = batch.terminated[order[r]];
@@ -74,83 +67,14 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   return { data, normaliser, heldOut: order.slice(0, holdoutRows), endReward };
 }
 
-/**
- * As `prepareData`, of rows that need not fit into memory: they are laid out in `folder`, and the numbers are the same. Memory
- * takes some bytes a row, for their order, rewards and ends. Throws also STORAGE_FULL, STORAGE_FAILED, CHECKPOINT_CORRUPT.
- */
-export function prepareOnDisk(
-  data: ReplayBuffer,
-  spaces: Spaces,
-  config: EnsembleConfig,
-  rng: Rng,
-  folder: string,
-): PreparedData {
-  const { inputDim, obsDim } = rowShape(spaces);
-  const rows = data.size;
-  const outputDim = obsDim + (config.learnReward ? 1 : 0);
-  const holdoutRows = holdoutOf(rows, config);
-  const order = rng.split('holdout').permutation(rows);
-  const compared = comparedOnDisk(data);
-  const endReward = config.learnReward ? endJump(compared) : 0;
-  const { storage, normaliser, constant } = encodeOnDisk('ensemble', data, spaces, outputDim, {
-    ...{ folder, order, first: holdoutRows, endReward },
-  });
-  const held = storage.slice(0, Math.min(rows, holdoutRows + LINEAR_ROWS));
-  storage.close();
-  const [inputs, targets, terminated] = [held.inputs, held.targets, held.terminated].map((column) => {
-    const copy = shared(column.length);
-    copy.set(column as Float32Array);
-    return copy;
-  });
-  const columns = { inputs, targets, terminated, weights: weightsOf(outputDim, constant) };
-  const ends = countOf(compared.terminated);
-  return {
-    data: { rows, holdoutRows, inputDim, outputDim, ...columns, ends, folder },
-    normaliser: { ...normaliser, ...(constant.length > 0 && { constant }) },
-    heldOut: order.slice(0, holdoutRows),
-    endReward,
-  };
-}
-
 function holdoutOf(rows: number, { holdout, holdoutMaxRows }: EnsembleConfig): number {
   return Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
 }
 
-function countOf(flags: Float32Array | Uint8Array): number {
+function countOf(flags: Float32Array): number {
   let count = 0;
   for (const flag of flags) count += flag;
   return count;
-}
-
-/** Rows as gradient steps take them: columns, and which of their rows. */
-export interface PickedRows {
-  readonly inputs: Float32Array;
-  readonly targets: Float32Array;
-  readonly terminated: Float32Array;
-  readonly rows: Int32Array;
-}
-
-/** Picks rows of the data: in memory all of it is at hand, from disk the rows asked for are read. */
-export class RowPicker {
-  private readonly storage: RowStorage | undefined;
-
-  constructor(private readonly data: MemberData) {
-    this.storage = data.folder === undefined ? undefined : DiskRows.open(data.folder);
-  }
-
-  pick(rows: Int32Array): PickedRows {
-    const { data, storage } = this;
-    const { inputs, targets, terminated } = data;
-    if (storage === undefined) return { inputs, targets, terminated, rows };
-    const picked = allocate(encodedSchema(data.inputDim, data.outputDim), rows.length);
-    storage.gather(rows, picked);
-    const own = Int32Array.from({ length: rows.length }, (_, i) => i);
-    return { ...(picked as unknown as Omit<PickedRows, 'rows'>), rows: own };
-  }
-
-  close(): void {
-    this.storage?.close();
-  }
 }
 
 function weightsOf(outputDim: number, constant: readonly number[]): Float32Array {
@@ -191,4 +115,116 @@ function targetsOf(
 
 function shared(length: number): Float32Array {
   return new Float32Array(new SharedArrayBuffer(length * 4));
+}
+
+// Means and scales that bring network inputs and targets to zero mean and unit variance. Plain numbers, JSON-safe.
+
+/** Per element: normalised = (value - mean) / scale. */
+export interface Moments {
+  readonly mean: readonly number[];
+  readonly scale: readonly number[];
+}
+
+export interface Normaliser {
+  /** Observation elements, then action elements; one-hot actions are left as they are. */
+  readonly input: Moments;
+  /** Change of each observation element, then the reward where it is learned. */
+  readonly target: Moments;
+  /** Targets that never change: they are answered as they are and take no part in what is learned. Absent where none. */
+  readonly constant?: readonly number[];
+}
+
+/**
+ * Moments of the first `columns` columns of `data` [rows, width] over rows [first, rows); identity for the others.
+ * A column that never changes gets scale 1, so that it stays finite and predictable.
+ */
+export function momentsOf(data: Float32Array, width: number, first: number, rows: number, columns = width): Moments {
+  const sums = new Float64Array(width);
+  const squares = new Float64Array(width);
+  const count = rows - first;
+  for (let r = first; r < rows; r++) for (let j = 0; j < columns; j++) sums[j] += data[r * width + j];
+  const mean = Array.from(sums, (sum, j) => (j < columns ? sum / count : 0));
+  for (let r = first; r < rows; r++)
+    for (let j = 0; j < columns; j++) squares[j] += (data[r * width + j] - mean[j]) ** 2;
+  const deviations = Array.from(squares, (sum) => Math.sqrt(sum / count));
+  return {
+    mean,
+    scale: deviations.map((deviation, j) => (j < columns && isVaried(deviation, mean[j]) ? deviation : 1)),
+  };
+}
+
+/** Below float32 resolution of a column there is only rounding noise, which must not be blown up to one. */
+function isVaried(deviation: number, mean: number): boolean {
+  return deviation > 1e-6 * Math.max(Math.abs(mean), 1e-6);
+}
+
+/** Columns of `data` [rows, width] that have one value in all rows, rounding apart. */
+export function constantColumns(data: Float32Array, width: number, { mean }: Pick<Moments, 'mean'>): number[] {
+  return mean.flatMap((value, j) => {
+    for (let at = j; at < data.length; at += width) {
+      if (isVaried(Math.abs(data[at] - value), value)) return [];
+    }
+    return [j];
+  });
+}
+
+/** Normalises `data` [rows, width] in place. */
+export function normalise(data: Float32Array, width: number, { mean, scale }: Moments): void {
+  for (let at = 0; at < data.length; at += width) {
+    for (let j = 0; j < width; j++) data[at + j] = (data[at + j] - mean[j]) / scale[j];
+  }
+}
+
+/** Ends that are compared with their neighbours, and rows among which neighbours are sought, at most. */
+const ENDS = 200;
+const ROWS = 4000;
+
+/** Jumps below this share of the rewards' deviation are not told from noise, and left to the network. */
+const LEAST = 0.25;
+
+/**
+ * The median, over rows that end, of their reward less that of the most similar row that goes on (by next observation and
+ * action, in units of deviations); 0 where nothing ends, everything does, or the difference is small.
+ */
+export function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch): number {
+  const [obsDim, actionDim] = [nextObs.length / rows, action.length / rows];
+  const row = (r: number) =>
+    Float64Array.from({ length: obsDim + actionDim }, (_, j) =>
+      j < obsDim ? nextObs[r * obsDim + j] : action[r * actionDim + j - obsDim],
+    );
+  const ended = newest(terminated, 1, ENDS);
+  const living = newest(terminated, 0, ROWS);
+  if (ended.length === 0 || living.length === 0) return 0;
+  const others = living.map((r) => row(r));
+  const scale = scaleOf(others);
+  const differences = ended.map((r) => {
+    const own = row(r);
+    let [best, nearest] = [0, Number.POSITIVE_INFINITY];
+    for (const [i, other] of others.entries()) {
+      const distance = distanceBelow(nearest, own, other, scale);
+      if (distance < nearest) [best, nearest] = [i, distance];
+    }
+    return reward[r] - reward[living[best]];
+  });
+  const jump = median(differences);
+  return Math.abs(jump) > LEAST * sampleDeviation(reward) ? jump : 0;
+}
+
+/** The newest rows whose flag is `terminated`. */
+function newest(flags: Uint8Array, terminated: 0 | 1, most: number): number[] {
+  const found: number[] = [];
+  for (let r = flags.length - 1; r >= 0 && found.length < most; r--) if (flags[r] === terminated) found.push(r);
+  return found;
+}
+
+/** One over the variance of each element. */
+function scaleOf(rows: readonly Float64Array[]): Float64Array {
+  return rows[0].map((_, j) => 1 / Math.max(sampleDeviation(rows.map((values) => values[j])), 1e-9) ** 2);
+}
+
+/** Squared distance, or anything not below `limit` where it is not below that. */
+function distanceBelow(limit: number, a: Float64Array, b: Float64Array, scale: Float64Array): number {
+  let sum = 0;
+  for (let j = 0; j < a.length && sum < limit; j++) sum += scale[j] * (a[j] - b[j]) ** 2;
+  return sum;
 }

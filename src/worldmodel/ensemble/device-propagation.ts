@@ -2,25 +2,31 @@
 // step-noise.ts draws, so that an answer differs from the processor's by rounding alone.
 
 import { reverieError } from '../../core/errors.js';
+import type { PolicyNetwork } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
-import type { PolicyNetwork } from '../../env/index.js';
-import {
-  DeviceEnsemble,
-  type DeviceTarget,
-  type EnsembleWeights,
-  isKnownToDevices,
-  type LayerWeights,
-  type MemberWeights,
-  modelWeights,
-  type PolicyWeights,
-} from '../../nn/index.js';
+import { DeviceEnsemble, type DeviceTarget, deviceFit, isKnownToDevices } from '../../nn/cuda.js';
+import type {
+  DeviceFit,
+  EnsembleWeights,
+  LayerWeights,
+  MemberWeights,
+  PolicyWeights,
+  Precision,
+} from '../../nn/cuda-addon.js';
+import { modelWeights } from '../../nn/model-weights.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
-import { rowShape } from '../model-spaces.js';
-import { type EnsembleContents, type EnsembleDescription, memberShapeOf } from './contents.js';
-import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
+import type { DeviceSupport } from '../dynamics-kind.js';
+import { rowShape, type Spaces } from '../model-spaces.js';
+import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';
+import {
+  type EnsembleContents,
+  type EnsembleDescription,
+  ensembleDescriptionSchema,
+  memberShapeOf,
+} from './contents.js';
+import type { Normaliser } from './dataset.js';
 import type { MemberShape } from './member-network.js';
-import type { MemberAnswer } from './member-sessions.js';
-import type { Normaliser } from './normaliser.js';
+import type { ElitePropagation, MemberAnswer, Propagated, PropagationRequest } from './propagation.js';
 
 /** As Verdict of native/cuda/engine/ensemble.h. */
 const VERDICT = { goesOn: 0, terminated: 1, outOfHorizon: 2 } as const;
@@ -252,3 +258,48 @@ function reader(bytes: Uint8Array, origin: string): Read {
     throw reverieError('MODEL_INVALID', { origin, problem });
   };
 }
+
+/** Of an ensemble of this form. Throws CUDA_UNAVAILABLE without the addon. */
+export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
+  const shape = memberShapeOf(spaces, config);
+  const { inputDim, outputDim, hidden, termination } = shape;
+  const { obsDim, actionDim } = rowShape(spaces);
+  const { actionSpace } = spaces;
+  const of = (length: number) => new Float32Array(length);
+  const sizes = [inputDim, ...hidden, 2 * outputDim + (termination ? 1 : 0)];
+  const layers = sizes.slice(1).map((out, layer): LayerWeights => {
+    const width = sizes[layer];
+    return { in: width, out, w: of(width * out), b: of(out) };
+  });
+  const weights: EnsembleWeights = {
+    ...{ obsDim, actionDim },
+    actionChoices: actionSpace.type === 'discrete' ? actionSpace.n : 0,
+    actionStart: actionSpace.type === 'discrete' ? actionSpace.start : 0,
+    learnsReward: config.learnReward,
+    learnsTermination: termination,
+    elites: Array.from({ length: config.elites }, () => ({
+      layers,
+      logVarMin: of(outputDim),
+      logVarMax: of(outputDim),
+    })),
+    ...{ inputMean: of(inputDim), inputScale: of(inputDim).fill(1) },
+    ...{ targetMean: of(outputDim), targetScale: of(outputDim).fill(1) },
+    ...{ low: of(obsDim).fill(-Infinity), high: of(obsDim).fill(Infinity) },
+  };
+  return deviceFit(weights, precision);
+}
+
+/** What the registry asks. */
+export const ensembleDevices: DeviceSupport = {
+  ofSection: (section, spaces, precision) =>
+    ensembleDeviceFit(
+      spaces,
+      settleEnsembleConfig(parseEnsembleConfig(section as EnsembleConfigInput), { spaces }),
+      precision,
+    ),
+  ofManifest: ({ description }, precision) => {
+    const parsed = ensembleDescriptionSchema.safeParse(description);
+    // What is wrong with it, its reader says.
+    return parsed.success ? ensembleDeviceFit(parsed.data, parsed.data.config, precision) : { precision };
+  },
+};

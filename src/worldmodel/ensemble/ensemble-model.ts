@@ -1,7 +1,7 @@
 // The probabilistic ensemble as a world model: bootstrapped networks with Gaussian heads whose elites answer
 // (PETS, Chua et al. 2018, 1805.12114; MBPO, Janner et al. 2019, 1906.08253).
 
-import type { KnownFunctions } from '../../env/index.js';
+import type { KnownFunctions } from '../../core/environment.js';
 import {
   boundsClipper,
   knownEnds,
@@ -15,12 +15,22 @@ import { checkStepInput } from '../input-check.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { rowEncoder, rowShape } from '../model-spaces.js';
 import type { SeenRange } from '../seen-range.js';
-import { type EnsembleContents, type EnsembleDescription, memberShapeOf, versionOf } from './contents.js';
+import {
+  type EnsembleContents,
+  type EnsembleDescription,
+  loadEnsemble,
+  memberShapeOf,
+  saveEnsemble,
+  versionOf,
+} from './contents.js';
 import { DevicePropagator } from './device-propagation.js';
-import type { ElitePropagation, Propagated } from './elite-propagation.js';
-import { loadEnsemble, saveEnsemble } from './ensemble-folder.js';
-import { type MemberAnswer, MemberSessions } from './member-sessions.js';
-import { Propagator } from './propagation.js';
+import {
+  type ElitePropagation,
+  type MemberAnswer,
+  MemberSessions,
+  type Propagated,
+  Propagator,
+} from './propagation.js';
 
 /** What a snapshot carries; models lie in SharedArrayBuffers. */
 export interface EnsemblePayload {

@@ -13,7 +13,7 @@ export const ensembleEntry: DynamicsEntry = {
   make: async (): Promise<DynamicsKind> => {
     const { EnsembleModel: Ensemble, reviveEnsemble } = await import('./ensemble-model.js');
     const { fitEnsemble } = await import('./fit.js');
-    const { ensembleDevices } = await import('./device-fit.js');
+    const { ensembleDevices } = await import('./device-propagation.js');
     return {
       load: (folder, place) => Ensemble.load(folder, place),
       revive: reviveEnsemble,

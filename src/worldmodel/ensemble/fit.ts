@@ -1,17 +1,17 @@
 // Fits an ensemble to transitions: prepares the data, trains the members, ranks them, builds the model.
 
-import { rmSync } from 'node:fs';
-import { join } from 'node:path';
+import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { joinedFloats } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { describeSpace, type EnvSpec, type KnownFunctions } from '../../env/index.js';
-
-import type { TrainingDevice } from '../../nn/index.js';
-import { ReplayBuffer, type TransitionBatch } from '../../replay/index.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { describeSpace } from '../../env/space-values.js';
+import type { TrainingDevice } from '../../nn/native-trainer.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';
-import type { HeldOutReport } from '../dynamics-kind.js';
+import type { HeldOutFigures, HeldOutReport } from '../dynamics-kind.js';
 import { rowShape, type Spaces } from '../model-spaces.js';
 import { seenRange } from '../seen-range.js';
 import {
@@ -22,12 +22,10 @@ import {
   settleEnsembleConfig,
 } from './config.js';
 import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
-import { type PreparedData, prepareData, prepareOnDisk } from './dataset.js';
+import { type MemberData, type PreparedData, prepareData } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
-import { judgeHeldOut } from './held-out.js';
 import { memberLayout, renormalise } from './member-network.js';
-import type { TrainedMember } from './member-training.js';
-import { type TrainingOptions, type TrainingTask, trainMembers } from './training-pool.js';
+import { type TrainedMember, type TrainingOptions, type TrainingTask, trainMembers } from './member-training.js';
 
 export interface FitOptions extends Partial<TrainingOptions> {
   /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
@@ -38,8 +36,6 @@ export interface FitOptions extends Partial<TrainingOptions> {
   readonly known?: KnownFunctions;
   /** The environment that has `known`; without it the model can neither be saved nor sent to workers. */
   readonly env?: EnvSpec;
-  /** A folder for prepared rows that need not fit into memory, of a buffer on disk; removed in the end. Same bytes. */
-  readonly scratch?: string;
   /** What gradient steps run on; ONNX Runtime unless given. The bytes of a fit are those of its device. */
   readonly device?: TrainingDevice;
 }
@@ -58,21 +54,17 @@ export async function fitEnsemble(
   const { observationSpace, actionSpace } = spaces;
   requireBox(spaces);
   const { known = {}, env, previous, rng } = options;
-  const isOnDisk = data instanceof ReplayBuffer && data.isOnDisk && options.scratch !== undefined;
-  const rows = data instanceof ReplayBuffer && !isOnDisk ? data.rows() : data;
-  const count = rows instanceof ReplayBuffer ? rows.size : rows.rows;
-  const config = settleEnsembleConfig(section, { spaces, rows: count, hasEnds: endsAnywhere(rows), known });
-  const outcome = outcomeOf(endsAnywhere(rows), config, known);
+  const batch = data instanceof ReplayBuffer ? data.rows() : data;
+  const hasEnds = batch.terminated.includes(1);
+  const config = settleEnsembleConfig(section, { spaces, rows: batch.rows, hasEnds, known });
+  const outcome = outcomeOf(hasEnds, config, known);
   const own = { observationSpace, actionSpace };
-  const prepared =
-    rows instanceof ReplayBuffer
-      ? prepareOnDisk(rows, own, config, rng, join(options.scratch!, 'ensemble'))
-      : prepareData(rows, own, config, rng);
+  const prepared = prepareData(batch, own, config, rng);
   const initial = previous && warmStart(previous, spaces, config, prepared, section);
   const workers = options.workers ?? 0;
   const { device } = options;
   const tasks = tasksOf(prepared, spaces, config, rng, initial).map((task) => ({ ...task, device }));
-  const trained = await trainMembers(tasks, { ...options, workers }).finally(() => forget(prepared));
+  const trained = await trainMembers(tasks, { ...options, workers });
   const report = reportOf(trained, prepared, config, initial !== undefined);
   const elites = report.elites;
   const { normaliser } = prepared;
@@ -86,7 +78,7 @@ export async function fitEnsemble(
     env,
     report,
     ...(prepared.endReward !== 0 && { endReward: prepared.endReward }),
-    seen: seenRange(rows, rowShape(spaces).obsDim),
+    seen: seenRange(batch, rowShape(spaces).obsDim),
   };
   const thetas = trained.map(({ theta }) => theta);
   const contents = { description, models: memberModels(description, thetas), parameters: joinedFloats(thetas) };
@@ -94,20 +86,9 @@ export async function fitEnsemble(
   return { model: await EnsembleModel.open(contents, known), report, heldOutRows: prepared.heldOut, heldOut };
 }
 
-function endsAnywhere(rows: TransitionBatch | ReplayBuffer): boolean {
-  if (!(rows instanceof ReplayBuffer)) return rows.terminated.includes(1);
-  for (const { terminated } of rows.pieces(['terminated'])) if (terminated.includes(1)) return true;
-  return false;
-}
-
-/** What was prepared on disk is of no use any more. */
-function forget({ data: { folder } }: PreparedData): void {
-  if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
-}
-
 function requireBox({ observationSpace }: Spaces): void {
   if (observationSpace.type === 'box') return;
-  const hint = 'Discrete observations have exact tables: see TabularModel, or encode them as a box.';
+  const hint = 'Encode discrete observations as a box.';
   throw reverieError('SPACE_UNSUPPORTED', {
     learner: 'ensemble',
     space: `observations ${describeSpace(observationSpace)}`,
@@ -215,4 +196,135 @@ function reportOf(
 /** 0 for none: where nothing changes there is nothing to be wrong about. */
 function rootMean(squares: readonly number[]): number {
   return squares.length === 0 ? 0 : Math.sqrt(mean(squares));
+}
+
+/** Training rows the linear model is fitted to, at most: it has few parameters. */
+const LINEAR_ROWS = 20_000;
+
+/** Keeps the linear model's equations solvable where inputs depend on each other. */
+const RIDGE = 1e-6;
+
+/** Variance, in training units, below which an element never changed on the held-out rows. */
+const CONSTANT = 1e-8;
+
+/** Squared errors and the log-likelihood of each element. */
+interface Errors {
+  readonly mse: readonly number[];
+  /** Mean over elements, nats; a Gaussian of the training errors' variance, or the members' own. */
+  readonly logLikelihood: number;
+}
+
+export function judgeHeldOut(
+  { data, normaliser }: PreparedData,
+  report: FitReport,
+  config: EnsembleConfig,
+): HeldOutReport {
+  const { outputDim, holdoutRows, targets } = data;
+  const spread = Array.from({ length: outputDim }, (_, k) => meanSquare(targets, outputDim, k, 0, holdoutRows));
+  const ground = {
+    model: modelErrors(report, outputDim),
+    linear: errorsOf(data, linearPredictions(data)),
+    unchanged: errorsOf(data, unchangedPredictions(data, normaliser.target, config)),
+  };
+  const r2 = ({ mse }: Errors, k: number) => (spread[k] < CONSTANT ? null : 1 - mse[k] / spread[k]);
+  const figures = <T>(of: (errors: Errors) => T): HeldOutFigures<T> => ({
+    model: of(ground.model),
+    linear: of(ground.linear),
+    unchanged: of(ground.unchanged),
+  });
+  return {
+    rows: holdoutRows,
+    membersAtMaxEpochs: report.members.filter(({ epochs }) => epochs >= config.maxEpochs).length,
+    members: report.members.length,
+    maxEpochs: config.maxEpochs,
+    logLikelihood: figures(({ logLikelihood }) => logLikelihood),
+    elements: spread.map((_, k) => ({
+      element: config.learnReward && k === outputDim - 1 ? 'reward' : `obs[${k}]`,
+      r2: figures((errors) => r2(errors, k)),
+    })),
+  };
+}
+
+/** The elites, each on its own. */
+function modelErrors({ members, elites }: FitReport, outputDim: number): Errors {
+  const average = (of: (member: number) => number) => elites.reduce((sum, elite) => sum + of(elite), 0) / elites.length;
+  return {
+    mse: Array.from({ length: outputDim }, (_, k) => average((elite) => members[elite].holdoutMse[k])),
+    logLikelihood: fromPets(average((elite) => members[elite].holdoutNll)),
+  };
+}
+
+/** PETS leaves out the constant and the half: (y - mean)^2 / variance + log variance. */
+function fromPets(nll: number): number {
+  return -(nll + Math.log(2 * Math.PI)) / 2;
+}
+
+/** Of predictions for all rows [rows, outputDim]: the error on held-out rows, its variance taken from the others. */
+function errorsOf({ rows, holdoutRows, outputDim, targets, weights }: MemberData, predicted: Float64Array): Errors {
+  const residual = Float64Array.from(predicted, (value, i) => targets[i] - value);
+  const used = predicted.length / outputDim;
+  const mse: number[] = [];
+  let nll = 0;
+  for (let k = 0; k < outputDim; k++) {
+    mse.push(meanSquare(residual, outputDim, k, 0, holdoutRows));
+    const variance = Math.max(CONSTANT, meanSquare(residual, outputDim, k, holdoutRows, Math.min(rows, used)));
+    nll += (weights[k] * (mse[k] / variance + Math.log(variance))) / outputDim;
+  }
+  return { mse, logLikelihood: fromPets(nll) };
+}
+
+/** A change of zero; the mean of the rewards, as no last reward is known. */
+function unchangedPredictions(
+  { outputDim, holdoutRows, rows }: MemberData,
+  { mean, scale }: PreparedData['normaliser']['target'],
+  { learnReward }: EnsembleConfig,
+): Float64Array {
+  const still = mean.map((value, k) => (learnReward && k === outputDim - 1 ? 0 : -value / scale[k]));
+  const used = Math.min(rows, holdoutRows + LINEAR_ROWS);
+  return Float64Array.from({ length: used * outputDim }, (_, i) => still[i % outputDim]);
+}
+
+/** Least squares of the targets on the inputs and a constant. */
+function linearPredictions(data: MemberData): Float64Array {
+  const { inputs, targets, inputDim, outputDim, rows, holdoutRows } = data;
+  const used = Math.min(rows, holdoutRows + LINEAR_ROWS);
+  const width = inputDim + 1;
+  const row = (r: number, i: number) => (i === inputDim ? 1 : inputs[r * inputDim + i]);
+  // Each row of the equations: products of an input with all inputs, then with all targets.
+  const equations = Array.from({ length: width }, () => new Float64Array(width + outputDim));
+  for (let r = holdoutRows; r < used; r++) {
+    for (let i = 0; i < width; i++) {
+      const left = row(r, i);
+      for (let j = 0; j < width; j++) equations[i][j] += left * row(r, j);
+      for (let k = 0; k < outputDim; k++) equations[i][width + k] += left * targets[r * outputDim + k];
+    }
+  }
+  for (let i = 0; i < width; i++) equations[i][i] += RIDGE * (used - holdoutRows);
+  solve(equations);
+  const predicted = new Float64Array(used * outputDim);
+  for (let r = 0; r < used; r++) {
+    for (let k = 0; k < outputDim; k++) {
+      for (let i = 0; i < width; i++) predicted[r * outputDim + k] += row(r, i) * equations[i][width + k];
+    }
+  }
+  return predicted;
+}
+
+/** Gauss and Jordan, in place: the left square becomes the identity. It is symmetric and positive, so no row is exchanged. */
+function solve(equations: readonly Float64Array[]): void {
+  for (const [pivot, row] of equations.entries()) {
+    const scale = row[pivot];
+    for (let j = 0; j < row.length; j++) row[j] /= scale;
+    for (const [other, target] of equations.entries()) {
+      const factor = target[pivot];
+      if (other === pivot || factor === 0) continue;
+      for (let j = 0; j < row.length; j++) target[j] -= factor * row[j];
+    }
+  }
+}
+
+function meanSquare(values: ArrayLike<number>, width: number, column: number, first: number, end: number): number {
+  let sum = 0;
+  for (let r = first; r < end; r++) sum += values[r * width + column] ** 2;
+  return sum / (end - first);
 }

@@ -1,27 +1,30 @@
 // Trains one member until its hold-out loss stops falling. A pure function of (data, settings, stream, initial weights), so
 // that members can be trained in any thread and in any order with the same bytes.
 
-import type { Rng } from '../../core/rng.js';
-import {
-  adamScalars,
-  adamStep,
-  add,
-  buildTrainer,
-  float32,
-  Graph,
-  gather,
-  gradients,
-  InferenceSession,
-  mul,
-  nativeMemberTrainer,
-  type Trainer,
-  type TrainerSpec,
-  type TrainingDevice,
-} from '../../nn/index.js';
-import { boundPenalty } from '../gaussian-head.js';
+import { concurrently } from '../../core/concurrently.js';
+import { Rng, type RngState } from '../../core/rng.js';
+import { signalOf } from '../../core/stop-flag.js';
+import { gradients } from '../../nn/autodiff.js';
+import { Graph } from '../../nn/graph.js';
+import { nativeMemberTrainer, type TrainingDevice } from '../../nn/native-trainer.js';
+import { add, mul } from '../../nn/ops-elementwise.js';
+import { gather } from '../../nn/ops-index.js';
+import { adamScalars, adamStep } from '../../nn/optimiser.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
+import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
+import { poolTask } from '../../pool/task.js';
+import { WorkerPool } from '../../pool/worker-pool.js';
 import type { EnsembleConfig } from './config.js';
-import { type MemberData, type PickedRows, RowPicker } from './dataset.js';
-import { decayVector, type MemberShape, memberLayout, memberLosses, memberOutput } from './member-network.js';
+import { localCopy, type MemberData } from './dataset.js';
+import {
+  boundPenalty,
+  decayVector,
+  type MemberShape,
+  memberLayout,
+  memberLosses,
+  memberOutput,
+} from './member-network.js';
 
 /** Hold-out results of a member, in normalised units. */
 export interface MemberReport {
@@ -71,9 +74,9 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
   const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
   const trainer = await memberTrainer(shape, config, batchSize, training.device);
   const judge = await makeJudge(data, shape, config);
-  const picker = new RowPicker(data);
   try {
-    const constant = { weights: data.weights, decay: decayVector(layout, config) };
+    const { inputs, targets, terminated, weights } = data;
+    const fed = { inputs, targets, terminated, weights, decay: decayVector(layout, config) };
     const zeros = () => new Float32Array(layout.size);
     const theta = training.initial?.slice() ?? layout.init(rng.split('weights'));
     const progress = new Progress(config, theta, await judge.evaluate(theta));
@@ -87,7 +90,7 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
         signal?.throwIfAborted();
         const count = Math.min(STEPS_PER_RUN, total - done);
         const rows = order.subarray(done * batchSize, (done + count) * batchSize);
-        state = await runSteps(trainer, state, picker.pick(rows), constant, steps, count, config.lr);
+        state = await runSteps(trainer, state, rows, fed, steps, count, config.lr);
         steps += count;
       }
       progress.record(state['theta'], await judge.evaluate(state['theta']));
@@ -95,7 +98,6 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
     }
     return { theta: progress.bestTheta, report: { epochs: progress.epochs, gradientSteps: steps, ...progress.best } };
   } finally {
-    picker.close();
     await Promise.all([trainer.release(), judge.release()]);
   }
 }
@@ -139,8 +141,8 @@ class Progress {
 function runSteps(
   trainer: Trainer,
   state: Record<string, Float32Array>,
-  { rows, ...columns }: PickedRows,
-  constant: Readonly<Record<'weights' | 'decay', Float32Array>>,
+  rows: Int32Array,
+  inputs: Readonly<Record<string, Float32Array>>,
   stepsBefore: number,
   steps: number,
   lr: number,
@@ -152,8 +154,7 @@ function runSteps(
     alpha[i] = scalars.alpha;
     epsilon[i] = scalars.epsilon;
   }
-  const feeds = { ...columns, ...constant };
-  return trainer.run({ state, inputs: feeds, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
+  return trainer.run({ state, inputs, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
 /** Gradient steps of one member; see `trainMember` for what is fed. Throws NATIVE_UNAVAILABLE. */
@@ -289,4 +290,99 @@ function epochRows(rows: Int32Array, batchSize: number, { minEpochSteps }: Ensem
 function shuffled(rows: Int32Array, rng: Rng): Int32Array {
   const order = rng.permutation(rows.length);
   return Int32Array.from(order, (index) => rows[index]);
+}
+
+/** One member to train. `data` lies in shared memory, so sending it copies nothing. */
+export interface TrainingTask {
+  /** Same for all members of one fit: a thread copies the data once for it. */
+  readonly fit: string;
+  readonly member: number;
+  readonly data: MemberData;
+  readonly shape: MemberShape;
+  readonly config: EnsembleConfig;
+  readonly rng: RngState;
+  readonly initial?: Float32Array;
+  readonly device?: TrainingDevice;
+}
+
+/** After every epoch of every member; with several workers, members are interleaved. */
+export interface FitProgress {
+  readonly member: number;
+  readonly members: number;
+  /** Epochs this member has trained. */
+  readonly epoch: number;
+  /** Epochs all members together have trained. */
+  readonly epochs: number;
+  /** Root of the member's hold-out loss: its typical one-step error in standard deviations of what it predicts. */
+  readonly holdoutError: number;
+  /** Members that are done. */
+  readonly finished: number;
+}
+
+export interface TrainingOptions {
+  /**
+   * Members trained at a time, each in a worker thread; 0 trains in the calling thread. Steps of vector code are done off the
+   * calling thread anyway, so these need no worker threads.
+   */
+  readonly workers: number;
+  readonly onProgress?: (progress: FitProgress) => void;
+  /** Ends training at the next hundred gradient steps with the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+interface EpochNote {
+  readonly epoch: number;
+  readonly holdoutLoss: number;
+}
+
+/** The data of the fit that this thread worked for last, in its own memory. */
+let local: { fit: string; data: MemberData } | undefined;
+
+export const trainingTask = poolTask(
+  import.meta.url,
+  'trainingTask',
+  async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
+    const { fit, shape, config, initial, device } = task;
+    if (local?.fit !== fit) local = { fit, data: localCopy(task.data) };
+    const onEpoch = (epoch: number, holdoutLoss: number) => report({ epoch, holdoutLoss } satisfies EpochNote);
+    const { signal, done } = signalOf(stop);
+    try {
+      const rng = Rng.fromState(task.rng);
+      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal, device });
+    } finally {
+      done();
+    }
+  },
+);
+
+/** The trained members, in the order of the tasks. @throws POOL_OPTION_INVALID, and what training throws */
+export async function trainMembers(
+  tasks: readonly TrainingTask[],
+  { workers, onProgress, signal }: TrainingOptions,
+): Promise<TrainedMember[]> {
+  const isOffThread = tasks.every(({ device }) => device === 'native');
+  const pool = new WorkerPool({ workers: isOffThread ? 0 : Math.min(workers, tasks.length) });
+  const failed = new AbortController();
+  const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
+  let [finished, epochs] = [0, 0];
+  const train = async (task: TrainingTask): Promise<TrainedMember> => {
+    const onReport = (note: unknown) => {
+      const { epoch, holdoutLoss } = note as EpochNote;
+      const holdoutError = Math.sqrt(holdoutLoss);
+      onProgress?.({ member: task.member, members: tasks.length, epoch, epochs: ++epochs, holdoutError, finished });
+    };
+    const label = `member ${task.member} of an ensemble`;
+    const trained = await pool.run(trainingTask, () => task, { signal: either, onReport, label });
+    finished++;
+    return trained;
+  };
+  try {
+    signal?.throwIfAborted();
+    return await concurrently(tasks, Math.max(1, workers), train, () => failed.abort());
+  } catch (error) {
+    throw signal?.aborted ? signal.reason : error;
+  } finally {
+    await pool.close();
+    local = undefined;
+  }
 }

@@ -3,11 +3,12 @@
 // answers stay in the second-level cache.
 
 import { Rng } from '../../core/rng.js';
+import { hasExactRows } from '../../nn/row-trial.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
+import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import type { EncodeRows } from '../model-spaces.js';
-import type { ElitePropagation, Propagated, PropagationRequest } from './elite-propagation.js';
 import type { MemberShape } from './member-network.js';
-import { KERNEL_ROWS, type MemberAnswer, type MemberSessions, TILE_ROWS } from './member-sessions.js';
-import { batchNoise, groupByElite, rowNoise } from './step-noise.js';
 
 /** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
 const CHUNK_ROWS = 4096;
@@ -246,4 +247,158 @@ function pickElites(answers: readonly MemberAnswer[], elite: Uint32Array, output
     if (terminated && answer.terminated) terminated[r] = answer.terminated[r];
   }
   return { mean, std, terminated };
+}
+
+/** What the elites say follows each row, in raw units. */
+export interface Propagated {
+  /** [rows, obsDim] */
+  readonly nextObs: Float32Array;
+  /** [rows]; absent where the reward is not learned. */
+  readonly reward?: Float32Array;
+  /** [rows]: 1 where the learned head says the task ended; absent without one. */
+  readonly terminated?: Uint8Array;
+  /** [rows] */
+  readonly disagreement?: Float32Array;
+}
+
+export interface PropagationRequest {
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rows: number;
+  /** Of the batch, or one for each row; moves on. */
+  readonly rng: Rng | readonly Rng[];
+  readonly isTs1: boolean;
+  readonly isDeterministic: boolean;
+  readonly withDisagreement: boolean;
+}
+
+export interface ElitePropagation {
+  propagate(request: PropagationRequest): Promise<Propagated>;
+  /** Every elite's answer for every row: means and stds [elites, rows, outputDim]. */
+  everyElite(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer>;
+  /** Whether a row gets the same bytes in any batch. */
+  haveExactRows(): Promise<boolean>;
+  /** Whole rollouts where they can be run as one; undefined where this one cannot. */
+  rollout?(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined;
+  release(): Promise<void>;
+}
+
+/** Rows of one run. Larger ones spill the activations of a layer out of the second-level cache (measured: 64 to 2048 differ little). */
+export const TILE_ROWS = 504;
+
+/** Rows that ONNX Runtime's matrix kernels take at a time (AVX-512; others take divisors of it). */
+export const KERNEL_ROWS = 12;
+
+/** Raw units, row-major. */
+export interface MemberAnswer {
+  /** [rows, outputDim] */
+  readonly mean: Float32Array;
+  /** [rows, outputDim] */
+  readonly std: Float32Array;
+  /** [rows], probability of the end by the task; where learned. */
+  readonly terminated?: Float32Array;
+}
+
+export class MemberSessions {
+  private exactRows?: Promise<boolean>;
+
+  private constructor(
+    private readonly sessions: readonly InferenceSession[],
+    private readonly inputDim: number,
+  ) {}
+
+  static async open(models: readonly Uint8Array[], inputDim: number): Promise<MemberSessions> {
+    const opening = models.map((model, i) => InferenceSession.fromBytes(model, {}, `ensemble member ${i}`));
+    return new MemberSessions(await Promise.all(opening), inputDim);
+  }
+
+  get count(): number {
+    return this.sessions.length;
+  }
+
+  /** What session `index` says of `rows` encoded rows at the head of `inputs`. */
+  async ask(index: number, inputs: Float32Array, rows: number): Promise<MemberAnswer> {
+    const view = inputs.length === rows * this.inputDim ? inputs : inputs.subarray(0, rows * this.inputDim);
+    const answer = await this.sessions[index].run({ input: float32(view, [rows, this.inputDim]) });
+    return {
+      mean: answer['mean'].data as Float32Array,
+      std: answer['std'].data as Float32Array,
+      terminated: answer['terminated']?.data as Float32Array | undefined,
+    };
+  }
+
+  /** Whether a row gets the same bytes in any batch. Members are of one shape: the first is tried, once. */
+  haveExactRows(): Promise<boolean> {
+    this.exactRows ??= hasExactRows(this.sessions[0]);
+    return this.exactRows;
+  }
+
+  async release(): Promise<void> {
+    await Promise.all(this.sessions.map((session) => session.release()));
+  }
+}
+
+export interface NoiseNeeds {
+  readonly rows: number;
+  /** Elites to draw from; 0 where none is drawn. */
+  readonly elites: number;
+  /** Normals a row; 0 where none are drawn. */
+  readonly normals: number;
+  /** Whether an end is drawn for each row. */
+  readonly ends: boolean;
+}
+
+export interface StepNoise {
+  readonly elite?: Uint32Array;
+  readonly chance?: Float32Array;
+  /** Fills `into` [rows, normals] for the next `rows` rows; leaves it alone where no normals are drawn. */
+  fill(into: Float32Array, rows: number): void;
+}
+
+/** Moves `rng` on by everything the step needs. Normals are drawn only when they are filled. */
+export function batchNoise(rng: Rng, { rows, elites, normals, ends }: NoiseNeeds): StepNoise {
+  const elite = elites > 0 ? drawElites(rows, elites, rng) : undefined;
+  const source = Rng.fromState(rng.state());
+  rng.skip(rows * normals);
+  const chance = ends ? rng.fillUniform(new Float32Array(rows)) : undefined;
+  return { elite, chance, fill: (into, count) => void source.fillNormal(into.subarray(0, count * normals)) };
+}
+
+/** As `batchNoise` of each row alone. */
+export function rowNoise(rngs: readonly Rng[], { elites, normals, ends }: NoiseNeeds): StepNoise {
+  const rows = rngs.map((rng) => batchNoise(rng, { rows: 1, elites, normals, ends }));
+  let next = 0;
+  return {
+    elite: elites > 0 ? Uint32Array.from(rows, ({ elite }) => elite![0]) : undefined,
+    chance: ends ? Float32Array.from(rows, ({ chance }) => chance![0]) : undefined,
+    fill: (into, count) => {
+      for (let r = 0; r < count; r++) rows[next++].fill(into.subarray(r * normals, (r + 1) * normals), 1);
+    },
+  };
+}
+
+// One elite per row, drawn at random (TS1), and the rows of each elite brought together so that it runs them as one batch.
+
+/** Rows in the order of their elite: those of elite e are order[starts[e] .. starts[e + 1]), ascending. */
+interface Groups {
+  readonly order: Uint32Array;
+  readonly starts: Uint32Array;
+}
+
+/** An elite 0..elites-1 for each of `rows` rows; takes exactly one word of the stream a row. */
+export function drawElites(rows: number, elites: number, rng: Rng): Uint32Array {
+  const drawn = rng.fillUint32(new Uint32Array(rows));
+  for (let i = 0; i < rows; i++) drawn[i] = Math.floor((drawn[i] / 4294967296) * elites);
+  return drawn;
+}
+
+/** Counting sort of the rows by elite. */
+export function groupByElite(elite: Uint32Array, elites: number): Groups {
+  const starts = new Uint32Array(elites + 1);
+  for (let i = 0; i < elite.length; i++) starts[elite[i] + 1]++;
+  for (let e = 0; e < elites; e++) starts[e + 1] += starts[e];
+  const next = starts.slice(0, elites);
+  const order = new Uint32Array(elite.length);
+  for (let i = 0; i < elite.length; i++) order[next[elite[i]]++] = i;
+  return { order, starts };
 }

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
-import type { ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from '../tools/backend-model.js';
 import { type ModelFile, placesOf, type RecordedContents } from './model-file.js';
 

@@ -2,7 +2,8 @@
 // model's answers are held to them as to the preconditions and invariants of a domain's own rules.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import type { CallSpec, InducedRule, InducedRules } from '../../env/index.js';
+import type { CallSpec } from '../../env/tools/domain.js';
+import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
 import { InducedBook } from './induced-outcome.js';
 
 export interface HeldRules {

@@ -4,7 +4,8 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { sha256 } from '../../core/hash.js';
-import type { CallQuery, InducedRule, InducedRules } from '../../env/index.js';
+import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { InducedBook } from './induced-outcome.js';
 

@@ -3,14 +3,10 @@
 
 import { reverieError } from '../../core/errors.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  type InducedRule,
-  type InducedRuleOf,
-  type Operation,
-  type ToolOutcome,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { CallSpec, ToolOutcome } from '../../env/tools/domain.js';
+import type { InducedRule, InducedRuleOf } from '../../env/tools/induced-schema.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { type Expression, ExpressionProblem, parseExpression, type Scope } from './expression.js';
 
 type AnswerRule = InducedRuleOf<'answer' | 'list' | 'sentence'>;

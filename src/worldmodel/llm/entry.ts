@@ -23,12 +23,6 @@ export const llmSection = z
     ),
     historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
     stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
-    promptTokens: positive
-      .nullable()
-      .default(null)
-      .describe(
-        'Tokens of a whole prompt for a call, four bytes each; null: no limit. A longer one is cut to what the call is about, for models with a small window.',
-      ),
     ...replyKeys('reply'),
     consistency: positive
       .max(32)

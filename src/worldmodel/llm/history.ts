@@ -1,8 +1,9 @@
 // The conversation as a simulator may see it: no policy, no thoughts of the agent, and only what came before the call.
 
 import type { JsonObject } from '../../core/json.js';
-import type { CallQuery, Message, ToolCall } from '../../env/index.js';
-import { estimateTokens } from '../../llm/index.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import { estimateTokens } from '../../llm/completion.js';
 import { clipped } from './sections.js';
 
 const MAX_CONTENT_CHARS = 4_000;

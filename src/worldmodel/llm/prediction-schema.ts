@@ -3,7 +3,7 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/json.js';
-import type { Operation } from '../../env/index.js';
+import type { Operation } from '../../env/tools/prediction.js';
 
 const claims = {
   reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),
@@ -36,6 +36,61 @@ export const operationsReply = z.array(operation);
 export function replySchema(name: string, schema: z.ZodType): { name: string; schema: JsonObject } {
   const { $schema, ...rest } = z.toJSONSchema(schema) as Record<string, Json>;
   return { name, schema: rest };
+}
+
+const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
+
+/**
+ * A reply in the form of its schema, where only the form differs and what is meant is clear: values and observations written
+ * as JSON instead of text, paths without the first slash, numbers as text, further keys, and what may be left out. The rest
+ * is left as it is, for the schema to refuse.
+ */
+export function normalisedReply(reply: Json, mode: 'typed' | 'text'): Json {
+  if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
+  const {
+    reasoning = '',
+    operations = [],
+    observation,
+    reward = null,
+    terminated = false,
+    confidence,
+  } = reply as JsonObject;
+  return {
+    reasoning,
+    ...(mode === 'typed' ? { operations: normalisedOperations(operations) } : {}),
+    observation: typeof observation === 'object' && observation !== null ? JSON.stringify(observation) : observation,
+    reward: numberIn(reward),
+    terminated,
+    confidence: numberIn(confidence),
+  };
+}
+
+/** The same of operations alone. */
+export function normalisedOperations(operations: Json): Json {
+  if (!Array.isArray(operations)) return operations;
+  return operations.map((written) => {
+    const read = looseOperation.safeParse(written);
+    if (!read.success) return written;
+    const { op, path, value } = read.data as { op: string; path: string; value?: Json };
+    const kind = op.toLowerCase();
+    const text = value === undefined && kind === 'remove' ? 'null' : value;
+    return {
+      op: kind,
+      path: slashed(path),
+      ...(text === undefined ? {} : { value: typeof text === 'string' ? text : JSON.stringify(text) }),
+    };
+  });
+}
+
+/** `tickets/T1` and `#/tickets/T1` can only mean `/tickets/T1`. */
+function slashed(path: string): string {
+  const pointer = path.trim().replace(/^#(?=\/|$)/, '');
+  return pointer === '' || pointer.startsWith('/') ? pointer : `/${pointer}`;
+}
+
+function numberIn(value: Json | undefined): Json {
+  const isNumeric = typeof value === 'string' && /^\s*-?\d+(\.\d+)?\s*$/.test(value);
+  return isNumeric ? Number(value) : (value as Json);
 }
 
 /** Longer values are no change of one call. */

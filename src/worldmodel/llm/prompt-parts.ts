@@ -2,8 +2,8 @@
 // user message with a section for each thing that is data.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { CallSpec, ToolSpec } from '../../env/index.js';
-import type { ChatMessage } from '../../llm/index.js';
+import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
+import type { ChatMessage } from '../../llm/language-model.js';
 import { DATA_NOTICE, oneLine, renderSections, type Section } from './sections.js';
 import type { StateSlice } from './state-slice.js';
 
@@ -25,8 +25,6 @@ export interface PromptParts {
   readonly state: StateSlice | undefined;
   readonly call: CallSpec;
   readonly refused: Refused | undefined;
-  /** What a limit of the prompt left out, counted by kind. */
-  readonly omitted?: JsonObject;
 }
 
 const ROLE = `You simulate the tools of an environment in which an agent serves a user. For one call of the agent you answer what the tool does, as its program would: exactly, without helping the agent and without inventing anything.`;
@@ -50,14 +48,6 @@ const TEXT_RULES = [
   'Use no id that is not in References, History or Call, unless the call creates it.',
 ];
 
-const SHORT_RULE =
-  'This prompt is cut to what the call is about. Section Omitted counts what else there is: it holds all the same.';
-
-/** Bytes of what messages say. */
-export function bytesOf(messages: readonly ChatMessage[]): number {
-  return messages.reduce((sum, { content }) => sum + Buffer.byteLength(content ?? ''), 0);
-}
-
 export function renderPrompt(parts: PromptParts): ChatMessage[] {
   const { refused } = parts;
   const task =
@@ -68,12 +58,11 @@ export function renderPrompt(parts: PromptParts): ChatMessage[] {
   ];
 }
 
-function systemPrompt({ mode, policy, tools, schema, omitted }: PromptParts): string {
+function systemPrompt({ mode, policy, tools, schema }: PromptParts): string {
   const isTyped = mode === 'typed';
   const rules = [
     ...COMMON_RULES,
     ...(isTyped ? TYPED_RULES : TEXT_RULES),
-    ...(omitted === undefined ? [] : [SHORT_RULE]),
   ];
   const keys = `reasoning, ${isTyped ? 'operations, ' : ''}observation, reward, terminated, confidence`;
   const parts = [
@@ -88,12 +77,11 @@ function systemPrompt({ mode, policy, tools, schema, omitted }: PromptParts): st
   return parts.join('\n\n');
 }
 
-function sectionsOf({ references, history, state, call, refused, omitted }: PromptParts): Section[] {
+function sectionsOf({ references, history, state, call, refused }: PromptParts): Section[] {
   return [
     { heading: 'References', content: references },
     { heading: 'History', content: history },
     ...(state === undefined ? [] : [{ heading: 'State', content: state as unknown as Json }]),
-    ...(omitted === undefined ? [] : [{ heading: 'Omitted', content: omitted }]),
     { heading: 'Call', content: { ...call } },
     ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
   ];

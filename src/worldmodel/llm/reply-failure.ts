@@ -9,5 +9,7 @@ import type { Failed } from '../tools/backend-model.js';
 /** The failed try, with what it cost where the error says. Throws `error` itself if it is not the model's. */
 export function failedReply(error: unknown): Failed {
   if (!(error instanceof ReverieError) || error.values.ofModel !== true) throw error;
-  return { problems: [error.message], cost: (error.values.usage as Cost | undefined) ?? NO_COST };
+  const { usage, reply } = error.values as { usage?: Cost; reply?: string };
+  const previous = typeof reply === 'string' && reply !== '' ? { previous: reply } : {};
+  return { problems: [error.message], ...previous, cost: usage ?? NO_COST };
 }

@@ -3,7 +3,7 @@
 // paths into it are paths into the state; what was left out is counted.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import { estimateTokens } from '../../llm/index.js';
+import { estimateTokens } from '../../llm/completion.js';
 import { wordsIn, wordsOf } from '../tools/tokens.js';
 
 export interface SliceQuery {
@@ -236,7 +236,7 @@ function pruned(
 }
 
 /** A collection's name as its entries are called. */
-export function singular(word: string): string {
+function singular(word: string): string {
   return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '');
 }
 

@@ -7,9 +7,12 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import { applyOperations, type CallQuery, stateHash, type ToolCall, type ToolMessage } from '../../env/index.js';
-import type { ChatMessage, LanguageModel } from '../../llm/index.js';
-import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { ToolCall, ToolMessage } from '../../env/tools/message.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
 import { comparableObservation } from '../tools/observation-text.js';
@@ -17,16 +20,16 @@ import { wordsIn } from '../tools/tokens.js';
 import { toolOf } from '../tools/tool-of.js';
 import { historyOf } from './history.js';
 import {
+  normalisedReply,
   parseOperations,
   predictionReply,
   replySchema,
   reportsError,
   textPredictionReply,
 } from './prediction-schema.js';
-import { bytesOf, type PromptParts, type Refused, renderPrompt } from './prompt-parts.js';
+import { type Refused, renderPrompt } from './prompt-parts.js';
 import { failedReply } from './reply-failure.js';
 import { clipped, oneLine } from './sections.js';
-import { shortPrompt } from './short-prompt.js';
 import { sliceState } from './state-slice.js';
 
 export interface LlmStepOptions extends PromptOptions {
@@ -51,29 +54,17 @@ export class LlmStepModel implements BackendModel {
     private readonly options: LlmStepOptions,
     private readonly index?: ExperienceIndex,
   ) {
-    const { promptTokens, ...always } = options;
-    // A limit that is not set is no part of who answers: versions stay what they were before there was one.
-    const decides = promptTokens == null ? always : options;
-    const decided = canonicalJson({ prompt: PROMPT_VERSION, options: decides, retrieves: index !== undefined });
+    const decided = canonicalJson({ prompt: PROMPT_VERSION, options, retrieves: index !== undefined });
     this.version = `llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
     const { consistency } = this.options;
-    const messages = this.messages(query, repair);
-    if ('problems' in messages) return messages;
+    const messages = stepMessages(query, this.options, this.index, repair);
     const first = repair === undefined ? 0 : consistency;
     const attempts = Array.from({ length: consistency }, (_, i) => first + i);
     const samples = await Promise.all(attempts.map((attempt) => this.sample(query, messages, attempt, signal)));
     return samples.length === 1 ? samples[0] : majority(query, samples);
-  }
-
-  private messages(query: CallQuery, repair: PredictOptions['repair']): readonly ChatMessage[] | Failed {
-    try {
-      return stepMessages(query, this.options, this.index, repair);
-    } catch (error) {
-      return failedReply(error);
-    }
   }
 
   private async sample(
@@ -100,7 +91,7 @@ export class LlmStepModel implements BackendModel {
 }
 
 function parseReply(json: Json, mode: 'typed' | 'text', cost: Cost, modelVersion: string): RawProposal | Failed {
-  const read = (mode === 'typed' ? predictionReply : textPredictionReply).safeParse(json);
+  const read = (mode === 'typed' ? predictionReply : textPredictionReply).safeParse(normalisedReply(json, mode));
   if (!read.success) return { problems: [`The reply: ${describeIssues(read.error)}`], previous: json, cost };
   const { reasoning, observation, reward, terminated, confidence } = read.data;
   const parsed = parseOperations('operations' in read.data ? (read.data.operations as never) : []);
@@ -153,8 +144,7 @@ function outcomeOf({ state, domain, call }: CallQuery, { operations, isError, ob
 }
 
 // What a language model is told to be the tools of a domain: a system prompt that stays the same for all its calls (so that
-// servers keep it in their prefix caches), and one user message of sections for the call at hand. Where the prompt is
-// limited as a whole and would be longer, both are cut to what the call is about.
+// servers keep it in their prefix caches), and one user message of sections for the call at hand.
 
 /** Counts changes of the prompt that can change answers. */
 const PROMPT_VERSION = 2;
@@ -164,32 +154,14 @@ export interface PromptOptions {
   readonly retrieval: RetrievalOptions;
   readonly historyTokens: number;
   readonly stateTokens: number;
-  /** Of the whole prompt; undefined or null: no limit. */
-  readonly promptTokens?: number | null;
 }
 
-/**
- * @throws LLM_PROMPT_TOO_LONG where not even the least that a call needs is within `promptTokens`
- */
 export function stepMessages(
   query: CallQuery,
   options: PromptOptions,
   index: ExperienceIndex | undefined,
   refused?: Refused,
 ): ChatMessage[] {
-  const whole = wholePrompt(query, options, index, refused);
-  const messages = renderPrompt(whole);
-  const limit = options.promptTokens ?? Number.POSITIVE_INFINITY;
-  if (bytesOf(messages) <= 4 * limit) return messages;
-  return shortPrompt(whole, query, { tokens: limit, stateTokens: options.stateTokens });
-}
-
-function wholePrompt(
-  query: CallQuery,
-  options: PromptOptions,
-  index: ExperienceIndex | undefined,
-  refused: Refused | undefined,
-): PromptParts {
   const { state, call, domain } = query;
   const history = historyOf(query, options.historyTokens);
   const shown = history.filter(({ role }) => role === 'tool').length;
@@ -198,7 +170,7 @@ function wholePrompt(
   const asked = { name: call.name, arguments: call.arguments };
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
   const slice = () => sliceState({ state, call: asked, texts, tokens: options.stateTokens });
-  return {
+  return renderPrompt({
     mode: options.mode,
     policy: domain.policy,
     tools: domain.tools,
@@ -208,7 +180,7 @@ function wholePrompt(
     state: options.mode === 'typed' ? slice() : undefined,
     call: asked,
     refused,
-  };
+  });
 }
 
 // Transitions shown beside the one asked for: similar records (DreamGym's retrieval), and this episode's own earlier calls

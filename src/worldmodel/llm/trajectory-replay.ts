@@ -2,16 +2,12 @@
 
 import { NO_COST } from '../../core/cost.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type Message,
-  type Operation,
-  type Prediction,
-  stateHash,
-  type ToolCall,
-  type ToolsDomain,
-} from '../../env/index.js';
-import type { EpisodeStep } from '../../replay/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { EpisodeStep } from '../../replay/experience/experience.js';
 import { checkProposal } from '../state.js';
 import { idPatternOf } from '../tools/id-pattern.js';
 import { comparableObservation } from '../tools/observation-text.js';

@@ -2,7 +2,8 @@
 // servers want every key of every turn.
 
 import { z } from 'zod';
-import { operationsReply } from './prediction-schema.js';
+import type { Json } from '../../core/json.js';
+import { normalisedOperations, operationsReply } from './prediction-schema.js';
 
 const turn = z.strictObject({
   role: z.enum(['user', 'assistant', 'call', 'result']),
@@ -12,7 +13,9 @@ const turn = z.strictObject({
     .describe('user and assistant: what is said; result: the very text the tool returns; call: empty.'),
   name: z.string().describe('call and result: the tool; else empty.'),
   arguments: z.string().describe('call: the arguments as JSON text; else empty.'),
-  operations: operationsReply.describe('result: changes of the state; else empty.'),
+  operations: z
+    .preprocess((written) => normalisedOperations(written as Json), operationsReply)
+    .describe('result: changes of the state; else empty.'),
 });
 
 export const trajectoryReply = z.strictObject({ turns: z.array(turn) });

@@ -4,7 +4,9 @@
 
 import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import { initialStateOf, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../env/index.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import {
   asProbeCall,
   asProbeCalls,

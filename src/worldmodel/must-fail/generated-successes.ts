@@ -3,8 +3,9 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
-import { initialStateOf, type ToolsDomain } from '../../env/index.js';
-import type { ExperienceStep } from '../../replay/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { factsTold } from './answer-truth.js';
 import {
   asProbeCall,

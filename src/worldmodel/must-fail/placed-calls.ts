@@ -3,14 +3,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  type CallSpec,
-  initialStateOf,
-  type ToolOutcome,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
 import type { Probe } from './probe.js';
 
 /** A call of a task's solution, and those before it. */

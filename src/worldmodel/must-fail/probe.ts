@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
-import type { ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
 
 const callSchema = z.strictObject({
   name: z.string().min(1).describe('Name of a tool.'),

@@ -6,19 +6,13 @@ import { concurrently } from '../../core/concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json.js';
-import {
-  applyOperations,
-  initialStateOf,
-  type Message,
-  type Prediction,
-  type Responder,
-  stateChanges,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolsDomain,
-  type ToolsTask,
-  type Verdict,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { stateChanges } from '../../env/tools/verify-episode.js';
 import { writeFileAtomic } from '../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from '../reward/judge.js';

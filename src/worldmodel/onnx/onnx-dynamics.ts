@@ -2,10 +2,12 @@
 
 import { dirname, join } from 'node:path';
 import type { Carry } from '../../core/dynamics.js';
+import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import type { KnownFunctions } from '../../env/index.js';
-import { float32, hasExactRows, InferenceSession } from '../../nn/index.js';
+import { hasExactRows } from '../../nn/row-trial.js';
+import { InferenceSession } from '../../nn/runtime.js';
+import { float32 } from '../../nn/tensor.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer, reviveKnown } from '../answer.js';
 import type { Forecast, VectorDynamics, WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
-import { envSpecSchema } from '../../env/index.js';
-import type { InferenceSession } from '../../nn/index.js';
+import { envSpecSchema } from '../../env/env-spec.js';
+import type { InferenceSession } from '../../nn/runtime.js';
 import { folderInvalid } from '../model-folder.js';
 import { rowShape, vectorSpaceSchema } from '../model-spaces.js';
 

@@ -1,6 +1,7 @@
 // The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
 
-import { type CallQuery, elsewhere, type Responder } from '../../env/index.js';
+import { elsewhere } from '../../env/tools/real-environment.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
 
 export const realBackend: BackendEntry = {

@@ -9,6 +9,7 @@ export const replayBackend: BackendEntry = {
   needs: ['records'],
   make: async () => {
     const { ReplayModel } = await import('./replay-model.js');
-    return ({ index }) => (index ? new ReplayModel(index) : 'replay: there are no records');
+    return ({ index, hasStates = true }) =>
+      index && hasStates ? new ReplayModel(index) : 'replay: there are no records whose state is known';
   },
 };

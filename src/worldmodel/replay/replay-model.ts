@@ -1,8 +1,9 @@
 // Exact replay as a backend: the same call in the same state was lived before, so its outcome is known.
 
 import { NO_COST } from '../../core/cost.js';
-import { type CallQuery, stateHash } from '../../env/index.js';
-import type { ExperienceIndex, ExperienceStep } from '../../replay/index.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { callsBefore } from '../tools/calls-before.js';
 import { toolOf } from '../tools/tool-of.js';

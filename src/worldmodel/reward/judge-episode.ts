@@ -2,14 +2,8 @@
 
 import { type Cost, NO_COST } from '../../core/cost.js';
 import type { Json, JsonObject } from '../../core/json.js';
-import {
-  type EpisodeEnd,
-  stateChanges,
-  type ToolsDomain,
-  type ToolsTask,
-  type Verdict,
-  verifyEpisode,
-} from '../../env/index.js';
+import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import { stateChanges, verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { Judge } from './judge.js';
 
 /** A verdict and what it cost to find. */

@@ -19,7 +19,8 @@ export const rulesBackend: BackendEntry = {
   summary: 'Exact code of the domain.',
   schema: rulesSection,
   trust: 'exact',
-  isReal: ({ rules, tools }) => tools.every(({ name }) => rules?.tools.has(name) === true),
+  isReal: ({ rules, tools }, settings = {}) =>
+    (settings.tools ?? 'all') === 'all' && tools.every(({ name }) => rules?.tools.has(name) === true),
   carry: async () => (settings) => ({ settings, files: {} }),
   make: async () => {
     const { RulesModel } = await import('./rules-model.js');

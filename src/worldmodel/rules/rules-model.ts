@@ -1,14 +1,10 @@
 // Exact code of a domain as a backend, of all tools it knows or of some.
 
 import { NO_COST } from '../../core/cost.js';
-import {
-  type CallQuery,
-  refusalOf,
-  refusalsOf,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolsDomain,
-} from '../../env/index.js';
+import type { ToolOutcome, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
+import { refusalOf } from '../../env/tools/prediction.js';
+import { refusalsOf } from '../../env/tools/rules-responder.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 
 /** `all` the rules know, those that change nothing, or these by name. */

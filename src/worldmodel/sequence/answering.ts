@@ -1,7 +1,8 @@
 // Questions answered by a decoder: read greedily, one token after the other or all at once, with how probable the whole answer was.
 
 import { Rng } from '../../core/rng.js';
-import { Decoder, type Generated, type TokenGenerator } from '../../nn/index.js';
+import type { Decoder } from '../../nn/decoder/decoder.js';
+import type { Generated } from '../../nn/decoder/generation.js';
 import type { ScriptCodec } from './script.js';
 import type { Asked, StepAnswer, StepForm } from './step-form.js';
 
@@ -25,7 +26,7 @@ export function tokensOf(asked: Asked, codec: ScriptCodec, contextLength: number
 
 /** Answers do not depend on what is asked beside them. */
 export async function answersOf(
-  decoder: TokenGenerator,
+  decoder: Decoder,
   codec: ScriptCodec,
   form: StepForm,
   questions: readonly AskedTokens[],
@@ -47,14 +48,13 @@ export async function answersOf(
 }
 
 function generatedFor(
-  decoder: TokenGenerator,
+  decoder: Decoder,
   codec: ScriptCodec,
   prompts: readonly (readonly number[])[],
   { places, signal }: { readonly places: number | undefined; readonly signal: AbortSignal | undefined },
 ): Promise<Generated[]> {
   const { end } = codec.tokenizer.special;
   if (places !== undefined) {
-    if (!(decoder instanceof Decoder)) throw new Error('answers at once are read by ONNX Runtime alone');
     return decoder.answerAtOnce(prompts, { blank: codec.blank!, places, stop: end });
   }
   const rng = Rng.fromSeed(0);

@@ -23,7 +23,7 @@ export const sequenceBackend: BackendEntry = {
     const { loadSequence } = await import('./sequence-folder.js');
     const { SequenceModel } = await import('./sequence-model.js');
     const { worldKindOf } = await import('./recorded-steps.js');
-    return async ({ domain, folder = '.', device }, settings) => {
+    return async ({ domain, folder = '.' }, settings) => {
       const { model, typed, minExactness } = asked(settings);
       if (model === undefined) return NO_MODEL;
       const path = resolve(folder, model);
@@ -35,22 +35,7 @@ export const sequenceBackend: BackendEntry = {
         throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
       }
       requireReady(path, contents.report, typed, minExactness);
-      return SequenceModel.open(contents, device);
-    };
-  },
-  deviceFit: async () => {
-    const { loadSequence } = await import('./sequence-folder.js');
-    const { fittedSizes } = await import('./fit.js');
-    const { decoderConfig, decoderFit } = await import('../../nn/index.js');
-    return async (settings, target, folder) => {
-      const { model, fit } = asked(settings);
-      // What a job is yet to fit has these sizes.
-      const { decoder, form } =
-        model === undefined
-          ? { decoder: { config: decoderConfig(fittedSizes(fit, fit.vocabulary)) }, form: fit }
-          : await loadSequence(resolve(folder, model));
-      const found = await decoderFit(target, decoder.config);
-      return form.atOnce === undefined ? found : { ...found, problem: 'no device reads answers at once' };
+      return new SequenceModel(contents);
     };
   },
   carry: async () => {

@@ -1,9 +1,10 @@
 // Worlds of facts in words: predicates and slots.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { CallSpec, FactTable, Operation } from '../../env/index.js';
-import { splitByNames } from '../operators/actions.js';
-import { factKey, rowOf, Situation } from '../operators/situation.js';
+import type { CallSpec, FactTable } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import { factKey, rowOf, Situation } from '../situation.js';
+import { splitByNames } from '../taken-action.js';
 import { isMark, mark, type Names, type Piece } from './script.js';
 import { type ObjectTypes, surroundings } from './surroundings.js';
 import { type Around, factsOf, type World, type WorldForm } from './world-form.js';

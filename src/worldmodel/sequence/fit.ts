@@ -8,16 +8,13 @@ import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
-import type { ToolsDomain } from '../../env/index.js';
-import {
-  type DecoderConfigInput,
-  DecoderTrainer,
-  PackedCorpus,
-  resumeTraining,
-  saveTraining,
-  type Tokenizer,
-  trainTokenizer,
-} from '../../nn/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { DecoderConfigInput } from '../../nn/decoder/config.js';
+import { resumeTraining, saveTraining } from '../../nn/decoder/folder.js';
+import { PackedCorpus } from '../../nn/decoder/packing.js';
+import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
+import { trainTokenizer } from '../../nn/decoder/train-tokenizer.js';
+import { DecoderTrainer } from '../../nn/decoder/trainer.js';
 import { calibrate, confidenceOf } from '../from-records/calibration.js';
 import { isExact, reportOf } from '../from-records/judging.js';
 import type { BackendFitNote } from '../tools/backend-model.js';

@@ -2,7 +2,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Decoder } from '../../nn/index.js';
+import type { Decoder } from '../../nn/decoder/decoder.js';
 import type { JudgedStep } from '../from-records/judging.js';
 import { type AskedTokens, answersOf, tokensOf } from './answering.js';
 import type { RecordedStep } from './recorded-steps.js';

@@ -1,8 +1,11 @@
 // Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
 
 import type { JsonObject } from '../../core/json.js';
-import { applyOperations, initialStateOf, isScreenDomain, type ToolsDomain, type ToolsTask } from '../../env/index.js';
-import type { EpisodeRecord } from '../../replay/index.js';
+import { isScreenDomain } from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
 import type { World, WorldKind } from './world-form.js';
 

@@ -2,14 +2,10 @@
 // the texts of this page have slots and are copied; what many pages read alike (`Submit`) is spelt.
 
 import type { JsonObject } from '../../core/json.js';
-import {
-  actionLine,
-  type CallSpec,
-  type Operation,
-  type ScreenElement,
-  type ScreenState,
-  textsNamed,
-} from '../../env/index.js';
+import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
+import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
+import type { CallSpec } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { readPatch, splitterOf, writtenPatch } from './patch-words.js';
 import { mark, type Names, type Piece, type Splitter, written } from './script.js';
 import type { Around, World, WorldForm } from './world-form.js';

@@ -1,7 +1,7 @@
 // What a sequence model reads and writes, before it is tokens: text, marks that part sections, and slots in the place of names. A slot
 // stands for a name of the question, so that a name is copied and never spelt, and rooms that were never seen have no unknown words.
 
-import type { Tokenizer } from '../../nn/index.js';
+import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
 
 /** Names that a question can give a slot to; further ones are spelt. */
 export const SLOTS = 64;

@@ -11,7 +11,9 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { sha256 } from '../../core/hash.js';
 import type { Json } from '../../core/json.js';
-import { DECODER_FILES, type Decoder, loadDecoder, saveDecoder, type Tokenizer } from '../../nn/index.js';
+import type { Decoder } from '../../nn/decoder/decoder.js';
+import { DECODER_FILES, loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
+import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
 import { recoverFolder } from '../../store/atomic-file.js';
 import { sealedText } from '../../store/sealed-json.js';
 import { type Calibration, calibrationSchema } from '../from-records/calibration.js';
@@ -86,7 +88,7 @@ export async function saveSequence(folder: string, contents: SequenceContents): 
   const { decoder, tokenizer, form, calibration, report, domain } = contents;
   const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
   const text = sealedText({ format: 'reverie-sequence', formatVersion: 1, ...about });
-  await saveDecoder(folder, decoder, tokenizer, { name: `sequence model of ${domain}`, files: { [FILE]: text } });
+  await saveDecoder(folder, decoder, tokenizer, { [FILE]: text });
 }
 
 /** The files that `loadSequence` reads, by their names. */

@@ -2,8 +2,8 @@
 // byte as if alone.
 
 import { NO_COST } from '../../core/cost.js';
-import type { CallQuery, Message } from '../../env/index.js';
-import { DeviceDecoder, type DeviceTarget, decoderPrecision, type TokenGenerator } from '../../nn/index.js';
+import type { Message } from '../../env/tools/message.js';
+import type { CallQuery } from '../../env/tools/tools-family.js';
 import { confidenceOf } from '../from-records/calibration.js';
 import type { BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { type Answered, type AskedTokens, answersOf, tokensOf } from './answering.js';
@@ -28,30 +28,16 @@ export class SequenceModel implements BackendModel {
   private waiting: Waiting[] = [];
   private isBusy = false;
 
-  private constructor(
-    private readonly contents: SequenceContents,
-    private readonly decoder: TokenGenerator,
-    place: string,
-  ) {
-    this.version = `${versionOf(contents)}${place}`;
+  constructor(private readonly contents: SequenceContents) {
+    this.version = versionOf(contents);
     this.form = new StepForm(contents.form);
     this.codec = ScriptCodec.of(contents.tokenizer)!;
-  }
-
-  /**
-   * @param device what its decoder is computed on: two devices round in two ways, so it is part of the version
-   * @throws DEVICE_UNSUPPORTED, CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED
-   */
-  static async open(contents: SequenceContents, device?: DeviceTarget): Promise<SequenceModel> {
-    if (device === undefined) return new SequenceModel(contents, contents.decoder, '');
-    const decoder = await DeviceDecoder.open(device, contents.decoder, MOST);
-    return new SequenceModel(contents, decoder, `:${device.kind}:${decoderPrecision(device)}`);
   }
 
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
     signal?.throwIfAborted();
     const { form, calibration } = this.contents;
-    const { contextLength } = this.decoder.config;
+    const { contextLength } = this.contents.decoder.config;
     const world = form.world === 'unseen' ? undefined : worldOf(query.domain, query.state);
     const asked = this.form.ask({
       call: query.call,
@@ -85,7 +71,7 @@ export class SequenceModel implements BackendModel {
       this.waiting = this.waiting.slice(MOST);
       const questions = batch.map(({ question }) => question);
       try {
-        const answers = await answersOf(this.decoder, this.codec, this.form, questions);
+        const answers = await answersOf(this.contents.decoder, this.codec, this.form, questions);
         batch.forEach(({ resolve }, i) => {
           resolve(answers[i]);
         });

@@ -2,7 +2,8 @@
 // things, the last steps. Answered: whether it is done, what changes, what is said, and whether that ends the episode, with its reward.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { CallSpec, Operation } from '../../env/index.js';
+import type { CallSpec } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { FactForm } from './fact-form.js';
 import { ScreenForm } from './screen-form.js';
 import { isMark, mark, Names, type Piece, readText, type Splitter, written } from './script.js';

@@ -1,8 +1,8 @@
 // What a model is shown of a world of facts: what the action names, what is the only one of its kind (an agent) with its place and what
 // it holds, and what a single fact links with these. The rest of a house does not matter to one action, and would not fit a short context.
 
-import type { FactTable, Scene } from '../../env/index.js';
-import { factKey, rowOf, Situation } from '../operators/situation.js';
+import type { FactTable, Scene } from '../../env/tools/domain.js';
+import { factKey, rowOf, Situation } from '../situation.js';
 
 /** What records have shown of the types of objects. */
 export interface ObjectTypes {

@@ -1,6 +1,6 @@
 // Worlds of which only texts are known. A name is a word with a number, and is told beside its slot.
 
-import type { CallSpec } from '../../env/index.js';
+import type { CallSpec } from '../../env/tools/domain.js';
 import { mark, type Names, type Piece, type Splitter } from './script.js';
 import type { Around, World, WorldForm } from './world-form.js';
 

@@ -2,7 +2,8 @@
 // JSON Patch. What a value says (an id, a name, a date) has a slot and is copied; what it is of (`open` or `closed`) is spelt.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { CallSpec, Operation } from '../../env/index.js';
+import type { CallSpec } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { readPatch, splitterOf, writtenPatch } from './patch-words.js';
 import { mark, type Names, type Piece, type Splitter, written } from './script.js';
 import type { Around, World, WorldForm } from './world-form.js';

@@ -1,7 +1,8 @@
 // How a world of one kind is put into words: what of its state is shown around a call, and how changes of it are written and read.
 
 import type { JsonObject } from '../../core/json.js';
-import type { CallSpec, FactTable, Operation, Scene } from '../../env/index.js';
+import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { Names, Piece, Splitter } from './script.js';
 
 /** Facts about objects; entities in collections, such as `tickets["T-1"].status`; elements of a screen; or a state that is not seen, and text alone. */

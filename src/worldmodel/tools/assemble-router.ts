@@ -2,12 +2,13 @@
 
 import { describeIssues, reverieError } from '../../core/errors.js';
 import type { BackendEntry, BackendParts, BackendSettings } from './backend-model.js';
+import { requireBackends } from './require-backends.js';
 import { type AskedBackend, Router } from './router.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /**
  * @param entries  in the order in which they are asked
- * @throws MODEL_BACKENDS_MISSING if none of them can be had
+ * @throws MODEL_BACKENDS_MISSING if none of them can be had, MODEL_BACKEND_UNAVAILABLE if one that is named cannot
  */
 export async function assembleRouter(
   entries: readonly BackendEntry[],
@@ -17,8 +18,11 @@ export async function assembleRouter(
   const made = await Promise.all(entries.map((entry) => backendOf(entry, config, parts)));
   const backends = made.filter((backend) => typeof backend !== 'string');
   const absent = made.filter((backend) => typeof backend === 'string');
-  if (backends.length === 0)
-    throw reverieError('MODEL_BACKENDS_MISSING', { domain: parts.domain.id, reasons: absent.join('; ') });
+  const listed = entries.map((entry, i) => {
+    const one = made[i];
+    return { entry, settings: backendSettings(entry, config), ...(typeof one === 'string' ? { absent: one } : {}) };
+  });
+  requireBackends(listed, parts.domain);
   return new Router(parts.domain, config, backends, absent);
 }
 

@@ -6,10 +6,13 @@ import type { Awaitable } from '../../core/environment.js';
 import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallQuery, Operation, OutcomeClaim, Responder, ToolsDomain } from '../../env/index.js';
-import type { LanguageModel } from '../../llm/index.js';
-import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
-import type { EpisodeRecord, ExperienceIndex } from '../../replay/index.js';
+import type { OutcomeClaim, ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../llm/language-model.js';
+import type { DeviceTarget } from '../../nn/cuda.js';
+import type { DeviceFit } from '../../nn/cuda-addon.js';
+import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
@@ -71,6 +74,8 @@ export interface BackendModel {
 export interface BackendParts {
   readonly domain: ToolsDomain;
   readonly index?: ExperienceIndex;
+  /** Whether the states of its records are known; false: they are shown to models and never replayed. */
+  readonly hasStates?: boolean;
   readonly model?: LanguageModel;
   /** The real environment. */
   readonly real?: Responder;
@@ -102,7 +107,7 @@ export interface BackendEntry extends Entry<MakeBackend> {
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
-  readonly isReal?: (domain: ToolsDomain) => boolean;
+  readonly isReal?: (domain: ToolsDomain, settings?: BackendSettings) => boolean;
   /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
   readonly deviceFit?: () => Promise<BackendDeviceFit>;
   /** Loads what takes such a backend along, to a page that answers by itself; absent: it can answer only where it is. */

@@ -3,13 +3,8 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
-import { analogyBackend } from '../analogy/entry.js';
 import { inducedBackend } from '../induced/entry.js';
-import { liftedBackend } from '../lifted/entry.js';
 import { llmBackend } from '../llm/entry.js';
-import { mechanicsBackend } from '../mechanics/entry.js';
-import { operatorsBackend } from '../operators/entry.js';
-import { pageLlmBackend } from '../page-llm/entry.js';
 import { realBackend } from '../real/entry.js';
 import { replayBackend } from '../replay/entry.js';
 import { rulesBackend } from '../rules/entry.js';
@@ -32,14 +27,9 @@ class Backends extends Registry<BackendEntry> {
 
 export const routerBackends: Registry<BackendEntry> = new Backends('backend', [
   rulesBackend,
-  mechanicsBackend,
   inducedBackend,
-  operatorsBackend,
-  liftedBackend,
-  analogyBackend,
   sequenceBackend,
   replayBackend,
   llmBackend,
-  pageLlmBackend,
   realBackend,
 ]);

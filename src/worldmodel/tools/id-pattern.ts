@@ -2,7 +2,7 @@
 // digits), or, where ids are of many shapes (`4WQ150`), their letters' case and length. Words without a digit are never ids.
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
 import { wordsOf } from './tokens.js';
 
 /** Whether a word looks like an id of the domain. */

@@ -1,7 +1,8 @@
 // From a scenario's section `model` to the router it describes.
 
 import { threadPlugins } from '../../core/plugins.js';
-import type { DeviceFit, DeviceTarget } from '../../nn/index.js';
+import type { DeviceTarget } from '../../nn/cuda.js';
+import type { DeviceFit } from '../../nn/cuda-addon.js';
 import { assembleRouter, backendSettings } from './assemble-router.js';
 import type { BackendParts } from './backend-model.js';
 import { routerBackends } from './backends.js';

@@ -2,7 +2,9 @@
 // (Simia-plus checks the arguments of calls so; here it is what a world model answers.)
 
 import type { Json, JsonObject } from '../../core/json.js';
-import type { Message, Operation, ToolCall, ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import type { IdPattern } from './id-pattern.js';
 import { wordsIn, wordsOf } from './tokens.js';
 

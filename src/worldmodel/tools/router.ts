@@ -6,7 +6,9 @@ import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Json } from '../../core/json.js';
-import { CallDynamics, type CallQuery, type Operation, type Prediction, type ToolsDomain } from '../../env/index.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { checkProposal, PROPOSAL_LIMITS } from '../state.js';
 import type { BackendModel, PredictOptions, RawProposal, Trust } from './backend-model.js';
 import { toolOf } from './tool-of.js';
@@ -23,17 +25,16 @@ export interface AskedBackend {
   readonly minConfidence: number;
 }
 
-export class Router extends CallDynamics {
+export class Router implements Responder {
   readonly version: string;
 
   /** `absent`: one line for each configured backend that this domain cannot have. */
   constructor(
-    domain: ToolsDomain,
+    readonly domain: ToolsDomain,
     private readonly config: ToolsModelConfig,
     private readonly backends: readonly AskedBackend[],
     private readonly absent: readonly string[] = [],
   ) {
-    super(domain, 'router');
     const decided = createHash('sha256').update(canonicalJson(config)).digest('hex').slice(0, 12);
     this.version = `router:${decided}(${backends.map(({ model }) => model.version).join(' | ')})`;
   }
@@ -51,6 +52,9 @@ export class Router extends CallDynamics {
     }
     return this.refusal(trail);
   }
+
+  /** Models, records and environments are closed by whoever made them. */
+  close(): void {}
 
   private async ask(
     backend: AskedBackend,

@@ -3,21 +3,16 @@
 
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import {
-  applyOperations,
-  CallDynamics,
-  type CallQuery,
-  type Prediction,
-  type Responder,
-  type StructuredDynamics,
-  stateHash,
-} from '../../env/index.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state-hash.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { comparableObservation } from './observation-text.js';
 import { addRowCounts, NO_SHADOW, type ShadowCounts, type ShadowRow } from './shadow-estimates.js';
 
 export interface ShadowOptions {
   /** Whose answers are measured, and given. */
-  readonly responder: StructuredDynamics;
+  readonly responder: Responder;
   /** The real environment, or its exact rules. */
   readonly real: Responder;
   /** Share of calls that are compared, in [0, 1]. */
@@ -28,7 +23,7 @@ export interface ShadowOptions {
 /** Calls that belong to no row of a job are counted for this one. */
 export const NO_ROW = -1;
 
-export class ShadowResponder extends CallDynamics {
+export class ShadowResponder implements Responder {
   readonly version: string;
   /** Comparisons by row and call: a call that is taken again is counted once. */
   private readonly underway = new Map<number, Map<string, ShadowRow>>();
@@ -36,14 +31,13 @@ export class ShadowResponder extends CallDynamics {
   /** @throws MODEL_CONFIG_INVALID for a share outside [0, 1] */
   constructor(private readonly options: ShadowOptions) {
     const { responder, real, share, seed } = options;
-    super(responder.domain, 'shadow');
     if (!(share >= 0 && share <= 1))
       throw reverieError('MODEL_CONFIG_INVALID', { problem: `the share of shadow steps is ${share}, not in [0, 1].` });
     this.version = `${responder.version}+shadow:${share}:${seed}:${real.version}`;
   }
 
   trusts(backend: string): boolean {
-    return this.options.responder.trusts(backend);
+    return this.options.responder.trusts?.(backend) === true;
   }
 
   async answer(query: CallQuery, signal?: AbortSignal): Promise<Prediction> {
@@ -61,7 +55,7 @@ export class ShadowResponder extends CallDynamics {
     return sum;
   }
 
-  override async close(): Promise<void> {
+  async close(): Promise<void> {
     await this.options.responder.close();
     await this.options.real.close();
   }

@@ -5,6 +5,7 @@ import { describeIssues, reverieError } from '../../core/errors.js';
 import { llmSection } from '../llm/entry.js';
 import { rulesSection } from '../rules/entry.js';
 import { routerBackends } from './backends.js';
+import { DEFAULT_BACKENDS } from './require-backends.js';
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);
@@ -53,9 +54,9 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
     .array(z.enum(names as [string, ...string[]]))
     .min(1)
     .refine((listed) => new Set(listed).size === listed.length, 'names a backend twice')
-    .default(['rules', 'replay', 'llm'])
+    .default(DEFAULT_BACKENDS)
     .describe(
-      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `analogy` (recorded steps of text games, likewise), `sequence` (a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
+      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `sequence` (a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
     );
   const sections = routerBackends.list().flatMap(({ name, schema }) => {
     if (schema === undefined) return [];

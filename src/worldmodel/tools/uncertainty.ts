@@ -1,6 +1,6 @@
 // What an answer's doubt does to the episode it is part of.
 
-import type { Prediction } from '../../env/index.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 
 /**
  * Weight of an episode in training, in [0, 1]: the product, over answers less sure than `downWeightBelow`, of confidence

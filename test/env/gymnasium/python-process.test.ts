@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { PythonProcess } from '../../../src/env/gymnasium/python-process.js';
-import { makeEnvironment } from '../../../src/env/index.js';
+import { makeEnvironment } from '../../../src/env/make-environment.js';
 import type { ReplayedEnvironment } from '../../../src/env/replayed/replayed-environment.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
 

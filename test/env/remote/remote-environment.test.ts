@@ -1,17 +1,12 @@
 // Environments on a server keep the contract, and are to the bit what they are in this process.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Environment, VectorEnvironment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  checkEnvironment,
-  describeReport,
-  type Environment,
-  type RemoteToolsEnvironment,
-  type RemoteVectorEnvironment,
-  remoteEnvironment,
-  type VectorEnvironment,
-} from '../../../src/env/index.js';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
+import type { RemoteToolsEnvironment, RemoteVectorEnvironment } from '../../../src/env/remote/open-remote.js';
+import { remoteEnvironment } from '../../../src/env/remote/remote.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
 import { environmentContract, randomAction } from '../environment.contract.js';

@@ -1,13 +1,10 @@
 // Episodes in a domain that is lived on a server, call by call.
 
-import {
-  elsewhere,
-  makeDomain,
-  realResponder,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsStepInfo,
-} from '../../../src/env/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { elsewhere, realResponder } from '../../../src/env/tools/real-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 
 export interface Call {
   readonly name: string;

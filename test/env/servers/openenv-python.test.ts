@@ -1,7 +1,7 @@
 // OpenEnv's own server, of its package, as the real environment: seeds, crowds, time, death.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment } from '../../../src/env/index.js';
+import { makeEnvironment } from '../../../src/env/make-environment.js';
 import { act, begin, environmentOf, on } from './episodes.js';
 import { PythonServers, pythonOf } from './python-server.js';
 

@@ -2,7 +2,8 @@
 // the environment itself does.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment, type ToolsTask } from '../../../src/env/index.js';
+import { makeEnvironment } from '../../../src/env/make-environment.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
 import { act, begin, environmentOf, on } from './episodes.js';
@@ -54,27 +55,12 @@ describe('an environment of tools of our own, as somebody else’s server', () =
     expect(await solved({ mcp: address }, 'respond_to_user')).toMatchObject({ verdict: 1, tasks: 1 });
   });
 
-  it('over AgentGym, whose actions are the text of a model', async () => {
-    await on({ agentgym: `${server.url}/agentgym/helpdesk`, taskLimit: 3 }, async (domain) => {
-      expect(domain.tasks.map(({ id }) => id)).toEqual(['item-0', 'item-1', 'item-2']);
-      const env = environmentOf(domain);
-      expect(await begin(env, 1)).toContain(task().user.opening);
-      const [{ name, arguments: given }] = callsOf(task());
-      const text = `Action: ${name} with Action Input: ${JSON.stringify(given)}`;
-      const { text: seen, ended } = await act(env, { name: 'act', arguments: { text } });
-      expect([seen.startsWith('Error'), ended]).toEqual([false, false]);
-    });
-  });
-
   it('is refused by name where it is not there', async () => {
     await expect(on({ ors: server.url, environment: 'nowhere' }, async () => {})).rejects.toMatchObject({
       code: 'ENV_NOT_SERVED',
     });
     await expect(on({ openenv: 'http://127.0.0.1:9' }, async () => {})).rejects.toMatchObject({
       code: 'SERVER_UNREACHABLE',
-    });
-    await expect(on({ agentgym: `${server.url}/v1` }, async () => {})).rejects.toMatchObject({
-      code: 'SERVER_REFUSED',
     });
   });
 });

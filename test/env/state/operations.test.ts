@@ -1,14 +1,10 @@
 // Changing a typed state: JSON Patch that shares what it does not touch, and hashes that do not depend on key order.
 
 import { describe, expect, it } from 'vitest';
-import {
-  applyOperations,
-  compileSchema,
-  diffStates,
-  type Operation,
-  recordOperations,
-  stateHash,
-} from '../../../src/env/index.js';
+import { applyOperations, diffStates, recordOperations } from '../../../src/env/state/operations.js';
+import { compileSchema } from '../../../src/env/state/schema.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 
 const state = { users: { ann: { age: 30, tags: ['a'] }, bob: { age: 40, tags: [] } }, tickets: {} };
 

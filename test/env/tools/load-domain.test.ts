@@ -4,7 +4,9 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { loadDomain, makeDomain, stateHash, withTasks } from '../../../src/env/index.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import { loadDomain, withTasks } from '../../../src/env/tools/load-domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import { fixture } from './library.js';
 
 const root = mkdtempSync(path.join(tmpdir(), 'reverie-domain-'));

@@ -2,9 +2,12 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { makeDomain, Phrases, ScriptedUser, type ToolsDomain } from '../../../src/env/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import { phrasesFileSchema, problemOfPhrases } from '../../../src/env/tools/phrases/phrase-book.js';
+import { Phrases } from '../../../src/env/tools/phrases/phrases.js';
 import { variedUser } from '../../../src/env/tools/phrases/varied-user.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 
 const book = (parts: object) => phrasesFileSchema.parse(parts);
 
@@ -60,6 +63,12 @@ describe('the phrases of the service desk', () => {
       expect(told).toContain('LK-41042');
       expect(script.filter(({ done }) => done).length).toBe(2);
     }
+  });
+
+  it('leave what the world says as it is written, whoever the user is', async () => {
+    const inn = await makeDomain({ id: 'cellar' });
+    for (const task of inn.tasks)
+      for (let seed = 0; seed < 12; seed++) expect(variedUser(inn, task, seed).opening).toBe(task.user.opening);
   });
 
   it('leave a user alone who is not to be varied', () => {

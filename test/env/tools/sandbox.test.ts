@@ -3,10 +3,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import { applyOperations, type SandboxedRules, sandboxedRules } from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { type SandboxedRules, sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture, loadLibrary } from './library.js';
 
-const LIMITS = { memoryBytes: 16 * 2 ** 20, interrupts: 300, milliseconds: 4_000 };
+const LIMITS = { memoryBytes: 24 * 2 ** 20, interrupts: 300, milliseconds: 4_000 };
 
 const callOf = (name: string, args: JsonObject = {}) => ({ id: '1', name, arguments: args });
 
@@ -97,6 +98,9 @@ describe('what rules may not do', () => {
     ['an unknown name', 'nowhere.x = 1; return 1', "it threw ReferenceError: 'nowhere' is not defined"],
     ['something thrown that is no error', 'throw null', 'it threw null'],
     ['no answer', 'state.today = "y"', 'it returned undefined'],
+    ['an answer that comes later', 'return (async () => 1)()', 'what it returned is no plain object'],
+    ['a BigInt', 'return 10n', 'what it returned is of type bigint'],
+    ['a dynamic import', 'return import("node:fs")', 'what it returned is no plain object'],
     ['an answer that is not JSON', 'return new Map()', 'what it returned is no plain object'],
     ['a function for an answer', 'return { toJSON() { return 1 } }', 'what it returned/toJSON is of type function'],
     ['NaN in the state', 'state.x = { y: NaN }; return 1', 'what it wrote at /x/y is NaN'],
@@ -140,7 +144,7 @@ describe('what rules may not do', () => {
 
   test('a native loop that no interrupt reaches is ended with its thread', async () => {
     const rules = await sandboxedRules(
-      'export const tools = { act: () => [Array(4294967295)].flat().length, fine: () => "ok" };',
+      'export const tools = { act: () => String([].includes.call({ length: 2 ** 50 }, 1)), fine: () => "ok" };',
       'rules.js',
       { limits: { ...LIMITS, milliseconds: 2000 }, graceMs: 500 },
     );
@@ -184,34 +188,24 @@ describe('what rules may not do', () => {
 
 describe('a rules file that cannot be used', () => {
   test.each([
-    ['a syntax error', 'export const tools = {', 'Unexpected token (1:22)'],
+    ['a syntax error', 'export const tools = {', 'SyntaxError'],
     ['no tools', 'export const checks = {};', 'it does not export "tools"'],
     ['an unknown export', 'export const tools = {}; export const check = {};', 'did you mean "checks"?'],
-    ['a default export', 'export default {};', 'line 1: rules export by name'],
-    ['an import', 'import fs from "node:fs";\nexport const tools = {};', 'line 1: rules are one file'],
-    ['a dynamic import', 'export const tools = { a: () => import("node:fs") };', 'rules are one file'],
-    ['async code', '\nexport const tools = { async a() {} };', 'line 2: rules answer at once'],
-    ['BigInt', 'export const tools = { a: () => 10n };', 'JSON has no BigInt'],
+    ['a default export', 'export default {};', 'rules export by name'],
+    ['an import', 'import fs from "node:fs";\nexport const tools = {};', 'rules are one file'],
     ['tools that are no functions', 'export const tools = { a: 5 };', 'tools.a is of type number'],
     ['tools that are no object', 'export const tools = null;', 'tools is no object'],
     ['invariants that are no list', 'export const tools = {}; export const invariants = {};', 'invariants is no list'],
-    ['code that fails', 'export const tools = {}; throw new Error("no");', 'it threw Error: no'],
+    ['code that fails', 'export const tools = {}; throw new Error("no");', 'Error: no'],
     ['code that never ends', 'export const tools = {}; for (;;);', 'it ran too long'],
-    ['10,000 brackets', `export const tools = ${'['.repeat(10_000)}${']'.repeat(10_000)};`, 'stack space'],
-    ['500 brackets', `export const tools = ${'['.repeat(500)}${']'.repeat(500)};`, 'line 1: it is nested too deeply'],
-    ['a way out of its wrapper', 'export const tools = {}; }); globalThis.x = 1; (() => {', 'Unexpected token'],
+    ['an export that is hard to find', 'export const tools = {}, checks = {};', 'write the export of "checks"'],
+    ['10,000 brackets', `export const tools = ${'['.repeat(10_000)}${']'.repeat(10_000)};`, 'called itself too deeply'],
+    ['a way out of its wrapper', 'export const tools = {}; }); globalThis.x = 1; (() => {', 'SyntaxError'],
   ])('has %s', async (_, text, problem) => {
     const error = await sandboxedRules(text, 'my/rules.js', { limits: LIMITS }).catch((thrown) => thrown);
     expect(error.code).toBe('RULES_INVALID');
     expect(error.message).toContain(problem);
     expect(error.message).toContain('my/rules.js');
-  });
-
-  test('code nested as deep as is allowed is parsed in there too', async () => {
-    const nested = `${'['.repeat(390)}${']'.repeat(390)}`;
-    const rules = await sandboxedRules(`export const tools = { a: () => ${nested}.length };`, 'rules.js');
-    expect(rules.execute({}, callOf('a')).observation).toBe('1');
-    rules.close();
   });
 
   test('exports in every other form are understood', async () => {

@@ -1,7 +1,7 @@
 // Tasks with parameters: which records are chosen, what stands in their place, and what is told of one that cannot be made.
 
 import { describe, expect, it } from 'vitest';
-import type { ToolsTask } from '../../../src/env/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { type ParameterisedTask, withInstances } from '../../../src/env/tools/task-parameters.js';
 
 const state = {

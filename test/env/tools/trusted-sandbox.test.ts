@@ -16,8 +16,8 @@ import { fixture } from './library.js';
 const state = JSON.parse(readFileSync(`${fixture('library')}/state.json`, 'utf8')) as JsonObject;
 
 function programOf(text: string) {
-  const { program: rules, keepsNothing } = readRules(text, 'rules.js');
-  return { rules, keepsNothing, file: 'rules.js', limits: LIMITS };
+  const { program: rules, exports } = readRules(text, 'rules.js');
+  return { rules, text, exports, file: 'rules.js', limits: LIMITS };
 }
 
 const asked = (request: string, given: object) => JSON.stringify({ request, ...given, drop: [] });

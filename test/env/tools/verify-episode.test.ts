@@ -2,17 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  type CallSpec,
-  initialStateOf,
-  type Message,
-  referenceStateOf,
-  spokenMessages,
-  type ToolsDomain,
-  type ToolsTask,
-  type VerifierSpec,
-  verifyEpisode,
-} from '../../../src/env/index.js';
+import { spokenMessages } from '../../../src/env/tools/conversation.js';
+import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import { initialStateOf, referenceStateOf } from '../../../src/env/tools/task-states.js';
+import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';
 
 let domain: ToolsDomain;
@@ -91,7 +85,7 @@ describe('the end state', () => {
     [{ path: '/books/B1', exists: false }, false],
     [{ path: '/books/B1/lentTo', exists: true, equals: 'M1' }, false],
   ])('is looked at by %j: %s', (expected, passed) => {
-    expect(verdictOf({ assert: [expected] })).toMatchObject({ reward: passed ? 1 : 0, checks: [{ passed }] });
+    expect(verdictOf({ assert: [expected] }).checks[0]).toMatchObject({ passed });
   });
 });
 
@@ -106,6 +100,41 @@ describe('what the user was told', () => {
     ['Dune', [{ role: 'tool', toolCallId: '1', name: 'a', content: 'Dune' }], false],
   ] as [string, Message[], boolean][])('"%s" in %j: %s', (text, messages, passed) => {
     expect(verdictOf({ communicate: [text] }, messages).checks[0].passed).toBe(passed);
+  });
+
+  test.each([
+    ['12', 'There are 12.', true],
+    ['12', 'There are 1120.', false],
+    ['12', 'It is $12.00, thank you', true],
+    ['$1,120.50', 'It costs 1120.5 in all', true],
+    ['1120.5', 'Das macht 1.120,50 €', true],
+    ['12', 'You have 12kg of it', true],
+    ['12', 'On 2026-05-12 at 12:30', false],
+    ['12', 'There are 10, 11, 12, 13 or 14.', false],
+    ['12', 'It is 11 or 12.', false],
+    ['12', 'It is 12 pieces, or maybe 13.', false],
+    ['12', 'Between 12 and 14.', false],
+    ['14', 'It is between 12 and 14.', false],
+    ['12', '10, 11, 12, 13', false],
+    ['12', 'It is 10–12', false],
+    ['12', '11 or 12? I looked it up: there are 12.', true],
+    ['12', 'It went from 10 to 12, 3 more to come', true],
+    ['12', 'You have 10, 11 and 12', true],
+    ['B-306', 'Booked for 7 May as B-306, it costs 25.', true],
+    ['B-306', 'It is B-3061', false],
+    ['B-306', 'It is B-306 or B-307', false],
+    ['B-306', 'Your booking:B-306.', true],
+    ['stock', 'It is out-of-stock, sorry', true],
+    ['ship', 'We shipped it', false],
+    ['7 May', 'on 17 May', false],
+    ['7 May', 'on 7  may', true],
+    ['#W12', 'order #W12 or so', true],
+  ])('"%s" in "%s": %s', (wanted, said, passed) => {
+    expect(verdictOf({ communicate: [wanted] }, [say(said)]).checks[0].passed).toBe(passed);
+  });
+
+  test('may be a list of all that is wanted', () => {
+    expect(verdictOf({ communicate: ['10', '11', '12'] }, [say('10, 11, 12')]).reward).toBe(1);
   });
 
   test('beside calls counts if the user answered it', () => {
@@ -146,13 +175,20 @@ describe('the reward', () => {
     expect(verdictOf({ rubric: ['It is polite.'], communicate: ['x'] }).reward).toBe(0);
   });
 
+  test('is null where nothing need be done, unless the task is to leave something alone', () => {
+    const already = { assert: [{ path: '/books/B1/title', equals: 'Dune' }] };
+    expect(verdictOf(already)).toMatchObject({ reward: null, checks: [{ passed: true }, { name: 'start' }] });
+    expect(verdictOf({ ...already, notCalled: ['lend_book'] }).reward).toBe(1);
+    expect(verdictOf({ ...already, communicate: ['Dune'] }, [say('Dune')]).reward).toBe(1);
+  });
+
   test('is null, not 1, where nothing is verified', () => {
     expect(verdictOf({}).reward).toBeNull();
     expect(verdictOf({ communicate: [], checks: [] }).reward).toBeNull();
   });
 
   test('follows the checks of the rules', () => {
-    expect(verdictOf({ checks: ['nothing_changed'] })).toMatchObject({ reward: 1 });
+    expect(verdictOf({ checks: ['nothing_changed'], notCalled: ['lend_book'] })).toMatchObject({ reward: 1 });
     expect(verdictOf({ checks: ['looked_up_first'] })).toMatchObject({
       reward: null,
       checks: [{ name: 'check: looked_up_first', passed: null, reason: 'nothing was lent' }],

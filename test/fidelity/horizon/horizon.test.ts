@@ -2,16 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  type Estimate,
-  type Finding,
-  horizonFindings,
-  horizonOfDrift,
-  horizonOfErrors,
-  realRatioAt,
-  type SectionId,
-} from '../../../src/fidelity/index.js';
-import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+import { horizonFindings } from '../../../src/fidelity/horizon/horizon.js';
+import { horizonOfDrift, horizonOfErrors, realRatioAt } from '../../../src/fidelity/horizon/trust-horizon.js';
+import type { Finding } from '../../../src/fidelity/instrument.js';
+import type { SectionId } from '../../../src/fidelity/report/fidelity-report.js';
+import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import { stepErrorRule } from '../../../src/fidelity/tools/horizon.js';
 import { driftRule } from '../../../src/fidelity/vector/horizon.js';
 import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';

@@ -3,14 +3,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type TabularDynamics, valueIteration } from '../../../src/env/index.js';
+import { type TabularDynamics, valueIteration } from '../../../src/env/tabular/tabular-dynamics.js';
 import {
   bestBranchLength,
   branchPenalty,
   largestReturnGap,
   probabilityOfLeaving,
   returnGapBound,
-} from '../../../src/fidelity/index.js';
+} from '../../../src/fidelity/horizon/return-bounds.js';
 
 const STATES = 5;
 const ACTIONS = 2;

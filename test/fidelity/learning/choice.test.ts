@@ -1,14 +1,16 @@
 // The learner of worlds of tools: what it learns of one conversation holds in another, and what it cannot see.
 
 import { describe, expect, it } from 'vitest';
-import type { Message, ToolSpec, ToolsAction, ToolsPolicyQuery, ToolsTask } from '../../../src/env/index.js';
+import type { ToolSpec, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import type { ToolsAction, ToolsPolicyQuery } from '../../../src/env/tools/tools-family.js';
 import {
   ChoiceModel,
   ChoosingAgent,
   type Demonstration,
   type Propose,
   shownChoices,
-} from '../../../src/fidelity/index.js';
+} from '../../../src/fidelity/learning/choosing-agent.js';
 
 const text = { type: 'string' };
 const TOOLS: ToolSpec[] = [

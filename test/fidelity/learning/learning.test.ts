@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type Finding, learningInstrument } from '../../../src/fidelity/index.js';
+import type { Finding } from '../../../src/fidelity/instrument.js';
+import { learningInstrument } from '../../../src/fidelity/learning/learning.js';
 
 const RATIOS = [0, 0.25, 0.5, 0.75, 1];
 

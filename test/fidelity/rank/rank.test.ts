@@ -2,7 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type Finding, type RankSource, rankInstrument } from '../../../src/fidelity/index.js';
+import type { Finding } from '../../../src/fidelity/instrument.js';
+import { type RankSource, rankInstrument } from '../../../src/fidelity/rank/rank.js';
 
 const POLICIES = Array.from({ length: 10 }, (_, i) => `policy ${i}`);
 const EPISODES = 40;

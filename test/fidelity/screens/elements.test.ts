@@ -1,24 +1,21 @@
 // How right dreamt screens are: scores of an element each, and the section of a report on a page of ours.
 
+import '../../../src/kinds/registry.js';
 import { afterAll, describe, expect, it } from 'vitest';
-import {
-  type CallQuery,
-  initialStateOf,
-  type Message,
-  NO_SCREEN,
-  type Prediction,
-  rulesResponder,
-  type ScreenElement,
-  type ScreenState,
-  type ToolCall,
-} from '../../../src/env/index.js';
-import { elementF1, elementScores } from '../../../src/fidelity/screens/element-scores.js';
-import { elementsInstrument } from '../../../src/fidelity/screens/elements.js';
+import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen-state.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
 import { questionOf } from '../../../src/fidelity/tools/question.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
-import { pagesDomain } from '../../env/screens/fixture.js';
+import { elementF1, elementScores } from '../../../src/screens/fidelity/element-scores.js';
+import { elementsInstrument } from '../../../src/screens/fidelity/elements.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
+import { pagesDomain } from '../../screens/fixture.js';
 
 const element = (role: string, name: string, rest = {}): ScreenElement =>
   ({ role, name, children: [], ...rest }) as ScreenElement;

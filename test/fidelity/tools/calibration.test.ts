@@ -1,8 +1,13 @@
 // Confidence whose worth is known, and what a dream says and reaches: found as it was put in.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
-import { calibrationInstrument, distributionInstrument, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { calibrationInstrument } from '../../../src/fidelity/tools/calibration.js';
+import { distributionInstrument } from '../../../src/fidelity/tools/distribution.js';
+import type { ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';

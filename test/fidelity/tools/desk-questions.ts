@@ -1,17 +1,20 @@
 // Questions of the service desk, drawn once for all tests of a file: calls of its tasks' solutions and of imperfect variants.
 
 import type { Json } from '../../../src/core/json.js';
-import { type Responder, ScriptedUser, type ToolsDomain, ToolsEpisodeEnvironment } from '../../../src/env/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import type { Finding, Instrument } from '../../../src/fidelity/instrument.js';
+import { AskedQuestions } from '../../../src/fidelity/tools/answers.js';
 import {
-  AskedQuestions,
   drawQuestions,
-  type Finding,
-  type Instrument,
   type RealCall,
   recordingRules,
   type ToolsQuestion,
-} from '../../../src/fidelity/index.js';
-import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
+} from '../../../src/fidelity/tools/question.js';
+import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0): Promise<ToolsQuestion[]> {
   return drawQuestions(domain, (round) => callsOf(domain, round), { count, seed });
@@ -25,7 +28,7 @@ async function callsOf(domain: ToolsDomain, round: number): Promise<RealCall[]> 
     const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
     const plan = planRow(row + 1000 * round, { seed: 0, groupSize: 1, branchAt: 0 });
     const agent = agents[(row + round) % agents.length];
-    await liveEpisode(environment, agent, task, plan, {
+    await runEpisode(environment, agent, task, plan, {
       scenario: domain.id,
       scenarioHash: domain.version,
       seed: 0,

@@ -2,25 +2,20 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  applyOperations,
-  type Prediction,
-  type Responder,
-  referenceStateOf,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-} from '../../../src/env/index.js';
-import {
-  carriedBy,
-  carryOutForReal,
-  kStepsInstrument,
-  LivedEpisodes,
-  rewardEndInstrument,
-  type TrueSequence,
-} from '../../../src/fidelity/index.js';
-import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { referenceStateOf } from '../../../src/env/tools/task-states.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { kStepsInstrument } from '../../../src/fidelity/tools/k-steps.js';
+import { LivedEpisodes } from '../../../src/fidelity/tools/lived-episodes.js';
+import { carriedBy, carryOutForReal, type TrueSequence } from '../../../src/fidelity/tools/open-loop.js';
+import { rewardEndInstrument } from '../../../src/fidelity/tools/reward-end.js';
+import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
@@ -47,7 +42,7 @@ function lived(responder: Responder, row: number) {
   const environment = new ToolsEpisodeEnvironment({ id: domain.id, domain, responder, user: new ScriptedUser() });
   const agent = new ReferenceAgent([0, 0.3][row % 2]);
   const plan = planRow(row, { seed: 3, groupSize: 1, branchAt: 0 });
-  return liveEpisode(environment, agent, domain.tasks[row % domain.tasks.length], plan, {
+  return runEpisode(environment, agent, domain.tasks[row % domain.tasks.length], plan, {
     scenario: domain.id,
     scenarioHash: domain.version,
     seed: 3,

@@ -2,8 +2,12 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import { type Prediction, type Responder, rulesResponder, type ToolsDomain } from '../../../src/env/index.js';
-import { changeGroup, oneStepInstrument, questionOf, type ToolsQuestion } from '../../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { oneStepInstrument } from '../../../src/fidelity/tools/one-step.js';
+import { changeGroup, questionOf, type ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
@@ -123,6 +127,19 @@ describe('one step', () => {
     const { readBacks, truth } = questionOf(blind, { ...shown.query, domain: blind });
     expect(readBacks).toEqual([]);
     expect(truth.operations).toEqual(shown.truth.operations);
+  });
+
+  it('shows beside right states what a model has that refuses every call', async () => {
+    const refusing = { operations: [], observation: 'Error: no', isError: true, refused: ['no'] };
+    const none: Responder = {
+      ...rulesResponder(domain),
+      answer: (query) => ({ ...(rulesResponder(domain).answer(query) as Prediction), ...refusing }),
+    };
+    const finding = await oneStepOf(none);
+    const [exact, floor] = ['state-exact', 'state-exact-floor'].map((key) => metricOf(finding, key).value!);
+    expect(exact).toBe(floor);
+    expect(floor).toBeGreaterThan(0.2);
+    expect(metricOf(finding, 'refused').value).toBe(1);
   });
 
   it('counts what was not answered as that, and as nothing else', async () => {

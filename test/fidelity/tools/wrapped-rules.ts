@@ -4,15 +4,11 @@
 import { canonicalJson } from '../../../src/core/canonical-json.js';
 import type { Json } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  type CallQuery,
-  type Operation,
-  type Prediction,
-  type Responder,
-  rulesResponder,
-  stateHash,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { CallQuery, Responder } from '../../../src/env/tools/tools-family.js';
 
 export interface WrappedErrors {
   /** Share of calls that change something whose state turns out wrong, while the observation stays right. */

@@ -1,7 +1,8 @@
 // What was put into a model comes out of the metrics, within their intervals; what was not, stays clean.
 
 import { describe, expect, it } from 'vitest';
-import type { Finding, SectionId } from '../../../src/fidelity/index.js';
+import type { Finding } from '../../../src/fidelity/instrument.js';
+import type { SectionId } from '../../../src/fidelity/report/fidelity-report.js';
 import {
   constantPolicy,
   DIM,

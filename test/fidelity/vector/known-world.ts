@@ -1,28 +1,23 @@
 // A linear world with noise of known size, and models of it whose every fault is put in by hand.
 
+import type { VectorEnvironment } from '../../../src/core/environment.js';
+import type { Policy } from '../../../src/core/policy.js';
 import { Rng } from '../../../src/core/rng.js';
-import { boxSpace, type Policy, unboundedSpace, type VectorEnvironment } from '../../../src/env/index.js';
-import {
-  type Finding,
-  groundOf,
-  type Instrument,
-  instrumentsOf,
-  type Judged,
-  type Metric,
-  type Replay,
-  type SectionId,
-  type VectorPlan,
-  type VectorTruth,
-  vectorKind,
-} from '../../../src/fidelity/index.js';
+import { boxSpace, unboundedSpace } from '../../../src/env/space-values.js';
+import type { Finding, Instrument } from '../../../src/fidelity/instrument.js';
+import { instrumentsOf } from '../../../src/fidelity/kind.js';
+import type { Metric, SectionId } from '../../../src/fidelity/report/fidelity-report.js';
 import type { Forecaster } from '../../../src/fidelity/vector/ground.js';
+import { groundOf, type Judged, type Replay, type VectorPlan } from '../../../src/fidelity/vector/ground.js';
+import { vectorKind } from '../../../src/fidelity/vector/kind.js';
+import type { VectorTruth } from '../../../src/fidelity/vector/truth.js';
+import type { Forecast } from '../../../src/worldmodel/dynamics.js';
 import {
-  type Forecast,
   MemorylessDynamics,
   type ObservationCarry,
   type StepQuestion,
   type VectorPrediction,
-} from '../../../src/worldmodel/index.js';
+} from '../../../src/worldmodel/memoryless.js';
 
 export const DIM = 3;
 const SPACES = { observationSpace: unboundedSpace(DIM), actionSpace: boxSpace([-1], [1]) };

@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { boxSpace, unboundedSpace } from '../../../src/env/index.js';
+import { boxSpace, unboundedSpace } from '../../../src/env/space-values.js';
 import { dreamtReturns } from '../../../src/fidelity/vector/paired-episodes.js';
-import {
-  MemorylessDynamics,
-  type SeenRange,
-  type StepQuestion,
-  type WorldModelSnapshot,
-} from '../../../src/worldmodel/index.js';
+import type { WorldModelSnapshot } from '../../../src/worldmodel/dynamics.js';
+import { MemorylessDynamics, type StepQuestion } from '../../../src/worldmodel/memoryless.js';
+import type { SeenRange } from '../../../src/worldmodel/seen-range.js';
 
 /** What is pushed moves on by the push; a step pays 2. */
 class Slope extends MemorylessDynamics {

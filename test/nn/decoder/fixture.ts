@@ -1,7 +1,7 @@
 // Small decoders and texts for the tests of decoders.
 
 import { Rng } from '../../../src/core/rng.js';
-import type * as nn from '../../../src/nn/index.js';
+import type * as nn from '../nn.js';
 
 export const TINY: nn.DecoderConfigInput = {
   ...{ vocabSize: 53, hiddenSize: 48, intermediateSize: 80, layers: 2, heads: 4, kvHeads: 2, headDim: 12 },

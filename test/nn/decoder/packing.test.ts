@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { chainLength } from '../../../src/nn/decoder/attention.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { randomTokens } from './fixture.js';
 
 const shape = { rows: 3, length: 300, headDim: 64 };

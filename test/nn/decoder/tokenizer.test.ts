@@ -1,7 +1,7 @@
 // The tokenizer: any text comes back, the same texts give the same tokens, and what somebody wrote is never a special token.
 
 import { describe, expect, test } from 'vitest';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { HARD_TEXTS, householdTexts } from './fixture.js';
 
 const texts = householdTexts(300);

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { decoderTraining, learningRateAt } from '../../../src/nn/decoder/training-settings.js';
-import * as nn from '../../../src/nn/index.js';
+import * as nn from '../nn.js';
 import { documentOf, householdTexts, randomTokens, TINY } from './fixture.js';
 
 const open: { release(): Promise<void> }[] = [];

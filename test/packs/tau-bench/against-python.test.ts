@@ -13,7 +13,8 @@ import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
 import { sha256 } from '../../../src/core/hash.js';
 import { Rng } from '../../../src/core/rng.js';
-import { applyOperations, type CallSpec } from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec } from '../../../src/env/tools/domain.js';
 import { Draw, randomCall, revealingCalls } from './random-calls.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));

@@ -8,15 +8,11 @@ import { describe, expect, test } from 'vitest';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import { readTauTrajectories, type TauTrajectory } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  applyOperations,
-  compileSchema,
-  type Message,
-  stateHash,
-  type ToolCall,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { compileSchema } from '../../../src/env/state/schema.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));

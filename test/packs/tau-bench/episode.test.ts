@@ -4,7 +4,10 @@ import { expect, test } from 'vitest';
 import { loadTauDomain } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import { rulesResponder, ScriptedUser, type ToolsAction, ToolsEpisodeEnvironment } from '../../../src/env/index.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import { taskRecord, tauFolder } from './fixture.js';
 
 const TASKS = JSON.stringify([

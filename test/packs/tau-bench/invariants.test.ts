@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import { applyOperations, type Operation } from '../../../src/env/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 import { tauBench } from './fixture.js';
 
 const PASSENGER = { first_name: 'Ann', last_name: 'Lee', dob: '1990-01-01' };

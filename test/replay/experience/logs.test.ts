@@ -6,8 +6,13 @@ import path, { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import { applyOperations, makeDomain, stateHash, type ToolRules, type ToolsDomain } from '../../../src/env/index.js';
-import { ExperienceStore, episodeLogFiles, livedSteps, readEpisodeLogs } from '../../../src/replay/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolRules, ToolsDomain } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { livedSteps } from '../../../src/replay/experience/lived-steps.js';
+import { episodeLogFiles, readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 

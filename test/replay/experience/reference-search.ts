@@ -1,7 +1,7 @@
 // Retrieval the slow and obvious way: every step a query may see is scored from its words, term by term, then sorted.
 
+import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
 import { callTokens, historyTokens } from '../../../src/replay/experience/tokens.js';
-import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/index.js';
 
 export interface ReferenceOptions {
   readonly maxSteps?: number;

@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { callTokens, historyTokens } from '../../../src/replay/experience/tokens.js';
-import { type ExperienceStep, ExperienceStore, type RetrievalQuery } from '../../../src/replay/index.js';
 import { referenceSearch } from './reference-search.js';
 import { dreamt, query, step, templatedCall, templatedSteps } from './steps.js';
 

@@ -1,8 +1,8 @@
 // Steps to test with: templated, as logs of tools are.
 
 import { Rng } from '../../../src/core/rng.js';
-import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/index.js';
-import { callText } from '../../../src/replay/index.js';
+import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
+import { callText } from '../../../src/replay/experience/tokens.js';
 
 export function step(changes: Partial<ExperienceStep> = {}): ExperienceStep {
   return {

@@ -4,7 +4,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { type ExperienceStep, ExperienceStore, experienceSchema } from '../../../src/replay/index.js';
+import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
+import { experienceSchema } from '../../../src/replay/experience/experience-schema.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { dreamt, query, step } from './steps.js';
 
 const folders: string[] = [];

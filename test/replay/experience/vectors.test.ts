@@ -1,8 +1,8 @@
 // Retrieval by vectors: the nearest by cosine, with an embedder of one's own or the one that needs nothing.
 
 import { describe, expect, it } from 'vitest';
-import { embeddedText } from '../../../src/replay/experience/embedder.js';
-import { type Embedder, ExperienceStore, HashedTrigramEmbedder } from '../../../src/replay/index.js';
+import { type Embedder, embeddedText, HashedTrigramEmbedder } from '../../../src/replay/experience/embedder.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { dreamt, query, step, templatedSteps } from './steps.js';
 
 const cosine = (a: Float32Array, b: Float32Array) => {

@@ -1,19 +1,17 @@
 // Training in a small game of ours: its parts, for tests of policies of text and of their loop.
 
-import {
-  newProgress,
-  type TextGroupSettings,
-  type TextTraining,
-  type WonText,
-  walkthroughs,
-} from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
-import { rulesResponder, ScriptedUser, ToolsEpisodeEnvironment, textEnvironment } from '../../../src/env/index.js';
-import { gamesDomain } from '../../../src/env/pddl/games-domain.js';
-import { groupEstimators, type TextLearner, type TextObjective, textNetworks } from '../../../src/rl/index.js';
-import { makeDecoderLearner } from '../../../src/rl/text/decoder/decoder-learner.js';
-import { decoderPolicySchema } from '../../../src/rl/text/decoder/settings.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { textEnvironment } from '../../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
+import { groupEstimators } from '../../../src/rl/group/estimators.js';
+import { textNetworks } from '../../../src/rl/text/networks.js';
+import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
+import { walkthroughs } from '../../../src/training/text-experts.js';
+import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
 /**
  * Games that differ in what has to lie in the chest, told apart by the words of the goal.
@@ -57,12 +55,6 @@ export async function learnerOf(network: string, settings: object, seed: number,
 export const relevance = (seed: number, objective = PLAIN) =>
   learnerOf('relevance', { vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 }, seed, objective);
 
-/** A decoder of few weights. */
-export function smallDecoder(seed: number, objective = PLAIN, given = {}) {
-  const sizes = { vocabulary: 400, hidden: 32, layers: 2, heads: 4, kvHeads: 2, context: 192, rows: 2, choices: 16 };
-  return makeDecoderLearner(decoderPolicySchema.parse({ ...sizes, ...given }), objective, Rng.fromSeed(seed));
-}
-
 const SETTINGS: TextGroupSettings = {
   seed: 1,
   mode: 'real',
@@ -73,8 +65,6 @@ const SETTINGS: TextGroupSettings = {
   clipHigh: 0.28,
   rewards: 'paid',
   progressWeight: 0,
-  forks: 4,
-  restEvery: 4,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -97,7 +87,6 @@ export interface AtticTraining extends Partial<TextGroupSettings> {
 export async function atticTraining(given: AtticTraining = {}) {
   const { estimator = 'grpo', network = relevance, ...settings } = given;
   const domain = attics();
-  const wins = new Map<string, readonly WonText[]>();
   const told: { kind: string; [key: string]: unknown }[] = [];
   const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
   const learner = await network(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
@@ -113,18 +102,13 @@ export async function atticTraining(given: AtticTraining = {}) {
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },
     progress: newProgress(),
-    older: new Map(),
     ports: {
       signal: new AbortController().signal,
       phase: () => ({ advance() {}, set() {}, end() {} }),
       tell: (event) => told.push(event),
       warn: () => {},
       checkpoint: async () => {},
-      wins: {
-        keep: async (name, won) => void wins.set(name, won),
-        kept: async (names) => names.flatMap((name) => wins.get(name) ?? []),
-      },
     },
   };
-  return { training, learner, domain, told, wins };
+  return { training, learner, domain, told };
 }

@@ -1,8 +1,8 @@
 // The pendulum as a world model that is right but for what is put in.
 
 import { reverieError } from '../../../src/core/errors.js';
-import { boxSpace } from '../../../src/env/index.js';
-import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../../src/worldmodel/index.js';
+import { boxSpace } from '../../../src/env/space-values.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../../src/worldmodel/memoryless.js';
 
 export interface PendulumErrors {
   /** What a torque is multiplied by. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FidelityReport, LinesChart } from '../../../src/fidelity/index.js';
+import type { FidelityReport, LinesChart } from '../../../src/fidelity/report/fidelity-report.js';
 import { fidelityPage } from '../../../src/run/report/fidelity/fidelity-page.js';
 import { inventedReport, inventedSingle } from '../../fidelity/report/invented-report.js';
 

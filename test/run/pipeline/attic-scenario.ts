@@ -4,8 +4,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect } from 'vitest';
-import { type JobResult, type LaunchOptions, launch } from '../../../src/run/index.js';
-import { ATTIC, ATTIC_PROBLEM } from '../../env/pddl/attic.js';
+import type { JobResult } from '../../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../../src/run/launch.js';
+import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 import { recordingStream } from '../streams.js';
 
 interface AtticGame {

@@ -88,7 +88,7 @@ describe('a recording', () => {
     }
     child.kill('SIGKILL');
     await outcome;
-    const { ReplayBuffer } = await import('../../../src/replay/index.js');
+    const { ReplayBuffer } = await import('../../../src/replay/buffer.js');
     const kept = await ReplayBuffer.load(at('killed', 'checkpoint', 'real'));
     const beginning = await ReplayBuffer.load(at('beginning', 'data'));
     expect(kept.size).toBeGreaterThan(beginning.size);

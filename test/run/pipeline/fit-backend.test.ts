@@ -4,12 +4,14 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { launch, loadAnyScenario } from '../../../src/run/index.js';
-import { environmentMaker, openServable } from '../../../src/run/serving/index.js';
+import { launch } from '../../../src/run/launch.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
+import { environmentMaker } from '../../../src/run/serving/blueprint.js';
+import { openServable } from '../../../src/run/serving/open-servable.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
 import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
+import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
-import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../synth/operators/depot.js';
 import { recordingStream } from '../streams.js';
 
 const hasAddon = !lacksCompiler('fit-backend.test.ts');

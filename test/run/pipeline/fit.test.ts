@@ -4,8 +4,9 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { launch, readMetrics } from '../../../src/run/index.js';
 import type { FitResult, JobResult } from '../../../src/run/job.js';
+import { launch } from '../../../src/run/launch.js';
+import { readMetrics } from '../../../src/run/metrics.js';
 import { vectorResultText } from '../../../src/run/vector-result-text.js';
 import { recordingStream } from '../streams.js';
 

@@ -5,7 +5,8 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeBuffer, ReplayBuffer } from '../../../src/replay/index.js';
+import { ReplayBuffer } from '../../../src/replay/buffer.js';
+import { describeBuffer } from '../../../src/replay/describe.js';
 import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
@@ -27,7 +28,7 @@ const DRAWN = [...OFFLINE, `replay.generative=${DRAW}`];
 const ONLINE = [
   ...SMALL,
   ...['train.mode=real', 'train.realSteps=600', 'train.stepsPerRound=100', 'train.initialRandomSteps=200'],
-  ...[`replay.generative=${DRAW}`, 'replay.generative.relevance=td-error'],
+  ...[`replay.generative=${DRAW}`],
 ];
 
 let folder: string;
@@ -97,7 +98,7 @@ describe('rows drawn from a diffusion of records', () => {
   it('are counted apart from what was lived and dreamt, in the result and in its text', async () => {
     const { generative, records } = result;
     expect(records).toEqual({ real: 400, synthetic: 0 });
-    expect(generative).toMatchObject({ fits: 1, rows: 300, share: 0.5, relevance: 'none', fittedTo: 400 });
+    expect(generative).toMatchObject({ fits: 1, rows: 300, share: 0.5, fittedTo: 400 });
     expect(result).not.toHaveProperty('dream');
     expect(await resultText(result)).toMatch(/drawn +300 rows from one diffusion, 50 % of each batch/);
   });
@@ -129,10 +130,10 @@ describe('rows drawn from a diffusion of records', () => {
 });
 
 describe('generative replay beside real steps', () => {
-  it('draws anew as rows come in, rows of large error where that is asked for, and goes on to the same bytes', async () => {
+  it('draws anew as rows come in, and goes on to the same bytes', async () => {
     const online = await train(pendulum(ONLINE, 'online'));
     expect(online.realSteps).toBe(600);
-    expect(online.generative).toMatchObject({ fits: 2, rows: 600, relevance: 'td-error', fittedTo: 600 });
+    expect(online.generative).toMatchObject({ fits: 2, rows: 600, fittedTo: 600 });
     expect(await resultText(online)).toMatch(/lived +600 real steps\n/);
     const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
     expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
@@ -157,7 +158,6 @@ describe('what cannot be', () => {
     [[...OFFLINE, 'rl={algorithm: ppo}'], 'ppo does not learn from records'],
     [[...ONLINE, 'rl={algorithm: ppo}'], 'ppo does not replay rows'],
     [[...ONLINE, 'train.mode=dream'], 'rows are drawn where none are dreamt'],
-    [[...DRAWN, 'replay.generative.relevance=td-error'], 'before the learner has any error'],
     [[...OFFLINE, 'train.updatesPerRound=0'], 'a round is its updates'],
     [[...DRAWN, 'replay.generative.share=0'], 'replay.generative.share'],
   ])('is refused before anything runs: %j', async (set, message) => {
@@ -168,7 +168,7 @@ describe('what cannot be', () => {
 
   it('names the key that was meant', async () => {
     const misspelt = train(pendulum([...DRAWN, 'replay.generative.guidence=2'], 'refused', 'lived'));
-    await expect(misspelt).rejects.toMatchObject({ code: 'UNKNOWN_KEY', hint: expect.stringContaining('guidance') });
+    await expect(misspelt).rejects.toMatchObject({ code: 'UNKNOWN_KEY', hint: expect.stringContaining('batchSize') });
   });
 
   it('names records that are missing or do not fit', async () => {

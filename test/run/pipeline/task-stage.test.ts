@@ -1,9 +1,10 @@
 // Which domain a job lives in: its own, or one with more tasks.
 
 import { expect, it } from 'vitest';
-import { makeDomain, screensDomain } from '../../../src/env/index.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import { withAddedTasks } from '../../../src/run/pipeline/tools/task-stage.js';
-import { CONTRACT } from '../../env/screens/fixture.js';
+import { screensDomain } from '../../../src/screens/screens-domain.js';
+import { CONTRACT } from '../../screens/fixture.js';
 
 const SHARES = { validation: 0.1, test: 0.1 };
 

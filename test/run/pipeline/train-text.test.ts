@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { EpisodeStep } from '../../../src/replay/index.js';
+import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
 import type { RealEpisodesResult, TextQuickstartResult, TextTrainResult } from '../../../src/run/tools-results.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
@@ -43,25 +43,6 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   bytes[bytes.length - 1] ^= 1;
   writeFileSync(weights, bytes);
   await expect(run('eval', 'refused', { inputs })).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
-});
-
-it('lives a round while it learns from the one before: in a thread, without one, and resumed to the same bytes', async () => {
-  const set = ['rl.versionLag=1', 'rl.algorithm=gigpo', 'train.cloneEpochs=8', 'train.rounds=3'];
-  const trained = await run<TextTrainResult>('train', 'lagging', { set });
-  const { versionLag } = trained;
-  expect(versionLag).toMatchObject({ rounds: 1, ratio: expect.closeTo(1, 1) });
-  expect(versionLag!.kl).toBeGreaterThan(0);
-  expect(readFileSync(trained.report, 'utf8')).toContain('drawn by the policy of one round before');
-  await stopsAndGoesOn('lagging-stopped', {
-    ...{ at: POLICY_FILES[0], like: 'lagging', files: POLICY_FILES, more: { set, workers: 0 } },
-  });
-
-  const gather = 'train.gather={episodes: 4, agent: {kind: explorer}}';
-  for (const refused of [['rl.algorithm=rest'], ['train.mode=value', gather]])
-    await expect(run('train', 'refused', { set: ['rl.versionLag=1', ...refused] })).rejects.toMatchObject({
-      code: 'SCENARIO_INVALID',
-      message: expect.stringMatching(/rl\.versionLag.*version lag of 1 means nothing/s),
-    });
 });
 
 it('learns in a dream of its own records, which the policy adds to, and goes on to the same bytes', async () => {
@@ -112,19 +93,8 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
 });
 
-it('teaches a policy to choose calls of tools, filled from the conversation, and has it act as an agent', async () => {
-  const set = [
-    ...['train.cloneTasks=6', 'train.cloneEpochs=3', 'train.rounds=1', 'train.tasksPerRound=1', 'train.groupSize=2'],
-    ...['train.evalTasks=2', 'user.varied=false', 'synth.episodes=2', `rl.relevance=${JSON.stringify(rl.relevance)}`],
-  ];
-  const trained = await run<TextTrainResult>('train', 'desk', { scenario: 'helpdesk', set });
-  const choosesAmong = 'calls and sayings filled from the conversation';
-  expect(trained.policy.choosesAmong).toBe(choosesAmong);
-  expect(trained.clonedSteps).toBeGreaterThan(3);
-  expect(trained.realSteps).toBeGreaterThan(trained.clonedSteps);
-  const inputs = { checkpoint: join(home, 'desk') };
-  const collected = await run<RealEpisodesResult>('collect', 'desk-seen', { scenario: 'helpdesk', inputs, set });
-  expect(collected).toMatchObject({ episodes: 2, failed: {}, policy: trained.policy });
+it('refuses worlds that list no commands', async () => {
+  await expect(run('train', 'desk', { scenario: 'helpdesk' })).rejects.toMatchObject({ code: 'TEXT_COMMANDS_UNKNOWN' });
 });
 
 it('refuses splits without tasks', async () => {

@@ -1,11 +1,11 @@
-// Training with PPO, in the real environment and in the dream: it learns, keeps where every row came from, and a run
+// Training with PPO in the real environment: it learns, keeps where every row came from, and a run
 // that broke off anywhere goes on to the same bytes.
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ReplayBuffer } from '../../../src/replay/index.js';
+import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
@@ -16,7 +16,7 @@ import { recordingStream } from '../streams.js';
 import { brokenOffAt } from './broken-off.js';
 
 const SMOKE = { scenario: 'cartpole', profile: 'smoke', seed: 3 };
-const MODES = ['real', 'dream'] as const;
+const MODES = ['real'] as const;
 let folder: string;
 
 beforeAll(() => {
@@ -51,13 +51,13 @@ describe.each(MODES)('PPO with train.mode: %s', (mode) => {
 
   it('lives the budget and learns from every round', () => {
     expect(result.realSteps).toBe(1000);
-    // In real mode four rollouts of 250 rows, two epochs of three batches each; in the dream two of 32 x 8, of four each.
-    expect(result.updates).toBe(mode === 'real' ? 4 * 2 * 3 : 4 * 2 * 2 * 4);
-    expect(result.syntheticSteps).toBe(mode === 'real' ? 0 : 4 * 2 * 32 * 8);
+    // Four rollouts of 250 rows, two epochs of three batches each.
+    expect(result.updates).toBe(4 * 2 * 3);
+    expect(result.syntheticSteps).toBe(0);
     const manifest = JSON.parse(readFileSync(at('learner', 'manifest.json'), 'utf8'));
     expect(manifest).toMatchObject({ kind: 'ppo', gradientSteps: result.updates });
     expect(manifest.learnedFrom).toMatchObject({ realSteps: 1000, syntheticSteps: result.syntheticSteps });
-    expect(manifest.learnedFrom.worldModelVersions).toHaveLength(mode === 'real' ? 0 : 4);
+    expect(manifest.learnedFrom.worldModelVersions).toHaveLength(0);
   });
 
   it('keeps the learner as it was on the way', async () => {
@@ -110,56 +110,10 @@ describe.each(MODES)('PPO with train.mode: %s', (mode) => {
   });
 });
 
-describe('a rollout in the dream', () => {
-  it('starts at real states, and each branch is unbroken and ended', async () => {
-    const checkpoint = join(folder, 'dream-reference', 'checkpoint');
-    const real = await ReplayBuffer.load(join(checkpoint, 'real'));
-    const synthetic = await ReplayBuffer.load(join(checkpoint, 'synthetic'));
-    const { obs, nextObs, terminated, truncated } = synthetic.columns();
-    const row = (of: Float32Array, index: number) => [...of.subarray(index * 4, index * 4 + 4)];
-    const branches = new Map<number, number[]>();
-    for (let index = 0; index < synthetic.size; index++) {
-      const { episode } = synthetic.provenanceAt(index);
-      branches.set(episode, [...(branches.get(episode) ?? []), index]);
-    }
-    expect(branches.size).toBeGreaterThan(4 * 2 * 32);
-    expect([...branches.keys()].sort((a, b) => a - b)).toEqual(Array.from({ length: branches.size }, (_, i) => i));
-    for (const rows of branches.values()) {
-      const origins = rows.map((index) => synthetic.provenanceAt(index));
-      expect(origins.map(({ step }) => step)).toEqual(rows.map((_, step) => step));
-      expect(new Set(origins.map(({ parent }) => parent)).size).toBe(1);
-      expect(row(obs, rows[0])).toEqual(row(real.columns().obs, origins[0].parent));
-      for (const [step, index] of rows.entries()) {
-        const isLast = step === rows.length - 1;
-        expect(terminated[index] + truncated[index]).toBe(isLast ? 1 : 0);
-        if (!isLast) expect(row(nextObs, index)).toEqual(row(obs, rows[step + 1]));
-      }
-    }
-  });
-
-  it('is learned from with continuous actions, and ends where the ensemble disagrees', async () => {
-    const set = ['rl.algorithm=ppo', 'rl.epochs=2', 'rollout.horizon=4', 'rollout.disagreementLimit=0.05'];
-    const out = join(folder, 'pendulum');
-    await train({ scenario: 'pendulum', profile: 'smoke', seed: 1, set, out });
-    const dreams = readMetrics(join(out, 'metrics.jsonl')).filter(({ kind }) => kind === 'dream');
-    expect(dreams.some(({ doubted }) => Number(doubted) > 0)).toBe(true);
-    expect(dreams.every(({ rows }) => rows === 256 * 4)).toBe(true);
-    const synthetic = await ReplayBuffer.load(join(out, 'checkpoint', 'synthetic'));
-    expect(synthetic.columns().confidence.every((value) => value > 0 && value < 1)).toBe(true);
-  });
-});
-
 describe('PPO on CartPole', () => {
   it('balances the pole within ten thousand real steps', async () => {
     const options = { scenario: 'cartpole', seed: 1, set: ['train.realSteps=10240', 'train.threshold=250'] };
     const { realStepsToThreshold } = await train({ ...options, out: join(folder, 'learns') });
-    expect(realStepsToThreshold).not.toBeNull();
-  });
-
-  it('balances it in the dream within two thousand', async () => {
-    const set = ['train.realSteps=2000', 'train.threshold=250'];
-    const options = { scenario: 'cartpole', profile: 'dream', seed: 1, set };
-    const { realStepsToThreshold } = await train({ ...options, out: join(folder, 'dreams') });
     expect(realStepsToThreshold).not.toBeNull();
   });
 

@@ -1,10 +1,10 @@
 // A value model beside records that it was not made of: what passes for knowing more than a constant, and what does not.
 
 import { expect, it } from 'vitest';
-import { returnsOf, type ValuedEpisode } from '../../../src/algorithms/index.js';
 import { Rng } from '../../../src/core/rng.js';
-import type { TextSituation } from '../../../src/rl/index.js';
+import type { TextSituation } from '../../../src/rl/text/text-policy.js';
 import { compareValues, requireSkill } from '../../../src/run/pipeline/tools/value-calibration.js';
+import { returnsOf, type ValuedEpisode } from '../../../src/training/text-values.js';
 
 const situation = { goal: '', text: '', turns: [], admissible: ['left', 'right'] } satisfies TextSituation;
 

@@ -51,26 +51,16 @@ describe('a run that only computes', () => {
 });
 
 describe('a run over a queue', () => {
-  it('makes the bytes of a run without one, tries and lags and all', async () => {
-    const here = await synth('here', { set: DEPENDENT });
-    const queued = await synth('queued', { set: DEPENDENT, queue: 'in-process:/same' });
-    expect(queued.made).toEqual(here.made);
-    expect(queued.result).toMatchObject({ episodes: 40, stoppedBy: null });
-    for (const key of ['accepted', 'rejected', 'success', 'answeredBy', 'cost', 'shadow'] as const) {
-      expect(told(queued.result)[key], key).toEqual(told(here.result)[key]);
-    }
-  });
-
   it('is refused where rows are shown what earlier ones dreamt, naming the settings', async () => {
     const set = ['synth.episodes=4', 'model.llm.retrieval.sources=both', 'experience.enrich=verified'];
-    const refused = synth('refused', { set, queue: 'in-process:/refused' });
+    const refused = synth('refused', { set, queue: 'redis://127.0.0.1:1/refused' });
     await expect(refused).rejects.toMatchObject({ code: 'QUEUE_UNSUITED' });
     await expect(refused).rejects.toThrow(/model\.llm\.retrieval\.sources=both with experience\.enrich=verified/);
     expect(existsSync(join(folder, 'refused'))).toBe(false);
   });
 
   it('is refused for scenarios of vectors, and over what is no queue, before anything is made', async () => {
-    const vector = synth('vector', { scenario: 'pendulum', queue: 'in-process:/x' });
+    const vector = synth('vector', { scenario: 'pendulum', queue: 'redis://127.0.0.1:1/x' });
     await expect(vector).rejects.toMatchObject({ code: 'SCENARIO_FAMILY' });
     await expect(synth('nowhere', { queue: 'kafka://x/y' })).rejects.toMatchObject({ code: 'QUEUE_URL_INVALID' });
     expect(existsSync(join(folder, 'vector')) || existsSync(join(folder, 'nowhere'))).toBe(false);

@@ -1,8 +1,8 @@
 // A queue in this process that keeps every byte that passed over it.
 
 import { gunzipSync } from 'node:zlib';
-import { InProcessBroker, InProcessQueue } from '../../../src/synth/queue/in-process-queue.js';
 import type { Lease, LivedRollout, Refusal, RolloutItem } from '../../../src/synth/queue/rollout-queue.js';
+import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 export class RecordingQueue extends InProcessQueue {
   readonly texts: string[] = [];

@@ -1,8 +1,8 @@
 // What is waited for is asked for again: brokers may lose things, and not tell of others.
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { RolloutCalls } from '../../../src/run/queue/rollout-calls.js';
-import { InProcessBroker, InProcessQueue } from '../../../src/synth/queue/in-process-queue.js';
+import { RolloutCalls } from '../../../src/run/queue/coordinator.js';
+import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 const item = { id: 'a'.repeat(64), job: 'b'.repeat(64), payload: Buffer.from('row') };
 

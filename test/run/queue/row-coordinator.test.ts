@@ -3,13 +3,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Cost, NO_COST } from '../../../src/core/cost.js';
 import { packError, reverieError } from '../../../src/core/errors.js';
-import type { ToolsTask } from '../../../src/env/index.js';
-import { Budget, type BudgetLimits } from '../../../src/llm/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { Budget, type BudgetLimits } from '../../../src/llm/budget.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
 import type { JobDescription } from '../../../src/run/queue/messages.js';
-import { RowCoordinator } from '../../../src/run/queue/row-coordinator.js';
-import { episodeId, type Lease, MAX_LOST_LEASES, packParcel, planRow } from '../../../src/synth/index.js';
-import { InProcessBroker, InProcessQueue } from '../../../src/synth/queue/in-process-queue.js';
+import { episodeId, planRow } from '../../../src/synth/episodes/run-episode.js';
+import { type Lease, MAX_LOST_LEASES, packParcel } from '../../../src/synth/queue/rollout-queue.js';
+import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 const SCENARIO = 'a'.repeat(64);
 const description: JobDescription = {

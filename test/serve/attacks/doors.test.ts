@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import { hashOfToken } from '../../../src/serve/http/access.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 import { postJson, send } from './raw-client.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import { hashOfToken } from '../../../src/serve/http/access.js';
 import { makeLog, type RunningServer } from '../../../src/serve/index.js';
 import { recordingStream } from '../../run/streams.js';
 import { serveScenarios } from '../running-server.js';

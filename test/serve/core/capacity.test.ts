@@ -1,7 +1,7 @@
 // Slots, quotas, idle sessions, and several sessions from one state.
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { SessionTable, type SessionTableOptions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
 import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
 
@@ -9,13 +9,9 @@ const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 const tables: SessionTable[] = [];
 
-function tableOf(
-  limits: ConstructorParameters<typeof SessionTable>[1],
-  options: CounterOptions = {},
-  quota?: QuotaLimits,
-) {
+function tableOf(limits: SessionTableOptions['limits'], options: CounterOptions = {}, quota?: QuotaLimits) {
   const quotaOf = quota && (() => quota);
-  const table = new SessionTable([servedCounter({ length: 3, ...options })], limits, { quotaOf });
+  const table = new SessionTable([servedCounter({ length: 3, ...options })], { limits, quotaOf });
   tables.push(table);
   return table;
 }

@@ -1,14 +1,14 @@
 // Answers come in time; what comes later is taken back before anything else happens; what never comes loses the session.
 
 import { describe, expect, it } from 'vitest';
-import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { SessionTable } from '../../../src/serve/core/sessions.js';
 import { barrier, Counter, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
 
 const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
 function tableWith(hinder: Hindrance, limits = {}, canMark = true) {
-  const table = new SessionTable([servedCounter({ hinder, canMark })], { graceSeconds: 5, ...limits });
+  const table = new SessionTable([servedCounter({ hinder, canMark })], { limits: { graceSeconds: 5, ...limits } });
   const { id } = table.open({ owner });
   const reset = () => table.reset(id, { seed: 3 }, owner);
   const step = (n: number, more = {}, signal?: AbortSignal) =>

@@ -1,10 +1,10 @@
 // Environments for tests of sessions: one whose every answer follows from its seed and its actions, and that is slow,
 // fails or hangs when it is told to.
 
+import type { Environment, EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../../../src/core/environment.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng, type RngState } from '../../../src/core/rng.js';
-import type { Environment, EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../../../src/env/index.js';
-import type { Servable } from '../../../src/run/index.js';
+import type { Servable } from '../../../src/run/serving/servable.js';
 
 interface CounterState {
   readonly rng: RngState;

@@ -2,9 +2,8 @@
 
 import { afterEach, expect, it } from 'vitest';
 import { Histories } from '../../../src/serve/core/history.js';
-import type { SessionState, Turn } from '../../../src/serve/core/session-contract.js';
-import { sessionKey } from '../../../src/serve/core/session-ids.js';
-import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { type SessionState, sessionKey, type Turn } from '../../../src/serve/core/session-contract.js';
+import { SessionTable } from '../../../src/serve/core/sessions.js';
 import { expectedObservations, servedCounter } from './doubles.js';
 
 const owner = 'local';

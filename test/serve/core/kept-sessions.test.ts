@@ -4,9 +4,8 @@ import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { openSessions } from '../../../src/serve/core/open-sessions.js';
 import { SessionStore } from '../../../src/serve/core/session-store.js';
-import type { SessionTable } from '../../../src/serve/core/session-table.js';
+import { openSessions, type SessionTable } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
 import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
 

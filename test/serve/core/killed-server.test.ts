@@ -10,7 +10,9 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/worker-url.js';
-import { loadAnyScenario, openServable, type Servable } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
+import { openServable } from '../../../src/run/serving/open-servable.js';
+import type { Servable } from '../../../src/run/serving/servable.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 8;
@@ -19,10 +21,7 @@ const KILLS = 3;
 
 const room = (name: string) =>
   compiledUrl(new URL(`../../../src/${name}/index.ts`, import.meta.url).href, './index.js');
-const core = compiledUrl(
-  new URL('../../../src/serve/core/open-sessions.ts', import.meta.url).href,
-  './open-sessions.js',
-);
+const core = compiledUrl(new URL('../../../src/serve/core/sessions.ts', import.meta.url).href, './sessions.js');
 
 /** Answers lines of JSON, `{n, verb, args}`, from the sessions kept in a folder. */
 const SERVER = `

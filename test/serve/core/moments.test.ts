@@ -1,7 +1,7 @@
 // What is kept of an episode is what happened in it, whatever it is made of.
 
 import { expect, it } from 'vitest';
-import { type Moment, Moments, momentOf } from '../../../src/serve/core/moments.js';
+import { type EpisodeStep, EpisodeSteps, stepOf } from '../../../src/serve/core/history.js';
 import type { Action, Turn } from '../../../src/serve/core/session-contract.js';
 
 const turn = (stepCount: number, given: Partial<Turn> = {}): Turn => ({
@@ -16,19 +16,19 @@ const turn = (stepCount: number, given: Partial<Turn> = {}): Turn => ({
   ...given,
 });
 
-function filled(count: number, given: (i: number) => Partial<Turn> = () => ({})): Moments {
-  const moments = new Moments();
-  for (let i = 0; i < count; i++) moments.push(momentOf(i === 0 ? null : Float32Array.of(i), turn(i, given(i)), i / 7));
+function filled(count: number, given: (i: number) => Partial<Turn> = () => ({})): EpisodeSteps {
+  const moments = new EpisodeSteps();
+  for (let i = 0; i < count; i++) moments.push(stepOf(i === 0 ? null : Float32Array.of(i), turn(i, given(i)), i / 7));
   return moments;
 }
 
 const told = ({
   action,
   turn: { observation, reward, terminated, truncated, info, stepCount, return: sum },
-}: Moment) => {
+}: EpisodeStep) => {
   return { action, observation, reward, terminated, truncated, info, stepCount, return: sum };
 };
-const counts = (moments: Moments) => moments.all().map(({ turn: { stepCount } }) => stepCount);
+const counts = (moments: EpisodeSteps) => moments.all().map(({ turn: { stepCount } }) => stepCount);
 const upTo = (count: number, from = 0) => Array.from({ length: count - from }, (_, i) => from + i);
 
 it('gives back what was put in: rows, words, messages, ends that nobody judged', () => {
@@ -43,8 +43,8 @@ it('gives back what was put in: rows, words, messages, ends that nobody judged',
     [Float32Array.of(1, 2), turn(5, { reward: null, return: null, terminated: true })],
     [Float32Array.of(), turn(6, { observation: Float32Array.of(), truncated: true })],
   ];
-  const moments = new Moments();
-  for (const [action, one] of given) moments.push(momentOf(action, one, one.stepCount / 7));
+  const moments = new EpisodeSteps();
+  for (const [action, one] of given) moments.push(stepOf(action, one, one.stepCount / 7));
   expect(moments.all().map(told)).toEqual(given.map(([action, { episodeId: _, ...rest }]) => ({ action, ...rest })));
   expect(moments.all().map(({ seconds }) => seconds)).toEqual(upTo(7).map((i) => i / 7));
   expect(moments.all()[3].turn.info).toBe(info);
@@ -59,7 +59,7 @@ it('keeps many, and drops the oldest', () => {
   expect(moments.bytes).toBeLessThan(bytes * 0.6);
   for (let i = 0; i < 163; i++) moments.dropOldest();
   expect([counts(moments), moments.length, moments.bytes]).toEqual([[], 0, 0]);
-  moments.push(momentOf('again', turn(1), 0));
+  moments.push(stepOf('again', turn(1), 0));
   expect(counts(moments)).toEqual([1]);
 });
 
@@ -67,8 +67,8 @@ it.each([0, 7, 8, 100, 299])('branches at turn %d, and neither branch shows in t
   const moments = filled(300);
   const branch = moments.endingWith(turn(at))!;
   expect([counts(branch), branch.length]).toEqual([upTo(at + 1), at + 1]);
-  branch.push(momentOf('left', turn(at + 1, { observation: 'left' }), 0));
-  moments.push(momentOf('right', turn(300, { observation: 'right' }), 0));
+  branch.push(stepOf('left', turn(at + 1, { observation: 'left' }), 0));
+  moments.push(stepOf('right', turn(300, { observation: 'right' }), 0));
   expect(branch.all().at(-1)?.action).toBe('left');
   expect(counts(moments)).toEqual(upTo(301));
   branch.dropOldest();

@@ -1,7 +1,7 @@
 // Gate and slots, where leaving and being let in fall into one moment.
 
 import { describe, expect, it } from 'vitest';
-import { Deadline, Gate, Slots } from '../../../src/serve/core/queues.js';
+import { Deadline, Gate, Slots } from '../../../src/serve/core/limits.js';
 
 const forever = () => new Deadline(Number.POSITIVE_INFINITY);
 

@@ -1,7 +1,7 @@
 // Requests that are sent again: done once, answered the same.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { SessionTable } from '../../../src/serve/core/session-table.js';
+import { SessionTable } from '../../../src/serve/core/sessions.js';
 import { barrier, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
 
 const owner = 'local';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { pack, unpack } from 'msgpackr';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { type Answer, ask, serveScenarios } from '../running-server.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../running-server.js';
 

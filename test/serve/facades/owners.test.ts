@@ -1,7 +1,7 @@
 // A session is its owner's alone, whatever the protocol: to others it is as unknown as one that never was.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import { hashOfToken } from '../../../src/serve/http/access.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 
@@ -101,15 +101,6 @@ describe("another's session is unknown", () => {
       expect((await as('ann', path, { body, headers })).status).toBe(200);
       expect((await as('anybody', path, { body, headers })).status).toBe(401);
     }
-  });
-
-  it("in AgentGym's dialect", async () => {
-    const env_idx = Number((await as('ann', '/agentgym/pendulum/create')).text);
-    const body = { env_idx, id: 0 };
-    expect((await as('bob', '/agentgym/pendulum/reset', { body })).text).toContain('no session');
-    expect((await as('bob', '/agentgym/pendulum/close', { body })).text).toContain('no session');
-    expect((await as('ann', '/agentgym/pendulum/reset', { body })).text).toContain('Swing');
-    expect((await as('anybody', '/agentgym/pendulum/reset', { body })).status).toBe(401);
   });
 
   it('in NeMo-Gym, whoever shows its cookie', async () => {

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import { pythonTools } from '../../../src/serve/facades/python-names.js';
-import type { OfferedTool } from '../../../src/serve/facades/tool-calls.js';
+import { type OfferedTool, pythonTools } from '../../../src/serve/facades/tools.js';
 
 const text = { type: 'string' };
 

@@ -4,7 +4,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ImagineOptions } from '../../../src/core/dynamics.js';
 import { Rng } from '../../../src/core/rng.js';
 import { BatchingModel } from '../../../src/serve/hosts/batching-model.js';
-import { Dream, type EnsembleModel, fitEnsemble } from '../../../src/worldmodel/index.js';
+import { Dream } from '../../../src/worldmodel/dream.js';
+import type { EnsembleModel } from '../../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
 import { oneStep } from '../../worldmodel/one-step.js';
 

@@ -1,9 +1,8 @@
 // Small environments, real and dreamt, as data.
 
 import { Rng } from '../../../src/core/rng.js';
-import { gridDynamics } from '../../../src/env/index.js';
-import type { VectorBlueprint } from '../../../src/run/index.js';
-import { fitEnsemble, TabularModel } from '../../../src/worldmodel/index.js';
+import type { VectorBlueprint } from '../../../src/run/serving/vector-blueprint.js';
+import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
 
 export const pendulum: VectorBlueprint = {
@@ -12,17 +11,11 @@ export const pendulum: VectorBlueprint = {
   env: { id: 'pendulum', maxEpisodeSteps: 30 },
 };
 
-const map = ['S..', '.#H', '..G'];
-
-/** Gridworld, dreamt from its own tables. */
-export const gridDream: VectorBlueprint = {
+/** A world of chance with discrete actions. */
+export const grid: VectorBlueprint = {
   kind: 'vector',
-  source: 'dream',
-  of: { id: 'gridworld', map, slip: 0.2 },
-  id: 'grid-dream',
-  model: new TabularModel(gridDynamics({ map, slip: 0.2, stepReward: -0.1 })).snapshot(),
-  starts: Float32Array.of(0, 3),
-  maxEpisodeSteps: 20,
+  source: 'real',
+  env: { id: 'gridworld', map: ['S..', '.#H', '..G'], slip: 0.2, maxEpisodeSteps: 20 },
 };
 
 /** A dream of a linear system by an ensemble that was fitted to a few rows of it. */

@@ -2,11 +2,11 @@
 // undisturbed in this thread, to the byte.
 
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import type { Environment } from '../../../src/env/index.js';
-import { type VectorBlueprint, vectorMaker } from '../../../src/run/index.js';
+import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
-import { ensembleDream, gridDream, pendulum } from './blueprints.js';
+import { ensembleDream, grid, pendulum } from './blueprints.js';
 
 // Threads take seconds to start where other tests keep the processor busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -21,7 +21,7 @@ let stepped = 0;
 
 beforeAll(async () => {
   host = new WorkerHost({ workers: 2 });
-  blueprints = { pendulum, grid: gridDream, dream: await ensembleDream() };
+  blueprints = { pendulum, grid, dream: await ensembleDream() };
   for (const [name, blueprint] of Object.entries(blueprints)) host.add(name, blueprint);
 });
 afterAll(() => host.close());

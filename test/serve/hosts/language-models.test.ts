@@ -5,8 +5,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
-import { loadDomain } from '../../../src/env/index.js';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { loadDomain } from '../../../src/env/tools/load-domain.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { type RunningServer, startServer } from '../../../src/serve/index.js';
 import {
   type ControlledModel,

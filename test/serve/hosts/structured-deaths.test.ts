@@ -5,9 +5,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
+import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import type { Environment } from '../../../src/env/index.js';
-import { loadAnyScenario, openServable } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
+import { openServable } from '../../../src/run/serving/open-servable.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 
 // Threads take seconds to start where other tests keep the processor busy.

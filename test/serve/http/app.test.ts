@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { Sessions } from '../../../src/serve/core/session-contract.js';
 import { makeApp } from '../../../src/serve/http/app.js';
-import type { Facade } from '../../../src/serve/http/facade.js';
-import { serveFrames } from '../../../src/serve/http/frames.js';
+import type { Facade } from '../../../src/serve/http/openapi.js';
+import { serveFrames } from '../../../src/serve/http/sockets.js';
 import { makeLog } from '../../../src/serve/observe/log.js';
 import { recordingStream } from '../../run/streams.js';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { ByteMeter } from '../../../src/serve/http/byte-meter.js';
+import { ByteMeter } from '../../../src/serve/http/sockets.js';
 
 it("counts each owner's bytes, and begins anew each minute", () => {
   let now = 0;

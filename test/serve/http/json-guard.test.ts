@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../../src/serve/http/request-guards.js';
+import { parseJson } from '../../../src/serve/http/requests.js';
 
 const LIMITS = { jsonDepth: 4, jsonValues: 10 };
 

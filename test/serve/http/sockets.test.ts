@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, it, vi } from 'vitest';
 import type { WebSocketServer } from 'ws';
-import { dropDeafSockets } from '../../../src/serve/http/frames.js';
+import { dropDeafSockets } from '../../../src/serve/http/sockets.js';
 
 it('drops a client that asks on and never reads', () => {
   const server = new EventEmitter();

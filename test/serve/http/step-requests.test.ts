@@ -3,7 +3,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { hashOfToken } from '../../../src/serve/http/tokens.js';
+import { hashOfToken } from '../../../src/serve/http/access.js';
 import { makeLog, type RunningServer } from '../../../src/serve/index.js';
 import { type RecordingStream, recordingStream } from '../../run/streams.js';
 import { send } from '../attacks/raw-client.js';

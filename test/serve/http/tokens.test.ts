@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { hashOfToken, readTokens, Tokens, tokenIn } from '../../../src/serve/http/tokens.js';
+import { hashOfToken, readTokens, Tokens, tokenIn } from '../../../src/serve/http/access.js';
 
 vi.mock('node:crypto', async (load) => {
   const real = await load<typeof import('node:crypto')>();

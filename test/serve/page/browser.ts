@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { build } from 'vite';
-import { isCurrent, PAGE, pageSources, WORLD_PAGE, worldPageSources } from '../../../scripts/stamps.mjs';
+import { isCurrent, PAGE, pageSources } from '../../../scripts/stamps.mjs';
 
 const EXECUTABLE = process.env['REVERIE_CHROMIUM'] ?? '/usr/bin/chromium';
 
@@ -21,15 +21,6 @@ export async function builtPage(name = 'web'): Promise<string> {
   if (isCurrent(PAGE, pageSources())) return SET_UP;
   const outDir = fileURLToPath(new URL(`${name}/`, CACHE));
   await build({ configFile: CONFIG, logLevel: 'error', build: { outDir } });
-  return outDir;
-}
-
-/** The folder of the page of worlds, likewise. */
-export async function builtWorldPage(): Promise<string> {
-  const at = (path: string) => fileURLToPath(new URL(path, import.meta.url));
-  if (isCurrent(WORLD_PAGE, worldPageSources())) return at('../../../dist/world/');
-  const outDir = at('../../.cache/world/');
-  await build({ configFile: at('../../../web/world.config.ts'), logLevel: 'error', build: { outDir } });
   return outDir;
 }
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writeFidelityReport } from '../../../src/fidelity/index.js';
+import { writeFidelityReport } from '../../../src/fidelity/report/report-file.js';
 import { ARM_COLOURS, armProperties } from '../../../src/run/report/arm-colours.js';
 import { fidelityPage } from '../../../src/run/report/fidelity/fidelity-page.js';
 import type { RunningServer } from '../../../src/serve/index.js';

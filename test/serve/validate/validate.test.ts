@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { loadAnyScenario } from '../../../src/run/index.js';
+import { loadAnyScenario } from '../../../src/run/scenario.js';
 import {
   type ValidationReport,
   validateScenario,
@@ -13,8 +13,8 @@ import {
   validationMarkdown,
   validationText,
 } from '../../../src/serve/index.js';
-import { FAIRNESS_CHECKS } from '../../../src/serve/validate/fairness-checks.js';
-import { serverAt } from '../../../src/serve/validate/server-client.js';
+import { FAIRNESS_CHECKS } from '../../../src/serve/validate/checks.js';
+import { serverAt } from '../../../src/serve/validate/players.js';
 import { type Hidden, NotChecked, type Subject } from '../../../src/serve/validate/validate-contract.js';
 import { recordingStream } from '../../run/streams.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';

@@ -4,7 +4,8 @@
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { Rng } from '../../../dist/core/rng.js';
-import { RolloutPool, synthesizedChunks } from '../../../dist/synth/index.js';
+import { RolloutPool } from '../../../dist/synth/rollout/pool.js';
+import { synthesizedChunks } from '../../../dist/synth/synthesize.js';
 
 const [folder, workers] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);

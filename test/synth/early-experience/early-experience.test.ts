@@ -1,17 +1,14 @@
 // Early experience: forks at an expert's states, labelled by who answered, the same whenever and however often it is made.
 
+import '../../../src/kinds/registry.js';
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import {
-  type Message,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-  type UserSimulator,
-} from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { type EarlyExperienceRequest, earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
 import { reflectionFaults } from '../../../src/synth/early-experience/reflection.js';
 import type { EarlyExperienceRow, ReflectionRow, WorldModelRow } from '../../../src/synth/early-experience/rows.js';

@@ -1,9 +1,13 @@
 // An episode whose rules answer at once and take long, as a browser's do: whoever wants to stop it is heard all the same.
 
 import { expect, it } from 'vitest';
-import { makeDomain, rulesResponder, ScriptedUser, ToolsEpisodeEnvironment } from '../../../src/env/index.js';
-import { carryOutForReal } from '../../../src/fidelity/index.js';
-import { liveEpisode, planRow, ReferenceAgent } from '../../../src/synth/index.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import { carryOutForReal } from '../../../src/fidelity/tools/open-loop.js';
+import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 const SETTINGS = {
   ...{ scenario: 'test', scenarioHash: 'hash', seed: 5, source: 'real' as const, responderVersion: 'rules' },
@@ -41,7 +45,7 @@ it('stops where it is told to', async () => {
     });
   const live = (signal?: AbortSignal) => {
     const plan = planRow(0, { seed: 0, groupSize: 1, branchAt: 0 });
-    return liveEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
+    return runEpisode(environment(), new ReferenceAgent(0), task, plan, SETTINGS, signal);
   };
   const { messages } = await live();
   const calls = asked.times;

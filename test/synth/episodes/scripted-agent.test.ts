@@ -2,15 +2,15 @@
 // that are refused, put right and not learnt.
 
 import { describe, expect, it } from 'vitest';
-import {
-  makeDomain,
-  rulesResponder,
-  ScriptedUser,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-} from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { agentOfRecipe, liveEpisode, planRow, ScriptedAgent } from '../../../src/synth/index.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsPolicy } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
+import { agentOfRecipe } from '../../../src/synth/episodes/recipes.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 const SETTINGS = {
   scenario: 'test',
@@ -39,7 +39,7 @@ async function lived(name: string, rows: number, mistakes?: number): Promise<Epi
       maxSteps: SETTINGS.maxSteps,
     });
     const plan = planRow(row, { seed: SETTINGS.seed, groupSize: 1, branchAt: 0 });
-    episodes.push(await liveEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
+    episodes.push(await runEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
   }
   return episodes;
 }

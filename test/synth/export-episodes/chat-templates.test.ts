@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { call, record, type Turn } from '../episode-records.js';
-import { exported, jsonLines, type Row } from './exported.js';
+import { agentTexts, exported, type Row } from './exported.js';
 import { INSTALL_TIME, type PythonReaders, pythonReaders } from './python-readers.js';
 
 const END = '<|im_end|>\n';
@@ -63,7 +63,7 @@ beforeAll(async () => {
   readers = await pythonReaders('readers');
   if (typeof readers === 'string' || readers.missing['trl']) return;
   for (const [at, { turns }] of CASES.entries()) {
-    for (const format of ['trl', 'verl', 'hermes'] as const) {
+    for (const format of ['trl', 'verl'] as const) {
       await exported(folderOf(at, format), format, [record({ turns })]);
     }
   }
@@ -81,8 +81,7 @@ describe('tools and calls as text', () => {
       const agents = turns.filter((turn) => !('user' in turn));
       expect(trl.map((rendered: Row[]) => rendered.length)).toEqual([agents.length]);
       expect(verl).toEqual(trl);
-      const [{ conversations }] = jsonLines(folderOf(at, 'hermes'), 'data/train-00000-of-00001.jsonl');
-      const written = conversations.filter(({ from }: Row) => from === 'gpt').map(({ value }: Row) => value + END);
+      const written = agentTexts(record({ turns })).map(({ text }) => text + END);
       expect(written).toEqual(trl[0].map(([, text]: [string, string]) => text));
     });
   }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { call, record } from '../episode-records.js';
 import { exported, jsonLines, parquetRows } from './exported.js';
 

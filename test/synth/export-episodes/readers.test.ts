@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, type TestContext } from 'vitest';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { episodeExports } from '../../../src/synth/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { episodeExports } from '../../../src/synth/export/episodes/export-episodes.js';
 import { call, parcelDomain, parcelTask, record, USUAL } from '../episode-records.js';
 import { exported, type Row } from './exported.js';
 import { INSTALL_TIME, type PythonReaders, pythonReaders } from './python-readers.js';
@@ -50,7 +50,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const CONFIGS: readonly [format: string, config?: string][] = [
   ['openai'],
   ['sharegpt'],
-  ['hermes'],
   ['atif'],
   ['adp'],
   ['parquet'],
@@ -95,15 +94,15 @@ describe('read by Python', () => {
       Object.entries<Row[]>(splits).map(([split, rows]) => `${split} ${rows.length}`),
     );
     const whole = ['train 5', 'validation 1', 'test 1'];
-    expect(counts.slice(0, 7)).toEqual(Array(7).fill(whole));
-    expect(counts.slice(7)).toEqual([
+    expect(counts.slice(0, 6)).toEqual(Array(6).fill(whole));
+    expect(counts.slice(6)).toEqual([
       ['train 12', 'validation 3', 'test 1'],
       ['train 1'],
       ['train 5', 'test 1'],
       whole,
       ['train 1'],
     ]);
-    const [openai, , , atif, adp, parquet, trl] = loaded;
+    const [openai, , atif, adp, parquet, trl] = loaded;
     const values = { q: 'é "x" 包裹', limit: 3, deep: { a: [1, null] } };
     expect(JSON.parse(openai.train[1].messages[2].tool_calls[0].function.arguments)).toEqual(values);
     expect(trl.train[1].messages[2].tool_calls[0].function.arguments).toEqual(values);

@@ -128,17 +128,6 @@ def train_reward():
     return told | {"chosen": whole[: len(whole) // 2], "rejected": whole[len(whole) // 2 :]}
 
 
-def train_tokens():
-    trainer = SFTTrainer(
-        model=MODEL,
-        processing_class=READER,
-        train_dataset=rows("tokens", "trl"),
-        args=arguments(SFTConfig),
-    )
-    batch, told = trained(trainer)
-    return told | {"ids": batch["input_ids"].tolist(), "labels": batch["labels"].tolist()}
-
-
 def main():
     transformers.set_seed(1)
     Qwen2ForCausalLM(config()).save_pretrained(MODEL)
@@ -150,7 +139,6 @@ def main():
         "preference_turns": train_dpo(),
         "unpaired_turns": train_kto(),
         "preference": train_reward(),
-        "tokens": train_tokens(),
     }
     print("\nRESULT " + json.dumps(found))
 

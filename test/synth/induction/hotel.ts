@@ -1,8 +1,9 @@
 // The logs of examples/hotel, and others like them.
 
 import { fileURLToPath } from 'node:url';
-import { readTools } from '../../../src/env/index.js';
-import { type EpisodeRecord, readEpisodeLogs } from '../../../src/replay/index.js';
+import { readTools } from '../../../src/env/tools/load-domain.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 
 export const HOTEL = fileURLToPath(new URL('../../../examples/hotel/', import.meta.url));
 

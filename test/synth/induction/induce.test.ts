@@ -1,9 +1,12 @@
 // Rules from the three logs of the hotel, and what further logs make of them.
 
+import '../../../src/kinds/registry.js';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { InducedRule, ToolsDomain } from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { type Induction, induce, proposeTasks } from '../../../src/synth/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { InducedRule } from '../../../src/env/tools/induced-schema.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { type Induction, induce } from '../../../src/synth/induction/induce.js';
+import { proposeTasks } from '../../../src/synth/induction/proposed-tasks.js';
 import { hotelEpisodes, hotelTools } from './hotel.js';
 
 let episodes: readonly EpisodeRecord[];

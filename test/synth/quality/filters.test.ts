@@ -1,7 +1,7 @@
 // Filters one by one: what each keeps, mends, cuts and drops.
 
 import { describe, expect, it } from 'vitest';
-import type { ToolRules } from '../../../src/env/index.js';
+import type { ToolRules } from '../../../src/env/tools/domain.js';
 import { claimsFilter } from '../../../src/synth/quality/claims.js';
 import { decontaminationFilter } from '../../../src/synth/quality/decontamination.js';
 import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';

@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { Forejudge, filterEpisodes, QualityPipeline, qualitySchema, splitOf } from '../../../src/synth/index.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { qualitySchema, splitOf } from '../../../src/synth/quality/quality-config.js';
+import { filterEpisodes, QualityPipeline } from '../../../src/synth/quality/quality-pipeline.js';
 import { call, parcelDomain, parcelTask, record, type Turn, USUAL } from '../episode-records.js';
 
 const words = (from: number, count = 40) => Array.from({ length: count }, (_, i) => `w${from + i}`).join(' ');
@@ -36,29 +37,9 @@ describe('the quality pipeline', () => {
       verdict: { dropped: { 'not judged': 1 } },
       'near-duplicates': { dropped: { 'nearly the same as an earlier episode': 1 } },
     });
-    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3]);
-    expect(report.filters.at(-1)?.out).toBe(2);
+    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 2]);
+    expect(report.filters.at(-2)?.out).toBe(2);
     expect(report.diversity.episodes).toBe(2);
-  });
-
-  it('comes to the same where filters that judge a record alone judged it elsewhere', () => {
-    const wrong: Turn[] = [...USUAL, { user: 'Now teleport it.' }, call('teleport', {}), { say: 'Done.' }];
-    const usual = Array.from({ length: 12 }, (_, row) => talk(row % 3 === 2 ? (row - 1) * 50 + 1 : row * 50, row));
-    const rows = [...usual, record({ turns: wrong }), record({ split: 'validation' }), talk(900), talk(901)];
-    for (const config of [{}, { verdict: 'judged' }, { nearDuplicates: false, lengths: { minTurns: 2 } }]) {
-      const domain = parcelDomain();
-      const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
-      const fore = new Forejudge(
-        { config: qualitySchema.parse(config), domain },
-        { domain, taskOf: (id) => tasks.get(id) },
-      );
-      const [whole, parted] = [pipelineOf(config), pipelineOf(config)];
-      for (const row of rows) {
-        expect(parted.judge(row, structuredClone(fore.judge(row)))).toEqual(whole.judge(row));
-        expect(parted.progress).toEqual(whole.progress);
-      }
-      expect(parted.report()).toEqual(whole.report());
-    }
   });
 
   it('answers at once, row by row, and the same for the same rows', async () => {
@@ -112,7 +93,7 @@ describe('the quality pipeline', () => {
     const names = pipelineOf(off)
       .report()
       .filters.map(({ name }) => name);
-    expect(names).toEqual(['policy', 'confidence', 'lengths', 'verdict']);
+    expect(names).toEqual(['recipe', 'policy', 'confidence', 'lengths', 'verdict', 'imitation']);
     expect(qualitySchema.safeParse({ nearDuplicate: 1 }).success).toBe(false);
     expect(qualitySchema.safeParse({ splits: { validation: 0.6, test: 0.6 } }).success).toBe(false);
   });

@@ -1,4 +1,4 @@
-// Brokers for tests: the system's own redis-server and nats-server, on free ports of the loopback, in temporary folders.
+// A broker for tests: the system's own redis-server, on a free port of the loopback, in a temporary folder.
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ export interface Broker {
   stop(): Promise<void>;
 }
 
-export type BrokerKind = 'redis' | 'nats';
+export type BrokerKind = 'redis';
 
 /** Debian puts servers where a user's PATH does not look. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
@@ -34,7 +34,7 @@ export function missingBroker(kind: BrokerKind): string | undefined {
 export async function startBroker(kind: BrokerKind): Promise<Broker> {
   const folder = mkdtempSync(join(tmpdir(), `reverie-${kind}-`));
   const port = await freePort();
-  const args = kind === 'redis' ? redisArguments(port, folder) : natsArguments(port, folder);
+  const args = redisArguments(port, folder);
   const start = async () => {
     const child = spawn(programOf(`${kind}-server`)!, args, { stdio: 'ignore' });
     await answering(port, child);
@@ -58,10 +58,6 @@ export async function startBroker(kind: BrokerKind): Promise<Broker> {
 function redisArguments(port: number, folder: string): string[] {
   const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
   return ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
-}
-
-function natsArguments(port: number, folder: string): string[] {
-  return ['--addr', '127.0.0.1', '--port', String(port), '--jetstream', '--store_dir', folder];
 }
 
 export function freePort(): Promise<number> {

@@ -1,13 +1,19 @@
-// The queue's engines, each held to the same contract: in this process, on Redis, on NATS.
+// The queue on Redis, and the one that tests of coordinator and workers use, held to the same contract.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openQueue } from '../../../src/synth/index.js';
+import { openQueue } from '../../../src/synth/queue/open-queue.js';
 import { type Broker, type BrokerKind, missingBroker, startBroker } from './brokers.js';
+import { InProcessBroker, InProcessQueue } from './in-process-queue.js';
 import { describeQueue, item, LEASE_MS, PATIENCE_MS } from './queue-contract.js';
 
-describeQueue('in this process', (name) => openQueue(`in-process:/${name}`, { leaseMs: LEASE_MS }));
+const brokers = new Map<string, InProcessBroker>();
+describeQueue('of the tests', async (name) => {
+  const broker = brokers.get(name) ?? new InProcessBroker();
+  brokers.set(name, broker);
+  return new InProcessQueue(broker, { leaseMs: LEASE_MS });
+});
 
-for (const kind of ['redis', 'nats'] as const) onBroker(kind);
+onBroker('redis');
 
 function onBroker(kind: BrokerKind): void {
   const missing = missingBroker(kind);

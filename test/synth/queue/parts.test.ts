@@ -3,7 +3,9 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openParcel, openQueue, packParcel, parseQueueUrl, rolloutId } from '../../../src/synth/index.js';
+import { openQueue } from '../../../src/synth/queue/open-queue.js';
+import { parseQueueUrl } from '../../../src/synth/queue/queue-url.js';
+import { openParcel, packParcel, rolloutId } from '../../../src/synth/queue/rollout-queue.js';
 import { freePort } from './brokers.js';
 
 describe('the id of a rollout', () => {
@@ -24,30 +26,35 @@ describe('the id of a rollout', () => {
 });
 
 describe('the URL of a queue', () => {
-  it('says engine, place and name', () => {
-    expect(parseQueueUrl('redis://box:7000/desk', {})).toMatchObject({ engine: 'redis', host: 'box', port: 7000 });
-    expect(parseQueueUrl('nats://box', {})).toMatchObject({ engine: 'nats', port: 4222, name: 'reverie', tls: false });
+  it('says place and name', () => {
+    expect(parseQueueUrl('redis://box:7000/desk', {})).toMatchObject({ name: 'desk', host: 'box', port: 7000 });
+    expect(parseQueueUrl('redis://box', {})).toMatchObject({ port: 6379, name: 'reverie', tls: false });
     expect(parseQueueUrl('rediss://[::1]/x', {})).toMatchObject({ host: '::1', tls: true, name: 'x' });
-    expect(parseQueueUrl('in-process:', {})).toMatchObject({ engine: 'in-process' });
   });
 
   it('takes user and password from the environment alone', () => {
     const env = { REVERIE_QUEUE_USER: 'me', REVERIE_QUEUE_PASSWORD: 'hush' };
-    expect(parseQueueUrl('nats://box/x', env)).toMatchObject({ user: 'me', password: 'hush' });
+    expect(parseQueueUrl('redis://box/x', env)).toMatchObject({ user: 'me', password: 'hush' });
     const refused = () => parseQueueUrl('redis://me:hush@box/x', {});
     expect(refused).toThrow(expect.objectContaining({ code: 'QUEUE_URL_INVALID' }));
     expect(refused).not.toThrow(/hush/);
   });
 
-  it.each(['http://box/x', 'box:6379', 'redis:///x', 'redis://box/a/b', 'nats://box/a.b', 'redis://box/x?db=2'])(
-    'is refused where it is none: %s',
-    (url) => {
-      expect(() => parseQueueUrl(url, {})).toThrow(expect.objectContaining({ code: 'QUEUE_URL_INVALID' }));
-    },
-  );
+  it.each([
+    'http://box/x',
+    'box:6379',
+    'redis:///x',
+    'redis://box/a/b',
+    'redis://box/a.b',
+    'nats://box/x',
+    'in-process:',
+    'redis://box/x?db=2',
+  ])('is refused where it is none: %s', (url) => {
+    expect(() => parseQueueUrl(url, {})).toThrow(expect.objectContaining({ code: 'QUEUE_URL_INVALID' }));
+  });
 
-  it.each(['redis', 'nats'])('is refused where nobody answers: %s', async (engine) => {
-    const url = `${engine}://127.0.0.1:${await freePort()}/x`;
+  it('is refused where nobody answers', async () => {
+    const url = `redis://127.0.0.1:${await freePort()}/x`;
     await expect(openQueue(url, { leaseMs: 1000 })).rejects.toMatchObject({ code: 'QUEUE_UNREACHABLE' });
   });
 });

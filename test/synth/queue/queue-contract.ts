@@ -9,7 +9,7 @@ import {
   type Outcome,
   type RolloutItem,
   type RolloutQueue,
-} from '../../../src/synth/index.js';
+} from '../../../src/synth/queue/rollout-queue.js';
 
 /** As short as leases can be without running out in the middle of a slow machine's turn. */
 export const LEASE_MS = 1200;

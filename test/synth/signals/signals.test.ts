@@ -2,18 +2,15 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import {
-  type CallSpec,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsAction,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsTask,
-} from '../../../src/env/index.js';
-import type { EpisodeRecord } from '../../../src/replay/index.js';
-import { liveEpisode, lostStep, planRow, SignalFinder } from '../../../src/synth/index.js';
-import { cutBefore, withoutMessages } from '../../../src/synth/quality/repairs.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
+import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
+import { cutBefore, withoutMessages } from '../../../src/synth/quality/filter.js';
+import { lostStep, SignalFinder } from '../../../src/synth/signals/signals.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 
 const ASKED = 'Who are you? Please tell me your employee number and badge.';
@@ -44,7 +41,7 @@ function lived(turns: readonly (CallSpec | string)[], maxSteps = 30): Promise<Ep
   const plan = planRow(0, { seed: 1, groupSize: 1, branchAt: 0 });
   const settings = { scenario: 's', scenarioHash: '0', seed: 1, source: 'synthetic', maxSteps } as const;
   const who = { responderVersion: 'r', userVersion: 'u', weigh: () => 1 };
-  return liveEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
+  return runEpisode(environment, { version: 'told', act }, task, plan, { ...settings, ...who });
 }
 
 function actionOf(turn: CallSpec | string, step: number): ToolsAction {

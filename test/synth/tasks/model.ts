@@ -2,7 +2,7 @@
 
 import { NO_COST } from '../../../src/core/cost.js';
 import type { Json } from '../../../src/core/json.js';
-import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
+import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 
 export interface ScriptedModel extends LanguageModel {
   readonly requests: ChatRequest[];

@@ -1,16 +1,10 @@
 // A small shop with exact rules: customers, their orders, and an agent who may cancel, refund and readdress them.
 
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import {
-  recordOperations,
-  stateHash,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../src/env/index.js';
+import { recordOperations } from '../../../src/env/state/operations.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { ToolCall } from '../../../src/env/tools/message.js';
 
 const FIRST = ['Ada', 'Bela', 'Cleo', 'Dario', 'Edda', 'Ferran', 'Gita', 'Hugo', 'Ines', 'Jonas'];
 const LAST = ['Abel', 'Brandt', 'Costa', 'Dubois', 'Egger', 'Fonda', 'Grau', 'Holm', 'Ivanic', 'Jensen'];

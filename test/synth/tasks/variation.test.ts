@@ -1,15 +1,14 @@
 // Variation: what rules make is solved by its reference, and what a language model writes is a proposal and no more.
 
 import { describe, expect, it } from 'vitest';
-import { reverieError } from '../../../src/core/errors.js';
 import type { Json } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { rulesResponder, type ToolsTask } from '../../../src/env/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { replacer } from '../../../src/synth/tasks/entity-swap.js';
 import type { Strategy } from '../../../src/synth/tasks/proposal.js';
 import { checkReference } from '../../../src/synth/tasks/reference-check.js';
 import { varyTask } from '../../../src/synth/tasks/vary-task.js';
-import { scriptedModel } from './model.js';
 import { CANCEL, CREDIT, KEPT, shop } from './shop.js';
 
 const domain = shop();
@@ -112,84 +111,6 @@ describe('composition', () => {
     const strict: ToolsTask = { ...CREDIT, verifier: { ...CREDIT.verifier, notCalled: ['cancel_order'] } };
     expect((await vary('compose', 1, [CANCEL, strict])).problems[0].detail).toContain('must not call cancel_order');
     expect((await vary('compose', 1, [CANCEL, KEPT])).problems[0].detail).toContain('no second task');
-  });
-});
-
-describe('persona', () => {
-  it('changes who the user is, and nothing else', async () => {
-    const { task } = await vary('persona');
-    expect(task!.user.persona).toBeTruthy();
-    expect({ ...task!, id: '', user: { ...task!.user, persona: undefined } }).toEqual({ ...CANCEL, id: '' });
-  });
-});
-
-describe('a language model', () => {
-  const harder = {
-    reasoning: 'Two orders instead of one.',
-    goal: 'You are Ada Abel (cus_100). Cancel ORD-2000, no longer needed, and have 5 put on your account.',
-    persona: '',
-    reference: [...CANCEL.reference!.calls, { name: 'give_credit', arguments: { customer_id: 'cus_100', amount: 5 } }],
-    say: 'Both are done.',
-    verifier: { assert: [{ path: '/orders/ORD-2000/status', equals: 'cancelled' }], communicate: [] },
-    failures: [],
-  } as unknown as Json & object;
-  const ask = (model: ReturnType<typeof scriptedModel>, strategy: Strategy = 'harder') =>
-    varyTask({ domain, seeds: [CANCEL], strategy, model, rng: Rng.fromSeed(1) });
-
-  it('writes a harder task from policy, tools and records; data stand apart from instructions', async () => {
-    const model = scriptedModel(harder);
-    const { task, modelVersion, cost } = await ask(model);
-    expect(task!.reference!.calls.length).toBe(3);
-    expect(task!.verifier).toEqual({
-      state: 'reference',
-      assert: [{ path: '/orders/ORD-2000/status', equals: 'cancelled' }],
-    });
-    expect([modelVersion, cost.calls]).toEqual(['scripted-model', 1]);
-    const [system, user] = model.requests[0].messages;
-    expect(system.content).toContain('Only pending orders may be cancelled.');
-    expect(system.content).not.toContain('ORD-2000');
-    expect(user.content).toContain('"ORD-2000":{');
-    expect(model.requests[0].schema!.name).toBe('task_variant');
-    expect(Object.keys((model.requests[0].schema!.schema as { properties: object }).properties)[0]).toBe('reasoning');
-  });
-
-  it('is told once what was wrong, then it counts as failed', async () => {
-    const bad = { ...harder, reference: [{ name: 'delete_all', arguments: {} }] } as unknown as Json;
-    const model = scriptedModel(bad, harder);
-    expect((await ask(model)).task).toBeDefined();
-    expect(model.requests[1].messages.at(-1)!.content).toContain('there is no tool \\"delete_all\\"');
-    expect([model.requests[0].attempt, model.requests[1].attempt]).toEqual([0, 1]);
-    const { task, problems, cost } = await ask(scriptedModel(bad));
-    expect([task, problems[0].code, cost.calls]).toEqual([undefined, 'bad_reply', 2]);
-  });
-
-  it('may not leave out what must stay when it says a task in other words', async () => {
-    const words = {
-      ...harder,
-      goal: 'Ada Abel (cus_100) would like order ORD-2000 gone; a lamp, 20.50, Graz. It is not needed any more.',
-    };
-    const { task } = await ask(scriptedModel(words as unknown as Json), 'rephrase');
-    expect(task!.reference).toEqual(CANCEL.reference);
-    expect(task!.user.goal).toBe(words.goal);
-    const { problems } = await ask(
-      scriptedModel({ ...words, goal: 'Cancel my lamp of 20.50.' } as unknown as Json),
-      'rephrase',
-    );
-    expect(problems.map(({ detail }) => detail).join()).toContain('ORD-2000');
-  });
-
-  it('that answers nonsense is refused; one that cannot be reached or paid stops the work', async () => {
-    for (const nonsense of [null, 'text', [], { goal: 1 }, { ...harder, goal: 'x'.repeat(9_000) }])
-      expect((await ask(scriptedModel(nonsense as Json))).problems[0].code).toBe('bad_reply');
-    const broken = reverieError('ENV_CLOSED', { id: 'x' });
-    await expect(ask(scriptedModel(broken))).rejects.toBe(broken);
-    await expect(vary('harder')).rejects.toThrow('writes tasks with a language model');
-  });
-
-  it('is not asked about tasks kept for evaluation', async () => {
-    const model = scriptedModel(harder);
-    const { problems } = await varyTask({ domain, seeds: [KEPT], strategy: 'harder', model, rng: Rng.fromSeed(0) });
-    expect([problems[0].code, model.requests.length]).toEqual(['seed_split', 0]);
   });
 });
 

@@ -5,15 +5,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ImagineOptions } from '../../../src/core/dynamics.js';
 import { Rng } from '../../../src/core/rng.js';
-import { cudaStatus, type Precision } from '../../../src/nn/index.js';
-import {
-  type EnsembleModel,
-  fitEnsemble,
-  loadWorldModel,
-  type Spaces,
-  type StoredDynamics,
-  type VectorPrediction,
-} from '../../../src/worldmodel/index.js';
+import { cudaStatus } from '../../../src/nn/cuda.js';
+import type { Precision } from '../../../src/nn/cuda-addon.js';
+import type { StoredDynamics } from '../../../src/worldmodel/dynamics.js';
+import type { EnsembleModel } from '../../../src/worldmodel/ensemble/ensemble-model.js';
+import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
+import { loadWorldModel } from '../../../src/worldmodel/kinds.js';
+import type { VectorPrediction } from '../../../src/worldmodel/memoryless.js';
+import type { Spaces } from '../../../src/worldmodel/model-spaces.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
 import { worldModelContract } from '../contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../linear-system.js';

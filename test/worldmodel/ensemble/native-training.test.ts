@@ -3,7 +3,9 @@
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { adamScalars, nativeWidths, type TrainingDevice } from '../../../src/nn/index.js';
+import { nativeWidths } from '../../../src/nn/cuda.js';
+import type { TrainingDevice } from '../../../src/nn/native-trainer.js';
+import { adamScalars } from '../../../src/nn/optimiser.js';
 import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { decayVector, memberLayout } from '../../../src/worldmodel/ensemble/member-network.js';

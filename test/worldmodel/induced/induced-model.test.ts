@@ -1,8 +1,10 @@
 // What accepted rules answer, what they leave to others, and what they hold others to.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { applyOperations, type CallSpec, type InducedRules, type ToolsDomain } from '../../../src/env/index.js';
-import { type Induction, induce } from '../../../src/synth/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { InducedRules } from '../../../src/env/tools/induced-schema.js';
+import { type Induction, induce } from '../../../src/synth/induction/induce.js';
 import { InducedModel } from '../../../src/worldmodel/induced/induced-model.js';
 import { checkProposal } from '../../../src/worldmodel/state.js';
 import { hotelEpisodes, hotelTools } from '../../synth/induction/hotel.js';

@@ -1,8 +1,10 @@
 // Where a task takes long, probes are made of some tasks alone, nothing is asked of the others, and whoever stops it is heard.
 
 import { afterAll, describe, expect, it } from 'vitest';
-import { makeDomain, type ToolsTask } from '../../../src/env/index.js';
-import { generateProbes, generateSuccesses } from '../../../src/worldmodel/index.js';
+import type { ToolsTask } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { generateProbes } from '../../../src/worldmodel/must-fail/generated-probes.js';
+import { generateSuccesses } from '../../../src/worldmodel/must-fail/generated-successes.js';
 
 const domain = await makeDomain({ id: 'helpdesk' });
 afterAll(() => domain.close?.());

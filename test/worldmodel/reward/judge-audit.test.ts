@@ -4,16 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ToolsDomain } from '../../../src/env/index.js';
-import {
-  auditJudge,
-  Judge,
-  type LabelledEpisode,
-  readAudit,
-  readLabelledEpisodes,
-  requireAudited,
-  writeAudit,
-} from '../../../src/worldmodel/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { readAudit, requireAudited, writeAudit } from '../../../src/worldmodel/reward/audit-file.js';
+import { Judge } from '../../../src/worldmodel/reward/judge.js';
+import { auditJudge, type LabelledEpisode, readLabelledEpisodes } from '../../../src/worldmodel/reward/judge-audit.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
 import { DoubleModel, truthfulModel, verdict } from './judge-models.js';
 

@@ -3,8 +3,8 @@
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import type { ToolsDomain } from '../../../src/env/index.js';
-import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 import { answerOf, type ControlledOptions } from '../../controlled/controlled-model.js';
 import { Truth } from '../../controlled/truth.js';
 

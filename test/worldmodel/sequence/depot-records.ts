@@ -1,8 +1,11 @@
 // Episodes of an explorer in the depot (test/synth/operators/depot.ts), as records that a sequence model learns from.
 
 import type { JsonObject } from '../../../src/core/json.js';
-import { applyOperations, initialStateOf, type Message, type ToolsDomain } from '../../../src/env/index.js';
-import { ExplorerAgent } from '../../../src/synth/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Message } from '../../../src/env/tools/message.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { ExplorerAgent } from '../../../src/synth/episodes/agents/explorer-agent.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
 
 export function depotEpisodes(domain: ToolsDomain, seeds: readonly number[], count: number): LearnedEpisode[] {

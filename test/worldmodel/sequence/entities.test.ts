@@ -8,12 +8,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import type { JsonObject } from '../../../src/core/json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { applyOperations, stateHash, type ToolCall } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolCall } from '../../../src/env/tools/message.js';
 import { fitSequence } from '../../../src/worldmodel/sequence/fit.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { type SequenceContents, saveSequence } from '../../../src/worldmodel/sequence/sequence-folder.js';
 import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { toolsBackendContract } from '../tools/contract.js';
 import { DESK_TASK, deskDomain, deskRules } from '../tools/desk.js';
 

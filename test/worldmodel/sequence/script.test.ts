@@ -1,14 +1,14 @@
 // Texts with slots in the place of names, questions and answers in words, and confidence from probabilities.
 
 import { describe, expect, it } from 'vitest';
-import { initialStateOf } from '../../../src/env/index.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records/calibration.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { objectTypes } from '../../../src/worldmodel/sequence/surroundings.js';
 import { factsOf } from '../../../src/worldmodel/sequence/world-form.js';
-import { depot } from '../../synth/operators/depot.js';
+import { depot } from '../../games/depot.js';
 import { depotEpisodes } from './depot-records.js';
 
 const shown = (pieces: readonly Piece[]) =>

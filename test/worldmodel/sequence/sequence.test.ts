@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
-import { initialStateOf, type ToolsDomain } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { initialStateOf } from '../../../src/env/tools/task-states.js';
 import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
 import {
   loadSequence,
@@ -18,8 +18,9 @@ import {
 } from '../../../src/worldmodel/sequence/sequence-folder.js';
 import { SequenceModel } from '../../../src/worldmodel/sequence/sequence-model.js';
 import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
-import { lacksCompiler, make } from '../../native/native-build.js';
-import { depot } from '../../synth/operators/depot.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
+import { depot } from '../../games/depot.js';
 import { toolsBackendContract } from '../tools/contract.js';
 import { deskDomain } from '../tools/desk.js';
 import { depotEpisodes } from './depot-records.js';
@@ -63,24 +64,14 @@ describe('a sequence model', () => {
   });
 
   it('answers calls at the same time as it answers them one by one', async () => {
-    const model = await SequenceModel.open(contents);
+    const model = new SequenceModel(contents);
     const texts = ['look', 'go to cellar', 'open chest', 'take apple from chest', 'switch torch'];
     const together = await Promise.all(texts.map((text) => model.predict(query(text), {})));
     for (const [i, text] of texts.entries()) expect(await model.predict(query(text), {})).toEqual(together[i]);
   });
 
-  it.skipIf(lacksCompiler('sequence.test.ts'))('answers the same on a device, and says where it answered', async () => {
-    make('addon');
-    const here = await SequenceModel.open(contents);
-    const there = await SequenceModel.open(contents, { kind: 'emulated', precision: 'fp32' });
-    expect(there.version).toBe(`${here.version}:emulated:fp32`);
-    const texts = ['look', 'go to cellar', 'open chest'];
-    const answers = (model: SequenceModel) => Promise.all(texts.map((text) => model.predict(query(text), {})));
-    expect(await answers(there)).toEqual(await answers(here));
-  });
-
   it('declines a question that does not fit its context', async () => {
-    const model = await SequenceModel.open(contents);
+    const model = new SequenceModel(contents);
     const long = await model.predict(query(`shout ${'zq '.repeat(100)}`), {});
     expect(long).toEqual({ declined: 'the question does not fit its 128 tokens' });
   });
@@ -109,7 +100,7 @@ it('foretells all tokens of an answer at once where it was trained so', async ()
   expect(own.report.stateExact).toBeGreaterThan(0.1);
   expect(own.report.tooLong).toBeLessThan(own.report.distinct / 10);
   await saveSequence(join(root, 'at-once'), own);
-  const model = await SequenceModel.open(await loadSequence(join(root, 'at-once')));
+  const model = new SequenceModel(await loadSequence(join(root, 'at-once')));
   const texts = ['look', 'go to cellar', 'open chest'];
   const together = await Promise.all(texts.map((text) => model.predict(query(text), {})));
   for (const [i, text] of texts.entries()) expect(await model.predict(query(text), {})).toEqual(together[i]);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/json.js';
-import type { Operation } from '../../../src/env/index.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
 import type { Piece } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { sharedValues } from '../../../src/worldmodel/sequence/value-form.js';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import { amplifyTrajectory } from '../../../src/worldmodel/index.js';
+import { amplifyTrajectory } from '../../../src/worldmodel/llm/amplify.js';
 import { DESK_TASK, deskDomain, deskRules } from './desk.js';
 import { CALL_COST, ScriptedModel, sectionsOf } from './scripted-model.js';
 

@@ -3,9 +3,14 @@
 import { describe, expect, it } from 'vitest';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
-import { applyOperations, rulesResponder, stateHash } from '../../../src/env/index.js';
-import { type ExperienceStep, ExperienceStore } from '../../../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig, shadowResponder } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
+import { ExperienceStore } from '../../../src/replay/experience/store.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { type ContractCase, toolsBackendContract } from './contract.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
 import { CALL_COST, prediction, type Script, ScriptedModel, truthful } from './scripted-model.js';

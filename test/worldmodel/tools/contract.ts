@@ -3,16 +3,12 @@
 import { expect, it } from 'vitest';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import type { JsonObject } from '../../../src/core/json.js';
-import {
-  type Prediction,
-  type Responder,
-  ScriptedUser,
-  stateHash,
-  type ToolsAction,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsStepInfo,
-} from '../../../src/env/index.js';
+import { stateHash } from '../../../src/env/state/state-hash.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Responder, ToolsAction, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 
 export interface ContractCase {
   readonly domain: ToolsDomain;

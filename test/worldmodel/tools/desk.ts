@@ -2,19 +2,11 @@
 
 import { NO_COST } from '../../../src/core/cost.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import {
-  type CallQuery,
-  type Message,
-  type Prediction,
-  type Responder,
-  recordOperations,
-  type ToolCall,
-  type ToolOutcome,
-  type ToolRules,
-  type ToolSpec,
-  type ToolsDomain,
-  type ToolsTask,
-} from '../../../src/env/index.js';
+import { recordOperations } from '../../../src/env/state/operations.js';
+import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
+import type { Message, ToolCall } from '../../../src/env/tools/message.js';
+import type { Prediction } from '../../../src/env/tools/prediction.js';
+import type { CallQuery, Responder } from '../../../src/env/tools/tools-family.js';
 
 const text = { type: 'string' };
 const object = (properties: JsonObject, required = Object.keys(properties)): JsonObject => ({

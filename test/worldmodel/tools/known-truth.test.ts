@@ -7,24 +7,18 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
 import type { Json } from '../../../src/core/json.js';
-import {
-  type AssistantMessage,
-  applyOperations,
-  type Message,
-  makeDomain,
-  rulesResponder,
-  type ToolCall,
-  type ToolsDomain,
-} from '../../../src/env/index.js';
-import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
-import {
-  checkProposal,
-  makeRouter,
-  parseToolsModelConfig,
-  ShadowEstimates,
-  shadowResponder,
-} from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import type { AssistantMessage, Message, ToolCall } from '../../../src/env/tools/message.js';
+import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
+import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 import { sliceState } from '../../../src/worldmodel/llm/state-slice.js';
+import { checkProposal } from '../../../src/worldmodel/state.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
+import { ShadowEstimates } from '../../../src/worldmodel/tools/shadow-estimates.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { bodyOf, type Question, questionsOf } from '../../controlled/asking.js';
 import { answerOf } from '../../controlled/controlled-model.js';
 import type { ControlledOptions } from '../../controlled/controlled-options.js';

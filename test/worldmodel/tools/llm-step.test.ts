@@ -1,10 +1,13 @@
 // The experience model's step: what it is shown, what it agrees about, and what no text in it can do.
 
+import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/index.js';
-import { makeRouter, parseToolsModelConfig } from '../../../src/worldmodel/index.js';
+import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
+import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery } from './desk.js';
 import { CALL_COST, prediction, type Script, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 
@@ -93,6 +96,61 @@ describe('text that is data', () => {
   });
 });
 
+describe('a reply in another form', () => {
+  const right = { op: 'replace', path: '/tickets/T1001/status', value: '"closed"' };
+  const said = 'Ticket T1001 closed';
+  const whole = {
+    reasoning: 'r',
+    operations: [right],
+    observation: said,
+    reward: null,
+    terminated: false,
+    confidence: 0.9,
+  };
+
+  it.each<[string, JsonObject]>([
+    ['a path without the first slash', { ...whole, operations: [{ ...right, path: 'tickets/T1001/status' }] }],
+    ['a path as a fragment', { ...whole, operations: [{ ...right, path: '#/tickets/T1001/status' }] }],
+    ['a key that nobody asked for', { ...whole, note: 'x', operations: [{ ...right, from: '' }] }],
+    ['numbers as text', { ...whole, confidence: '0.9', reward: '1' }],
+    ['keys left out', { operations: [right], observation: said, confidence: 0.9 }],
+    ['an operation in capitals', { ...whole, operations: [{ ...right, op: 'REPLACE' }] }],
+  ])('is read as it is meant: %s', async (_, reply) => {
+    const { model, router } = await routed(() => reply);
+    expect(await router.answer(closing)).toMatchObject({
+      operations: [{ op: 'replace', path: '/tickets/T1001/status', value: 'closed' }],
+      observation: said,
+      confidence: 0.9,
+    });
+    expect(model.requests).toHaveLength(1);
+  });
+
+  it('takes values and observations that are JSON', async () => {
+    const looking = { ...whole, operations: [], observation: { id: 'T1001', status: 'open' } };
+    const read = await (await routed(() => looking)).router.answer(deskQuery('get_ticket', { ticket_id: 'T1001' }));
+    expect(read).toMatchObject({ isError: false, observation: '{"id":"T1001","status":"open"}' });
+    const setting = { op: 'replace', path: '/tickets/T1001', value: closing.domain.initialState.tickets };
+    expect(
+      (await (await routed(() => ({ ...whole, operations: [setting] }))).router.answer(closing)).refused,
+    ).toBeDefined();
+  });
+
+  it.each<[string, Json]>([
+    ['no text', { ...right, path: 7 }],
+    ['no pointer', { ...right, path: '/tickets/~9/~' }],
+    ['nowhere', { ...right, path: 'a b/c' }],
+    ['the root', { ...right, path: '' }],
+    ['another kind', { ...right, op: 'increment' }],
+    ['nothing at all', null],
+  ])('is repaired once and refused where the operation names %s', async (_, operation) => {
+    const { model, router } = await routed(() => ({ ...whole, operations: [operation] }) as JsonObject);
+    const answer = await router.answer(closing);
+    expect(answer).toMatchObject({ isError: true, confidence: 0, operations: [] });
+    expect(model.requests).toHaveLength(2);
+    expect(sectionsOf(model.requests[1]).Refused).toMatchObject({ problems: [expect.any(String)] });
+  });
+});
+
 describe('a reply that is none', () => {
   const bad = { model: 'm', problem: 'cut off', reply: '{', usage: CALL_COST, ofModel: true };
 
@@ -101,6 +159,7 @@ describe('a reply that is none', () => {
     const answer = await router.answer(closing);
     expect(answer.isError).toBe(true);
     expect(model.requests).toHaveLength(2);
+    expect(sectionsOf(model.requests[1]).Refused).toMatchObject({ previous: '{' });
     expect(answer.cost.calls).toBe(2);
     const changes = { observation: 'ok', operations: [{ op: 'add', path: '/x', value: 'y' }] };
     const values = await (await routed(() => prediction(changes))).router.answer(closing);
@@ -198,5 +257,21 @@ describe('a large state', () => {
     expect(collections).toMatchObject({ '/tickets': { size: 3_000 } });
     expect(JSON.stringify(state).length).toBeLessThan(600 * 4 * 1.5);
     expect(answer.operations).toEqual([{ op: 'replace', path: '/tickets/T2500/status', value: 'closed' }]);
+  });
+});
+
+describe('a prompt', () => {
+  const { llm: options } = parseToolsModelConfig({ kind: 'tools' });
+  const sha256 = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12);
+  const hash = (more: object = {}, refused?: never) =>
+    sha256(
+      stepMessages(deskQuery('close_ticket', { ticket_id: 'T1001' }), { ...options, ...more }, undefined, refused),
+    );
+
+  it('has the bytes that recorded replies are found by, and its model the same version', () => {
+    expect(hash()).toBe('b796de3cb5cc');
+    expect(hash({ mode: 'text' })).toBe('15002df8cfb3');
+    expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('332bd372ddd0');
+    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:683c8fdeaf9d');
   });
 });

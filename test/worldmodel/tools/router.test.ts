@@ -2,9 +2,14 @@
 
 import { describe, expect, it } from 'vitest';
 import { addCosts, NO_COST } from '../../../src/core/cost.js';
-import { applyOperations } from '../../../src/env/index.js';
-import { makeRouter, parseToolsModelConfig, routerBackends, type Trust } from '../../../src/worldmodel/index.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
+import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
+import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
+import { routerBackends } from '../../../src/worldmodel/tools/backends.js';
+import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { Router } from '../../../src/worldmodel/tools/router.js';
+import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
 import { CALL_COST, prediction, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';
 
@@ -20,7 +25,11 @@ describe('a typed step by a language model', () => {
       tickets: { T1001: { status: 'closed' } },
     });
     expect(answer).toMatchObject({ backend: 'llm', isError: false, confidence: 0.9, cost: CALL_COST, reasoning: 'r' });
-    expect(answer.why).toEqual(['rules: the domain has none', 'replay: there are no records', 'llm: answered']);
+    expect(answer.why).toEqual([
+      'rules: the domain has none',
+      'replay: there are no records whose state is known',
+      'llm: answered',
+    ]);
   });
 
   it('is asked by the sections that servers and readers rely on', async () => {
@@ -107,10 +116,11 @@ describe('a backend of somebody else', () => {
     expect(asked('proposal').trusts('oracle')).toBe(false);
     const exact = asked('exact');
     expect(await exact.answer(reading)).toMatchObject({ reward: 1, terminated: true, backend: 'oracle' });
-    const begun = exact.begin([{ task: reading.task }]);
+    const user = new ScriptedUser();
+    const env = new ToolsEpisodeEnvironment({ id: 'desk', domain: closing.domain, responder: exact, user });
+    await env.reset({ seed: 1 });
     const turn = { content: null, toolCalls: [{ ...reading.call }] };
-    const imagined = await exact.imagine(begun, [turn]);
-    expect([imagined.reward[0], imagined.terminated[0], imagined.answeredBy[0]]).toEqual([1, 1, 'oracle']);
+    expect(await env.step(turn)).toMatchObject({ terminated: true, info: { predictions: [{ backend: 'oracle' }] } });
   });
 
   it('is held to the bar that is declared for it', async () => {
@@ -122,6 +132,30 @@ describe('a backend of somebody else', () => {
     const refused = expect.objectContaining({ code: 'REGISTRATION_INVALID' });
     expect(() => routerBackends.register(entry)).toThrowError(refused);
     expect(() => routerBackends.register({ ...entry, name: 'rules' })).toThrowError(refused);
+  });
+});
+
+describe('a backend that is named', () => {
+  const made = (backends: readonly string[] | undefined, rules = {}, domain = deskDomain({ rules: deskRules })) => {
+    const given = backends === undefined ? {} : { backends: [...backends] };
+    return makeRouter(parseToolsModelConfig({ kind: 'tools', ...given, rules }), { domain });
+  };
+  const unavailable = (backend: string) => ({ code: 'MODEL_BACKEND_UNAVAILABLE', values: { backend } });
+
+  it('must be there, unless one before it answers every call', async () => {
+    await expect(made(['llm', 'rules'])).rejects.toMatchObject(unavailable('llm'));
+    await expect(made(['replay', 'rules', 'llm'])).rejects.toMatchObject(unavailable('replay'));
+    await expect(made(['rules', 'llm'], { tools: 'reads' })).rejects.toMatchObject(unavailable('llm'));
+    await expect(made(['rules', 'llm'])).resolves.toBeDefined();
+  });
+
+  it('may be missing from the default list, but for the language model where calls are left to it', async () => {
+    await expect(made(undefined)).resolves.toBeDefined();
+    const model = new ScriptedModel(() => 'x');
+    await expect(
+      makeRouter(parseToolsModelConfig({ kind: 'tools' }), { domain: deskDomain(), model }),
+    ).resolves.toBeDefined();
+    await expect(made(undefined, { tools: 'reads' })).rejects.toMatchObject(unavailable('llm'));
   });
 });
 

@@ -2,7 +2,7 @@
 
 import type { Cost } from '../../../src/core/cost.js';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/index.js';
+import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 import { deskRules } from './desk.js';
 
 export const CALL_COST: Cost = { calls: 1, promptTokens: 100, cachedTokens: 0, completionTokens: 10, money: 0.001 };

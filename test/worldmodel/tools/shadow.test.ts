@@ -2,21 +2,17 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type Responder, type StructuredDynamics, structuredDynamics } from '../../../src/env/index.js';
-import {
-  episodeWeight,
-  ShadowEstimates,
-  shadowResponder,
-  trustHorizon,
-  wilson,
-} from '../../../src/worldmodel/index.js';
+import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
+import { ShadowEstimates, trustHorizon, wilson } from '../../../src/worldmodel/tools/shadow-estimates.js';
+import { episodeWeight } from '../../../src/worldmodel/tools/uncertainty.js';
 import { deskDomain, deskQuery, realDesk } from './desk.js';
 
 const domain = deskDomain();
 
 /** As the real desk, but every call with `seed` below `errors` says it was done and does nothing. */
-function dreamt(errors: number): StructuredDynamics {
-  return structuredDynamics(domain, {
+function dreamt(errors: number): Responder {
+  return {
     version: 'dreamt',
     answer: async (query) => {
       const right = await realDesk.answer(query);
@@ -24,7 +20,7 @@ function dreamt(errors: number): StructuredDynamics {
       return { ...answer, backend: 'llm', confidence: 0.5, claimed: { reward: 1, terminated: false } };
     },
     close: () => {},
-  });
+  };
 }
 
 const closing = (row: number, seed: number) => deskQuery('close_ticket', { ticket_id: 'T1001' }, { domain, row, seed });

@@ -2,8 +2,9 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/json.js';
-import type { Operation, ToolsDomain } from '../../../src/env/index.js';
-import { checkProposal } from '../../../src/worldmodel/index.js';
+import type { ToolsDomain } from '../../../src/env/tools/domain.js';
+import type { Operation } from '../../../src/env/tools/prediction.js';
+import { checkProposal } from '../../../src/worldmodel/state.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
 
 const ruled = deskDomain({ rules: deskRules, tickets: 30 });

@@ -44,6 +44,8 @@ export const phrasesFileSchema = z.strictObject({
   asides: z.array(text).default([]),
   /** Calls that an agent may make to look around; `{name}` is an argument of that name of the solution, `{/collection}` a key of the state. */
   detours: z.array(z.strictObject(call)).default([]),
+  /** Whether the opening of a task is the world's narration and not the user's words: then it is said as it is written. */
+  narratedOpening: z.boolean().default(false),
   /** Answers of tools by which nothing was done, where they are no errors. */
   refusals: z.array(expression).default([]),
 });

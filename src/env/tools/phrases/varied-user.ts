@@ -24,14 +24,17 @@ export function variedUser(domain: ToolsDomain, task: ToolsTask, seed: number): 
   const phrases = Phrases.of(domain);
   const rng = Rng.fromSeed(seed).split('varied user');
   const written = rng.split('style').uniform() < CASUAL_SHARE ? casual : (text: string) => text;
-  const [opening] = phrases.reworded(task.user.opening ?? task.user.goal, 'user', rng.split('opening'));
+  const framed = () => {
+    const [text] = phrases.reworded(task.user.opening ?? task.user.goal, 'user', rng.split('opening'));
+    return written(phrases.say('opening', { text }, rng.split('frame')));
+  };
   const lines = (task.user.script ?? []).flatMap((line, at) => {
     const said = phrases.reworded(line.say, 'user', rng.split('line', at));
     return said.map((say, part) => ({ ...line, say: written(say), done: line.done && part === said.length - 1 }));
   });
   const agreed = { when: ASKED_TO_CONFIRM, say: written(phrases.say('agreed', {}, rng.split('agreed'))) };
   return {
-    opening: written(phrases.say('opening', { text: opening }, rng.split('frame'))),
+    opening: phrases.book.narratedOpening && task.user.opening ? task.user.opening : framed(),
     script: [agreed, ...withAside(lines, phrases, rng.split('aside'), written)],
   };
 }

@@ -1,10 +1,11 @@
-// One run of QuickJS around a rules file: no host functions, capped memory, stack and steps. It computes in the thread that
-// asks; what its own limits cannot end is for `killable-sandbox.ts`.
+// QuickJS around a rules file: no host functions; a capped memory, stack and number of steps. What these limits cannot end is for
+// `KillableSandbox`.
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten';
+import { problemOfExports } from './rules-source.js';
 import { SANDBOX_PROGRAM } from './sandbox-program.js';
 
 export interface SandboxLimits {
@@ -37,7 +38,9 @@ export class SandboxFailure extends Error {
 export interface RulesProgram {
   /** The function that a rules file became, as text. */
   readonly rules: string;
-  readonly keepsNothing: boolean;
+  /** The file as it is, and what of it was found to be exported. */
+  readonly text: string;
+  readonly exports: readonly string[];
   /** What the file is called in errors. */
   readonly file: string;
   readonly limits: SandboxLimits;
@@ -46,11 +49,28 @@ export interface RulesProgram {
 /** Native code of the sandbox must reach its own limit before it reaches the end of the thread's stack. */
 const STACK_BYTES = 256 * 1024;
 
-/** An instance of QuickJS, with a memory of its own. */
-export async function loadQuickJs(): Promise<QuickJSWASMModule> {
+/** Node's types have no WebAssembly. */
+const { Memory } = (
+  globalThis as unknown as {
+    WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => { readonly buffer: ArrayBuffer } };
+  }
+).WebAssembly;
+const PAGE_BYTES = 65_536;
+/** That the compiled QuickJS asks for. */
+const FIRST_PAGES = 256;
+
+/**
+ * An instance of QuickJS, with a memory of its own that cannot grow beyond the limit: QuickJS's own limit counts eight bytes an
+ * allocation in WebAssembly, whatever its size.
+ */
+export async function loadQuickJs({ memoryBytes }: SandboxLimits): Promise<QuickJSWASMModule> {
   // Loaded where rules are: nobody else waits for WebAssembly.
-  const { newQuickJSWASMModule } = await import('quickjs-emscripten');
-  return newQuickJSWASMModule();
+  const { newQuickJSWASMModuleFromVariant, newVariant, RELEASE_SYNC } = await import('quickjs-emscripten');
+  const wasmMemory = new Memory({
+    initial: FIRST_PAGES,
+    maximum: Math.max(FIRST_PAGES, Math.floor(memoryBytes / PAGE_BYTES)),
+  });
+  return newQuickJSWASMModuleFromVariant(newVariant(RELEASE_SYNC, { wasmMemory }));
 }
 
 export class Interpreter {
@@ -65,11 +85,14 @@ export class Interpreter {
    * @param careful calls that might never end, and that no limit of QuickJS would end, fail with `doubt` instead
    * @throws SandboxFailure where the rules fail as they are loaded
    */
-  constructor(quickJs: QuickJSWASMModule, program: RulesProgram, careful: boolean) {
+  constructor(
+    private readonly quickJs: QuickJSWASMModule,
+    program: RulesProgram,
+    careful: boolean,
+  ) {
     const { limits } = program;
     this.limits = limits;
     const runtime = quickJs.newRuntime();
-    runtime.setMemoryLimit(limits.memoryBytes);
     runtime.setMaxStackSize(STACK_BYTES);
     runtime.setInterruptHandler(() => this.isSpent());
     this.context = runtime.newContext();
@@ -85,6 +108,8 @@ export class Interpreter {
       const answer = this.unwrap(result);
       const answered = this.context.getString(answer);
       answer.dispose();
+      // Where not even an error can be made QuickJS throws null.
+      if (answered.startsWith('{"failed":"it threw null"') && this.isFull()) throw OUT_OF_MEMORY();
       return answered;
     });
   }
@@ -97,7 +122,7 @@ export class Interpreter {
     runtime.dispose();
   }
 
-  private boot({ rules, file, keepsNothing }: RulesProgram, careful: boolean): QuickJSHandle {
+  private boot({ rules, text, exports, file }: RulesProgram, careful: boolean): QuickJSHandle {
     const { context } = this;
     const flag = (value: boolean) => (value ? context.true : context.false);
     const evaluate = (code: string, name: string, type: 'global' | 'module') =>
@@ -106,10 +131,23 @@ export class Interpreter {
     const immer = evaluate(immerSource(), 'immer.js', 'module');
     const program = this.unwrap(context.callFunction(make, context.undefined, immer, flag(careful)));
     const load = context.getProp(program, 'load');
+    const module = evaluate(text, file, 'module');
+    const names = context.getOwnPropertyNames(module, { strings: true }).unwrap();
+    const problem = problemOfExports(
+      names.map((name) => context.getString(name)),
+      exports,
+    );
+    if (problem !== undefined) throw new SandboxFailure('code', problem);
+    names.dispose();
     const made = evaluate(rules, file, 'global');
-    this.unwrap(context.callFunction(load, context.undefined, made, flag(keepsNothing))).dispose();
-    for (const handle of [make, immer, load, made]) handle.dispose();
+    this.unwrap(context.callFunction(load, context.undefined, made)).dispose();
+    for (const handle of [make, immer, load, module, made]) handle.dispose();
     return program;
+  }
+
+  private isFull(): boolean {
+    // It grows in steps, the last of which may not fit.
+    return this.quickJs.getWasmMemory().buffer.byteLength > 0.7 * this.limits.memoryBytes;
   }
 
   private isSpent(): boolean {
@@ -132,19 +170,23 @@ export class Interpreter {
 
   private unwrap(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
     if (!result.error) return result.value;
-    const error = this.context.dump(result.error) as { name?: string; message?: string } | undefined;
+    const error = this.context.dump(result.error) as { name?: string; message?: string } | null | undefined;
     result.error.dispose();
+    if (error === null && this.isFull()) throw OUT_OF_MEMORY();
     throw failureOf(`${error?.name ?? 'error'}: ${error?.message ?? String(error)}`, this.late);
   }
 }
+
+const OUT_OF_MEMORY = () => new SandboxFailure('memory', 'it needed too much memory');
 
 /** What a text of the sandbox says went wrong. */
 export function failureOf(message: string, late = false): SandboxFailure {
   if (message.includes('InternalError: interrupted'))
     return new SandboxFailure(late ? 'clock' : 'time', 'it ran too long and was stopped');
-  if (message.includes('InternalError: out of memory'))
-    return new SandboxFailure('memory', 'it needed too much memory');
+  if (message.includes('InternalError: out of memory')) return OUT_OF_MEMORY();
   if (message.includes(': stack overflow')) return new SandboxFailure('stack', 'it called itself too deeply');
+  if (message.includes('could not load module'))
+    return new SandboxFailure('code', 'rules are one file: import is not there');
   return new SandboxFailure('code', message);
 }
 

@@ -1,15 +1,34 @@
 // The program that runs inside the sandbox, around a rules file: it keeps parsed states, runs rules on drafts of them
 // (immer, evaluated in there too) and answers in JSON. It is text, as it shares nothing with this process.
 
-import { HARDENING } from './sandbox-hardening.js';
+/** Elements, and characters compared at worst, that native code goes through in a moment. */
+const LONGEST_LIST = 1_000_000;
+const LONGEST_SEARCH = 1e9;
+
+const LIST_LOOPS = [
+  'concat copyWithin every fill filter find findIndex findLast findLastIndex flatMap forEach includes indexOf join',
+  'lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced',
+  'unshift with',
+]
+  .join(' ')
+  .split(' ');
+
+const TEXT_SEARCHES = ['includes', 'indexOf', 'lastIndexOf', 'replace', 'replaceAll', 'split'];
+
+const KEPT_GLOBALS = [
+  'globalThis Infinity NaN undefined parseInt parseFloat isNaN isFinite encodeURIComponent decodeURIComponent',
+  'encodeURI decodeURI Object Array String Number Boolean Symbol Math JSON RegExp Reflect Map Set WeakMap WeakSet',
+  'Error EvalError RangeError ReferenceError SyntaxError TypeError URIError AggregateError InternalError',
+]
+  .join(' ')
+  .split(' ');
 
 /** Characters of what a tool returns. */
 const LONGEST_OBSERVATION = 1_000_000;
 
 /**
  * `(immer, careful) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.tell`
- * takes and answers values, for whoever shares this heap; `ask.load` takes the function that a rules file became, and whether
- * it keeps nothing. A request names states by their keys, and brings those that are new: whole (`hold`), or as changes of one
+ * takes and answers values, for the realm of trusted rules; `ask.load` takes the function that a rules file became. A request names states by their keys, and brings those that are new: whole (`hold`), or as changes of one
  * that is there (`derive`). Where `careful`, what a native loop would take very long for is not done: the answer is `doubt`.
  */
 export const SANDBOX_PROGRAM = `
@@ -25,9 +44,8 @@ export const SANDBOX_PROGRAM = `
   class ToolError extends Error {}
   class Unfit extends Error {}
   const states = new Map();
+  /** Evaluated anew for each call, so that none of its variables outlives one. */
   let rulesFile;
-  /** What the file came to, where one evaluation serves all calls. */
-  let shared;
 
   /** Parts of states, which never change, and their texts once rules have asked for them, as they compare parts by these. */
   const texts = new WeakMap();
@@ -45,10 +63,6 @@ export const SANDBOX_PROGRAM = `
     for (const part of valuesOf(state)) {
       if (typeof part === 'object' && part !== null && !texts.has(part)) texts.set(part, undefined);
     }
-  }
-
-  function rulesNow() {
-    return shared ?? rulesFile(ToolError, () => true);
   }
 
   function freezeDeep(value) {
@@ -149,7 +163,7 @@ export const SANDBOX_PROGRAM = `
 
   /** A refusal in the tool's own words comes before that of its precondition, and both before what is wrong with it. */
   function outcome(call, run) {
-    const rules = rulesNow();
+    const rules = rulesFile();
     const tool = member(rules, 'tools', call.name, 'the tool');
     if (tool === undefined) throw new Unfit('there is no such tool');
     const reasons = reasonsAgainst(call, rules);
@@ -163,7 +177,7 @@ export const SANDBOX_PROGRAM = `
     }
   }
 
-  function reasonsAgainst({ name, state, args }, rules = rulesNow()) {
+  function reasonsAgainst({ name, state, args }, rules = rulesFile()) {
     const precondition = rules.preconditions && member(rules, 'preconditions', name, 'the precondition');
     if (precondition === undefined) return [];
     const reasons = precondition(states.get(state), args);
@@ -173,7 +187,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function brokenInvariants({ before, after }) {
-    const { invariants } = rulesNow();
+    const { invariants } = rulesFile();
     if (invariants === undefined) return [];
     const [a, b] = [states.get(before), states.get(after)];
     return invariants.map((holds, i) => {
@@ -185,7 +199,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function runCheck({ name, initialState, finalState, messages }) {
-    const rules = rulesNow();
+    const rules = rulesFile();
     const check = rules.checks && member(rules, 'checks', name, 'the check');
     if (check === undefined) throw new Unfit('there is no such check');
     const episode = freeze({
@@ -200,7 +214,7 @@ export const SANDBOX_PROGRAM = `
   }
 
   function outline() {
-    const rules = rulesNow();
+    const rules = rulesFile();
     const names = (group) => {
       if (rules[group] === undefined) return [];
       if (rules[group] === null || typeof rules[group] !== 'object') throw new Unfit(group + ' is no object');
@@ -242,22 +256,7 @@ export const SANDBOX_PROGRAM = `
     return doubts ? encode({ doubt: true }) : answer;
   }
 
-  /** What a rule may not do to values that calls share it may do to its own: a call that fails is made once more. */
   function answerTo(asked, encode) {
-    const kept = shared;
-    if (kept !== undefined) {
-      try {
-        return encode({ answer: requests[asked.request](asked) ?? null });
-      } catch {
-        shared = undefined;
-      }
-    }
-    const answer = answerAnew(asked, encode);
-    shared = kept;
-    return answer;
-  }
-
-  function answerAnew(asked, encode) {
     try {
       return encode({ answer: requests[asked.request](asked) ?? null });
     } catch (error) {
@@ -295,39 +294,101 @@ export const SANDBOX_PROGRAM = `
     }, encode);
   }
 
-  ${HARDENING}
+  function removeGlobals() {
+    const kept = new Set(${JSON.stringify(KEPT_GLOBALS)});
+    for (const name of Object.getOwnPropertyNames(globalThis)) if (!kept.has(name)) delete globalThis[name];
+    const none = () => {
+      throw new TypeError('rules are pure: there is no Math.random');
+    };
+    Math.random = none;
+    const noCode = function () {
+      throw new TypeError('rules cannot make code from text');
+    };
+    for (const made of [function () {}, function* () {}, async function () {}, async function* () {}]) {
+      Object.defineProperty(getPrototypeOf(made), 'constructor', { value: noCode });
+    }
+  }
+
+  /** A frozen prototype would keep objects from having keys of the same name; these let them, and stay as they are. */
+  function allowOverriding(prototype) {
+    for (const key of ownKeys(prototype)) {
+      const { value, writable } = getOwnPropertyDescriptor(prototype, key);
+      if (!writable) continue;
+      Object.defineProperty(prototype, key, {
+        get: () => value,
+        set(other) {
+          if (this === prototype) throw new TypeError('"' + String(key) + '" is read-only');
+          Object.defineProperty(this, key, { value: other, writable: true, enumerable: true, configurable: true });
+        },
+      });
+    }
+  }
+
+  /** Native loops are not interrupted, so how long they are is looked at first. */
+  function guardNativeLoops() {
+    const { apply } = Reflect;
+    const doubt = () => {
+      doubts = true;
+      throw new RangeError('it would take too long');
+    };
+    const guard = (prototype, name, isLong) => {
+      const native = prototype[name];
+      const guarded = { [name](...args) {
+        if (isLong(this, args)) doubt();
+        return apply(native, this, args);
+      } }[name];
+      Object.defineProperty(guarded, 'length', { value: native.length });
+      Object.defineProperty(prototype, name, { value: guarded, writable: true, configurable: true });
+    };
+    const isLongList = (list) => list !== null && list !== undefined && list.length > ${LONGEST_LIST};
+    for (const name of ${JSON.stringify(LIST_LOOPS)}) if (name in Array.prototype) guard(Array.prototype, name, isLongList);
+    guard(Array, 'from', (_, [list]) => isLongList(list));
+    const isLongSearch = (text, [what]) => typeof what === 'string' && text.length * what.length > ${LONGEST_SEARCH};
+    for (const name of ${JSON.stringify(TEXT_SEARCHES)}) guard(String.prototype, name, isLongSearch);
+    // Lists within lists may be few and still be gone through for ever.
+    const flat = { flat(depth = 1) {
+      const found = [];
+      for (const part of this) {
+        if (Array.isArray(part) && depth >= 1) for (const inner of part.flat(depth - 1)) found.push(inner);
+        else found.push(part);
+      }
+      return found;
+    } }.flat;
+    Object.defineProperty(Array.prototype, 'flat', { value: flat, writable: true, configurable: true });
+  }
+
+  function harden(root) {
+    const seen = new Set();
+    const left = [root];
+    while (left.length > 0) {
+      const value = left.pop();
+      if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) continue;
+      seen.add(value);
+      try {
+        freeze(value);
+      } catch (error) {
+        // A realm of V8 keeps its global object open; rules there do not get to see it.
+        if (value !== globalThis) throw error;
+      }
+      left.push(getPrototypeOf(value));
+      for (const key of ownKeys(value)) {
+        const { value: inner, get, set } = getOwnPropertyDescriptor(value, key);
+        left.push(inner, get, set);
+      }
+    }
+  }
   removeGlobals();
   JSON.stringify = remembering.stringify;
+  globalThis.ToolError = ToolError;
   if (careful) guardNativeLoops();
   for (const { prototype } of [Object, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])
     allowOverriding(prototype);
   harden(globalThis);
   for (const made of [function* () {}, async function () {}, async function* () {}, [][Symbol.iterator](),
-    ''[Symbol.iterator](), new Map().entries(), new Set().values(), /a/[Symbol.matchAll]('a'), ToolError]) harden(made);
-  /** Freezes plain values through and through; anything else might still change within. */
-  function hardenPlain(...values) {
-    for (const value of values) {
-      if ((typeof value !== 'object' && typeof value !== 'function') || value === null || isFrozen(value)) continue;
-      const prototype = getPrototypeOf(value);
-      const isPlain = prototype === null || plainPrototypes.includes(prototype);
-      if (!isPlain || (prototype === RegExp.prototype && (value.global || value.sticky))) throw new Unfit('no plain value');
-      freeze(value);
-      hardenPlain(...ownKeys(value).map((key) => getOwnPropertyDescriptor(value, key).value));
-    }
-    return true;
-  }
-
-  const plainPrototypes = [Object.prototype, Array.prototype, getPrototypeOf(ask), RegExp.prototype];
+    ''[Symbol.iterator](), new Map().entries(), new Set().values(), /a/[Symbol.matchAll]('a')]) harden(made);
   ask.tell = tell;
-  ask.load = (file, keepsNothing) => {
+  ask.load = (file) => {
     rulesFile = file;
-    if (!keepsNothing) return;
-    try {
-      shared = rulesFile(ToolError, hardenPlain);
-      hardenPlain(shared);
-    } catch {
-      shared = undefined;
-    }
   };
   return ask;
 })

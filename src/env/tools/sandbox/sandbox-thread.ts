@@ -25,7 +25,7 @@ function replyOf(work: () => string): ThreadReply {
   }
 }
 
-const quickJs = await loadQuickJs();
+const quickJs = await loadQuickJs(program.limits);
 let interpreter: Interpreter | undefined;
 reply(() => {
   interpreter = new Interpreter(quickJs, program, false);

@@ -10,9 +10,8 @@ import type { ToolCall } from '../message.js';
 import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
 import { failureOf, LIMITS, type RulesProgram, SandboxFailure, type SandboxLimits } from './interpreter.js';
-import { KillableSandbox } from './killable-sandbox.js';
 import { readRules } from './rules-source.js';
-import { Sandbox } from './sandbox.js';
+import { KillableSandbox, Sandbox } from './sandbox.js';
 import { areRulesTrusted, TrustedSandbox } from './trusted-sandbox.js';
 
 /** Rules that also say what they hold. */
@@ -48,8 +47,8 @@ export async function sandboxedRules(
   { readers = [], limits = LIMITS, graceMs }: SandboxOptions = {},
 ): Promise<SandboxedRules> {
   const version = sha256(text);
-  const { program: rules, keepsNothing } = readRules(text, file);
-  const program = { rules, keepsNothing, file, limits };
+  const { program: rules, exports } = readRules(text, file);
+  const program = { rules, text, exports, file, limits };
   const places = new Places(
     areRulesTrusted() || areRulesOfPack(version) ? new TrustedSandbox(program) : await Sandbox.open(program),
     program,

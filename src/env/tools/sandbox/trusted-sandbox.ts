@@ -22,7 +22,7 @@ export function areRulesTrusted(): boolean {
 
 type Ask = ((request: string) => string) & {
   tell(request: object, encode: (answer: unknown) => unknown): unknown;
-  load(rules: unknown, keepsNothing: boolean): void;
+  load(rules: unknown): void;
 };
 
 export class TrustedSandbox {
@@ -72,12 +72,12 @@ export class TrustedSandbox {
     if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
     if (this.answer !== undefined) return this.answer;
     this.starts += 1;
-    const { rules, file, keepsNothing } = this.program;
+    const { rules, file } = this.program;
     const realm = createContext({});
     try {
       const immer = runInContext(immerSource(), realm);
       const answer = runInContext(SANDBOX_PROGRAM, realm)(immer, false) as Ask;
-      answer.load(rulesIn(realm, rules, file), keepsNothing);
+      answer.load(rulesIn(realm, rules, file));
       this.answer = answer;
       return answer;
     } catch (error) {

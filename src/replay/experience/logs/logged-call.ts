@@ -2,7 +2,7 @@
 
 import { jsonrepair } from 'jsonrepair';
 import type { JsonObject } from '../../../core/json.js';
-import type { ToolCall } from '../../../env/index.js';
+import type { ToolCall } from '../../../env/tools/message.js';
 import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../step-check.js';
 
 /** What a record cannot be read for: one sentence without a full stop. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../../core/errors.js';
-import type { AssistantMessage, Message } from '../../../env/index.js';
+import type { AssistantMessage, Message } from '../../../env/tools/message.js';
 import { CallBook, RecordProblem } from './logged-call.js';
 
 export interface LoggedConversation {

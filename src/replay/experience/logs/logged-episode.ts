@@ -4,16 +4,11 @@ import { canonicalJson } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { sha256 } from '../../../core/hash.js';
 import type { JsonObject } from '../../../core/json.js';
-import {
-  type AssistantMessage,
-  applyOperations,
-  type Message,
-  type Prediction,
-  stateHash,
-  type ToolCall,
-  type ToolMessage,
-  type ToolsDomain,
-} from '../../../env/index.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import { stateHash } from '../../../env/state/state-hash.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
 import type { EpisodeRecord, EpisodeStep } from '../experience.js';
 import type { CallState } from '../lived-steps.js';
 import type { LoggedConversation } from './logged-conversation.js';

@@ -5,7 +5,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { reverieError } from '../../../core/errors.js';
-import type { ToolsDomain } from '../../../env/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { EpisodeRecord, ExperienceStep } from '../experience.js';
 import type { ExperienceConfig } from '../experience-schema.js';
 import { livedSteps } from '../lived-steps.js';

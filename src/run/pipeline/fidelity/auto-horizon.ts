@@ -1,9 +1,10 @@
 // Where a scenario says `auto`, what a fidelity report of exactly that model says takes its place.
 
 import { reverieError } from '../../../core/errors.js';
-import { readFidelityReport, type Trust, trustedSteps } from '../../../fidelity/index.js';
-import { kinds } from '../../../kinds/index.js';
-import { loadWorldModel } from '../../../worldmodel/index.js';
+import { type Trust, trustedSteps } from '../../../fidelity/horizon/trust-horizon.js';
+import { readFidelityReport } from '../../../fidelity/report/report-file.js';
+import { kinds } from '../../../kinds/registry.js';
+import { loadWorldModel } from '../../../worldmodel/kinds.js';
 import type { JobContext } from '../../job.js';
 import type { AnyScenario, Scenario, ToolsScenario } from '../../scenario.js';
 import { broughtModel, findInput, requireInput } from '../inputs.js';

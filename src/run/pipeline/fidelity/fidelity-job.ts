@@ -4,26 +4,17 @@
 import { join } from 'node:path';
 import type { Json } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
-import {
-  constructionOf,
-  type FidelityReport,
-  type FidelityServices,
-  fidelityMarkdown,
-  type Gate,
-  gatesOn,
-  headlines,
-  type Measured,
-  type MeasureOptions,
-  measureWithinBudget,
-  modelCard,
-  type OpenedSubjects,
-  openVectorSubjects,
-  reportOn,
-  requireMeasured,
-  uniquelyNamed,
-  writeFidelityReport,
-} from '../../../fidelity/index.js';
-import type { Scenario, ToolsScenario } from '../../../kinds/index.js';
+import { gatesOn, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/judging.js';
+import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
+import type { FidelityReport } from '../../../fidelity/report/fidelity-report.js';
+import type { Gate } from '../../../fidelity/report/gate.js';
+import { fidelityMarkdown, modelCard } from '../../../fidelity/report/markdown.js';
+import { writeFidelityReport } from '../../../fidelity/report/report-file.js';
+import { constructionOf, headlines } from '../../../fidelity/report/shown-report.js';
+import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.js';
+import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
+import type { ToolsScenario } from '../../../kinds/tools/kind.js';
+import type { Scenario } from '../../../kinds/vector/kind.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';

@@ -2,15 +2,10 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import {
-  type FidelitySetup,
-  isUrl,
-  type OpenedSubjects,
-  openServedTools,
-  type ServedTools,
-  toolsSubjects,
-} from '../../../fidelity/index.js';
-import { isToolsScenario } from '../../../kinds/index.js';
+import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/setup.js';
+import { toolsSubjects } from '../../../fidelity/tools/opening.js';
+import { openServedTools, type ServedTools } from '../../../fidelity/tools/served.js';
+import { isToolsScenario } from '../../../kinds/tools/kind.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
 import type { JobContext } from '../../job.js';
 import { loadAnyScenario, type ToolsScenario } from '../../scenario.js';

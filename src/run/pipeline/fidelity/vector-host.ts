@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import type { VectorHost } from '../../../fidelity/index.js';
+import type { VectorHost } from '../../../fidelity/vector/setup.js';
 import { readRunRecord } from '../../run-folder.js';
 import { learnerFor, plannerOf, recordsOf, resolvedSpec } from '../given-parts.js';
 import { broughtModel, findInput } from '../inputs.js';

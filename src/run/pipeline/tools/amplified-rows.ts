@@ -2,17 +2,20 @@
 
 import { resolve } from 'node:path';
 import { addCosts } from '../../../core/cost.js';
-import { type Message, type ToolsDomain, type ToolsTask, verifyEpisode } from '../../../env/index.js';
-import type { LanguageModel } from '../../../llm/index.js';
-import { type EpisodeRecord, readEpisodeLogs } from '../../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import { verifyEpisode } from '../../../env/tools/verify-episode.js';
+import type { LanguageModel } from '../../../llm/language-model.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import {
   type EpisodeSettings,
   episodeRecord,
-  prefilterEpisodes,
   type RowPlan,
   settleVerdict,
-} from '../../../synth/index.js';
-import { amplifyTrajectory } from '../../../worldmodel/index.js';
+} from '../../../synth/episodes/run-episode.js';
+import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';

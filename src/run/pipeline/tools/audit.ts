@@ -3,7 +3,10 @@
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import { type Panel, requirePanel } from '../../../core/panel.js';
-import { Judge, requireAudited, requireMustFail, requireMustSucceed } from '../../../worldmodel/index.js';
+import { taskFaults } from '../../../synth/tasks/task-faults.js';
+import { requireMustFail, requireMustSucceed } from '../../../worldmodel/must-fail/run-must-fail.js';
+import { requireAudited } from '../../../worldmodel/reward/audit-file.js';
+import { Judge } from '../../../worldmodel/reward/judge.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
@@ -37,6 +40,7 @@ export async function auditJob(context: Context): Promise<AuditResult> {
         failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
         report: join(context.out, 'must-fail.json'),
       },
+      tasks: await taskFaults(parts.domain, tasksOf(context, parts)),
       mustSucceed: await competence(context, parts),
       judge: await judgeResult(context, parts),
       hacker: await tricks(context, parts),

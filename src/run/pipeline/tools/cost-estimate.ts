@@ -1,10 +1,12 @@
 // What a tools job will probably cost, told before its first call; assumptions are those of the tasks' own solutions.
 
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
-import { estimateTokens, type LlmConfig } from '../../../llm/index.js';
-import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/index.js';
-import { backendSettings, routerBackends } from '../../../worldmodel/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import { estimateTokens } from '../../../llm/completion.js';
+import type { LlmConfig } from '../../../llm/config.js';
+import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/episodes/estimate.js';
+import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { formatCount, formatNumber } from '../../format.js';
 
 /** Tokens of one turn, beside what is said once: middle of recorded tool conversations. */
@@ -94,13 +96,13 @@ function wrapper(config: ToolsScenarioConfig): Asker[] {
 }
 
 function world({ model, ...config }: ToolsScenarioConfig, domain: ToolsDomain, turns: Range): Asker {
-  const { retrieval, stateTokens, promptTokens, mode, consistency } = model.llm;
+  const { retrieval, stateTokens, mode, consistency } = model.llm;
   const state = mode === 'typed' ? Math.min(stateTokens, estimateTokens(JSON.stringify(domain.initialState))) : 0;
   const system = estimateTokens(domain.policy) + estimateTokens(JSON.stringify(domain.tools));
   const exact = model.backends.includes('rules') && domain.rules !== undefined ? sharedByRules(model, domain) : 0;
   const calls = scaled(turns, (1 - exact) * consistency);
   const prompt = system + state + retrieval.k * DEMONSTRATION_TOKENS;
-  return asker('world', { ...config, model }, calls, Math.min(prompt, promptTokens ?? prompt));
+  return asker('world', { ...config, model }, calls, prompt);
 }
 
 /** One that says what it asks the model for a call, as if it answered all of them. */

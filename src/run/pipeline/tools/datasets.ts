@@ -6,8 +6,10 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/json.js';
 import type { Panel } from '../../../core/panel.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { type DatasetReport, type Deficit, exportEpisodes, stagesOf } from '../../../synth/index.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
+import type { DatasetReport } from '../../../synth/quality/filter.js';
+import type { Deficit } from '../../../synth/signals/deficits.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
@@ -93,7 +95,6 @@ export async function exportDataset(
     format,
     folder,
     domain,
-    data,
     imitation,
     card: { ...card, generation, quality },
   });
@@ -106,17 +107,17 @@ function generationOf({ config, hash }: ToolsScenario): object {
   return { scenario: config.name, scenarioHash: hash, agent, user, model, experience, synth, reward };
 }
 
-/** What each filter removed, by kind. */
-function removedOf(quality: DatasetReport): SynthEpisodesResult['removed'] {
-  return stagesOf(quality).flatMap(({ name: filter, removed }) =>
-    Object.entries(removed).map(([kind, { episodes, turns }]) => ({ filter, kind, episodes, turns })),
+function removedOf({ filters }: DatasetReport): SynthEpisodesResult['removed'] {
+  return filters.flatMap(({ name: filter, turnsIn, turnsOut, in: before, out }) =>
+    turnsIn === turnsOut && before === out ? [] : [{ filter, episodes: before - out, turns: turnsIn - turnsOut }],
   );
 }
 
 /** Reasons of all filters, most frequent first. */
 function rejections({ filters }: DatasetReport): Record<string, number> {
   const counts = new Map<string, number>();
-  for (const { dropped } of filters) {
+  for (const { dropped, name } of filters) {
+    if (name === 'imitation') continue;
     for (const [reason, count] of Object.entries(dropped)) counts.set(reason, (counts.get(reason) ?? 0) + count);
   }
   return Object.fromEntries([...counts].sort(([, a], [, b]) => b - a));

@@ -1,7 +1,8 @@
 // One episode as lines to read: what was said, which calls were made, who answered them, and what was found at the end.
 
-import type { Message, Prediction } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { ReportTranscript } from '../../report/report-input.js';
 
 type Line = ReportTranscript['lines'][number];

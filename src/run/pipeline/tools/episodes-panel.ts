@@ -4,7 +4,7 @@
 import { contentHash } from '../../../core/hash.js';
 import type { Json } from '../../../core/json.js';
 import { type Panel, panelOf } from '../../../core/panel.js';
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';

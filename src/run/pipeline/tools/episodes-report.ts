@@ -1,19 +1,25 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
 import type { Panel } from '../../../core/panel.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import type { DatasetReport, Deficit } from '../../../synth/index.js';
-import { faultsText } from '../../../worldmodel/index.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { DatasetReport, FilterReport } from '../../../synth/quality/filter.js';
+import type { Deficit } from '../../../synth/signals/deficits.js';
+import { faultsText } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { writeReport } from '../../report/report.js';
-import type { ReportBars, ReportInput, ReportTable, ReportTranscript } from '../../report/report-input.js';
+import type {
+  ReportBars,
+  ReportInput,
+  ReportSection,
+  ReportTable,
+  ReportTranscript,
+} from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { reportProvenance } from '../../versions.js';
 import { deficitSection } from './deficit-section.js';
 import { episodeTranscript } from './episode-transcript.js';
 import type { GateFindings, GateSummary } from './gates.js';
-import { removedSection } from './removed-section.js';
 import type { RowStatistics } from './row-statistics.js';
 
 export interface EpisodesReport {
@@ -49,10 +55,34 @@ async function reportInput(report: EpisodesReport): Promise<ReportInput> {
     summary: summary(report),
     charts: [],
     bars: bars(report),
-    sections: [...deficitSection(report.deficits, statistics), removedSection(quality)],
+    sections: [...deficitSection(report.deficits), filterSection(quality)],
     transcripts: [...trickTranscripts(report.gates), ...(await transcripts(report))],
     notes: notes(report),
     provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, report.panel),
+  };
+}
+
+function filterSection({ filters }: DatasetReport): ReportSection {
+  const change = (before: number, after: number) =>
+    before === after ? formatCount(after) : `${formatCount(before)} → ${formatCount(after)}`;
+  const reasons = (filter: FilterReport) =>
+    Object.entries({ ...filter.repaired, ...filter.dropped }).map(
+      ([reason, count]) => `${formatCount(count)} ${reason}`,
+    );
+  return {
+    title: 'What each filter removed',
+    caption:
+      'Episodes, and turns of the agent that are to be learnt, before and after each filter. A turn that is masked stays in its conversation and is not learnt.',
+    table: {
+      columns: ['filter', 'episodes', 'turns to be learnt', 'repaired or dropped'],
+      rows: filters.map((each) => [
+        each.name,
+        change(each.in, each.out),
+        change(each.turnsIn, each.turnsOut),
+        reasons(each).join(', ') || '–',
+      ]),
+    },
+    groups: [],
   };
 }
 

@@ -1,12 +1,13 @@
 // `reverie eval --checkpoint` in a world of text: whole episodes of a trained policy in the exact rules of the domain.
 
 import { join } from 'node:path';
-import { isWon, playTexts, type TextStart } from '../../../algorithms/index.js';
 import { NO_COST } from '../../../core/cost.js';
 import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
 import { Rng } from '../../../core/rng.js';
-import { rulesResponder } from '../../../env/index.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import { playTexts, type TextStart } from '../../../training/text-play.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';
@@ -14,7 +15,7 @@ import { wantedPanel } from '../../wanted-panel.js';
 import { makeParts } from './parts.js';
 import { openTextLearner } from './policy-learner.js';
 import { taskStage } from './task-stage.js';
-import { lanes, textViewOf } from './text-lanes.js';
+import { lanes } from './text-lanes.js';
 import { rateOf } from './train-policy.js';
 
 /** `synth.episodes` episodes over the tasks of `synth.splits` in turn. */
@@ -45,7 +46,7 @@ export async function evalPolicyJob(
       });
       const phase = context.progress.phase('live', starts.length, 'episodes');
       const played = await playTexts(learner.policy, starts, {
-        environments: lanes({ domain, user: parts.user }, responder, config, learner.policy.writes),
+        environments: lanes({ domain, user: parts.user }, responder, config),
         signal: context.signal,
         onEpisode: () => phase.advance(1),
       });
@@ -53,8 +54,11 @@ export async function evalPolicyJob(
       const data = join(context.out, 'data');
       await ensureFolder(data);
       await writeFileAtomic(join(data, 'played.jsonl'), played.map(lineOf).join(''));
-      const { choosesAmong } = textViewOf(domain, config, learner.policy.writes);
-      return resultOf(context, played, { data, panel, policy: { version: learner.policy.version, choosesAmong } });
+      return resultOf(context, played, {
+        data,
+        panel,
+        policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
+      });
     } finally {
       await learner.close();
     }

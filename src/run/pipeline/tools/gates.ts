@@ -4,31 +4,27 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import { domainFolder, type Responder, type ToolsDomain } from '../../../env/index.js';
-import type { ExperienceIndex, ExperienceStep } from '../../../replay/index.js';
-import type { TricksReport } from '../../../synth/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import { domainFolder } from '../../../env/tools/make-domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
+import type { TricksReport } from '../../../synth/hacker/find-tricks.js';
+import { generateProbes } from '../../../worldmodel/must-fail/generated-probes.js';
+import { generateSuccesses } from '../../../worldmodel/must-fail/generated-successes.js';
+import { mustSucceed, type Probe, readProbes } from '../../../worldmodel/must-fail/probe.js';
 import {
-  type AuditReport,
-  auditJudge,
-  generateProbes,
-  generateSuccesses,
-  Judge,
-  type JudgeConfig,
-  judgeEpisode,
   type MustFailReport,
-  mustSucceed,
-  type Probe,
-  readAudit,
-  readLabelledEpisodes,
   readMustFail,
-  readProbes,
-  requireAudited,
   requireMustFail,
   requireMustSucceed,
   runMustFail,
-  writeAudit,
   writeMustFail,
-} from '../../../worldmodel/index.js';
+} from '../../../worldmodel/must-fail/run-must-fail.js';
+import { readAudit, requireAudited, writeAudit } from '../../../worldmodel/reward/audit-file.js';
+import { Judge } from '../../../worldmodel/reward/judge.js';
+import { type AuditReport, auditJudge, readLabelledEpisodes } from '../../../worldmodel/reward/judge-audit.js';
+import { judgeEpisode } from '../../../worldmodel/reward/judge-episode.js';
+import type { JudgeConfig } from '../../../worldmodel/reward/judge-schema.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { LiveRowSettings } from './live-row.js';

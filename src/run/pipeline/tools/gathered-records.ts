@@ -7,28 +7,20 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { PlayedText } from '../../../algorithms/index.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  applyOperations,
-  initialStateOf,
-  realResponder,
-  stateHash,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsTask,
-} from '../../../env/index.js';
-import {
-  type EpisodeRecord,
-  type EpisodeStep,
-  type ExperienceStep,
-  livedSteps,
-  statesOf,
-} from '../../../replay/index.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import { stateHash } from '../../../env/state/state-hash.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { realResponder } from '../../../env/tools/real-environment.js';
+import { initialStateOf } from '../../../env/tools/task-states.js';
+import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
+import { livedSteps, statesOf } from '../../../replay/experience/lived-steps.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { episodeRecord, type Lived, planRow } from '../../../synth/index.js';
+import { episodeRecord, type Lived, planRow } from '../../../synth/episodes/run-episode.js';
+import type { PlayedText } from '../../../training/text-play.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { episodeSettings, liveRowHere } from './live-row.js';

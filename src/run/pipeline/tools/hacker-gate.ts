@@ -6,11 +6,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ReverieError, reverieError } from '../../../core/errors.js';
 import { contentHash } from '../../../core/hash.js';
-import { ScriptedUser, type ToolsTask } from '../../../env/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
-import { findTricks, type TricksReport } from '../../../synth/index.js';
-import { routerBackends } from '../../../worldmodel/index.js';
+import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { HackerResult } from '../../tools-results.js';
@@ -53,7 +54,7 @@ function mayBeTakenIn(
   const isJudged = config.reward.judge !== null && tasks.some(({ verifier }) => (verifier.rubric ?? []).length > 0);
   const needsModel = (name: string) => routerBackends.get(name).needs?.includes('model') === true;
   const isThere = (name: string) => config.llm !== null || !needsModel(name);
-  return isJudged || config.model.backends.some((name) => isThere(name) && !responder.trusts(name));
+  return isJudged || config.model.backends.some((name) => isThere(name) && responder.trusts?.(name) !== true);
 }
 
 async function tricksReport(

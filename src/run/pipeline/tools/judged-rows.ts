@@ -1,16 +1,12 @@
 // Rows as they are lived, each judged once: what passes is a line of data/episodes.jsonl, which is there whole when all are.
 
 import { join, resolve } from 'node:path';
-import type { ToolsDomain } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  type DatasetReport,
-  type FailedRow,
-  type Forejudged,
-  isFailed,
-  QualityPipeline,
-} from '../../../synth/index.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import type { DatasetReport } from '../../../synth/quality/filter.js';
+import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 
@@ -55,15 +51,8 @@ class Lines {
   }
 }
 
-/** What was found of a row where it was lived. */
-export interface FoundElsewhere {
-  readonly fore: Forejudged;
-  /** Of the record as it was mended there, or as it is. */
-  readonly line: Uint8Array;
-}
-
 /** Of an episode in the file, as UTF-8. */
-export function lineOf(record: EpisodeRecord): Uint8Array {
+function lineOf(record: EpisodeRecord): Uint8Array {
   return Buffer.from(`${JSON.stringify(record)}\n`);
 }
 
@@ -74,17 +63,10 @@ export class JudgedRows {
   private readonly lines = new Lines();
   private writing: Promise<void> | undefined;
 
-  /** What was found of rows where they were lived, until they are judged. */
-  private readonly known = new Map<number, FoundElsewhere>();
-
   /** @throws as `QualityPipeline` */
   constructor({ scenario, out }: Pick<JobContext<ToolsScenario>, 'scenario' | 'out'>, domain: ToolsDomain) {
     this.data = join(out, 'data');
     this.pipeline = new QualityPipeline({ config: qualityOf(scenario), domain });
-  }
-
-  foundElsewhere(row: number, found: FoundElsewhere): void {
-    this.known.set(row, found);
   }
 
   get progress(): QualityPipeline['progress'] {
@@ -94,10 +76,8 @@ export class JudgedRows {
   /** Rows in order, each once. */
   judge(row: EpisodeRecord | FailedRow): void {
     if (!isFailed(row)) {
-      const { fore, line } = this.known.get(row.row) ?? {};
-      this.known.delete(row.row);
-      const kept = this.pipeline.judge(row, fore);
-      if (kept !== undefined) this.lines.add(kept === (fore?.mended ?? row) && line ? line : lineOf(kept));
+      const kept = this.pipeline.judge(row);
+      if (kept !== undefined) this.lines.add(lineOf(kept));
     }
     this.begin();
   }

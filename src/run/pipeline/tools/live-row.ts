@@ -1,16 +1,13 @@
 // How a row of a tools job is lived, in whichever process that is: what a row depends on comes with it.
 
-import type { Responder, ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord, Source } from '../../../replay/index.js';
-import {
-  deficitOf,
-  type EpisodeSettings,
-  liveEpisode,
-  lostStep,
-  type RowPlan,
-  SignalFinder,
-} from '../../../synth/index.js';
-import { episodeWeight } from '../../../worldmodel/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { Source } from '../../../replay/transition.js';
+import { type EpisodeSettings, type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
+import { deficitOf } from '../../../synth/signals/deficits.js';
+import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
+import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
@@ -60,8 +57,7 @@ export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveR
       const lost = lostStep(domain, task, lived);
       const told = { signals: signals.find(lived, task), ...(lost === undefined ? {} : { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, { ...lived, ...told });
-      const { aim } = task.origin ?? {};
-      const record = { ...lived, ...told, ...(lostBy && { lostBy }), ...(aim && { aim }) };
+      const record = { ...lived, ...told, ...(lostBy && { lostBy }) };
       const found = shadow?.take(plan.row) ?? {};
       return Object.keys(found).length === 0 ? record : { ...record, shadow: found };
     } finally {
@@ -74,7 +70,7 @@ export function liveRowHere(context: Context, parts: ToolsParts, settings: LiveR
 function livedTurnByTurn({ scenario }: Context, parts: ToolsParts, responder: Responder) {
   return async (plan: RowPlan, task: ToolsTask, settings: EpisodeSettings, signal: AbortSignal) => {
     const environment = makeEpisodeEnvironment(parts, responder, scenario.config);
-    return liveEpisode(environment, parts.agent, task, plan, settings, signal);
+    return runEpisode(environment, parts.agent, task, plan, settings, signal);
   };
 }
 

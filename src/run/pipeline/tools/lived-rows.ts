@@ -2,20 +2,19 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import type { ToolsTask } from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import { type EpisodeRecord, livedSteps } from '../../../replay/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { livedSteps } from '../../../replay/experience/lived-steps.js';
 import {
-  type Curriculum,
   type FailedRow,
   isFailed,
-  makeCurriculum,
-  planRow,
   produceRows,
   RowJournal,
-  type RowPlan,
   type RowsOutcome,
-} from '../../../synth/index.js';
+} from '../../../synth/episodes/produce-rows.js';
+import { planRow, type RowPlan } from '../../../synth/episodes/run-episode.js';
+import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import type { JobContext } from '../../job.js';
 import type { MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -167,7 +166,7 @@ function makeRowTasks(
 ): RowTasks {
   if (synth.pick === 'cycle') return new TasksInTurn(tasks, synth.groupSize);
   const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
-  const curriculum = makeCurriculum(section.curriculum, entries, { rows: synth.episodes, group: synth.groupSize });
+  const curriculum = new Curriculum(entries, { ...section.curriculum, group: synth.groupSize });
   return new DrawnTasks(tasks, curriculum, section.curriculum.lag, metrics);
 }
 

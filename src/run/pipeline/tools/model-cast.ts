@@ -3,9 +3,13 @@
 import { resolve } from 'node:path';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/index.js';
-import type { Budget, LanguageModel, LlmConfig, ServedModel } from '../../../llm/index.js';
-import { makeLanguageModel, parseLlmConfig } from '../../../llm/index.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { Budget } from '../../../llm/budget.js';
+import type { LlmConfig } from '../../../llm/config.js';
+import { parseLlmConfig } from '../../../llm/config.js';
+import type { LanguageModel } from '../../../llm/language-model.js';
+import type { ServedModel } from '../../../llm/served-model.js';
+import { makeLanguageModel } from '../../../llm/served-model.js';
 import { type ConfigObject, layered } from '../../overrides.js';
 
 export interface CastOptions {

@@ -3,39 +3,28 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { reverieError } from '../../../core/errors.js';
-import {
-  elsewhere,
-  isReal,
-  makeDomain,
-  type Responder,
-  realResponder,
-  ScriptedUser,
-  type StructuredDynamics,
-  type ToolsDomain,
-  ToolsEpisodeEnvironment,
-  type ToolsPolicy,
-  type UserSimulator,
-} from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import { Budget, type BudgetLimits } from '../../../llm/index.js';
-import { type ExperienceIndex, ExperienceStore, readEpisodeLogs } from '../../../replay/index.js';
-import {
-  agentOfRecipe,
-  ExplorerAgent,
-  GuidedAgent,
-  LlmAgent,
-  RandomAgent,
-  ReferenceAgent,
-  ScriptedAgent,
-} from '../../../synth/index.js';
-import {
-  LlmUser,
-  makeRouter,
-  parseToolsModelConfig,
-  type RouterParts,
-  routerBackends,
-} from '../../../worldmodel/index.js';
+import { service } from '../../../core/services.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import { makeDomain } from '../../../env/tools/make-domain.js';
+import { elsewhere, isReal, realResponder } from '../../../env/tools/real-environment.js';
+import { ScriptedUser } from '../../../env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
+import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import { Budget, type BudgetLimits } from '../../../llm/budget.js';
+import type { ExperienceIndex } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import { ExperienceStore } from '../../../replay/experience/store.js';
+import { ExplorerAgent } from '../../../synth/episodes/agents/explorer-agent.js';
+import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
+import { RandomAgent } from '../../../synth/episodes/agents/random-agent.js';
+import { ReferenceAgent } from '../../../synth/episodes/agents/reference-agent.js';
+import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
+import { agentOfRecipe } from '../../../synth/episodes/recipes.js';
+import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { makeRouter, type RouterParts } from '../../../worldmodel/tools/make-router.js';
+import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -46,7 +35,7 @@ export interface ToolsWorld {
   readonly domain: ToolsDomain;
   readonly experience: ExperienceStore;
   /** Who answers calls in the dream. */
-  readonly responder: StructuredDynamics;
+  readonly responder: Responder;
   readonly user: UserSimulator;
   close(): Promise<void>;
 }
@@ -181,7 +170,8 @@ async function guidedAgent(
   domain: ToolsDomain,
 ): Promise<ToolsPolicy> {
   const pruned = prune === undefined ? {} : { pruneEvery: prune, labeller: await cast.model('tasks') };
-  return new GuidedAgent({ ...section, ...pruned, domain, model: await cast.model('agent') });
+  const guided = await service<(options: object) => ToolsPolicy>('guided-agent');
+  return guided({ ...section, ...pruned, domain, model: await cast.model('agent') });
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */
@@ -211,16 +201,13 @@ export async function makeResponder(
   index: ExperienceIndex,
   cast: Cast,
   place: Pick<RouterParts, 'folder' | 'device'>,
-): Promise<StructuredDynamics> {
-  const needing = (part: 'model' | 'records') => (name: string) =>
-    routerBackends.get(name).needs?.includes(part) === true;
-  const model = config.backends.some(needing('model')) ? await cast.modelIfAny('world') : undefined;
+): Promise<Responder> {
+  const needsModel = config.backends.some((name) => routerBackends.get(name).needs?.includes('model') === true);
+  const model = needsModel ? await cast.modelIfAny('world') : undefined;
   const real = isReal(domain) ? realResponder(domain) : undefined;
-  // Records of which no state is known can be shown to a model, and never be replayed; nor can what is not there.
-  const known = domain.rules !== undefined && index.size > 0;
-  const backends = known ? config.backends : config.backends.filter((name) => !needing('records')(name));
-  if (backends.length === 0) throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: NO_RECORDS });
-  return makeRouter({ ...config, backends }, { domain, index, model, real, ...place });
+  // Records of which no state is known can be shown to a model, and never be replayed.
+  const hasStates = domain.rules !== undefined && index.size > 0;
+  return makeRouter(config, { domain, index, hasStates, model, real, ...place });
 }
 
 /** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
@@ -232,8 +219,6 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
   const model = parseToolsModelConfig(layered({ ...config.model }, otherModel));
   return { ...scenario, config: { ...config, domain, model } };
 }
-
-const NO_RECORDS = 'replay: there are no records whose state is known';
 
 function limitsOf(budget: ToolsScenarioConfig['synth']['budget']): BudgetLimits {
   return Object.fromEntries(Object.entries(budget).filter(([, limit]) => limit !== null));

@@ -1,7 +1,7 @@
 // A policy of text as a folder, written whole or not at all: what it is, how far its training is, and its exact state.
 //
 //   text-policy.json       network, settings, progress, hash of the weights; sealed
-//   learner.safetensors    weights, moments of Adam, reference; with a version lag older weights, by the rounds behind them (older.3)
+//   learner.safetensors    weights, moments of Adam, reference
 //   policy/                the policy as others open it, where its network has such a form: a decoder as `transformers` does
 //
 // Nothing in it depends on the clock or the machine.
@@ -10,18 +10,18 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { TextProgress } from '../../../algorithms/index.js';
 import { describeIssues, reverieError } from '../../../core/errors.js';
 import { sha256 } from '../../../core/hash.js';
-import { decodeTensors, encodeTensors, float32 } from '../../../nn/index.js';
-import type { TextLearner, TextLearnerState } from '../../../rl/index.js';
+import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
+import { float32 } from '../../../nn/tensor.js';
+import type { TextLearner, TextLearnerState } from '../../../rl/text/text-policy.js';
 import { recoverFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
+import type { TextProgress } from '../../../training/text-training.js';
 
 const POLICY_FILE = 'text-policy.json';
 const STATE_FILE = 'learner.safetensors';
 const EXPORT_FOLDER = 'policy';
-const OLDER = 'older.';
 
 const count = z.int().min(0);
 
@@ -123,7 +123,6 @@ const manifestSchema = z.strictObject({
       z.strictObject({ spread: z.number(), entropy: z.number(), repetition: z.number(), success: z.number() }),
     ),
     alarms: z.array(z.strictObject({ round: count, problem: z.string() })),
-    drift: z.strictObject({ choices: count, ratio: z.number(), kl: z.number(), clipFraction: z.number() }).optional(),
     isShut: z.boolean().optional(),
   }),
   sha256: z.string(),
@@ -133,8 +132,6 @@ export type TextPolicyManifest = z.infer<typeof manifestSchema>;
 export interface SavedTextPolicy {
   readonly manifest: TextPolicyManifest;
   readonly state: TextLearnerState;
-  /** Weights that draw rounds to come, by the rounds behind them; none without a version lag. */
-  readonly older: Map<number, Float32Array>;
 }
 
 /** Where a checkpoint of a run lies. */
@@ -147,10 +144,8 @@ export async function saveTextPolicy(
   folder: string,
   learner: TextLearner,
   about: { readonly scenario: string; readonly seed: number; readonly domain: string; readonly progress: TextProgress },
-  older: SavedTextPolicy['older'] = new Map(),
 ): Promise<void> {
-  const { meta, arrays: own } = learner.state();
-  const arrays = { ...own, ...Object.fromEntries([...older].map(([behind, theta]) => [`${OLDER}${behind}`, theta])) };
+  const { meta, arrays } = learner.state();
   const tensors = Object.entries(arrays).map(([name, array]) => [name, float32(array)] as const);
   const bytes = encodeTensors(Object.fromEntries(tensors));
   const manifest = manifestSchema.parse({
@@ -187,12 +182,10 @@ export async function loadTextPolicy(given: string): Promise<SavedTextPolicy> {
   });
   if (sha256(bytes) !== manifest.sha256) throw corrupt('its content does not match its hash');
   const arrays: Record<string, Float32Array> = {};
-  const older = new Map<number, Float32Array>();
   for (const [name, { data }] of Object.entries(decodeTensors(bytes))) {
-    if (name.startsWith(OLDER)) older.set(Number(name.slice(OLDER.length)), data as Float32Array);
-    else arrays[name] = data as Float32Array;
+    arrays[name] = data as Float32Array;
   }
-  return { manifest, state: { meta: { network, settings, gradientSteps }, arrays }, older };
+  return { manifest, state: { meta: { network, settings, gradientSteps }, arrays } };
 }
 
 async function readManifest(path: string): Promise<TextPolicyManifest> {

@@ -1,9 +1,11 @@
 // Learners of text: fresh ones as a scenario has them, and those of checkpoints, with the network as it was trained.
 
 import { Rng } from '../../../core/rng.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import type { OpenSession } from '../../../nn/index.js';
-import { groupEstimators, type TextLearner, textNetworks } from '../../../rl/index.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { OpenSession } from '../../../nn/trainer.js';
+import { groupEstimators } from '../../../rl/group/estimators.js';
+import { textNetworks } from '../../../rl/text/networks.js';
+import type { TextLearner } from '../../../rl/text/text-policy.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
 /** Of a scenario: what is asked of its learner, and what paths are relative to. */

@@ -2,10 +2,10 @@
 // episodes, or for as many rounds in the exact rules.
 
 import { join } from 'node:path';
-import { evenly } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
 import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
-import { rulesResponder } from '../../../env/index.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
+import { evenly } from '../../../training/text-training.js';
 import type { JobContext } from '../../job.js';
 import { writeReport } from '../../report/report.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';

@@ -2,13 +2,16 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
-import { TextPolicyAgent } from '../../../algorithms/index.js';
 import type { JsonObject } from '../../../core/json.js';
 import { requirePanel } from '../../../core/panel.js';
-import { elsewhere, type Message, realResponder } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import { elsewhere, realResponder } from '../../../env/tools/real-environment.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import { type FailedRow, isFailed, openAiMessage, pictureKeeper, type RowJournal } from '../../../synth/index.js';
+import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episodes/produce-rows.js';
+import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
+import { openAiMessage } from '../../../synth/export/episodes/messages.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
@@ -44,10 +47,10 @@ async function realEpisodes(asked: Context, job: 'collect' | 'eval'): Promise<Re
     if (checkpoint === undefined) return await livedAndKept(context, given, job);
     const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
     try {
-      const view = textViewOf(given.domain, context.scenario.config, learner.policy.writes);
+      const view = textViewOf(given.domain);
       const agent = new TextPolicyAgent(learner.policy, view);
       const result = await livedAndKept(context, { ...given, agent }, job);
-      return { ...result, policy: { version: learner.policy.version, choosesAmong: view.choosesAmong } };
+      return { ...result, policy: { version: learner.policy.version, choosesAmong: 'admissible commands' } };
     } finally {
       await learner.close();
     }

@@ -2,35 +2,33 @@
 // of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real.
 
 import { join } from 'node:path';
-import type { Gathered, PlayedText, TextDream } from '../../../algorithms/index.js';
-import { isWon, TextPolicyAgent } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  applyOperations,
-  initialStateOf,
-  type LineEnvironment,
-  type Responder,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsTask,
-} from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import type { TextPolicy } from '../../../rl/index.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { initialStateOf } from '../../../env/tools/task-states.js';
+import type { LineEnvironment } from '../../../env/tools/text-environment.js';
+import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { ensureFolder } from '../../../store/atomic-file.js';
-import { fitterOf } from '../../../synth/index.js';
+import { fitterOf } from '../../../synth/train-backend.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import type { PlayedText } from '../../../training/text-play.js';
+import type { Gathered, TextDream } from '../../../training/text-training.js';
+import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { difference } from '../../../worldmodel/tools/shadow.js';
 import {
   addRowCounts,
-  backendSettings,
-  difference,
-  parseToolsModelConfig,
-  routerBackends,
   type ShadowCounts,
   ShadowEstimates,
   type ShadowRow,
   trustHorizon,
-} from '../../../worldmodel/index.js';
+} from '../../../worldmodel/tools/shadow-estimates.js';
+import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered } from '../../overrides.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -113,8 +111,7 @@ export class RecordedDream implements TextDream {
 
   private async agent(time: number): Promise<ToolsPolicy> {
     const { parts, policy } = this.given;
-    const { scenario } = this.given.context;
-    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain, scenario.config, policy.writes));
+    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain));
     return bareAgent(this.section, parts.cast, parts.domain);
   }
 

@@ -1,18 +1,16 @@
 // The value model of a training in mode `value`: real episodes are gathered and kept, what their choices came to is learned, and episodes
 // that were held out say whether it knows more than a constant. One that does not is not learned from.
 
-import {
-  fitValues,
-  type Gathered,
-  isWon,
-  type PlayedText,
-  type TextValues,
-  type ValuedEpisode,
-} from '../../../algorithms/index.js';
 import { Rng } from '../../../core/rng.js';
-import type { ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { type TextSituation, type TextValueModel, textNetworks } from '../../../rl/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { textNetworks } from '../../../rl/text/networks.js';
+import type { TextSituation } from '../../../rl/text/text-policy.js';
+import type { TextValueModel } from '../../../rl/text/value-model.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import type { PlayedText } from '../../../training/text-play.js';
+import type { Gathered, TextValues } from '../../../training/text-training.js';
+import { fitValues, type ValuedEpisode } from '../../../training/text-values.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import {

@@ -1,10 +1,11 @@
 // What a job's rows have come to so far: for its progress while it runs, and for its result.
 
 import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
-import type { Prediction, WalkNote } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { type FailedRow, isFailed } from '../../../synth/index.js';
-import { wilson } from '../../../worldmodel/index.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
+import type { WalkNote } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { Rate } from '../../tools-results.js';
 
@@ -30,8 +31,6 @@ export class RowStatistics {
   /** Failed episodes by what was done in the step that lost them. */
   readonly lostBy: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
-  /** Rewards of judged episodes of tasks that were made to train something, by what that is. */
-  readonly returnsByAim = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
     if (isFailed(row)) {
@@ -80,11 +79,10 @@ export class RowStatistics {
     if (wrapped !== undefined) count(this.walks, 'made into tasks');
   }
 
-  private judge({ task, aim }: EpisodeRecord, reward: number): void {
+  private judge({ task }: EpisodeRecord, reward: number): void {
     this.judged++;
     if (reward > 0.5) this.succeeded++;
     push(this.returnsByTask, task, reward);
-    if (aim !== undefined) push(this.returnsByAim, aim, reward);
   }
 }
 

@@ -2,9 +2,11 @@
 // how many steps of the dream can be trusted.
 
 import { reverieError } from '../../../core/errors.js';
-import { comparedResponder, isReal, type Responder } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { ShadowEstimates, type ShadowRow, shadowResponder, trustHorizon } from '../../../worldmodel/index.js';
+import { comparedResponder, isReal } from '../../../env/tools/real-environment.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { shadowResponder } from '../../../worldmodel/tools/shadow.js';
+import { ShadowEstimates, type ShadowRow, trustHorizon } from '../../../worldmodel/tools/shadow-estimates.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ShadowResult } from '../../tools-results.js';

@@ -3,19 +3,19 @@
 
 import { join } from 'node:path';
 import { requirePanel } from '../../../core/panel.js';
-import { elsewhere } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
+import { elsewhere } from '../../../env/tools/real-environment.js';
+import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
-import {
-  DeficitLedger,
-  type EarlyExperienceRow,
-  earlyExperience,
-  type FailedRow,
-  isFailed,
-  type RolloutQueue,
-} from '../../../synth/index.js';
+import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
+import type { EarlyExperienceRow } from '../../../synth/early-experience/rows.js';
+import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
+import { openQueue } from '../../../synth/queue/open-queue.js';
+import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
+import { DeficitLedger } from '../../../synth/signals/deficits.js';
 import { type JobContext, whileOpen } from '../../job.js';
-import { openRunQueue, QueuedRows } from '../../queue/queued-rows.js';
+import { RowCoordinator } from '../../queue/coordinator.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
@@ -39,7 +39,7 @@ type Context = JobContext<ToolsScenario>;
 
 /** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
 export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesResult> {
-  const queue = await openRunQueue(context);
+  const queue = context.queue === undefined ? undefined : await openQueue(context.queue, { onTrouble: context.log });
   try {
     return await madeEpisodes(context, queue);
   } finally {
@@ -85,6 +85,10 @@ async function passGates(context: Context, parts: ToolsParts, { tasks }: TaskSta
   const judge = await judgeGate(context, parts);
   const shut = sound.withheld ?? able.withheld;
   const honest = shut === undefined ? await hackerGate(context, parts, { judge, tasks }) : {};
+  const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(parts.domain, task));
+  if (free.length > 0) {
+    context.log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
+  }
   const gates: GateFindings = {
     mustFail: sound.report,
     mustSucceed: able.report,
@@ -158,18 +162,18 @@ async function live(context: Context, parts: ToolsParts, life: Life): Promise<Li
 async function rowsElsewhere(
   context: Context,
   parts: ToolsParts,
-  { stage, gates, judge, judged, shadow, queue }: Life,
+  { stage, gates, judge, shadow, queue }: Life,
   onTick: () => void,
-): Promise<QueuedRows | ThreadedRows | undefined> {
+): Promise<RowCoordinator | ThreadedRows | undefined> {
   const responder = shadow?.responder ?? parts.responder;
   const facts = { tasks: stage.added, withheld: gates.unrewarded, responder };
   if (queue !== undefined) {
-    return QueuedRows.begin(context, parts, { queue, ...facts, judge: judge?.version, onTick });
+    return RowCoordinator.of(context, parts, { queue, ...facts, judge: judge?.version, onTick });
   }
   // What asks a device is asked side by side here: it answers all of them at once.
   if (context.workers === 0 || context.device !== undefined) return undefined;
   if (!onlyComputes(context) || elsewhere(parts.domain) !== undefined) return undefined;
-  return new ThreadedRows(context, parts, facts, (row, found) => judged.foundElsewhere(row, found));
+  return new ThreadedRows(context, parts, facts);
 }
 
 /** Acceptance so far, the most frequent reason against it, success and cost; who lives them, if that is others. */

@@ -5,14 +5,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import { isWorkedOutLater, type ToolsDomain, type ToolsTask, withSplits, withTasks } from '../../../env/index.js';
+import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
 import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { openSealed, sealedText } from '../../../store/sealed-json.js';
-import { aimedTasks, makeTasks, type SplitShares, splitOf } from '../../../synth/index.js';
+import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
+import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { findInput } from '../inputs.js';
-import { readDeficits } from './deficits-file.js';
 import type { ToolsParts } from './parts.js';
 
 export interface TaskStage {
@@ -25,9 +26,6 @@ export interface TaskStage {
   /** The new ones, as they were made. */
   readonly added: readonly ToolsTask[];
 }
-
-/** New tasks of a job that is aimed and does not say how many. */
-const AIMED_TASKS = 40;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -59,8 +57,7 @@ export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], 
 
 async function newTasks(context: Context, parts: ToolsParts): Promise<readonly ToolsTask[]> {
   const { variation } = context.scenario.config.tasks;
-  const isAimed = context.inputs.aim !== undefined;
-  if (variation.count === 0 && !isAimed) return [];
+  if (variation.count === 0) return [];
   const file = join(context.out, TASKS_FILE);
   if (existsSync(file)) return openSealed(readFileSync(file, 'utf8')).tasks as unknown as ToolsTask[];
   const tasks = await madeTasks(context, parts);
@@ -70,16 +67,13 @@ async function newTasks(context: Context, parts: ToolsParts): Promise<readonly T
 
 async function madeTasks(context: Context, { domain, cast, responder }: ToolsParts): Promise<ToolsTask[]> {
   const { tasks: section, quality } = context.scenario.config;
-  const aim = findInput(context.inputs, 'aim');
-  const deficits = aim === undefined ? undefined : await readDeficits(aim, domain);
-  const count = section.variation.count || (deficits === undefined ? 0 : AIMED_TASKS);
-  const config = { ...section, variation: { ...section.variation, count } };
+  const { count } = section.variation;
   const phase = context.progress.phase('make tasks', count, 'tasks');
   const tasks: ToolsTask[] = [];
   const rejected: Record<string, number> = {};
   const request = {
     domain,
-    config,
+    config: section,
     rng: Rng.fromSeed(context.seed).split('tasks'),
     seeds: domain.tasks.filter((task) => splitOf(task, quality.splits) === 'train'),
     model: await cast.modelIfAny('tasks'),
@@ -87,7 +81,7 @@ async function madeTasks(context: Context, { domain, cast, responder }: ToolsPar
     responder: domain.rules === undefined ? responder : undefined,
     signal: context.signal,
   };
-  for await (const { admission } of deficits === undefined ? makeTasks(request) : aimedTasks(request, deficits)) {
+  for await (const { admission } of makeTasks(request)) {
     if (admission.admitted) tasks.push(admission.task);
     else for (const { code } of admission.reasons) rejected[code] = (rejected[code] ?? 0) + 1;
     phase.set(tasks.length, rejectionNote(rejected));

@@ -1,14 +1,14 @@
 // The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
 
 import { relative, sep } from 'node:path';
-import { deficitText } from '../../../synth/index.js';
+import { deficitText } from '../../../synth/signals/deficits.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
 import { writeReport } from '../../report/report.js';
 import type { ReportBars, ReportChart, ReportInput, ReportLink, ReportSection } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { lagText, momentOf, valueText } from '../../tools-result-text.js';
+import { momentOf, valueText } from '../../tools-result-text.js';
 import { type Rate, remarkOn, type TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
 
@@ -50,7 +50,6 @@ function reportInput(context: Context, result: TextTrainResult): ReportInput {
     sections: [...(mode === 'value' ? valued(result) : dreams(result)), ...checked(result)],
     notes: [
       `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
-      ...(result.versionLag === undefined ? [] : [`Each round was drawn by ${lagText(result.versionLag)}.`]),
       'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
     ],
     provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, result.panel),
@@ -108,21 +107,6 @@ function roundCharts({ metrics, seed }: Context): ReportChart[] {
       ...{ xTitle: 'round', yTitle: 'entropy' },
       curves: [curve('entropy', ({ livedEntropy }) => livedEntropy)],
     },
-    ...driftChart(updates, seed),
-  ];
-}
-
-/** With a version lag alone. */
-function driftChart(updates: readonly RoundEvent[], seed: number): ReportChart[] {
-  const points = updates.flatMap(({ round: x, drift }) => (drift === undefined ? [] : [{ x, y: drift.kl }]));
-  if (points.length < 2) return [];
-  return [
-    {
-      title: 'The policy that drew, and the one that learned',
-      caption: 'KL between them on the choices of a round, in nats, before it was learned from; at 0 they are one.',
-      ...{ xTitle: 'round', yTitle: 'KL' },
-      curves: [{ arm: 'KL', seed, points }],
-    },
   ];
 }
 
@@ -136,7 +120,6 @@ interface RoundEvent {
   readonly silentGroups: number;
   readonly filteredGroups: number;
   readonly livedEntropy: number;
-  readonly drift?: { readonly kl: number };
 }
 
 export function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {

@@ -3,30 +3,30 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { reverieError } from '../../../core/errors.js';
+import { requirePanel } from '../../../core/panel.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { rulesResponder } from '../../../env/tools/rules-responder.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import { groupEstimators } from '../../../rl/group/estimators.js';
+import type { TextLearner } from '../../../rl/text/text-policy.js';
+import { textGroups } from '../../../training/text-groups.js';
+import { grownDeficits } from '../../../training/text-tasks.js';
 import {
   evenly,
-  grownDeficits,
   newProgress,
-  olderNeeded,
   roundsOf,
   type TextDream,
   type TextProgress,
   type TextTraining,
-  textGroups,
-} from '../../../algorithms/index.js';
-import { reverieError } from '../../../core/errors.js';
-import { requirePanel } from '../../../core/panel.js';
-import { type Responder, rulesResponder, type ToolsDomain, type ToolsTask } from '../../../env/index.js';
-import { groupEstimators, LearningThread, type TextLearner } from '../../../rl/index.js';
-import { wilson } from '../../../worldmodel/index.js';
+} from '../../../training/text-training.js';
+import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
 import { wantedPanel } from '../../wanted-panel.js';
-import { writeDreamPage } from '../../world-page/write-world-page.js';
 import { trainingPanel } from './episodes-panel.js';
-import { keptWins } from './kept-wins.js';
 import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
 import { makeTextLearner } from './policy-learner.js';
@@ -34,10 +34,6 @@ import { RecordedDream } from './recorded-dream.js';
 import { RecordedValues } from './recorded-values.js';
 import { lanes, textViewOf } from './text-lanes.js';
 import { writeTextTrainReport } from './text-train-report.js';
-
-/** A world to be played, beside the report. */
-const PAGE = 'world.html';
-const PLAYED_TASKS = 6;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -51,38 +47,29 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const tasks = tasksOf(parts.domain, config.train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(parts.domain, config.train.evalSplits, 'to be judged on'), config.train.evalTasks);
     const real = parts.domain.rules === undefined ? parts.responder : rulesResponder(parts.domain);
-    const thread = learnsElsewhere(context) ? new LearningThread() : undefined;
-    const learner = await makeTextLearner(context.scenario, context.seed, thread?.open);
+    const learner = await makeTextLearner(context.scenario, context.seed);
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
       requirePanel(panel, wantedPanel(context));
-      const { writes } = learner.policy;
-      const environments = lanes(parts, real, config, writes);
-      const evalEnvironments = lanes(parts, real, config, writes);
-      const { progress, older } = await progressOf(context, learner, parts.domain);
+      const environments = lanes(parts, real, config);
+      const evalEnvironments = lanes(parts, real, config);
+      const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
-      const { expert } = textViewOf(parts.domain, config, writes);
+      const { expert } = textViewOf(parts.domain);
       const others = othersOf(context, parts, tasks, learner, progress);
       const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
       try {
-        await textGroups(trainingOf(context, made, { progress, older }, parts.domain));
+        await textGroups(trainingOf(context, made, progress, parts.domain));
       } finally {
         await others.values?.close();
       }
-      const page = await dreamPage(context, parts.domain, evalTasks, progress);
-      const result = { ...resultOf(context, learner, progress, parts.domain), ...page, panel };
+      const result = { ...resultOf(context, learner, progress, parts.domain), panel };
       await writeTextTrainReport(result.report, context, result);
       return result;
     } finally {
       await learner.close();
-      await thread?.close();
     }
   });
-}
-
-/** What is lived while it learns is lived in this thread. */
-function learnsElsewhere({ scenario, workers, isAutoWorkers }: Context): boolean {
-  return (scenario.config.rl.versionLag ?? 0) > 0 && (workers > 0 || isAutoWorkers === true);
 }
 
 /** What it learns in beside the real environment, or from. */
@@ -109,26 +96,11 @@ function dreamOf(
   progress: TextProgress,
 ): TextDream {
   const { config } = context.scenario;
-  const dreamLanes = (responder: Responder) => lanes(parts, responder, config, policy.writes);
+  const dreamLanes = (responder: Responder) => lanes(parts, responder, config);
   if (config.train.gather !== undefined)
     return new RecordedDream({ context, parts, tasks, policy, gathered: progress.gathered.length, lanes: dreamLanes });
   const environments = dreamLanes(parts.responder);
   return { environments: async () => environments };
-}
-
-/** The last dream, to be played in tasks that the policy was judged on, where that world can be taken along. */
-async function dreamPage(
-  { scenario, out, seed, log }: Context,
-  domain: ToolsDomain,
-  tasks: readonly ToolsTask[],
-  { gathered }: TextProgress,
-): Promise<Pick<TextTrainResult, 'page'>> {
-  if (gathered.length === 0 || scenario.config.train.mode === 'value') return {};
-  const task = evenly(tasks, PLAYED_TASKS).map(({ id }) => id);
-  const written = await writeDreamPage(domain, scenario, out, { task, tasks: task.length, seed, out: join(out, PAGE) });
-  if (typeof written !== 'string') return { page: written.file };
-  log(`The dream was not written as a page: ${written}`);
-  return {};
 }
 
 export function rateOf(wins: number, of: number): Rate {
@@ -143,16 +115,14 @@ export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], p
   throw reverieError('TEXT_TASKS_MISSING', { domain: id, purpose, problem });
 }
 
-type Kept = Pick<TextTraining, 'progress' | 'older'>;
-
 /** What an earlier process of this run came to, with the learner as it was then. */
-async function progressOf(context: Context, learner: TextLearner, domain: ToolsDomain): Promise<Kept> {
+async function progressOf(context: Context, learner: TextLearner, domain: ToolsDomain): Promise<TextProgress> {
   const folder = policyFolder(context.out);
   if (!context.resume || !existsSync(folder)) {
     rewindMetrics(context.metrics, undefined);
-    return { progress: newProgress(), older: new Map() };
+    return newProgress();
   }
-  const { manifest, state, older } = await loadTextPolicy(folder);
+  const { manifest, state } = await loadTextPolicy(folder);
   if (manifest.domain !== domain.version) {
     const problem = `it learned in version ${manifest.domain} of the domain, which is ${domain.version} now`;
     throw reverieError('CHECKPOINT_CORRUPT', { path: folder, problem });
@@ -160,26 +130,25 @@ async function progressOf(context: Context, learner: TextLearner, domain: ToolsD
   learner.restore(state);
   rewindMetrics(context.metrics, manifest.progress);
   context.log(`Going on after ${manifest.progress.round} rounds.`);
-  return { progress: manifest.progress, older };
+  return manifest.progress;
 }
 
 function trainingOf(
   context: Context,
   parts: TextTraining['parts'],
-  { progress, older }: Kept,
+  progress: TextProgress,
   domain: ToolsDomain,
 ): TextTraining {
   const { scenario, seed, signal, metrics, out } = context;
   const { train, name } = scenario.config;
   const settings = settingsOf(scenario.config, seed);
   const { length: rounds } = roundsOf(settings);
-  requireOlder(policyFolder(out), settings, { progress, older }, parts.learner.parameters);
   let savedAt = performance.now();
   const checkpoint = async (isDue = false) => {
     const isLast = progress.round >= rounds;
     if (isLast || isDue || signal.aborted || performance.now() - savedAt >= train.checkpointSeconds * 1000) {
       const about = { scenario: name, seed, domain: domain.version, progress };
-      await saveTextPolicy(policyFolder(out), parts.learner, about, older);
+      await saveTextPolicy(policyFolder(out), parts.learner, about);
       savedAt = performance.now();
     }
     if (signal.aborted) interrupted();
@@ -188,14 +157,12 @@ function trainingOf(
     settings,
     parts,
     progress,
-    older,
     ports: {
       signal,
       checkpoint,
       phase: (label, total, unit) => context.progress.phase(label, total, unit),
       tell: (event) => metrics.write(event),
       warn: (problem) => context.log(problem),
-      wins: keptWins(out),
     },
   };
 }
@@ -210,7 +177,7 @@ function settingsOf({ rl, train }: ToolsScenario['config'], seed: number): TextT
     realRounds = train.rounds,
   } = train;
   const gatherEvery = train.gather?.every ?? Number.POSITIVE_INFINITY;
-  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid', forks = 4, restEvery = 10 } = rl;
+  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
   const asked = {
     ...rl,
     ...train,
@@ -220,24 +187,9 @@ function settingsOf({ rl, train }: ToolsScenario['config'], seed: number): TextT
     gaeLambda,
     progressWeight,
     rewards,
-    forks,
-    restEvery,
   };
   const { situations: situationsPerRound } = train.value ?? {};
   return { ...asked, situationsPerRound, clone: { tasks, epochs, lr, detours } };
-}
-
-/** That rounds to come can be drawn by who is to draw them. @throws CHECKPOINT_CORRUPT */
-function requireOlder(
-  path: string,
-  settings: TextTraining['settings'],
-  { progress, older }: Kept,
-  parameters: number,
-): void {
-  const lacking = olderNeeded(settings, progress.round).find((behind) => older.get(behind)?.length !== parameters);
-  if (lacking === undefined) return;
-  const problem = `the weights after ${lacking} rounds, which draw a round to come, are missing or of another network`;
-  throw reverieError('CHECKPOINT_CORRUPT', { path, problem });
 }
 
 function resultOf(
@@ -246,22 +198,21 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): Omit<TextTrainResult, 'panel'> {
-  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, drift, ...lived } = progress;
+  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...lived } = progress;
   const { rl, train } = scenario.config;
-  const { version, writes } = learner.policy;
+  const { version } = learner.policy;
   return {
     job: 'train',
     family: 'tools',
     wallSeconds: metrics.wallSeconds,
     mode: train.mode,
     algorithm: rl.algorithm,
-    policy: { version, choosesAmong: textViewOf(domain, scenario.config, writes).choosesAmong },
+    policy: { version, choosesAmong: 'admissible commands' },
     parameters: learner.parameters,
     checkpoint: policyFolder(out),
     domain: domain.version,
     rounds,
     ...lived,
-    ...(rl.versionLag && { versionLag: { rounds: rl.versionLag, ...drift } }),
     ...(train.grow?.deficits && {
       lacking: grownDeficits(grown).map(([deficit, share]) => ({ deficit, share })),
     }),

@@ -1,12 +1,15 @@
 // A value model held against recorded episodes that it was not made of: does it know more than a constant, does it rank steps as their
 // returns do, and, what a policy learns from, other choices in one and the same state?
 
-import { isKnown, recordedValues, returnsOf, type ValuedEpisode, type ValueFit } from '../../../algorithms/index.js';
 import { reverieError } from '../../../core/errors.js';
 import type { Rng } from '../../../core/rng.js';
 import { mean } from '../../../core/statistics.js';
-import { auroc, bootstrapEstimate, spearman } from '../../../fidelity/index.js';
-import type { TextValueModel } from '../../../rl/index.js';
+import { spearman } from '../../../fidelity/statistics/agreement.js';
+import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
+import { auroc } from '../../../fidelity/statistics/confidence.js';
+import type { TextValueModel } from '../../../rl/text/value-model.js';
+import type { ValueFit } from '../../../training/text-training.js';
+import { isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
 
 interface Judged {
   readonly value: number;

@@ -1,9 +1,15 @@
 // Recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
 
-import { isWon, TextPolicyAgent, type ValuedEpisode } from '../../../algorithms/index.js';
-import { admissibleIn, applyOperations, initialStateOf, stateHash, type ToolsDomain } from '../../../env/index.js';
-import type { ToolsScenarioConfig } from '../../../kinds/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import { stateHash } from '../../../env/state/state-hash.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import { initialStateOf } from '../../../env/tools/task-states.js';
+import { admissibleIn } from '../../../env/tools/text-environment.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { isWon } from '../../../training/text-evaluation.js';
+import type { ValuedEpisode } from '../../../training/text-values.js';
 import { textViewOf } from './text-lanes.js';
 
 type Config = Pick<ToolsScenarioConfig, 'train' | 'rl'>;
@@ -17,11 +23,11 @@ export class ValuedRecords {
 
   constructor(
     private readonly domain: ToolsDomain,
-    { train, rl }: Config,
+    { rl }: Config,
   ) {
     // Nobody decides: the agent tells what it would choose among.
     const policy = { version: 'recorded', decide: async () => [] };
-    this.agent = new TextPolicyAgent(policy, textViewOf(domain, { train }));
+    this.agent = new TextPolicyAgent(policy, textViewOf(domain));
     this.rewards = rl.rewards ?? 'paid';
   }
 

@@ -2,9 +2,14 @@
 
 import { resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { isScreenDomain, type Responder, type ToolsTask } from '../../../env/index.js';
-import { type EpisodeRecord, readEpisodeLogs } from '../../../replay/index.js';
-import { type EpisodeSettings, type RowPlan, wrapWalk } from '../../../synth/index.js';
+import { service } from '../../../core/services.js';
+import { isScreenDomain } from '../../../env/screens/screen-state.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { Responder } from '../../../env/tools/tools-family.js';
+import type { LanguageModel } from '../../../llm/language-model.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
+import type { EpisodeSettings, RowPlan } from '../../../synth/episodes/run-episode.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';
@@ -19,6 +24,20 @@ export type MakeRow = (
 
 /** Each asked by itself, all must agree. */
 const JUDGES = 3;
+
+type WrapWalk = (
+  request: FoundWalk & {
+    readonly domain: ToolsDomain;
+    readonly responder: Responder;
+    /** Writes. */
+    readonly model: LanguageModel;
+    readonly judge?: LanguageModel;
+    readonly judges: number;
+    readonly plan: RowPlan;
+    readonly settings: EpisodeSettings;
+    readonly signal: AbortSignal;
+  },
+) => Promise<EpisodeRecord>;
 
 interface FoundWalk {
   readonly record: EpisodeRecord;
@@ -51,6 +70,7 @@ export function wrappedRows(
     const found = await walkOfRow(plan, task, settings, signal);
     const judge = judges > 0 ? { judge: await cast.model('judge') } : {};
     const model = await cast.model('tasks');
+    const wrapWalk = await service<WrapWalk>('wrapped-walk');
     return wrapWalk({ ...found, ...judge, domain, responder, model, judges, plan, settings, signal });
   };
 }

@@ -1,6 +1,7 @@
 // One horizontal bar with its interval, drawn by the page's own boxes.
 
-import type { Estimate, Metric } from '../../../fidelity/index.js';
+import type { Metric } from '../../../fidelity/report/fidelity-report.js';
+import type { Estimate } from '../../../fidelity/statistics/estimate.js';
 import { armColour } from '../chart.js';
 
 export interface BarRange {

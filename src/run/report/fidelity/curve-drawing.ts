@@ -1,7 +1,8 @@
 // Draws curves and points with their intervals: a vega-lite specification for each panel of a figure.
 
 import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
-import type { CurvesFigure, FigureSeries, Point } from '../../../fidelity/index.js';
+import type { Point } from '../../../fidelity/report/fidelity-report.js';
+import type { CurvesFigure, FigureSeries } from '../../../fidelity/report/figures.js';
 import { armColour, type ChartSize } from '../chart.js';
 import { CHART_CONFIG, CHART_FIT, svgOf } from '../chart-svg.js';
 

@@ -2,16 +2,14 @@
 
 import {
   constructionOf,
-  gateText,
   headlineRows,
-  intervalText,
   type MetricRow,
   type SectionGroup,
   type ShownReport,
   sectionGroups,
   truthText,
-  valueText,
-} from '../../../fidelity/index.js';
+} from '../../../fidelity/report/shown-report.js';
+import { gateText, intervalText, valueText } from '../../../fidelity/report/wording.js';
 import { armColour } from '../chart.js';
 import { escapeHtml } from '../escape.js';
 import { PAGE_STYLE } from '../page-style.js';

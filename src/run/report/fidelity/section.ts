@@ -1,24 +1,17 @@
 // One section of the report, of all models.
 
 import type { Json } from '../../../core/json.js';
+import type { FidelityTable, WorstTransition } from '../../../fidelity/report/fidelity-report.js';
 import {
   type BarsFigure,
   type CurvesFigure,
-  differenceText,
-  estimateText,
-  type FidelityTable,
   type Figure,
   figuresOf,
-  intervalText,
-  type MetricRow,
   notesOf,
-  type SectionGroup,
-  type ShownReport,
   tablesOf,
-  turnOf,
-  valueText,
-  type WorstTransition,
-} from '../../../fidelity/index.js';
+} from '../../../fidelity/report/figures.js';
+import { type MetricRow, type SectionGroup, type ShownReport, turnOf } from '../../../fidelity/report/shown-report.js';
+import { differenceText, estimateText, intervalText, valueText } from '../../../fidelity/report/wording.js';
 import { armColour } from '../chart.js';
 import { escapeHtml } from '../escape.js';
 import { barHtml, barRange } from './bar.js';

@@ -8,19 +8,13 @@ import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import {
-  applyOperations,
-  type FactTable,
-  initialStateOf,
-  type Scene,
-  type ToolCall,
-  type ToolRules,
-  type ToolsAction,
-  type ToolsDomain,
-  type ToolsPolicy,
-  type ToolsPolicyQuery,
-} from '../../../env/index.js';
-import { Situation, splitByNames } from '../../../worldmodel/index.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
+import type { ToolCall } from '../../../env/tools/message.js';
+import { initialStateOf } from '../../../env/tools/task-states.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
+import { Situation } from '../../../worldmodel/situation.js';
+import { splitByNames } from '../../../worldmodel/taken-action.js';
 
 export interface ExplorerOptions {
   /** Share of commands that it guesses. */

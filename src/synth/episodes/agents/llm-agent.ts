@@ -2,8 +2,9 @@
 
 import { reverieError } from '../../../core/errors.js';
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { Message, ToolCall, ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/index.js';
-import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/index.js';
+import type { Message, ToolCall } from '../../../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
+import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';
 
 export interface LlmAgentOptions {
   readonly model: LanguageModel;

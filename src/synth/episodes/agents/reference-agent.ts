@@ -4,7 +4,9 @@
 import { NO_COST } from '../../../core/cost.js';
 import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
-import type { CallSpec, Message, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/index.js';
+import type { CallSpec } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 
 /** What its questions begin with. */
 export const QUESTION = 'To go on, please tell me your';

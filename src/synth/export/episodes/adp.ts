@@ -2,8 +2,8 @@
 // answer, and the two share an id; the policy, which has no place among actions and observations, is a detail.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { AssistantMessage, Message } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { AssistantMessage, Message } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { provenance } from './atif.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';
 import { callsOf } from './messages.js';

@@ -2,8 +2,8 @@
 // outside `extra`, so rewards and provenance are there. No timestamps: nothing of an episode depends on the clock.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { AssistantMessage, Message } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { AssistantMessage, Message } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';
 import { callsOf } from './messages.js';
 import { lossMask, stepRewards } from './parquet.js';

@@ -3,9 +3,10 @@
 // templates of Qwen2.5 and Qwen3 make of the same messages (tokenizer_config.json of each).
 
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { AssistantMessage, ToolCall } from '../../../env/index.js';
+import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { FormatContext } from './format.js';
 import { callsOf, type ToolDefinition } from './messages.js';
-import { escapeJson, escapeText } from './special-tokens.js';
 
 const HEAD =
   '# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:';
@@ -52,4 +53,64 @@ export function spacedJson(value: Json): string {
 function pythonNumber(value: number): string {
   if (value === 0 || Math.abs(value) >= 1e-4) return JSON.stringify(value);
   return value.toExponential().replace(/e-(\d)$/, 'e-0$1');
+}
+
+export interface TextTurn {
+  readonly role: 'system' | 'user' | 'assistant' | 'tool';
+  readonly text: string;
+  /** Whether it may be learnt from. */
+  readonly isLearnt: boolean;
+}
+
+/** The conversation as text, answers to the calls of one turn together; special tokens in what anybody said are escaped. */
+export function textTurns(
+  record: EpisodeRecord,
+  messages: readonly Message[],
+  { tools, adapt }: Pick<FormatContext, 'tools' | 'adapt'>,
+): TextTurn[] {
+  if (messages.some(hasSpecialTokens)) adapt('special tokens escaped');
+  const turns: TextTurn[] = [];
+  const answers: string[] = [];
+  const flush = (): void => {
+    if (answers.length > 0) turns.push({ role: 'tool', text: answersText(answers), isLearnt: false });
+    answers.length = 0;
+  };
+  messages.forEach((message, index) => {
+    if (message.role === 'tool') {
+      answers.push(message.content);
+      return;
+    }
+    flush();
+    if (message.role === 'assistant') {
+      turns.push({ role: 'assistant', text: turnText(message), isLearnt: !record.masked?.includes(index) });
+    } else if (message.role === 'user') {
+      turns.push({ role: 'user', text: escapeText(message.content), isLearnt: false });
+    } else {
+      const text = index === 0 ? systemText(message.content, tools) : message.content;
+      turns.push({ role: 'system', text, isLearnt: false });
+    }
+  });
+  flush();
+  return turns;
+}
+
+const SPECIAL =
+  /<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|<\/?(?:tool_call|tool_response|tools|think|s)>|\[\/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|<(?:start|end)_of_turn>/gi;
+
+export function hasSpecialTokens(message: Message): boolean {
+  const parts = [message.content ?? ''];
+  if (message.role === 'assistant') {
+    parts.push(message.reasoning ?? '', ...(message.toolCalls ?? []).map((call) => JSON.stringify(call.arguments)));
+  }
+  return message.role !== 'system' && parts.some((part) => part.search(SPECIAL) >= 0);
+}
+
+/** The text with such tokens made harmless: their first character as a character reference. */
+export function escapeText(text: string): string {
+  return text.replace(SPECIAL, (token) => (token[0] === '<' ? `&lt;${token.slice(1)}` : `&#91;${token.slice(1)}`));
+}
+
+/** JSON with such tokens made harmless, losing nothing: their first character as a JSON escape. */
+export function escapeJson(json: string): string {
+  return json.replace(SPECIAL, (token) => (token[0] === '<' ? `\\u003c${token.slice(1)}` : `\\u005b${token.slice(1)}`));
 }

@@ -3,10 +3,9 @@
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/json.js';
-import type { DatasetReport } from '../../quality/report.js';
+import type { DatasetReport, FilterReport } from '../../quality/filter.js';
 import type { DataFiles, EpisodeFormat, Split } from './format.js';
 import { plainMarkdown as plain, markdownTable as table } from './markdown-table.js';
-import { REMOVED_FILE, removedTable } from './removed.js';
 import { extensionOf, folderOf } from './shards.js';
 import type { EpisodeStatistics } from './statistics.js';
 
@@ -142,9 +141,18 @@ function filters(report: DatasetReport | undefined): string {
   return [
     '## Filters',
     `${before} episodes in, ${out} out, ${imitated} of these to be imitated. Turns are those of the agent that are to be learnt.`,
-    removedTable(report),
-    `Examples of each kind are in [${REMOVED_FILE}](${REMOVED_FILE}).`,
+    filterTable(report),
   ].join('\n\n');
+}
+
+function filterTable({ filters }: DatasetReport): string {
+  const head = ['filter', 'episodes before', 'after', 'turns before', 'after', 'repaired or dropped'];
+  const reasons = (filter: FilterReport) =>
+    Object.entries({ ...filter.repaired, ...filter.dropped }).map(([reason, count]) => `${count} ${reason}`);
+  return table(
+    head,
+    filters.map((each) => [each.name, each.in, each.out, each.turnsIn, each.turnsOut, reasons(each).join('; ')]),
+  );
 }
 
 function diversity(report: DatasetReport | undefined): string {

@@ -1,29 +1,24 @@
 // Episodes once, in any of the formats that trainers read: a folder with data in shards by split, and a card.
 
-import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
 import { type Entry, Registry } from '../../../core/registry.js';
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { ensureFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
 import { whyNotImitated } from '../../quality/quality-pipeline.js';
 import { adpFormat } from './adp.js';
 import { atifFormat } from './atif.js';
 import { type CardOptions, cardText } from './card.js';
 import { type DataFiles, type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';
-import { hermesFormat } from './hermes.js';
 import { toolDefinitions } from './messages.js';
 import { openAiFormat } from './openai.js';
 import { parquetFormat } from './parquet.js';
-import { REMOVED_FILE, removedPage } from './removed.js';
-import { screensFormat } from './screens.js';
 import { ShardWriter } from './shards.js';
 import { shareGptFormat } from './sharegpt.js';
 import { EpisodeStatistics } from './statistics.js';
-import { tokensFormat } from './tokens.js';
 import { trlFormat } from './trl.js';
 import { verlFormat } from './verl.js';
 
@@ -38,18 +33,11 @@ const entry = (name: string, summary: string, format: (context: FormatContext) =
 export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('openai', "OpenAI's fine-tuning rows.", openAiFormat),
   entry('sharegpt', "ShareGPT's conversations, as LLaMA-Factory reads them.", shareGptFormat),
-  entry('hermes', "Hermes' function calling.", hermesFormat),
   entry('trl', "TRL's trainers: messages, completions, preferences.", trlFormat),
   entry('verl', "verl's supervised and reinforcement learning.", verlFormat),
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
-  entry(
-    'screens',
-    'Steps on screens: pictures, trees and actions, as trainers of vision and text read them.',
-    screensFormat,
-  ),
-  entry('tokens', "The agent's turns as token ids, for TRL and verl.", tokensFormat),
 ]);
 
 /** Names of formats that are registered now. */
@@ -61,8 +49,6 @@ export interface EpisodeExportOptions {
   /** A folder that is not there yet, or is empty. */
   readonly folder: string;
   readonly domain: ToolsDomain;
-  /** Where the files lie that records name; absent: they are not there. */
-  readonly data?: string;
   /** Tasks beyond the domain's own, where episodes were made from them. */
   readonly tasks?: readonly ToolsTask[];
   readonly card: CardOptions;
@@ -132,27 +118,15 @@ async function writeDataset(
   const { domain, card } = options;
   const input = { format: { name: options.format, format }, domain, options: card, statistics, files, rows: tables };
   await writeFile(join(folder, 'README.md'), cardText({ ...input, adapted: adapted.counts() }));
-  if (card.quality !== undefined) await writeFile(join(folder, REMOVED_FILE), removedPage(card.quality));
   const data = [...files.values()].flatMap((splits) => [...splits.values()].flat());
   const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
-  const pages = ['README.md', ...(card.quality === undefined ? [] : [REMOVED_FILE])];
-  return { files: [...data, ...others, ...pages], rows, tables, adapted: adapted.counts() };
+  return { files: [...data, ...others, 'README.md'], rows, tables, adapted: adapted.counts() };
 }
 
-function contextOf(
-  { domain, tasks = [], card, data }: EpisodeExportOptions,
-  adapt: (reason: string) => void,
-): FormatContext {
+function contextOf({ domain, tasks = [], card }: EpisodeExportOptions, adapt: (reason: string) => void): FormatContext {
   const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
-  const files = data === undefined ? {} : { picture: (image: string) => fileIn(data, image) };
   const { license } = card;
-  return { domain, tools: toolDefinitions(domain), taskOf: (id) => byId.get(id), license, adapt, ...files };
-}
-
-/** Names in records are of files below their folder. */
-function fileIn(data: string, name: string): string | undefined {
-  const path = join(data, name);
-  return path.startsWith(join(data, '/')) && existsSync(path) ? readFileSync(path, 'base64') : undefined;
+  return { domain, tools: toolDefinitions(domain), taskOf: (id) => byId.get(id), license, adapt };
 }
 
 interface RowGate {

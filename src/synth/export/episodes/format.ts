@@ -1,9 +1,9 @@
 // What a format of episodes is: rows made from records, one after another, and what a reader must know of them.
 
 import type { Json, JsonObject } from '../../../core/json.js';
-import type { ToolsDomain, ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
-import type { Split } from '../../quality/splits.js';
+import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { Split } from '../../quality/quality-config.js';
 import type { ToolDefinition } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';
 
@@ -14,8 +14,6 @@ export interface FormatContext {
   readonly tools: readonly ToolDefinition[];
   readonly taskOf: (id: string) => ToolsTask | undefined;
   readonly license: string;
-  /** The file of a picture in base64, by what a record calls it; undefined where it is not there. Absent: there are no files. */
-  readonly picture?: (image: string) => string | undefined;
   /** Says of the record at hand that it could not be written as it is; each reason is counted once a record. */
   readonly adapt: (reason: string) => void;
 }

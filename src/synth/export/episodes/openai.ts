@@ -1,8 +1,8 @@
 // OpenAI's fine-tuning rows: messages with arguments as JSON text, tools, and a weight for each turn of the agent.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { Message } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';
 import { callsOf, openAiMessage, toLastTurn } from './messages.js';
 

@@ -2,8 +2,9 @@
 // each call and why, and where it all came from. What has no fixed form (arguments, operations, checks) is JSON text.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { Message, Prediction } from '../../../env/index.js';
-import type { EpisodeRecord, EpisodeStep } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
+import type { EpisodeRecord, EpisodeStep } from '../../../replay/experience/experience.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';
 import { callsOf, openAiCall } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';
@@ -53,7 +54,6 @@ export const EPISODE_COLUMNS: NestedColumns = {
   signals: { list: 'text' },
   lost_step: 'integer',
   lost_by: 'text',
-  aim: 'text',
   source: 'text',
   backends: { list: 'text' },
   model_versions: { list: 'text' },
@@ -140,7 +140,6 @@ function outcome(record: EpisodeRecord): JsonObject {
     signals: [...(record.signals ?? [])],
     lost_step: record.lostStep ?? null,
     lost_by: record.lostBy ?? null,
-    aim: record.aim ?? null,
   };
 }
 

@@ -3,7 +3,7 @@
 
 import { canonicalJson } from '../../../core/canonical-json.js';
 import type { JsonObject } from '../../../core/json.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from './format.js';
 import { lengthToLastTurn, templateMessage } from './messages.js';
 

@@ -2,11 +2,10 @@
 // or function_call; what does not is split or folded, and counted. LLaMA-Factory joins turns as text: special tokens are escaped.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { AssistantMessage, Message, ToolMessage } from '../../../env/index.js';
-import { callJson, thoughtText } from './call-text.js';
+import type { AssistantMessage, Message, ToolMessage } from '../../../env/tools/message.js';
+import { callJson, escapeText, hasSpecialTokens, thoughtText } from './call-text.js';
 import { type DataFiles, type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';
 import { callsOf, unmaskedMessages } from './messages.js';
-import { escapeText, hasSpecialTokens } from './special-tokens.js';
 
 interface Turn {
   readonly from: 'human' | 'observation' | 'gpt' | 'function_call';

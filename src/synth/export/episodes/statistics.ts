@@ -1,10 +1,9 @@
 // What a card says of the episodes themselves, counted as they are written.
 
-import type { EpisodeRecord } from '../../../replay/index.js';
-import { DistinctCounter } from '../../quality/sketch.js';
-import { hash53 } from '../../quality/text-hash.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import { DistinctCounter, hash53 } from '../../quality/text-hash.js';
+import { hasSpecialTokens } from './call-text.js';
 import type { Split } from './format.js';
-import { hasSpecialTokens } from './special-tokens.js';
 
 /** Versions of models and policies kept by name; a dataset made by more is counted, not listed. */
 const MAX_NAMES = 40;

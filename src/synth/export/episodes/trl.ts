@@ -4,8 +4,8 @@
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
 import type { JsonObject } from '../../../core/json.js';
-import type { Message } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
 import { hasFractions, lengthOfStart, templateMessage, toLastTurn, unmaskedMessages } from './messages.js';
 import { PreferencePairs } from './preference-pairs.js';

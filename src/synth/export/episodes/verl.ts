@@ -5,11 +5,11 @@
 
 import { canonicalJson } from '../../../core/canonical-json.js';
 import type { JsonObject } from '../../../core/json.js';
-import type { ToolsTask } from '../../../env/index.js';
-import type { EpisodeRecord } from '../../../replay/index.js';
+import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { hash53 } from '../../quality/text-hash.js';
+import { type TextTurn, textTurns } from './call-text.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
-import { type TextTurn, textTurns } from './hermes.js';
 import { lengthOfStart, unmaskedMessages } from './messages.js';
 import type { NestedColumns } from './nested-parquet.js';
 

@@ -4,12 +4,14 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FidelityReport, writeFidelityReport } from '../../../../src/fidelity/index.js';
-import { type LaunchOptions, launch, readMetrics } from '../../../../src/run/index.js';
+import type { FidelityReport } from '../../../../src/fidelity/report/fidelity-report.js';
+import { writeFidelityReport } from '../../../../src/fidelity/report/report-file.js';
 import type { JobResult } from '../../../../src/run/job.js';
+import { type LaunchOptions, launch } from '../../../../src/run/launch.js';
+import { readMetrics } from '../../../../src/run/metrics.js';
 import { makeParts } from '../../../../src/run/pipeline/tools/parts.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
-import { readManifest } from '../../../../src/worldmodel/index.js';
+import { readManifest } from '../../../../src/worldmodel/model-folder.js';
 import { recordingStream } from '../../streams.js';
 
 let folder: string;

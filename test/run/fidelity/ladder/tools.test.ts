@@ -3,15 +3,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/json.js';
 import { Rng } from '../../../../src/core/rng.js';
-import {
-  type CallQuery,
-  makeDomain,
-  type Responder,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-} from '../../../../src/env/index.js';
-import type { Finding, RankRow } from '../../../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../../src/env/tools/make-domain.js';
+import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
+import type { CallQuery, Responder } from '../../../../src/env/tools/tools-family.js';
+import type { Finding } from '../../../../src/fidelity/instrument.js';
+import type { RankRow } from '../../../../src/fidelity/rank/rank-metrics.js';
 import type { FidelitySetup } from '../../../../src/fidelity/setup.js';
 import { agentLadder, toolsRankInstrument } from '../../../../src/fidelity/tools/rank.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';

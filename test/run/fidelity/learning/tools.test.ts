@@ -3,17 +3,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/json.js';
 import { Rng } from '../../../../src/core/rng.js';
-import {
-  makeDomain,
-  type Operation,
-  type Prediction,
-  type Responder,
-  referenceStateOf,
-  rulesResponder,
-  ScriptedUser,
-  type ToolsDomain,
-} from '../../../../src/env/index.js';
-import type { Finding, LearningRow } from '../../../../src/fidelity/index.js';
+import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
+import { makeDomain } from '../../../../src/env/tools/make-domain.js';
+import type { Operation, Prediction } from '../../../../src/env/tools/prediction.js';
+import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
+import { referenceStateOf } from '../../../../src/env/tools/task-states.js';
+import type { Responder } from '../../../../src/env/tools/tools-family.js';
+import type { Finding } from '../../../../src/fidelity/instrument.js';
+import type { LearningRow } from '../../../../src/fidelity/learning/learning.js';
 import type { FidelitySetup } from '../../../../src/fidelity/setup.js';
 import { toolsLearningInstrument } from '../../../../src/fidelity/tools/learning.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';

@@ -2,9 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../../src/core/rng.js';
-import { discreteSpace, makeEnvironment } from '../../../../src/env/index.js';
+import { makeEnvironment } from '../../../../src/env/make-environment.js';
+import { discreteSpace } from '../../../../src/env/space-values.js';
 import { dreamtRows, mixedRows, vectorLearningInstrument } from '../../../../src/fidelity/vector/learning.js';
-import { allocateBatch, type TransitionBatch } from '../../../../src/replay/index.js';
+import { allocateBatch } from '../../../../src/replay/batch.js';
+import type { TransitionBatch } from '../../../../src/replay/transition.js';
 
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';

@@ -4,11 +4,14 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ToolsDomain } from '../../../../src/env/index.js';
-import { readFidelityReport, type SubjectReport, uniquelyNamed } from '../../../../src/fidelity/index.js';
-import { type FidelityResult, type JobInputs, loadToolsScenario } from '../../../../src/run/index.js';
+import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
+import { uniquelyNamed } from '../../../../src/fidelity/judging.js';
+import type { SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
+import { readFidelityReport } from '../../../../src/fidelity/report/report-file.js';
+import type { FidelityResult, JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
+import { loadToolsScenario } from '../../../../src/run/scenario.js';
 
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';

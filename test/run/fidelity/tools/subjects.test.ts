@@ -6,12 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { measureSubjects, type SubjectReport } from '../../../../src/fidelity/index.js';
+import { measureSubjects } from '../../../../src/fidelity/measure.js';
+import type { SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
 import type { OpenedSubjects } from '../../../../src/fidelity/setup.js';
-import { loadToolsScenario } from '../../../../src/run/index.js';
 import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools.js';
 import { makeProgress } from '../../../../src/run/progress.js';
-import { readMustFail } from '../../../../src/worldmodel/index.js';
+import { loadToolsScenario } from '../../../../src/run/scenario.js';
+import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
 

@@ -1,21 +1,15 @@
 // Models held against their real environment, from the scenario to the findings: with and without threads, broken off, on
 // records of the user's, and over the network.
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Gridworld, makeEnvironment } from '../../../../src/env/index.js';
-import {
-  type MeasureOptions,
-  measureSubjects,
-  type Section,
-  type SectionId,
-  type SubjectReport,
-} from '../../../../src/fidelity/index.js';
+import { type MeasureOptions, measureSubjects } from '../../../../src/fidelity/measure.js';
+import type { Section, SectionId, SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
 import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
 import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
-import type { Scenario } from '../../../../src/kinds/index.js';
+import type { Scenario } from '../../../../src/kinds/vector/kind.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { collectJob } from '../../../../src/run/pipeline/collect.js';
@@ -23,7 +17,6 @@ import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js
 import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector-threads.js';
 import { fitJob } from '../../../../src/run/pipeline/fit.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
-import { TabularModel } from '../../../../src/worldmodel/index.js';
 import { serveScenarios } from '../../../serve/running-server.js';
 import { recordingStream } from '../../streams.js';
 
@@ -165,20 +158,6 @@ describe('a model', () => {
     });
     const other = await setupOf('other', { model: fitted }, 'cartpole');
     await expect(openVectorSubjects(other, vectorHost)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
-  });
-
-  it('that is exact is found to be, and one compared with it has a name of its own', async () => {
-    const env = (await makeEnvironment({ id: 'gridworld' })) as unknown as Gridworld;
-    for (const name of ['exact', 'again']) await new TabularModel(env.dynamics).save(join(folder, name));
-    const scenario = join(folder, 'grid.yaml');
-    writeFileSync(scenario, 'name: grid\nenv: { id: gridworld }\n');
-    const inputs = { model: join(folder, 'exact'), compare: [join(folder, 'again')] };
-    const [first, second] = await judged(await setupOf('grid', inputs, scenario));
-    expect([first.name, second.name, first.kind]).toEqual(['exact', 'again', 'exact']);
-    expect(found(first, 'one-step', 'state-exact')).toBe(1);
-    expect(found(first, 'k-steps', 'divergence-steps')).toBeCloseTo(8, 6);
-    expect(found(first, 'reward-end', 'end-f1')).toBe(1);
-    expect(found(first, 'calibration', 'coverage-90')).toBeNull();
   });
 });
 

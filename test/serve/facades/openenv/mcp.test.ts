@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SessionTable } from '../../../../src/serve/core/session-table.js';
-import { answerOfficialMcp } from '../../../../src/serve/facades/openenv/mcp-methods.js';
-import { openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
+import { SessionTable } from '../../../../src/serve/core/sessions.js';
+import { answerOfficialMcp, openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { servedCounter } from '../../core/doubles.js';

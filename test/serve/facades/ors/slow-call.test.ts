@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { loadAnyScenario, openServable, type Servable } from '../../../../src/run/index.js';
-import { SessionTable } from '../../../../src/serve/core/session-table.js';
-import { makeOrsFacade } from '../../../../src/serve/facades/ors/ors.js';
+import { loadAnyScenario } from '../../../../src/run/scenario.js';
+import { openServable } from '../../../../src/run/serving/open-servable.js';
+import type { Servable } from '../../../../src/run/serving/servable.js';
+import { SessionTable } from '../../../../src/serve/core/sessions.js';
+import { makeOrsFacade } from '../../../../src/serve/facades/ors.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import { eventsOf, parseEvents } from './sse-events.js';
 

@@ -3,7 +3,7 @@
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadAnyScenario } from '../../../../src/run/index.js';
+import { loadAnyScenario } from '../../../../src/run/scenario.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../../python-client.js';
 import { serveScenarios } from '../../running-server.js';

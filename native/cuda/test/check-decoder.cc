@@ -1,7 +1,0 @@
-// All checks of the decoder, on the emulated device.
-
-#include "check-decoder.h"
-
-int checkDecoder() {
-  return reverie::test::checkDecoderLogits() + reverie::test::checkDecoderSampling() + reverie::test::checkDecoderSequences();
-}

@@ -1,0 +1,10 @@
+// What rooms that nobody imports do for others: functions by name, loaded when one is asked for. Whoever asks says what type it expects.
+
+import { type Entry, Registry } from './registry.js';
+
+const services = new Registry<Entry<unknown>>('service');
+
+/** @throws NOT_REGISTERED */
+export async function service<Provided>(name: string): Promise<Provided> {
+  return (await services.get(name).make()) as Provided;
+}

@@ -1,0 +1,53 @@
+// Operators induced from transitions, in the registry of backends.
+
+import { z } from 'zod';
+import type { BackendEntry } from '../../worldmodel/tools/backend-model.js';
+
+export const operatorsSection = z
+  .strictObject({
+    file: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'What `reverie induce` wrote: operators.json, relative to the scenario; without one, what `reverie train` induces from its own records.',
+      ),
+    minConfidence: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.8)
+      .describe('Below this confidence the next backend is asked; without one the call is refused.'),
+  })
+  .describe('Backend `operators`: STRIPS-like operators found in recorded transitions.');
+
+const NO_FILE = 'operators: no file of operators is named (model.operators.file)';
+/** What its file is called where it is carried to. */
+const CARRIED = 'operators.json';
+
+export const operatorsBackend: BackendEntry = {
+  name: 'operators',
+  summary: 'Preconditions and effects found in recorded transitions.',
+  schema: operatorsSection,
+  trust: 'proposal',
+  files: ({ file }) => (file === undefined ? [] : [file as string]),
+  minConfidence: ({ minConfidence }) => minConfidence as number,
+  carry: async () => {
+    const { readOperators } = await import('./operators-file.js');
+    return ({ file, ...settings }, folder) => {
+      if (file === undefined) return NO_FILE;
+      const text = JSON.stringify(readOperators(file as string, folder));
+      return { settings: { ...settings, file: CARRIED }, files: { [CARRIED]: new TextEncoder().encode(text) } };
+    };
+  },
+  make: async () => {
+    const { OperatorsModel } = await import('./operators-model.js');
+    const { readOperators } = await import('./operators-file.js');
+    return ({ domain, folder }, { file }) => {
+      const { rules } = domain;
+      if (file === undefined) return NO_FILE;
+      if (rules?.scene === undefined) return 'operators: the states of this domain are no facts about objects';
+      return new OperatorsModel(readOperators(file as string, folder), (state) => rules.scene!(state));
+    };
+  },
+};

@@ -1,0 +1,215 @@
+// What an action is answered: its answers with the names of things taken out. Names that the action knows stay as variables, runs of
+// names ("a pen 1, a mug 2, and a cup 1") become lists of what some fact speaks of. Where there are several answers, each is told
+// from the others by what holds afterwards, and wherever another action was answered the same.
+
+import { splitByNames } from '../../worldmodel/taken-action.js';
+import { type Binding, type Literal, readLiteral, writeLiteral } from './literal.js';
+import { variablesIn, type Wording } from './operator.js';
+import { argumentsFor, type Frame, spread, type Try, type Vocabulary } from './tries.js';
+import { isSo, listed, saidOf } from './wording.js';
+
+/** What may stand between two things of a list. */
+const BETWEEN = /^(?:,\s+|\s+and\s+|,\s+and\s+)(?:(?:an?|the|some)\s+)?$/;
+/** Conditions that a wording may have. */
+const MOST_CONDITIONS = 5;
+/** Kinds of answers beyond which they are not worded at all. */
+const MOST_WORDINGS = 40;
+/** Answers to other actions that are looked at, of each text. */
+const MOST_ALIKE = 200;
+
+interface Shown {
+  readonly one: Try;
+  readonly text: string;
+  readonly lists: readonly ShownList[];
+}
+
+/** An answer to another action, which may end in the same words. */
+export type Told = Pick<Shown, 'one' | 'text'> & { readonly binding: Binding };
+
+interface ShownList {
+  readonly things: readonly string[];
+  readonly between: readonly string[];
+}
+
+/** All answers to the actions of a frame. */
+export function toldIn(frame: Frame): Told[] {
+  const told = frame.tries.accepted.filter(({ observation }) => observation !== undefined);
+  return told.map((one) => ({ one, text: shownBy(one, frame).text, binding: frame.bindings.get(one)! }));
+}
+
+/**
+ * Each of the tries that were carried out and whose answer is known counts.
+ * @param others  what other actions were answered
+ */
+export function wordingsOf(frame: Frame, vocabulary: Vocabulary, elsewhere: readonly Told[]): Wording[] {
+  const told = frame.tries.accepted.filter(({ observation }) => observation !== undefined);
+  const groups = new Map<string, Shown[]>();
+  for (const one of told) {
+    const shown = shownBy(one, frame);
+    groups.set(shown.text, [...(groups.get(shown.text) ?? []), shown]);
+  }
+  if (groups.size > MOST_WORDINGS) return [];
+  const drafts = [...groups].flatMap(([text, shown]) => {
+    const lists = shown[0].lists.map((_, i) => listOf(shown, i, frame, vocabulary));
+    return lists.includes(undefined) ? [] : [{ text, shown, lists: lists as Wording['lists'] }];
+  });
+  const features = groups.size === 1 ? [] : featuresOf(frame, vocabulary);
+  const truths = new Map(
+    told.map((one) => [one, features.map((text) => isSo(text, frame.bindings.get(one)!, one.after))]),
+  );
+  return drafts.map(({ text, shown, lists }): Wording => {
+    const own = new Set(shown.map(({ one }) => one));
+    const others = told.filter((one) => !own.has(one));
+    const alike = features.length === 0 ? [] : spread(saidAlike(text, elsewhere), MOST_ALIKE);
+    const isSoThere = (i: number) => alike.every((one) => agrees(features[i], one));
+    const when = tellingApart([...own], others, truths, isSoThere).map((i) => features[i]);
+    const wording = { text, when, lists, support: 0, counterExamples: 0 };
+    const fits = told.filter((one) => when.every((each) => isSo(each, frame.bindings.get(one)!, one.after)));
+    const right = fits.filter(
+      (one) => saidOf([wording], frame.bindings.get(one)!, one.after)?.text === one.observation,
+    );
+    return { ...wording, support: right.length, counterExamples: fits.length - right.length };
+  });
+}
+
+/** What other actions were answered that ends in this text, or in which this text ends: it speaks of the same. */
+function saidAlike(text: string, elsewhere: readonly Told[]): Told[] {
+  const ends = (long: string, short: string) => long === short || long.endsWith(` ${short}`);
+  return elsewhere.filter((one) => ends(text, one.text) || ends(one.text, text));
+}
+
+/** Whether a feature was so there, or speaks of what that action does not know. */
+function agrees(feature: string, { one, binding }: Told): boolean {
+  return variablesIn(readLiteral(feature)!).some((name) => !binding.has(name)) || isSo(feature, binding, one.after);
+}
+
+/** Where only short lists were seen, longer ones are written as most are that follow the same word (`you see a {list 1}`). */
+export function listsAlike<T extends { readonly wordings: readonly Wording[] }>(
+  operators: readonly T[],
+): (T & { wordings: Wording[] })[] {
+  const most = mostWritten(operators.flatMap(({ wordings }) => wordings));
+  const completed = (wording: Wording): Wording => ({
+    ...wording,
+    lists: wording.lists.map((list, i) => ({ ...most.get(wordBefore(wording.text, i)), ...list })),
+  });
+  return operators.map((operator) => ({ ...operator, wordings: operator.wordings.map(completed) }));
+}
+
+type Separators = Pick<Wording['lists'][number], 'between' | 'last'>;
+
+/** What stands between the things of lists, by the word before these; what was seen most often. */
+function mostWritten(wordings: readonly Wording[]): Map<string, Separators> {
+  const most = new Map<string, Separators>();
+  for (const what of ['between', 'last'] as const) {
+    const seen = new Map<string, { word: string; found: string; support: number }>();
+    for (const { text, lists, support } of wordings) {
+      lists.forEach(({ [what]: found }, i) => {
+        if (found === undefined) return;
+        const word = wordBefore(text, i);
+        const key = JSON.stringify([word, found]);
+        seen.set(key, { word, found, support: support + (seen.get(key)?.support ?? 0) });
+      });
+    }
+    const rising = [...seen.values()].sort((a, b) => a.support - b.support || (a.found < b.found ? 1 : -1));
+    for (const { word, found } of rising) most.set(word, { ...most.get(word), [what]: found });
+  }
+  return most;
+}
+
+/** The last word before a list: an article, mostly. */
+function wordBefore(text: string, list: number): string {
+  const [before] = text.split(`{list ${list + 1}}`);
+  return /\S*\s*$/.exec(before)![0];
+}
+
+/** The answer with variables for what the action knows, and lists for runs of names and for single names that it does not know. */
+function shownBy(one: Try, { bindings }: Frame): Shown {
+  const { between, objects } = splitByNames(one.observation!, one.before.scene);
+  const names = new Map([...bindings.get(one)!].reverse().map(([name, object]) => [object, name]));
+  const lists: ShownList[] = [];
+  let text = between[0];
+  for (let i = 0; i < objects.length; i++) {
+    const from = i;
+    while (i + 1 < objects.length && BETWEEN.test(between[i + 1])) i += 1;
+    const name = names.get(objects[from]);
+    if (from < i || name === undefined) {
+      lists.push({ things: objects.slice(from, i + 1), between: between.slice(from + 1, i + 1) });
+      text += `{list ${lists.length}}`;
+    } else text += `{${name}}`;
+    text += between[i + 1];
+  }
+  return { one, text, lists };
+}
+
+/** What a list has in all answers of a form; undefined where nothing fits more than half of them. */
+function listOf(
+  shown: readonly Shown[],
+  place: number,
+  { bindings, types }: Frame,
+  { places }: Vocabulary,
+): Wording['lists'][number] | undefined {
+  const lists = shown.map(({ lists }) => lists[place]);
+  const last = lists.find(({ things }) => things.length > 1)?.between.at(-1);
+  const between = lists.find(({ things }) => things.length > 2)?.between[0];
+  let best: string | undefined;
+  let most = shown.length / 2;
+  for (const link of linksOf(places, types)) {
+    const of = writeLiteral(link);
+    const right = shown.filter(({ one }, i) => {
+      const { things } = lists[i];
+      const found = listed(of, bindings.get(one)!, one.after);
+      return found.length === things.length && found.every((thing, at) => thing === things[at]);
+    }).length;
+    if (right > most) [best, most] = [of, right];
+  }
+  if (best === undefined) return undefined;
+  return { of: best, ...(between !== undefined && { between }), ...(last !== undefined && { last }) };
+}
+
+/** Facts of two things of which the action knows one, and facts of one thing. */
+function linksOf(places: Vocabulary['places'], types: Frame['types']): Literal[] {
+  return [...places].flatMap(([predicate, at]): Literal[] => {
+    if (at.length === 1) return [{ predicate, args: ['?'], negated: false }];
+    if (at.length !== 2) return [];
+    return at.flatMap((own, place) =>
+      argumentsFor([own], types).map(([name]): Literal => {
+        return { predicate, args: place === 0 ? [name, '?'] : ['?', name], negated: false };
+      }),
+    );
+  });
+}
+
+function featuresOf({ types }: Frame, { places }: Vocabulary): string[] {
+  const whole = [...places].flatMap(([predicate, at]) =>
+    argumentsFor(at, types).map((args): Literal => ({ predicate, args, negated: false })),
+  );
+  const open = linksOf(places, types);
+  return [...whole, ...open].flatMap((literal) => [literal, { ...literal, negated: true }].map(writeLiteral));
+}
+
+/** Features that hold in all of these, and wherever the same was said, and together in as few as can be of the others. */
+function tellingApart(
+  own: readonly Try[],
+  others: readonly Try[],
+  truths: ReadonlyMap<Try, readonly boolean[]>,
+  isSoThere: (feature: number) => boolean,
+): number[] {
+  const count = truths.get(own[0])?.length ?? 0;
+  const common = Array.from({ length: count }, (_, i) => i).filter(
+    (i) => own.every((one) => truths.get(one)![i]) && isSoThere(i),
+  );
+  const chosen: number[] = [];
+  let left = others;
+  while (left.length > 0 && chosen.length < MOST_CONDITIONS) {
+    let best = -1;
+    let rest = left;
+    for (const i of common) {
+      const still = left.filter((one) => truths.get(one)![i]);
+      if (still.length < rest.length) [best, rest] = [i, still];
+    }
+    if (best < 0) break;
+    chosen.push(best);
+    left = rest;
+  }
+  return chosen;
+}

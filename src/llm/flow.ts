@@ -1,0 +1,280 @@
+// Listening for the end of a run: thousands of calls share one signal, which would search all of its listeners for each
+// one that is taken off.
+
+import { Rng } from '../core/rng.js';
+
+/** Tells that a call is called off. As an AbortSignal, and a tenth of its price: calls that are shared have one each. */
+export class Cancellation {
+  aborted = false;
+  reason: unknown;
+  private readonly callbacks = new Set<() => void>();
+
+  cancel(): void {
+    this.aborted = true;
+    callAll(this.callbacks);
+  }
+
+  listen(callback: () => void): () => void {
+    this.callbacks.add(callback);
+    return () => this.callbacks.delete(callback);
+  }
+}
+
+export type CallSignal = AbortSignal | Cancellation;
+
+const listeners = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls `callback` once the signal, not aborted yet, is; until the function it answers is called. */
+export function onAbort(signal: CallSignal, callback: () => void): () => void {
+  if (signal instanceof Cancellation) return signal.listen(callback);
+  let set = listeners.get(signal);
+  if (set === undefined) {
+    const callbacks = new Set<() => void>();
+    signal.addEventListener('abort', () => callAll(callbacks), { once: true });
+    listeners.set(signal, callbacks);
+    set = callbacks;
+  }
+  set.add(callback);
+  const callbacks = set;
+  return () => callbacks.delete(callback);
+}
+
+function callAll(callbacks: Set<() => void>): void {
+  for (const callback of [...callbacks]) callback();
+  callbacks.clear();
+}
+
+/** What a call that was called off rejects with: always an AbortError, whatever reason was given. */
+export function abortError(signal: CallSignal): Error {
+  const { reason } = signal;
+  if (reason instanceof Error && reason.name === 'AbortError') return reason;
+  const error = new DOMException('The call was called off.', 'AbortError');
+  return Object.assign(error, { cause: reason });
+}
+
+/** Resolves after so many seconds. Rejects with an AbortError. */
+export function wait(seconds: number, signal?: CallSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(abortError(signal));
+    const timer = setTimeout(finish, seconds * 1000);
+    const forgetSignal = signal && onAbort(signal, finish);
+    function finish(): void {
+      clearTimeout(timer);
+      forgetSignal?.();
+      if (signal?.aborted) reject(abortError(signal));
+      else resolve();
+    }
+  });
+}
+
+// How many requests a server is sent at once: additive increase, multiplicative decrease (Chiu and Jain 1989), started
+// by doubling as TCP does (RFC 5681). The limit grows only while it is what holds requests back.
+
+export type Outcome = 'success' | 'congestion' | 'other';
+
+interface Waiter {
+  resolve: ((epoch: number) => void) | undefined;
+}
+
+const START = 16;
+
+export class Limiter {
+  private current: number;
+  private slowStart = true;
+  private running = 0;
+  /** Counts cuts: a request sent before the last cut tells nothing about the limit after it. */
+  private epoch = 0;
+  private queue: Waiter[] = [];
+  private head = 0;
+
+  constructor(
+    private readonly minimum: number,
+    private readonly maximum: number,
+  ) {
+    this.current = Math.min(maximum, Math.max(START, minimum));
+  }
+
+  get limit(): number {
+    return Math.floor(this.current);
+  }
+
+  get inFlight(): number {
+    return this.running;
+  }
+
+  /** Takes a place at once; undefined if none is free. The number goes to `release`. */
+  tryAcquire(): number | undefined {
+    if (this.running + 1 > this.current) return undefined;
+    this.running++;
+    return this.epoch;
+  }
+
+  /** Waits for a place, in order of arrival. Rejects with the signal's reason once it is aborted. */
+  acquire(signal?: CallSignal): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const waiter: Waiter = { resolve };
+      const forgetSignal =
+        signal &&
+        onAbort(signal, () => {
+          waiter.resolve = undefined;
+          reject(abortError(signal));
+        });
+      if (forgetSignal) {
+        waiter.resolve = (epoch) => {
+          forgetSignal();
+          resolve(epoch);
+        };
+      }
+      this.queue.push(waiter);
+    });
+  }
+
+  release(epoch: number, outcome: Outcome): void {
+    if (outcome === 'congestion') this.cut(epoch);
+    else if (outcome === 'success') this.grow();
+    this.running--;
+    this.admit();
+  }
+
+  private grow(): void {
+    if (this.running + 1 < this.current) return;
+    this.current = Math.min(this.maximum, this.current + (this.slowStart ? 1 : 1 / this.current));
+  }
+
+  private cut(epoch: number): void {
+    if (epoch !== this.epoch) return;
+    this.epoch++;
+    this.slowStart = false;
+    this.current = Math.max(this.minimum, Math.floor(this.current / 2));
+  }
+
+  private admit(): void {
+    while (this.head < this.queue.length && this.running + 1 <= this.current) {
+      const { resolve } = this.queue[this.head++];
+      if (resolve === undefined) continue;
+      this.running++;
+      resolve(this.epoch);
+    }
+    if (this.head === this.queue.length || this.head > 4096) {
+      this.queue = this.queue.slice(this.head);
+      this.head = 0;
+    }
+  }
+}
+
+// Leaves a server alone that fails again and again: open after so many failures in a row, then one request at a time
+// tries whether it is back. The pause doubles, up to a minute, while it is not.
+
+export type BreakerState = 'closed' | 'open' | 'half-open';
+
+const LONGEST_PAUSE = 60;
+
+export class Breaker {
+  private failures = 0;
+  private openUntil = 0;
+  private pause: number;
+  private probing = false;
+
+  constructor(
+    private readonly maxFailures: number,
+    private readonly pauseSeconds: number,
+    private readonly now: () => number = () => performance.now() / 1000,
+  ) {
+    this.pause = pauseSeconds;
+  }
+
+  get state(): BreakerState {
+    if (this.failures < this.maxFailures) return 'closed';
+    return this.probing || this.now() >= this.openUntil ? 'half-open' : 'open';
+  }
+
+  /** Whether a request may be sent now; a request that may must end in `succeed`, `fail` or `forget`. */
+  allow(): boolean {
+    if (this.failures < this.maxFailures) return true;
+    if (this.probing || this.now() < this.openUntil) return false;
+    this.probing = true;
+    return true;
+  }
+
+  succeed(): void {
+    this.failures = 0;
+    this.probing = false;
+    this.pause = this.pauseSeconds;
+  }
+
+  fail(): void {
+    this.failures++;
+    // Only what opened the circuit, or the trial after it, says how long to wait: others were sent before.
+    if (this.failures !== this.maxFailures && !this.probing) return;
+    this.openUntil = this.now() + this.pause;
+    if (this.probing) this.pause = Math.min(LONGEST_PAUSE, this.pause * 2);
+    this.probing = false;
+  }
+
+  /** The request said nothing about the server's health, as it was called off. */
+  forget(): void {
+    this.probing = false;
+  }
+}
+
+// When to try again after a failure: exponential backoff with full jitter (Brooker, AWS 2015), Retry-After where the
+// server gives one, and a budget so that retries cannot multiply the load of a server in trouble (Google SRE book, 22).
+
+const LONGEST_DELAY = 8;
+/** A server that asks for more is asked again after this. */
+export const LONGEST_RETRY_AFTER = 60;
+const PACED_PER_SECOND = 50;
+const FREE_RETRIES = 10;
+/** Retries that a long time without any may save up for one bad moment. */
+const MOST_TOKENS = 1000;
+
+export class RetryPolicy {
+  private tokens = FREE_RETRIES;
+  private refilled: number;
+  // Waits change when something is asked, never what is answered; so their stream is nobody's seed.
+  private readonly rng = Rng.fromSeed(0).split('llm-backoff');
+
+  constructor(
+    private readonly share: number,
+    private readonly firstDelay: number,
+    private readonly now: () => number = () => performance.now() / 1000,
+  ) {
+    this.refilled = now();
+  }
+
+  /** Counts a request that is not a retry, which earns a share of one. */
+  earn(): void {
+    if (this.tokens < MOST_TOKENS) this.tokens += this.share;
+  }
+
+  /** Seconds to wait before retry number `retry` (from 1). */
+  delay(retry: number, retryAfter: number | undefined): number {
+    const longest = Math.min(LONGEST_DELAY, this.firstDelay * 2 ** (retry - 1));
+    const backoff = longest * (0.25 + 0.75 * this.rng.uniform());
+    const asked = Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER);
+    return Math.max(backoff, asked, this.pace());
+  }
+
+  /** Takes a token; seconds until it would have been there. */
+  private pace(): number {
+    const now = this.now();
+    const refill = (now - this.refilled) * PACED_PER_SECOND;
+    // Time pays off debts and no more: only requests earn retries in advance.
+    if (this.tokens < FREE_RETRIES) this.tokens = Math.min(FREE_RETRIES, this.tokens + refill);
+    this.refilled = now;
+    this.tokens--;
+    return Math.max(0, -this.tokens / PACED_PER_SECOND);
+  }
+}
+
+/** Seconds of a `Retry-After` header (RFC 9110: seconds, or a date), or of `retry-after-ms`; undefined if there is none. */
+export function retryAfterSeconds(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): number | undefined {
+  const milliseconds = Number(headers['retry-after-ms'] ?? Number.NaN);
+  if (milliseconds >= 0) return milliseconds / 1000;
+  const text = headers['retry-after'];
+  if (typeof text !== 'string') return undefined;
+  const seconds = /^\s*\d+(\.\d+)?\s*$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+  return Number.isFinite(seconds) ? Math.max(0, seconds) : undefined;
+}

@@ -1,0 +1,272 @@
+// JSON from a stranger: refused if it is nested too deep, mended if it is nearly JSON, never trusted to be small.
+
+import type { ErrorObject } from 'ajv';
+import { jsonrepair } from 'jsonrepair';
+import { LRUCache } from 'lru-cache';
+import { canonicalJson } from '../core/canonical-json.js';
+import { reverieError } from '../core/errors.js';
+import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
+import { ajvDraft7, ajvDraft2020 } from '../core/late-packages.js';
+
+export type JsonReading =
+  | { readonly ok: true; readonly value: Json; readonly repaired: boolean }
+  | { readonly ok: false; readonly problem: string };
+
+/** Longer texts are not mended: what is that long and broken was cut off or is no JSON. */
+const LONGEST_REPAIR = 256 * 1024;
+
+/** Reads JSON, which may stand in a code fence or amid a sentence and may have small faults, each mended once. */
+export function readJson(text: string, maxDepth: number): JsonReading {
+  if (depthExceeds(text, maxDepth)) return { ok: false, problem: `it is nested deeper than ${maxDepth} levels` };
+  const whole = parse(text);
+  if (whole) return whole;
+  const inner = outermostBraces(text);
+  const part = inner === undefined ? undefined : parse(inner);
+  if (part) return { ...part, repaired: true };
+  return repair(inner ?? text, maxDepth);
+}
+
+function parse(text: string): { ok: true; value: Json; repaired: boolean } | undefined {
+  try {
+    const value = JSON.parse(text) as Json;
+    return mayOverflow(text) && holdsInfinity(value) ? undefined : { ok: true, value, repaired: false };
+  } catch {
+    return undefined;
+  }
+}
+
+function repair(text: string, maxDepth: number): JsonReading {
+  const faulty = { ok: false, problem: 'it is not JSON' } as const;
+  if (text.length > LONGEST_REPAIR || bracketsExceed(text, maxDepth)) return faulty;
+  try {
+    const repaired = parse(jsonrepair(text));
+    return repaired ? { ...repaired, repaired: true } : faulty;
+  } catch (error) {
+    return { ok: false, problem: `it is not JSON (${(error as Error).message})` };
+  }
+}
+
+/** The text from the first opening bracket to the last closing one of its kind. */
+function outermostBraces(text: string): string | undefined {
+  const start = text.search(/[{[]/);
+  if (start < 0) return undefined;
+  const end = text.lastIndexOf(text[start] === '{' ? '}' : ']');
+  return end > start ? text.slice(start, end + 1) : undefined;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** Whether brackets outside strings are nested deeper than `limit`; looks no further than needed. */
+export function depthExceeds(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > limit) return true;
+    } else if (code === 0x7d || code === 0x5d) depth--;
+  }
+  return false;
+}
+
+/** Index of the quote that ends the string that starts at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end > 0) {
+    let slashes = 0;
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++;
+    if (slashes % 2 === 0) return end;
+    end = text.indexOf('"', end + 1);
+  }
+  return text.length;
+}
+
+/** As `depthExceeds`, with all brackets counted: in broken JSON nobody knows where strings end. */
+function bracketsExceed(text: string, limit: number): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === 0x7b || code === 0x5b) {
+      if (++depth > limit) return true;
+    } else if ((code === 0x7d || code === 0x5d) && depth > 0) depth--;
+  }
+  return false;
+}
+
+/** Numbers beyond the range of doubles are read as Infinity, which JSON cannot hold. */
+function mayOverflow(text: string): boolean {
+  return /[eE]\+?\d{3}|\d{300}/.test(text);
+}
+
+function holdsInfinity(value: Json): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsInfinity);
+}
+
+// The JSON Schema of a reply: compiled once, with the copy that servers are sent and the check that replies must pass.
+
+export interface ReplySchema {
+  readonly name: string;
+  readonly schema: JsonObject;
+  /** Canonical JSON of name and schema: what tells schemas apart. */
+  readonly text: string;
+  /** `response_format` as JSON text, strict where the schema can be. */
+  readonly formatText: string;
+  /** The value with nulls that stand for missing keys taken out, and what is wrong with it; nothing if it fits. */
+  check(value: Json): { value: Json; problems: readonly string[] };
+}
+
+const MAX_PROBLEMS = 5;
+
+// Callers pass one object again and again, or a new one that says the same: neither is compiled twice.
+const byObject = new WeakMap<JsonObject, ReplySchema>();
+const byText = new LRUCache<string, ReplySchema>({ max: 256 });
+
+/** Throws SCHEMA_INVALID if it is no JSON Schema. */
+export function replySchema({ name, schema }: { name: string; schema: JsonObject }): ReplySchema {
+  const known = byObject.get(schema);
+  if (known?.name === name) return known;
+  const text = canonicalJson({ name, schema });
+  const same = byText.get(text) ?? compile(name, schema, text);
+  byObject.set(schema, same);
+  byText.set(text, same);
+  return same;
+}
+
+function compile(name: string, schema: JsonObject, text: string): ReplySchema {
+  const validate = compileAjv(name, schema);
+  const strict = strictSchema(schema);
+  const wire = {
+    name: name.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 64),
+    strict: strict !== undefined,
+    schema: strict ?? schema,
+  };
+  return {
+    name,
+    schema,
+    text,
+    formatText: JSON.stringify({ type: 'json_schema', json_schema: wire }),
+    check: (value) => {
+      if (validate(value)) return { value, problems: [] };
+      const lean = strict === undefined ? value : dropNulls(value, schema);
+      if (validate(lean)) return { value: lean, problems: [] };
+      return { value: lean, problems: (validate.errors ?? []).slice(0, MAX_PROBLEMS).map(sentence) };
+    },
+  };
+}
+
+function compileAjv(name: string, schema: JsonObject) {
+  const isDraft7 = typeof schema.$schema === 'string' && schema.$schema.includes('draft-07');
+  const options = { allErrors: false, strict: false, validateFormats: false, logger: false as const };
+  try {
+    return (isDraft7 ? new (ajvDraft7().Ajv)(options) : new (ajvDraft2020().Ajv2020)(options)).compile(schema);
+  } catch (error) {
+    throw reverieError('SCHEMA_INVALID', { what: `reply "${name}"`, problem: (error as Error).message }, error);
+  }
+}
+
+function sentence({ instancePath, keyword, params, message }: ErrorObject): string {
+  const where = instancePath === '' ? 'it' : instancePath;
+  if (keyword === 'additionalProperties') return `${where} has an unknown key "${params.additionalProperty}"`;
+  if (keyword === 'enum') return `${where} must be one of ${JSON.stringify(params.allowedValues)}`;
+  return `${where} ${message ?? 'does not fit its schema'}`;
+}
+
+// OpenAI's strict mode takes a part of JSON Schema: every key required, no others allowed. A key that was optional
+// becomes one that may be null, and a null that stands for a missing key is taken out of the reply again.
+
+/** A copy that strict mode accepts, with the same order of keys; undefined where there is none (maps, free-form values). */
+export function strictSchema(schema: JsonObject): JsonObject | undefined {
+  try {
+    return strictNode(schema);
+  } catch (error) {
+    if (error === NOT_STRICT) return undefined;
+    throw error;
+  }
+}
+
+const NOT_STRICT = Symbol('not strict');
+
+const FORBIDDEN = ['patternProperties', 'allOf', 'oneOf', 'not', 'if', 'then', 'else', 'dependentRequired'];
+const FORBIDDEN_TOO = ['dependentSchemas', 'unevaluatedProperties', 'propertyNames', 'prefixItems', 'contains'];
+/** Says nothing about values, and strict mode refuses it. */
+const LEFT_OUT = new Set(['default', '$schema', '$id', 'title', 'examples', '$comment']);
+
+function strictNode(node: Json): JsonObject {
+  if (!isJsonObject(node)) throw NOT_STRICT;
+  if ([...FORBIDDEN, ...FORBIDDEN_TOO].some((key) => key in node)) throw NOT_STRICT;
+  const says = ['type', 'enum', 'const', 'anyOf', '$ref'].some((key) => key in node);
+  if (!says) throw NOT_STRICT;
+  const copy: Record<string, Json> = {};
+  for (const [key, value] of Object.entries(node)) {
+    if (!LEFT_OUT.has(key)) copy[key] = strictKeyword(key, value);
+  }
+  return isObjectType(node) ? { ...copy, ...strictObject(node) } : copy;
+}
+
+function strictKeyword(key: string, value: Json): Json {
+  if (key === 'items') return strictNode(value);
+  if (key === 'anyOf') return (value as readonly Json[]).map(strictNode);
+  if (key === '$defs' || key === 'definitions') return mapValues(value as JsonObject, strictNode);
+  return value;
+}
+
+function strictObject(node: JsonObject): JsonObject {
+  const { properties, required, additionalProperties } = node;
+  if (!isJsonObject(properties ?? null)) throw NOT_STRICT;
+  if (additionalProperties !== undefined && additionalProperties !== false) throw NOT_STRICT;
+  const needed = new Set(required as readonly string[] | undefined);
+  const strict = Object.entries(properties as JsonObject).map(([key, value]) => {
+    const inner = strictNode(value);
+    return [key, needed.has(key) ? inner : orNull(inner)];
+  });
+  return {
+    properties: Object.fromEntries(strict),
+    required: strict.map(([key]) => key as string),
+    additionalProperties: false,
+  };
+}
+
+function orNull(schema: JsonObject): JsonObject {
+  return allowsNull(schema) ? schema : { anyOf: [schema, { type: 'null' }] };
+}
+
+/** Takes nulls out of a reply that stand for optional keys; `schema` is the original. Answers the same value if there are none. */
+export function dropNulls(value: Json, schema: Json | undefined): Json {
+  if (!isJsonObject(schema ?? null)) return value;
+  const { items, properties, required, anyOf } = schema as JsonObject;
+  if (Array.isArray(value)) return value.map((item) => dropNulls(item, items));
+  if (!isJsonObject(value)) return value;
+  if (Array.isArray(anyOf)) return dropNulls(value, anyOf.find(isObjectType));
+  if (!isJsonObject(properties ?? null)) return value;
+  const kept = Object.entries(value).flatMap(([key, part]): [string, Json][] => {
+    const inner = ownValue(properties as JsonObject, key);
+    const stands = part === null && inner !== undefined && !(required as readonly string[] | undefined)?.includes(key);
+    return stands && !allowsNull(inner) ? [] : [[key, dropNulls(part, inner)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function ownValue(object: JsonObject, key: string): Json | undefined {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function allowsNull(schema: Json): boolean {
+  if (!isJsonObject(schema)) return true;
+  const { type, anyOf, enum: values } = schema;
+  if (Array.isArray(values)) return values.includes(null);
+  if (Array.isArray(anyOf)) return anyOf.some(allowsNull);
+  if ('const' in schema) return schema.const === null;
+  return type === undefined ? !('$ref' in schema) : type === 'null' || (Array.isArray(type) && type.includes('null'));
+}
+
+function isObjectType(node: Json): boolean {
+  if (!isJsonObject(node)) return false;
+  const { type } = node;
+  return type === 'object' || (Array.isArray(type) && type.includes('object')) || 'properties' in node;
+}
+
+function mapValues(object: JsonObject, map: (value: Json) => Json): JsonObject {
+  return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value)]));
+}

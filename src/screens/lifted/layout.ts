@@ -1,0 +1,185 @@
+// A screen with what its elements stand in, and which elements of two screens play the same part.
+
+import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
+
+/** A tree of elements. */
+export type Tree = Pick<ScreenState, 'root' | 'elements'>;
+
+export class Layout {
+  readonly parents: ReadonlyMap<string, string>;
+  /** All that is on the screen, as it is read. */
+  readonly order: readonly string[];
+
+  constructor(readonly tree: Tree) {
+    const parents = new Map<string, string>();
+    const order: string[] = [];
+    const open = tree.root === '' ? [] : [tree.root];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      order.push(id);
+      const { children } = tree.elements[id];
+      for (const child of children) parents.set(child, id);
+      open.push(...[...children].reverse());
+    }
+    this.parents = parents;
+    this.order = order;
+  }
+
+  element(id: string): ScreenElement {
+    return this.tree.elements[id];
+  }
+
+  /** It, what it stands in, and so on up to the root. */
+  chain(id: string): string[] {
+    const found = [id];
+    for (let at = this.parents.get(id); at !== undefined; at = this.parents.get(at)) found.push(at);
+    return found;
+  }
+
+  /** It and all that it holds, as it is read. */
+  below(id: string): string[] {
+    return [id, ...this.element(id).children.flatMap((child) => this.below(child))];
+  }
+}
+
+const layouts = new WeakMap<Tree, Layout>();
+
+/** Of a tree that never changes; worked out once. */
+export function layoutOf(tree: Tree): Layout {
+  const known = layouts.get(tree) ?? new Layout(tree);
+  layouts.set(tree, known);
+  return known;
+}
+
+/** Ids of one screen to those of another; each is used once. */
+export interface Pairing {
+  get(id: string): string | undefined;
+}
+
+/** Pairs of lists that are longer are not compared one by one. */
+const MOST_COMPARED = 40_000;
+
+/**
+ * Which element of `to` plays the part of one in `from`: from the acted-on elements upwards, and from the roots downwards, children in
+ * their order, those of the same role, before others those of the same name.
+ * @param acted  elements that are the same part whatever they are
+ */
+export function pairing(from: Layout, to: Layout, acted?: readonly [string, string]): Pairing {
+  const pairs = new Map<string, string>([[from.tree.root, to.tree.root]]);
+  if (acted === undefined) return new PairsAsAsked(from, to, pairs);
+  const [ours, theirs] = [from.chain(acted[0]), to.chain(acted[1])];
+  const common = Math.min(ours.length, theirs.length);
+  let i = 0;
+  for (; i < common; i++) {
+    if (i > 0 && from.element(ours[i]).role !== to.element(theirs[i]).role) break;
+    pairs.set(ours[i], theirs[i]);
+  }
+  // Both chains end in a root: whatever a parent pairs its children to, those of the chains are paired already.
+  if (i === ours.length && i === theirs.length) return new PairsAsAsked(from, to, pairs);
+  // Pairs that are added on the way have their turn, too.
+  for (const [id, there] of pairs) pairChildren(from, to, [id, there], pairs);
+  return pairs;
+}
+
+/** Pairs the children of an element once one of them is asked for: most changes concern few. */
+class PairsAsAsked implements Pairing {
+  private readonly done = new Set<string>();
+
+  constructor(
+    private readonly from: Layout,
+    private readonly to: Layout,
+    private readonly pairs: Map<string, string>,
+  ) {}
+
+  get(id: string): string | undefined {
+    const parent = this.from.parents.get(id);
+    if (parent === undefined || this.pairs.has(id) || this.done.has(parent)) return this.pairs.get(id);
+    const there = this.get(parent);
+    this.done.add(parent);
+    if (there !== undefined) pairChildren(this.from, this.to, [parent, there], this.pairs);
+    return this.pairs.get(id);
+  }
+}
+
+function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string], pairs: Map<string, string>): void {
+  const [ours, theirs] = [from.element(a).children, to.element(b).children];
+  let [i, j] = [0, 0];
+  // What is paired already divides both lists.
+  for (let end = 0; end <= ours.length; end++) {
+    const pair = end === ours.length ? undefined : pairs.get(ours[end]);
+    if (end < ours.length && pair === undefined) continue;
+    const there = pair === undefined ? theirs.length : theirs.indexOf(pair, j);
+    if (there < 0) continue;
+    pairAlike(from, to, { ours, i, end }, { theirs, j, there }, pairs);
+    [i, j] = [end + 1, there + 1];
+  }
+}
+
+interface OurPart {
+  readonly ours: readonly string[];
+  readonly i: number;
+  readonly end: number;
+}
+
+interface TheirPart {
+  readonly theirs: readonly string[];
+  readonly j: number;
+  readonly there: number;
+}
+
+/** Adds the pairs of two parts of lists, in order, that are most alike together. */
+function pairAlike(
+  from: Layout,
+  to: Layout,
+  { ours, i, end }: OurPart,
+  { theirs, j, there }: TheirPart,
+  pairs: Map<string, string>,
+): void {
+  let at = 0;
+  // Nothing else could be more like either: the best pairs begin with these.
+  for (; i + at < end && j + at < there; at++) {
+    if (!isAlikest(from.element(ours[i + at]), to.element(theirs[j + at]))) break;
+    pairs.set(ours[i + at], theirs[j + at]);
+  }
+  if (i + at >= end || j + at >= there) return;
+  for (const [x, y] of bestPairs(from, to, ours.slice(i + at, end), theirs.slice(j + at, there))) pairs.set(x, y);
+}
+
+function bestPairs(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
+  const [n, m] = [ours.length, theirs.length];
+  if (n === 0 || m === 0) return [];
+  if (n * m > MOST_COMPARED) return ours.slice(0, m).map((id, i) => [id, theirs[i]]);
+  const worth = new Float64Array(n * m);
+  // A row and a column more, of nothing.
+  const best = new Float64Array((n + 1) * (m + 1));
+  const place = (i: number, j: number) => i * (m + 1) + j;
+  for (let i = n - 1; i >= 0; i--) {
+    const own = from.element(ours[i]);
+    for (let j = m - 1; j >= 0; j--) {
+      const pair = likeness(own, to.element(theirs[j]));
+      worth[i * m + j] = pair;
+      const both = pair > 0 ? pair + best[place(i + 1, j + 1)] : 0;
+      best[place(i, j)] = Math.max(both, best[place(i + 1, j)], best[place(i, j + 1)]);
+    }
+  }
+  const found: [string, string][] = [];
+  for (let [i, j] = [0, 0]; i < n && j < m; ) {
+    const pair = worth[i * m + j];
+    if (pair > 0 && best[place(i, j)] === pair + best[place(i + 1, j + 1)]) found.push([ours[i++], theirs[j++]]);
+    else if (best[place(i, j)] === best[place(i + 1, j)]) i++;
+    else j++;
+  }
+  return found;
+}
+
+/** Whether neither can be more like anything: their likeness has all that it is made of. */
+function isAlikest(a: ScreenElement, b: ScreenElement): boolean {
+  return a.role === b.role && a.name === b.name && a.classes === b.classes && a.children.length === b.children.length;
+}
+
+/** 0 for what cannot be the same part. */
+function likeness(a: ScreenElement, b: ScreenElement): number {
+  if (a.role !== b.role) return 0;
+  const named = a.name !== '' && a.name === b.name ? 2 : 0;
+  const looks = a.classes !== undefined && a.classes === b.classes ? 0.5 : 0;
+  return 1 + named + looks + (a.children.length === b.children.length ? 0.25 : 0);
+}

@@ -1,0 +1,239 @@
+// What an action made of a recorded screen, made of another one: the same changes of the tree, each on the element that plays the same
+// part.
+
+import { actionLine } from '../../env/screens/screen-actions.js';
+import { type ScreenElement, type ScreenState, treeFaults } from '../../env/screens/screen-state.js';
+import type { Act } from './act.js';
+import { type Layout, layoutOf, type Pairing, pairing } from './layout.js';
+import { Retelling } from './told.js';
+
+/** What was recorded: an action, and the screen after it. */
+export interface RecordedAct {
+  readonly act: Act;
+  readonly after: ScreenState;
+  readonly isError: boolean;
+  readonly observation: string;
+  /** Where it was recorded. */
+  readonly episode: string;
+  readonly task: string;
+  readonly family: string;
+}
+
+/** The screen after the action that is asked about; undefined where the two screens have too little in common for it. */
+export function transferred(recorded: RecordedAct, asked: Act): ScreenState | undefined {
+  const transfer = new Transfer(recorded, asked);
+  const found = transfer.screen();
+  return found !== undefined && (transfer.keepsTree || treeFaults(found).length === 0) ? found : undefined;
+}
+
+interface Changes {
+  /** Ids of elements, as the screen is read, and which properties of their own became others. */
+  readonly own: readonly (readonly [id: string, keys: readonly string[]])[];
+  /** Ids of elements that hold something else. */
+  readonly held: readonly string[];
+}
+
+const known = new WeakMap<RecordedAct, Changes>();
+
+/** What an action made of the elements that were there; worked out once. */
+function changesOf(recorded: RecordedAct): Changes {
+  const before = known.get(recorded);
+  if (before !== undefined) return before;
+  const own: [string, string[]][] = [];
+  const held: string[] = [];
+  const were = recorded.act.state.elements;
+  for (const id of layoutOf(recorded.after).order) {
+    const [was, is] = [were[id], recorded.after.elements[id]];
+    if (was === undefined || was === is) continue;
+    const keys = Object.keys({ ...was, ...is }).filter((key) => key !== 'children' && was[key] !== is[key]);
+    if (keys.length > 0) own.push([id, keys]);
+    const isSame = was.children.length === is.children.length && was.children.every((one, i) => one === is.children[i]);
+    if (!isSame) held.push(id);
+  }
+  const found = { own, held };
+  known.set(recorded, found);
+  return found;
+}
+
+/** An element that one changes by what it is, and not by where it stands: the one that is ticked, or chosen. */
+const STANDING = ['checked', 'selected', 'expanded'] as const;
+
+class Transfer {
+  private readonly before: Layout;
+  private readonly after: Layout;
+  private readonly pairs: Pairing;
+  private readonly retelling: Retelling;
+  private readonly elements: Record<string, ScreenElement>;
+  /** Elements that were not there before, by their recorded ids. */
+  private readonly fresh = new Map<string, string>();
+  private isLost = false;
+
+  constructor(
+    private readonly recorded: RecordedAct,
+    private readonly asked: Act,
+  ) {
+    const { act, after } = recorded;
+    this.before = act.layout;
+    this.after = layoutOf(after);
+    const both = act.element !== undefined && asked.element !== undefined;
+    this.pairs = pairing(act.layout, asked.layout, both ? [act.element!, asked.element!] : undefined);
+    this.retelling = new Retelling(act, asked, { pairs: this.pairs, isOfAnotherPage: this.isOfAnotherPage });
+    this.elements = { ...asked.state.elements };
+  }
+
+  screen(): ScreenState | undefined {
+    const { recorded, asked } = this;
+    const root = this.isOfAnotherPage ? this.made(recorded.after.root) : this.changed();
+    if (root === undefined) return undefined;
+    const { focused, done, reward, tabs, tab } = recorded.after;
+    const keyboard = focused === '' ? '' : this.here(focused);
+    const placed = this.keepsTree ? this.elements : this.placed(root);
+    return {
+      ...asked.state,
+      root,
+      focused: keyboard !== undefined && placed[keyboard] !== undefined ? keyboard : '',
+      elements: placed,
+      ...(tabs !== undefined && { tabs, tab }),
+      done,
+      reward,
+      history: [...asked.state.history, actionLine(asked.call)],
+    };
+  }
+
+  /** Nothing came, went or moved: whatever is in the tree stands where it stood. */
+  get keepsTree(): boolean {
+    return !this.isOfAnotherPage && changesOf(this.recorded).held.length === 0;
+  }
+
+  /** Nothing of what there was is there any more: all elements are new, as their ids are. */
+  private get isOfAnotherPage(): boolean {
+    const { root } = this.recorded.after;
+    return root !== '' && this.before.tree.elements[root] === undefined;
+  }
+
+  /** Carries the changes over to the screen. Its root; undefined where something that changed has no part on it. */
+  private changed(): string | undefined {
+    const { own, held } = changesOf(this.recorded);
+    for (const [id, keys] of own) this.change(id, keys);
+    for (const id of held) this.hold(id);
+    return this.isLost ? undefined : this.asked.state.root;
+  }
+
+  /** What plays the part of a recorded element: on the screen, or new on it. */
+  private here(id: string): string | undefined {
+    return this.fresh.get(id) ?? this.pairs.get(id);
+  }
+
+  /** Properties of its own that became others. */
+  private change(id: string, keys: readonly string[]): void {
+    const [was, is] = [this.before.element(id), this.after.element(id)];
+    const here = this.changedHere(id, keys);
+    if (here === undefined) {
+      // Nothing stands as that did, so there is nothing to change.
+      this.isLost ||= !STANDING.some((key) => keys.includes(key));
+      return;
+    }
+    const own = this.elements[here];
+    const changed: Record<string, ScreenElement[string]> = { ...own };
+    for (const key of keys) {
+      const value = is[key];
+      if (value === undefined) delete changed[key];
+      else changed[key] = typeof value === 'string' ? this.say(value, [was[key], own[key]]) : value;
+    }
+    this.elements[here] = changed as ScreenElement;
+  }
+
+  private say(text: string, [theirs, ours]: readonly (ScreenElement[string] | undefined)[]): string {
+    return this.retelling.say(text, [String(theirs ?? ''), String(ours ?? '')]);
+  }
+
+  private changedHere(id: string, keys: readonly string[]): string | undefined {
+    const key = STANDING.find((one) => keys.includes(one));
+    const was = this.before.element(id);
+    if (id === this.recorded.act.element || key === undefined || was[key] !== true) return this.pairs.get(id);
+    return sole(this.before, was.role, key) === undefined ? this.pairs.get(id) : sole(this.asked.layout, was.role, key);
+  }
+
+  /** What it holds, which became something else. */
+  private hold(id: string): void {
+    const [was, is] = [this.before.element(id).children, this.after.element(id).children];
+    const here = this.pairs.get(id);
+    if (here === undefined) {
+      this.isLost = true;
+      return;
+    }
+    const children = this.without(
+      here,
+      was.filter((child) => !is.includes(child)),
+      was,
+    );
+    let place = 0;
+    for (const child of is) {
+      const known = was.includes(child) ? this.pairs.get(child) : undefined;
+      if (known !== undefined && children.includes(known)) place = children.indexOf(known) + 1;
+      if (was.includes(child)) continue;
+      const made = this.made(child);
+      if (made === undefined || children.includes(made)) continue;
+      children.splice(place++, 0, made);
+    }
+    this.elements[here] = { ...this.elements[here], children };
+  }
+
+  /** Children of an element without those that play the part of what went; where all of a role went, all of it go. */
+  private without(here: string, gone: readonly string[], was: readonly string[]): string[] {
+    const roleOf = (id: string) => this.before.element(id).role;
+    const whole = new Set(
+      gone.map(roleOf).filter((role) => was.every((id) => roleOf(id) !== role || gone.includes(id))),
+    );
+    const went = new Set(gone.map((id) => this.pairs.get(id)));
+    const { children } = this.asked.layout.element(here);
+    return children.filter((id) => !went.has(id) && !whole.has(this.asked.layout.element(id).role));
+  }
+
+  /** A child that came: from elsewhere on the screen, as it was when the task began, or new. */
+  private made(id: string): string | undefined {
+    if (this.before.tree.elements[id] !== undefined) return this.pairs.get(id);
+    const { act } = this.recorded;
+    if (act.opening.elements[id] !== undefined) return this.shownAgain(id);
+    const number = Number(id) - act.ids;
+    const here = String(this.asked.ids + number);
+    if (!Number.isInteger(number) || number <= 0 || this.elements[here] !== undefined) return undefined;
+    this.fresh.set(id, here);
+    const { children, ...own } = this.after.element(id);
+    const told = Object.entries(own).map(([key, value]) => [
+      key,
+      typeof value === 'string' && (key === 'name' || key === 'value') ? this.retelling.say(value) : value,
+    ]);
+    const held = children.flatMap((child) => this.made(child) ?? []);
+    this.elements[here] = { ...Object.fromEntries(told), children: held } as ScreenElement;
+    return here;
+  }
+
+  private shownAgain(id: string): string | undefined {
+    const shown = layoutOf(this.asked.opening);
+    const here = pairing(layoutOf(this.recorded.act.opening), shown).get(id);
+    if (here === undefined) return undefined;
+    for (const one of shown.below(here)) this.elements[one] ??= shown.element(one);
+    return here;
+  }
+
+  /** Only what stands somewhere. */
+  private placed(root: string): Record<string, ScreenElement> {
+    const kept = new Set<string>();
+    const open = [root];
+    for (let id = open.pop(); id !== undefined; id = open.pop()) {
+      if (kept.has(id) || this.elements[id] === undefined) continue;
+      kept.add(id);
+      open.push(...this.elements[id].children);
+    }
+    return Object.fromEntries(Object.entries(this.elements).filter(([id]) => kept.has(id)));
+  }
+}
+
+/** The only element of a role of which something is so. */
+function sole({ tree }: Layout, role: string, key: (typeof STANDING)[number]): string | undefined {
+  const found = Object.keys(tree.elements).filter(
+    (id) => tree.elements[id].role === role && tree.elements[id][key] === true,
+  );
+  return found.length === 1 ? found[0] : undefined;
+}

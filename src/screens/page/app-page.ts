@@ -1,0 +1,182 @@
+// An application in Chromium: several pages in tabs, each reached over the network of this machine, and what was earned told by the
+// application's own data.
+
+import { pathToFileURL } from 'node:url';
+import type { ScreenView } from '../../env/screens/screen-state.js';
+import type { CallSpec } from '../../env/tools/domain.js';
+import type { AppServer } from './app-server.js';
+import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
+import {
+  type AppSpec,
+  installScript,
+  type OpenPage,
+  type PageMoment,
+  type PageSpec,
+  WHOLE_REWARD,
+} from './page-browser.js';
+
+/** The page's time passes so many milliseconds at once, and between them what it asked its server for arrives. */
+const STEP_MS = 250;
+/** Longest wait for the network after one such step. */
+const NETWORK_MS = 5_000;
+/** How long nothing must be under way for it to have arrived. */
+const QUIET_MS = 30;
+const LOAD_MS = 30_000;
+/** Stands for the folder of its data. */
+const DATA = '{data}';
+const LOADED = { waitUntil: 'load', timeout: LOAD_MS } as const;
+
+type Judge = (app: Pick<AppServer, 'url' | 'folder'>, task: AppSpec['judge']['task']) => Promise<number>;
+
+/** The default export of the judge's module. @throws where there is none */
+async function judgeOf({ judge: { module } }: AppSpec): Promise<Judge> {
+  const { default: judge } = (await import(pathToFileURL(module).href)) as { readonly default?: Judge };
+  if (typeof judge !== 'function') throw new Error(`${module} has no function as its default export`);
+  return judge;
+}
+
+export class AppPage implements OpenPage {
+  private tabs: ChromiumPage[] = [];
+  private active: ChromiumPage | undefined;
+  private underWay = 0;
+  /** The largest id that an element has. */
+  private ids = 0;
+
+  private constructor(
+    private readonly spec: PageSpec,
+    private readonly app: AppSpec,
+    private readonly server: AppServer,
+    private readonly context: ChromiumContext,
+    private readonly judge: Judge,
+  ) {}
+
+  /** Takes the server and the context: they go with it. */
+  static async open(spec: PageSpec, server: AppServer, context: ChromiumContext): Promise<AppPage> {
+    const app = spec.app!;
+    const page = new AppPage(spec, app, server, context, await judgeOf(app));
+    await context.addInitScript({ content: installScript(spec) });
+    await page.begin();
+    return page;
+  }
+
+  async act({ name, arguments: given }: CallSpec): Promise<void> {
+    try {
+      if (!(await this.actOnPages(name, given)))
+        await carryOut(this.active!, { name, arguments: given }, this.spec.uploads);
+    } catch (error) {
+      throw actionFault(error);
+    }
+    await this.settle(name === 'noop' ? Number(given['wait_ms'] ?? 1000) : this.spec.settle);
+  }
+
+  async look(): Promise<PageMoment> {
+    const view = await this.view();
+    for (const id of Object.keys(view.elements)) this.ids = Math.max(this.ids, Number(id));
+    const tabs = await Promise.all(this.tabs.map((tab) => this.told(tab)));
+    const reward = await this.judge(this.server, this.app.judge.task);
+    const seen = this.spec.screenshots ? { picture: await pictureOf(this.active!, this.spec.contract, view) } : {};
+    const tab = this.tabs.indexOf(this.active!);
+    return { ...view, tabs, tab, goal: this.app.goal, reward, done: reward >= WHOLE_REWARD, ...seen };
+  }
+
+  async close(): Promise<void> {
+    await this.context.close();
+    await this.server.stop();
+  }
+
+  private async begin(): Promise<void> {
+    const { context, server } = this;
+    // Nothing of it leaves this machine.
+    await context.route('**/*', (route, request) => {
+      const isOwn = /^(data|blob):/.test(request.url()) || request.url().startsWith(`${server.url}/`);
+      return isOwn ? route.continue() : route.abort();
+    });
+    context.on('request', () => {
+      this.underWay += 1;
+    });
+    for (const end of ['requestfinished', 'requestfailed'] as const)
+      context.on(end, () => {
+        this.underWay -= 1;
+      });
+    context.on('page', (tab) => this.opened(tab as ChromiumPage));
+    await this.openTab();
+    await this.settle(this.spec.settle);
+  }
+
+  /** A new one is the one that is seen, whoever opened it. */
+  private opened(tab: ChromiumPage): void {
+    this.tabs.push(tab);
+    this.active = tab;
+    // What the page asks is meant: whoever clicked was told nothing of it.
+    tab.on('dialog', (dialog) => dialog.accept());
+    tab.on('close', () => {
+      this.tabs = this.tabs.filter((one) => one !== tab);
+      if (this.active === tab) this.active = this.tabs.at(-1);
+    });
+  }
+
+  private async openTab(): Promise<void> {
+    const tab = await this.context.newPage();
+    await tab.goto(`${this.server.url}${this.app.path}`, LOADED);
+  }
+
+  private placed(path: string): string {
+    return path.replaceAll(DATA, encodeURIComponent(this.server.folder));
+  }
+
+  /** Whether it was an action on pages. */
+  private async actOnPages(name: string, given: CallSpec['arguments']): Promise<boolean> {
+    const active = this.active!;
+    const deeds: Readonly<Record<string, () => Promise<unknown>>> = {
+      goto: () => active.goto(`${this.server.url}${this.placed(String(given['url']))}`, LOADED),
+      go_back: () => active.goBack(LOADED),
+      go_forward: () => active.goForward(LOADED),
+      new_tab: () => this.openTab(),
+      tab_close: () => active.close(),
+      tab_focus: () => {
+        this.active = this.tabs[Number(given['index'])];
+        return this.active.bringToFront();
+      },
+    };
+    await deeds[name]?.();
+    return name in deeds;
+  }
+
+  private async settle(milliseconds: number): Promise<void> {
+    for (let passed = 0; passed < milliseconds; passed += STEP_MS) {
+      await this.arrived();
+      // A page that is just being left has no clock.
+      await this.active!.evaluate(`window.reverieClock?.advance(${STEP_MS})`).catch(() => {});
+    }
+    await this.arrived();
+  }
+
+  private async arrived(): Promise<void> {
+    const until = performance.now() + NETWORK_MS;
+    for (let since = performance.now(); performance.now() < until; ) {
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS / 3));
+      if (this.underWay > 0) since = performance.now();
+      else if (performance.now() - since >= QUIET_MS) break;
+    }
+    await this.active!.waitForLoadState('load', { timeout: LOAD_MS }).catch(() => {});
+  }
+
+  private async view(): Promise<ScreenView> {
+    const view = String(await this.active!.evaluate(`window.reverieView.look(${this.ids})`));
+    return JSON.parse(this.withoutPlace(view)) as ScreenView;
+  }
+
+  /** Its path and its title. */
+  private async told(tab: ChromiumPage): Promise<string> {
+    const address = tab.url();
+    const path = address.startsWith(this.server.url) ? address.slice(this.server.url.length) : 'elsewhere';
+    return this.withoutPlace(`${path} ${await tab.title().catch(() => '')}`.trim());
+  }
+
+  /** Where its data lies and its port are another's in the next episode: what it shows of them is told as the command has it. */
+  private withoutPlace(text: string): string {
+    const { url, folder } = this.server;
+    const written = text.replaceAll(folder, DATA).replaceAll(encodeURIComponent(folder), DATA);
+    return written.replaceAll(url.slice(url.indexOf('127.')), '127.0.0.1');
+  }
+}

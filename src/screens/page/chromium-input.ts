@@ -1,0 +1,224 @@
+// A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
+
+import type { ScreenView } from '../../env/screens/screen-state.js';
+import type { CallSpec, Picture } from '../../env/tools/domain.js';
+import { ActionFailed, type PageContract, type PageSpec } from './page-browser.js';
+
+/** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
+const ACTION_MS = 10_000;
+
+/** For files to be asked for after a click, in milliseconds. */
+const CHOOSER_MS = 5_000;
+
+interface Box {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** As much of playwright-core as is used. */
+interface Handle {
+  click(options: object): Promise<void>;
+  dblclick(options: object): Promise<void>;
+  hover(options: object): Promise<void>;
+  focus(): Promise<void>;
+  fill(value: string, options: object): Promise<void>;
+  press(key: string, options: object): Promise<void>;
+  selectOption(options: readonly { readonly label: string }[], settings: object): Promise<unknown>;
+  boundingBox(): Promise<Box | null>;
+  asElement(): Handle | null;
+}
+
+export interface ChromiumPage {
+  addInitScript(script: { readonly content: string }): Promise<unknown>;
+  goto(url: string, options: object): Promise<unknown>;
+  evaluate(script: string): Promise<unknown>;
+  evaluateHandle(script: string): Promise<Handle>;
+  readonly mouse: {
+    move(x: number, y: number, options?: object): Promise<void>;
+    down(options?: object): Promise<void>;
+    up(options?: object): Promise<void>;
+    click(x: number, y: number, options: object): Promise<void>;
+    dblclick(x: number, y: number, options: object): Promise<void>;
+    wheel(x: number, y: number): Promise<void>;
+  };
+  readonly keyboard: {
+    press(key: string): Promise<void>;
+    type(text: string): Promise<void>;
+    insertText(text: string): Promise<void>;
+    down(key: string): Promise<void>;
+    up(key: string): Promise<void>;
+  };
+  waitForEvent(event: 'filechooser', options: object): Promise<{ setFiles(paths: readonly string[]): Promise<void> }>;
+  close(): Promise<void>;
+  /** Bytes of a PNG of what the window shows. */
+  screenshot(options: object): Promise<Uint8Array>;
+  viewportSize(): { readonly width: number; readonly height: number } | null;
+  goBack(options: object): Promise<unknown>;
+  goForward(options: object): Promise<unknown>;
+  bringToFront(): Promise<void>;
+  waitForLoadState(state: string, options: object): Promise<void>;
+  url(): string;
+  title(): Promise<string>;
+  on(event: 'close', listener: () => void): void;
+  on(event: 'dialog', listener: (dialog: { accept(): Promise<void> }) => void): void;
+}
+
+interface Route {
+  continue(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** Pages that share their cookies and what they store, and nothing with others. */
+export interface ChromiumContext {
+  newPage(): Promise<ChromiumPage>;
+  addInitScript(script: { readonly content: string }): Promise<unknown>;
+  route(pattern: string, handler: (route: Route, request: { url(): string }) => Promise<void>): Promise<void>;
+  on(event: 'page' | 'request' | 'requestfinished' | 'requestfailed', listener: (subject: unknown) => void): void;
+  close(): Promise<void>;
+}
+
+/** What playwright threw at an action: a refusal, unless it was the page that ended (then its message speaks of a crash). */
+export function actionFault(error: unknown): Error {
+  const [message] = (error as Error).message.split('\n');
+  return /crash/i.test(message) ? new Error(message) : new ActionFailed(message);
+}
+
+/** @throws where it cannot be done */
+export async function carryOut(
+  page: ChromiumPage,
+  { name, arguments: given }: CallSpec,
+  uploads: PageSpec['uploads'] = {},
+): Promise<void> {
+  const wait = { timeout: ACTION_MS };
+  const target = 'bid' in given ? await elementOf(page, given['bid']) : undefined;
+  switch (name) {
+    case 'noop':
+      return;
+    case 'click':
+      await placeOf(target!);
+      return target!.click({ ...wait, ...mouseOf(given) });
+    case 'dblclick':
+      await placeOf(target!);
+      return target!.dblclick({ ...wait, ...mouseOf(given) });
+    case 'hover':
+      await placeOf(target!);
+      return target!.hover(wait);
+    case 'focus':
+      return target!.focus();
+    case 'fill':
+      return target!.fill(String(given['value']), wait);
+    case 'clear':
+      return target!.fill('', wait);
+    case 'press':
+      return target!.press(String(given['key_comb']), wait);
+    case 'select_option':
+      await target!.selectOption(
+        [given['options']].flat().map((label) => ({ label: String(label) })),
+        wait,
+      );
+      return;
+    case 'upload_file':
+      return upload(page, target!, pathsOf(given['file'], uploads));
+    case 'drag_and_drop':
+      return drag(page, await elementOf(page, given['from_bid']), await elementOf(page, given['to_bid']));
+    case 'scroll':
+      return page.mouse.wheel(Number(given['delta_x']), Number(given['delta_y']));
+    default:
+      return carryOutAnywhere(page, name, given);
+  }
+}
+
+/** What names no element: the keyboard wherever it is, and the mouse by places. */
+async function carryOutAnywhere(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
+  const { keyboard, mouse } = page;
+  const [key, text] = [String(given['key']), String(given['text'])];
+  const [x, y] = [Number(given['x']), Number(given['y'])];
+  const deeds: Readonly<Record<string, () => Promise<void>>> = {
+    keyboard_press: () => keyboard.press(key),
+    keyboard_type: () => keyboard.type(text),
+    keyboard_insert_text: () => keyboard.insertText(text),
+    keyboard_down: () => keyboard.down(key),
+    keyboard_up: () => keyboard.up(key),
+    mouse_move: () => mouse.move(x, y),
+    mouse_down: () => mouse.move(x, y).then(() => mouse.down(mouseOf(given))),
+    mouse_up: () => mouse.move(x, y).then(() => mouse.up(mouseOf(given))),
+    mouse_click: () => mouse.click(x, y, mouseOf(given)),
+    mouse_dblclick: () => mouse.dblclick(x, y, mouseOf(given)),
+    mouse_drag_and_drop: () => dragBetween(page, pointOf(given, 'from'), pointOf(given, 'to')),
+  };
+  if (deeds[name] === undefined) throw new Error(`no such action as ${name}`);
+  await deeds[name]();
+}
+
+/** As BrowserGym does it: what is clicked may be a field of files, or whatever opens one that nobody sees. */
+async function upload(page: ChromiumPage, target: Handle, paths: readonly string[]): Promise<void> {
+  await placeOf(target);
+  const opened = page.waitForEvent('filechooser', { timeout: CHOOSER_MS }).catch(() => undefined);
+  await target.click({ timeout: ACTION_MS });
+  const chooser = await opened;
+  if (chooser === undefined) throw new Error('a click on the element lets nobody choose files');
+  await chooser.setFiles(paths);
+}
+
+/** Whoever names another file than those of the scenario's folder gets none, even where nothing refused it before. */
+function pathsOf(named: unknown, uploads: NonNullable<PageSpec['uploads']>): string[] {
+  return [named].flat().map((name) => {
+    if (Object.hasOwn(uploads, String(name))) return uploads[String(name)];
+    throw new Error(`there is no file "${String(name)}" to upload`);
+  });
+}
+
+function mouseOf({ button, modifiers }: CallSpec['arguments']): object {
+  return { ...(button !== undefined && { button }), ...(modifiers !== undefined && { modifiers }) };
+}
+
+function pointOf(given: CallSpec['arguments'], end: 'from' | 'to'): [number, number] {
+  return [Number(given[`${end}_x`]), Number(given[`${end}_y`])];
+}
+
+async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
+  const found = await page.evaluateHandle(`window.reverieView.element(${JSON.stringify(String(id))})`);
+  const element = found.asElement();
+  if (element === null) throw new Error(`element "${String(id)}" is no longer on the page`);
+  return element;
+}
+
+async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
+  await dragBetween(page, await centreOf(from), await centreOf(to));
+}
+
+async function dragBetween(page: ChromiumPage, start: [number, number], end: [number, number]): Promise<void> {
+  await page.mouse.move(...start);
+  await page.mouse.down();
+  await page.mouse.move(...end, { steps: 5 });
+  await page.mouse.up();
+}
+
+async function centreOf(element: Handle): Promise<[number, number]> {
+  const box = await placeOf(element);
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** What the window shows of a screen, and where its elements are. */
+export async function pictureOf(
+  page: ChromiumPage,
+  { hidden }: Pick<PageContract, 'hidden'>,
+  { elements }: Pick<ScreenView, 'elements'>,
+): Promise<Picture> {
+  const { width, height } = page.viewportSize()!;
+  const all = JSON.parse(String(await page.evaluate('window.reverieView.boxes()'))) as Picture['boxes'];
+  const boxes = Object.fromEntries(Object.entries(all).filter(([id]) => elements[id] !== undefined));
+  // Of a scale of its own, it would not be the boxes'.
+  const style = hidden.length > 0 ? { style: `${hidden.join(', ')} { visibility: hidden !important; }` } : {};
+  const png = await page.screenshot({ type: 'png', scale: 'css', ...style });
+  return { png: Uint8Array.from(png), width, height, boxes };
+}
+
+/** Whoever has none will not get one by being waited for, as the page's time stands still. */
+async function placeOf(element: Handle): Promise<Box> {
+  const box = await element.boundingBox();
+  if (box === null || box.width === 0 || box.height === 0) throw new Error('the element has no place on the screen');
+  return box;
+}

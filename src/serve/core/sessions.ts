@@ -1,0 +1,562 @@
+// The sessions of a server: opens and closes them, alone and in groups, sees to it that no more episodes are under way than there
+// are slots, and has those again that another process left behind. See session-contract.ts for what is promised.
+
+import { EventEmitter } from 'node:events';
+import { LRUCache } from 'lru-cache';
+import type { EnvSnapshot, Info } from '../../core/environment.js';
+import { type ReverieError, reverieError } from '../../core/errors.js';
+import type { Servable } from '../../run/serving/servable.js';
+import { Histories } from './history.js';
+import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './limits.js';
+import { type NewSession, Session, type SessionHost } from './session.js';
+import {
+  type CloseReason,
+  type ForkRequest,
+  type GroupMember,
+  type GroupRequest,
+  type OpenRequest,
+  type Owner,
+  type QuotaLimits,
+  type RepeatOptions,
+  type ResetRequest,
+  type RestoreRequest,
+  type SessionCounts,
+  type SessionEvent,
+  type SessionHistory,
+  type SessionState,
+  type Sessions,
+  type SlotLease,
+  type SnapshotRef,
+  type Spend,
+  type StepItem,
+  type StepOutcome,
+  type StepRequest,
+  sessionKey,
+  type Turn,
+  unguessable,
+} from './session-contract.js';
+import { type KeptSnapshot, SessionStore, SnapshotStore } from './session-store.js';
+import { chosenEpisode, environmentOf } from './tasks.js';
+
+export interface SessionTableOptions {
+  readonly limits?: Partial<SessionLimits>;
+  /** What each owner may take; without limit unless given. */
+  readonly quotaOf?: (owner: Owner) => QuotaLimits;
+  /** Writes sessions down, so that they outlive the process; what it has is there again. Closed by `drain`. */
+  readonly store?: SessionStore;
+}
+
+interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
+  /**
+   * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
+   * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where
+   * the last answer left them, at their next request; those whose environment has changed are closed (`version`).
+   */
+  readonly persist?: string;
+}
+
+/** @throws RUN_IN_USE where another server has the folder, SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+export async function openSessions(
+  served: readonly Servable[],
+  { persist, ...options }: OpenSessionsOptions = {},
+): Promise<SessionTable> {
+  if (persist === undefined) return new SessionTable(served, options);
+  const store = await SessionStore.open(persist);
+  try {
+    return new SessionTable(served, { ...options, store });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Closed sessions that are still known as such. */
+const REMEMBERED_GONE = 10_000;
+/** Sessions of one group, at most. */
+const MOST_OF_GROUP = 1024;
+
+/** Where the members of a group continue from. */
+interface Origin {
+  readonly kept: Omit<KeptSnapshot, 'id'>;
+  readonly info: Info;
+  readonly deadline: Deadline;
+}
+
+export class SessionTable implements Sessions, SessionHost {
+  readonly environments: ReadonlyMap<string, Servable>;
+  readonly defaultEnv: Servable;
+  readonly events = new EventEmitter<{ event: [SessionEvent] }>();
+  readonly limits: SessionLimits;
+  readonly quotas: Quotas;
+  readonly store: SessionStore | undefined;
+  private readonly slots: Slots;
+  private readonly snapshots: SnapshotStore;
+  private readonly histories = new Histories();
+  /** By `sessionKey`. */
+  private readonly sessions = new Map<string, Session>();
+  private readonly gone = new LRUCache<string, CloseReason>({ max: REMEMBERED_GONE });
+  private readonly closed: Record<CloseReason, number> = { client: 0, idle: 0, drain: 0, lost: 0, version: 0 };
+  /** Sessions of each owner, and slots that were lent to it. */
+  private readonly taken = new Map<Owner, number>();
+  private readonly removals = new Set<Promise<void>>();
+  private readonly reaper: NodeJS.Timeout;
+  private isDraining = false;
+
+  constructor(served: readonly Servable[], { limits, quotaOf, store }: SessionTableOptions = {}) {
+    this.environments = new Map(served.map((one) => [one.name, one]));
+    this.defaultEnv = served[0];
+    this.limits = { ...SESSION_LIMITS, ...limits };
+    this.quotas = new Quotas(quotaOf);
+    this.store = store;
+    this.slots = new Slots(this.limits.slots, this.limits.slotWaitSeconds * 1000);
+    const keptFor = (owner: Owner) => this.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
+    this.snapshots = new SnapshotStore(this.limits.snapshots, keptFor, (owner, id) => store?.forgetSnapshot(owner, id));
+    this.events.on('event', (event) => this.histories.record(event));
+    if (store !== undefined) this.recall(store);
+    this.reaper = setInterval(() => this.reap(), Math.min(this.limits.idleSeconds * 250, 10_000)).unref();
+  }
+
+  get counts(): SessionCounts {
+    const { active, waiting, size } = this.slots;
+    return { open: this.sessions.size, active, waiting, slots: size, closed: { ...this.closed } };
+  }
+
+  /** How many wait for a slot; `counts` tells of everything. */
+  get waiting(): number {
+    return this.slots.waiting;
+  }
+
+  get idleSeconds(): number {
+    return this.limits.idleSeconds;
+  }
+
+  open({ env, id = unguessable(), owner }: OpenRequest): SessionState {
+    return this.add({ served: environmentOf(this, env), id, owner }).state;
+  }
+
+  async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
+    const session = this.owned(id, owner);
+    const { requestId, timeoutSeconds: seconds, ...content } = request;
+    return session.ask({ id: requestId, kind: 'reset', content }, { signal, seconds }, (deadline) =>
+      this.begin(session, request, deadline),
+    );
+  }
+
+  async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
+    const session = this.owned(id, owner);
+    const { action, requestId, timeoutSeconds: seconds } = request;
+    const repeatable = { id: requestId, kind: 'step', content: action };
+    return session.ask(repeatable, { signal, seconds }, async (deadline) => {
+      session.running();
+      this.quotas.requireSpend(owner);
+      this.quotas.takeStep(owner);
+      if (!session.hasSlot) await this.takeSlot(session, deadline);
+      return session.take(deadline, {
+        play: () => session.act(action, deadline),
+        event: (done) => ({ kind: 'step', action, ...done }),
+        isPaid: true,
+        request: repeatable,
+      });
+    });
+  }
+
+  async stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]> {
+    return Promise.all(
+      items.map(async ({ id, ...request }) => {
+        try {
+          return { id, turn: await this.step(id, request, owner, signal) };
+        } catch (error) {
+          return { id, error };
+        }
+      }),
+    );
+  }
+
+  async snapshot(id: string, owner: Owner, { requestId, signal }: RepeatOptions = {}): Promise<SnapshotRef> {
+    const session = this.owned(id, owner);
+    return session.ask({ id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
+      const kept = this.snapshots.put(owner, await session.save(deadline));
+      await this.store?.keepSnapshot(owner, kept);
+      const { id: ref, env, stepCount } = kept;
+      return { id: ref, env, stepCount };
+    });
+  }
+
+  async restore(id: string, snapshot: string, owner: Owner, options: RestoreRequest = {}): Promise<Turn> {
+    const session = this.owned(id, owner);
+    const kept = this.snapshots.get(owner, snapshot);
+    const { requestId, signal, seed } = options;
+    const request = { id: requestId, kind: 'restore', content: { snapshot, seed } };
+    return session.ask(request, { signal }, async (deadline) => {
+      if (!isOver(kept)) await this.takeSlot(session, deadline);
+      return session.take(deadline, {
+        play: () => session.load(session.episode?.id ?? unguessable(), kept, seed),
+        event: ({ session: state, turn }) => ({ kind: 'restored', session: state, turn }),
+        request,
+      });
+    });
+  }
+
+  async fork(id: string, count: number, owner: Owner, options: ForkRequest = {}): Promise<readonly SessionState[]> {
+    const parent = this.owned(id, owner);
+    const { requestId, signal, seeds } = options;
+    return parent.ask({ id: requestId, kind: 'fork', content: { count, seeds } }, { signal }, async (deadline) => {
+      checkGroup(count, seeds);
+      const { served, turn } = parent;
+      const hasSlot = parent.status === 'running';
+      this.requireRoom(owner, count);
+      const kept = await parent.save(deadline);
+      if (hasSlot) this.slots.takeNow(count);
+      const forks = this.addAll(
+        Array.from({ length: count }, () => ({ id: unguessable(), served, owner, hasSlot, parent: id })),
+      );
+      const from = { kept, info: turn.info, deadline };
+      await this.allOrNone(forks, () => Promise.all(forks.map((fork, i) => branch(fork, from, seeds?.[i]))));
+      return forks.map((fork) => fork.state);
+    });
+  }
+
+  async openGroup(
+    { env, count, owner, seeds }: GroupRequest,
+    reset: ResetRequest,
+    signal?: AbortSignal,
+  ): Promise<readonly GroupMember[]> {
+    const served = environmentOf(this, env);
+    checkGroup(count, seeds);
+    this.requireRoom(owner, count);
+    const deadline = new Deadline(this.limits.stepSeconds);
+    const leave = () => deadline.callOff(signal?.reason);
+    if (signal?.aborted) leave();
+    signal?.addEventListener('abort', leave, { once: true });
+    try {
+      deadline.throwIfOver();
+      await this.slots.take(deadline, count);
+      const leader = { id: unguessable(), served, owner, hasSlot: true };
+      const rest = Array.from({ length: count - 1 }, () => ({ ...leader, id: unguessable(), parent: leader.id }));
+      const all = this.addAll([leader, ...rest]);
+      const turns = await this.allOrNone(all, () => this.beginGroup(all, reset, seeds, deadline));
+      return all.map((one, i) => ({ session: one.state, turn: turns[i] }));
+    } finally {
+      signal?.removeEventListener('abort', leave);
+      deadline.end();
+    }
+  }
+
+  async holdSlots(count: number, owner: Owner): Promise<SlotLease> {
+    this.requireRoom(owner, count);
+    const deadline = new Deadline(this.limits.stepSeconds);
+    await this.slots.take(deadline, count).finally(() => deadline.end());
+    this.count(owner, count);
+    return {
+      takeSteps: (steps) => this.quotas.takeStep(owner, steps),
+      release: () => {
+        this.count(owner, -count);
+        this.slots.release(count);
+      },
+    };
+  }
+
+  environmentOf(id: string, owner: Owner): Servable {
+    return this.owned(id, owner).served;
+  }
+
+  state(id: string, owner: Owner): SessionState {
+    return this.owned(id, owner).state;
+  }
+
+  observe(id: string, owner: Owner): Turn {
+    return this.owned(id, owner).turn;
+  }
+
+  touch(id: string, owner: Owner): void {
+    this.owned(id, owner).touch();
+  }
+
+  async close(id: string, owner: Owner): Promise<void> {
+    await this.remove(this.owned(id, owner), 'client');
+  }
+
+  list(owner?: Owner): readonly SessionState[] {
+    const all = [...this.sessions.values()];
+    return all.filter((session) => owner === undefined || session.owner === owner).map((session) => session.state);
+  }
+
+  history(id: string, owner: Owner): SessionHistory {
+    const found = this.historyAt(sessionKey(owner, id), false);
+    if (found !== undefined) return found;
+    throw this.unknown(id, owner);
+  }
+
+  /** The same for the operator, with full `info`. @param key  as `sessionKey` makes it @throws SESSION_UNKNOWN */
+  anyHistory(key: string): SessionHistory {
+    const found = this.historyAt(key, true);
+    if (found !== undefined) return found;
+    throw reverieError('SESSION_UNKNOWN', { id: key });
+  }
+
+  /** What an owner's sessions have cost so far. */
+  spentBy(owner: Owner): Spend {
+    return this.quotas.spentBy(owner);
+  }
+
+  /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */
+  async drain(seconds: number): Promise<void> {
+    this.isDraining = true;
+    const patience = new Deadline(seconds);
+    await patience.race(this.emptied()).catch(() => {});
+    patience.end();
+    await Promise.all([...this.sessions.values()].map((session) => this.remove(session, 'drain')));
+    await Promise.all(this.removals);
+    clearInterval(this.reaper);
+    await this.store?.close();
+  }
+
+  /** Observers that fail are warned of; what they look at has happened all the same. */
+  announce(event: SessionEvent): void {
+    try {
+      this.events.emit('event', event);
+    } catch (error) {
+      process.emitWarning(error as Error);
+    }
+  }
+
+  /** A session that was written down and whose state cannot be read is lost. */
+  stateLeft(session: Session): EnvSnapshot | undefined {
+    if (this.store === undefined || session.episode === undefined) return undefined;
+    const snapshot = this.store.snapshotOf(session.key);
+    if (snapshot !== undefined) return snapshot;
+    void this.remove(session, 'lost');
+    throw this.unknown(session.id, session.owner);
+  }
+
+  /** An episode that is over needs no slot; the next reset takes one again. */
+  onRest(session: Session): void {
+    if (session.hasSlot && session.status !== 'running') this.releaseSlot(session);
+  }
+
+  onLost(session: Session): void {
+    void this.remove(session, 'lost');
+  }
+
+  private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
+    const { requestId, ...content } = request;
+    const { seed, snapshot, episodeId = unguessable() } = content;
+    this.quotas.requireSpend(session.owner);
+    const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
+    const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
+    if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
+    return session.take(deadline, {
+      play: () =>
+        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, seed),
+      event: (done) => ({ kind: 'reset', ...done }),
+      isPaid: true,
+      request: { id: requestId, kind: 'reset', content },
+    });
+  }
+
+  private async beginGroup(
+    [leader, ...others]: readonly Session[],
+    reset: ResetRequest,
+    seeds: readonly number[] | undefined,
+    deadline: Deadline,
+  ): Promise<Turn[]> {
+    const { first, kept } = await leader.perform(deadline, async () => {
+      const first = await this.begin(leader, reset, deadline);
+      return { first, kept: await leader.save(deadline) };
+    });
+    const from = { kept, info: first.info, deadline };
+    const own = seeds === undefined ? first : branch(leader, from, seeds[0], first.episodeId);
+    return Promise.all([own, ...others.map((other, i) => branch(other, from, seeds?.[i + 1]))]);
+  }
+
+  /** Before `more` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */
+  private requireRoom(owner: Owner, more: number): void {
+    if (this.isDraining) throw reverieError('SERVER_DRAINING');
+    this.quotas.requireSessions(owner, this.taken.get(owner) ?? 0, more);
+  }
+
+  private count(owner: Owner, more: number): void {
+    const count = (this.taken.get(owner) ?? 0) + more;
+    if (count > 0) this.taken.set(owner, count);
+    else this.taken.delete(owner);
+  }
+
+  /** @throws SESSION_EXISTS, SERVER_DRAINING, QUOTA_EXCEEDED */
+  private add(wanted: NewSession): Session {
+    this.requireRoom(wanted.owner, 1);
+    if (this.sessions.has(sessionKey(wanted.owner, wanted.id))) throw reverieError('SESSION_EXISTS', { id: wanted.id });
+    const session = this.place(wanted);
+    // Durable soon, and at the latest with its first reset: before that there is nothing to lose.
+    const kept = this.store?.keep({ record: session.record(), snapshot: undefined });
+    kept?.catch((error: Error) => process.emitWarning(error));
+    this.announce({ kind: 'opened', session: session.state });
+    return session;
+  }
+
+  /** All of them or none. Where they have slots, these were taken before and are given back. @throws as `add` */
+  private addAll(wanted: readonly NewSession[]): Session[] {
+    const added: Session[] = [];
+    try {
+      for (const one of wanted) added.push(this.add(one));
+      return added;
+    } catch (error) {
+      if (wanted[0].hasSlot) this.slots.release(wanted.length - added.length);
+      for (const one of added) void this.remove(one, 'lost');
+      throw error;
+    }
+  }
+
+  /** Where `work` fails nothing is left of the sessions. */
+  private async allOrNone<R>(sessions: readonly Session[], work: () => Promise<R>): Promise<R> {
+    try {
+      return await work();
+    } catch (error) {
+      await Promise.all(sessions.map((one) => this.remove(one, 'lost')));
+      throw error;
+    }
+  }
+
+  private place(wanted: NewSession): Session {
+    const session = new Session(this, wanted);
+    this.sessions.set(session.key, session);
+    this.gone.delete(session.key);
+    this.count(session.owner, 1);
+    return session;
+  }
+
+  /** What another process left behind; sessions wake at their next request. */
+  private recall(store: SessionStore): void {
+    for (const [owner, spend] of store.spends()) this.quotas.recall(owner, spend);
+    for (const [owner, snapshot] of store.snapshots()) this.snapshots.recall(owner, snapshot);
+    for (const { record, answers } of store.sessions()) {
+      const { id, owner, parent, openedAt } = record;
+      const served = this.environments.get(record.env);
+      if (served?.version !== record.version) {
+        this.bury(sessionKey(owner, id), 'version');
+        store.forget(sessionKey(owner, id)).catch((error: Error) => process.emitWarning(error));
+        continue;
+      }
+      const session = this.place({ served, id, owner, parent, openedAt });
+      session.touch();
+      session.episode = record.episode;
+      for (const { id: requestId, print, turn } of answers) session.remember(requestId, print, turn);
+    }
+  }
+
+  /** @throws as `Slots.take` */
+  private async takeSlot(session: Session, deadline: Deadline): Promise<void> {
+    if (session.hasSlot) return;
+    await this.slots.take(deadline);
+    session.hasSlot = true;
+  }
+
+  private releaseSlot(session: Session): void {
+    session.hasSlot = false;
+    this.slots.release();
+  }
+
+  /** Resolves once it is closed and has given back its slot, whatever closes it. */
+  private async remove(session: Session, reason: CloseReason): Promise<void> {
+    if (this.sessions.get(session.key) !== session) return;
+    this.sessions.delete(session.key);
+    this.count(session.owner, -1);
+    this.bury(session.key, reason);
+    const removal = this.closeSession(session, reason);
+    this.removals.add(removal);
+    await removal.finally(() => this.removals.delete(removal));
+  }
+
+  private async closeSession(session: Session, reason: CloseReason): Promise<void> {
+    const { state } = session;
+    session.shut(this.unknown(session.id, session.owner));
+    // A session that was lost while it was being closed never rests.
+    if (reason !== 'lost') await Promise.race([session.ended(), session.whenLost]);
+    const closed = this.closeEnvironment(session);
+    if (reason !== 'lost') await closed;
+    if (session.hasSlot) this.releaseSlot(session);
+    // What is drained continues after a restart, where sessions are kept.
+    if (reason !== 'drain') await this.store?.forget(session.key);
+    this.announce({ kind: 'closed', session: state, reason });
+  }
+
+  /** An environment that fails or hangs as it is closed is no reason to keep its slot. */
+  private async closeEnvironment(session: Session): Promise<void> {
+    const grace = new Deadline(this.limits.graceSeconds);
+    try {
+      await grace.race(session.closeEnvironment());
+    } catch (error) {
+      process.emitWarning(error as Error);
+    } finally {
+      grace.end();
+    }
+  }
+
+  private bury(key: string, reason: CloseReason): void {
+    this.closed[reason]++;
+    this.gone.set(key, reason);
+  }
+
+  /** A session of another owner is as unknown as one that never was. @throws SESSION_UNKNOWN, SESSION_GONE, SERVER_DRAINING */
+  private owned(id: string, owner: Owner): Session {
+    const session = this.sessions.get(sessionKey(owner, id));
+    if (session !== undefined) return session;
+    throw this.unknown(id, owner);
+  }
+
+  private unknown(id: string, owner: Owner): ReverieError {
+    const reason = this.gone.get(sessionKey(owner, id));
+    if (reason === undefined) return reverieError('SESSION_UNKNOWN', { id });
+    // The next server has it.
+    if (reason === 'drain' && this.store !== undefined) return reverieError('SERVER_DRAINING');
+    return reverieError('SESSION_GONE', { id, reason, idleSeconds: this.limits.idleSeconds });
+  }
+
+  private historyAt(key: string, isOperator: boolean): SessionHistory | undefined {
+    const session = this.sessions.get(key);
+    const kept = this.histories.of(key, isOperator);
+    return session === undefined ? kept : { session: session.state, steps: kept?.steps ?? [] };
+  }
+
+  private emptied(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = () => {
+        if (this.sessions.size > 0) return;
+        this.events.off('event', look);
+        resolve();
+      };
+      this.events.on('event', look);
+      look();
+    });
+  }
+
+  private reap(): void {
+    const before = Date.now() - this.limits.idleSeconds * 1000;
+    for (const session of this.sessions.values()) {
+      if (!session.busy && session.lastUsedAt < before) void this.remove(session, 'idle');
+    }
+  }
+}
+
+/** A session of a group in the state of another. */
+function branch(fork: Session, { kept, info, deadline }: Origin, seed?: number, id = unguessable()): Promise<Turn> {
+  return fork.perform(deadline, () =>
+    fork.take(deadline, {
+      play: async () => {
+        const episode = await fork.load(id, kept, seed);
+        return { ...episode, turn: { ...episode.turn, info } };
+      },
+      event: ({ session, turn }) => ({ kind: 'forked', session, parent: session.parent ?? session.id, turn }),
+    }),
+  );
+}
+
+function checkGroup(count: number, seeds: readonly number[] | undefined): void {
+  const isCount = Number.isInteger(count) && count >= 1 && count <= MOST_OF_GROUP;
+  if (isCount && (seeds === undefined || seeds.length === count)) return;
+  const problem = isCount ? `${seeds?.length} seeds were given` : 'that is no number of sessions';
+  throw reverieError('GROUP_INVALID', { count, problem, most: MOST_OF_GROUP });
+}
+
+function isOver({ terminated, truncated }: { readonly terminated: boolean; readonly truncated: boolean }): boolean {
+  return terminated || truncated;
+}

@@ -1,0 +1,146 @@
+// Which environment and which task a client means, and values between memory and JSON.
+
+import type { Info } from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable, TaskCard } from '../../run/serving/servable.js';
+import type { Action, ResetRequest, Sessions } from './session-contract.js';
+
+export const SPLITS = ['train', 'validation', 'test'] as const;
+type Split = (typeof SPLITS)[number];
+
+/** Tasks of a split, in the order of the domain. */
+export function tasksOf({ tasks }: Servable, split: string): readonly TaskCard[] {
+  return tasks.filter((task) => task.split === split);
+}
+
+/** Splits that have tasks, in the order train, validation, test. */
+export function splitsOf({ tasks }: Servable): Split[] {
+  return SPLITS.filter((split) => tasks.some((task) => task.split === split));
+}
+
+/**
+ * How an episode begins, as an environment is told; without a task the domain's first. In family `vector` a task is a seed; a
+ * seed given by itself goes before that of a task.
+ * @throws TASK_NOT_CHOSEN, TASK_UNKNOWN for a seed that is no task
+ */
+export function chosenEpisode(
+  served: Servable,
+  { task, split, index, seed }: ResetRequest,
+): { readonly task?: string; readonly seed?: number } {
+  const isPlaced = task === undefined && (split !== undefined || index !== undefined);
+  const place = isPlaced ? placedTask(served, split, index ?? 0) : undefined;
+  if (faceOf(served).tasks === 'id') return { task: task ?? place?.id, seed };
+  return { seed: seed ?? place?.seed ?? (task === undefined ? undefined : seedOf(served, task)) };
+}
+
+/** The task at a place; the first split unless given. @throws TASK_NOT_CHOSEN */
+function placedTask(served: Servable, split: string | undefined, index: number): TaskCard {
+  const wanted = split ?? splitsOf(served)[0] ?? 'train';
+  const found = tasksOf(served, wanted).at(index);
+  if (found !== undefined && index >= 0) return found;
+  const sizes = splitsOf(served).map((one) => `${one} ${tasksOf(served, one).length}`);
+  const splits = sizes.join(', ') || 'it has no tasks';
+  throw reverieError('TASK_NOT_CHOSEN', { index, split: wanted, env: served.name, splits });
+}
+
+function seedOf({ name, tasks }: Servable, task: string): number | undefined {
+  const found = tasks.find(({ id }) => id === task);
+  if (found !== undefined) return found.seed;
+  throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, nearest: tasks[0]?.id ?? 'none' });
+}
+
+/** What a client says of the episode it wants, in the words of protocols of tasks; all optional. */
+interface TaskRequest {
+  readonly id?: string;
+  readonly split?: string;
+  readonly index?: number;
+  readonly seed?: number;
+  readonly from_snapshot?: string;
+}
+
+/**
+ * What to ask of the sessions: a snapshot goes before a task, an id before a place. The choice is checked here already, as
+ * no session should be opened for a task that does not exist.
+ * @throws TASK_NOT_CHOSEN
+ */
+export function resetOf(
+  served: Servable,
+  { id, split, index, seed, from_snapshot: snapshot }: TaskRequest,
+): ResetRequest {
+  if (snapshot !== undefined) return { snapshot, seed };
+  const request = id === undefined ? { split, index, seed } : { task: id, seed };
+  chosenEpisode(served, request);
+  return request;
+}
+
+/** By its exact name; the default one without. @throws ENV_NOT_SERVED */
+export function environmentOf({ environments, defaultEnv }: Served, name: string | undefined): Servable {
+  const served = name === undefined ? defaultEnv : environments.get(name);
+  if (served !== undefined) return served;
+  throw reverieError('ENV_NOT_SERVED', { env: name, known: [...environments.keys()].join(', ') });
+}
+
+type Served = Pick<Sessions, 'environments' | 'defaultEnv'>;
+
+/** By its name, capitals or not (OpenEnv's Task API); the default one without. @throws ENV_NOT_SERVED */
+export function environmentByName(served: Served, name: string | undefined): Servable {
+  const alike = [...served.environments.values()].find((one) => one.name.toLowerCase() === name?.toLowerCase());
+  return served.environments.get(name ?? '') ?? alike ?? environmentOf(served, name);
+}
+
+/** What TRL's OpenRewardSpec calls an environment that it was given no name of. */
+const ANY = 'env';
+
+/**
+ * The same for protocols whose names are loose: of `owner/name` the name counts, and it is the default one for `env`, and for
+ * any name where only one is served.
+ * @throws ENV_NOT_SERVED where several are served and it is none of them
+ */
+export function environmentNamed(served: Served, name: string | undefined): Servable {
+  const wanted = name?.slice(name.lastIndexOf('/') + 1).toLowerCase();
+  const found = [...served.environments.values()].find((one) => one.name.toLowerCase() === wanted);
+  if (found !== undefined) return served.environments.get(name ?? '') ?? found;
+  return served.environments.size === 1 || wanted === ANY ? served.defaultEnv : environmentOf(served, name);
+}
+
+// Values as every protocol tells them.
+
+type OfKind = Pick<Servable, 'family'>;
+
+export function encodeObservation(served: OfKind, observation: unknown): unknown {
+  return faceOf(served).codec.encodeObservation(observation);
+}
+
+/** An action as it came over the wire. @throws REQUEST_INVALID */
+export function decodeAction(served: OfKind, action: unknown): Action {
+  return faceOf(served).codec.decodeAction(action) as Action;
+}
+
+/** What is told of a step, with keys in snake_case. */
+export function encodeInfo(info: unknown): unknown {
+  if (ArrayBuffer.isView(info)) return Array.from(info as Float32Array);
+  if (Array.isArray(info)) return info.map(encodeInfo);
+  if (typeof info !== 'object' || info === null) return info;
+  return Object.fromEntries(Object.entries(info).map(([key, one]) => [snakeCase(key), encodeInfo(one)]));
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/([a-z0-9])([A-Z])/g, (_, before: string, letter: string) => `${before}_${letter.toLowerCase()}`);
+}
+
+/**
+ * What a client that acts in an episode may see of `info`: who answered, how sure, what it cost, and at the end the
+ * verdict. Never thoughts of a simulator, changes of the hidden state or how a task is checked.
+ */
+export function publicInfo(info: Info): Info {
+  const { predictions, verdict, stateHash, userCost: _, ...rest } = info as Partial<ToolsStepInfo> & Info;
+  if (predictions === undefined && verdict === undefined)
+    return stateHash === undefined ? rest : { ...rest, stateHash };
+  const answered = predictions?.map(({ backend, modelVersion, confidence, isError, cost }) => {
+    return { backend, modelVersion, confidence, isError, cost };
+  });
+  const judged = verdict && { reward: verdict.reward, judge: verdict.judge ?? null };
+  return { ...rest, stateHash, ...(answered && { answered }), ...(judged && { verdict: judged }) };
+}

@@ -1,0 +1,547 @@
+// Is it an environment that learning can stand on? Schemas, state, rewards; and the same again for the same seed, whoever
+// else is there.
+
+import { canonicalJson } from '../../core/canonical-json.js';
+import { concurrently } from '../../core/concurrently.js';
+import type { Json, JsonObject } from '../../core/json.js';
+import { compileSchema } from '../../env/state/schema.js';
+import {
+  connected,
+  difference,
+  idleActions,
+  isObject,
+  play,
+  playAlone,
+  randomActions,
+  returnOf,
+  type Trajectory,
+  vanish,
+} from './players.js';
+import {
+  type Check,
+  CheckFailed,
+  type Hidden,
+  NotChecked,
+  requireWords,
+  type Server,
+  type Subject,
+} from './validate-contract.js';
+
+const OTHER_SEEDS = 5;
+
+export const EPISODE_CHECKS: readonly Check[] = [
+  { name: 'observation-schema', run: observationSchema },
+  { name: 'state', run: stateContract },
+  { name: 'rewards', run: rewards },
+  { name: 'declarations', run: declarations },
+  { name: 'determinism', run: determinism },
+  { name: 'seed-control', run: seedControl },
+  { name: 'isolation', run: isolation },
+  { name: 'replay', run: replay },
+];
+
+async function observationSchema(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'schemas');
+  const check = compileSchema(subject.schemas.observation, 'observations');
+  const replies = await playAlone(subject.server, startOf(subject), randomActions(subject, 'schema'));
+  for (const [i, { observation, reward, done, error }] of replies.entries()) {
+    // The reference's schema has the two among the fields; on the wire they stand beside.
+    const [problem] = error === undefined ? check({ ...observation, ...declared(subject, reward, done) }) : [];
+    if (problem !== undefined) throw new CheckFailed(`${i === 0 ? 'reset' : `step ${i}`}: ${problem}`);
+  }
+  return `${replies.length} observations fit`;
+}
+
+function declared({ schemas }: Subject, reward: unknown, done: boolean): JsonObject {
+  const properties = (schemas.observation['properties'] ?? {}) as JsonObject;
+  return {
+    ...('reward' in properties && reward !== undefined ? { reward: reward as Json } : {}),
+    ...('done' in properties ? { done } : {}),
+  };
+}
+
+async function stateContract(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'state');
+  return connected(subject.server, async (player) => {
+    const episode = 'reverie-validate';
+    await play(player, { ...startOf(subject), episode_id: episode }, []);
+    const before = await player.state();
+    if (before['episode_id'] !== episode) {
+      throw new CheckFailed(`episode_id is ${JSON.stringify(before['episode_id'])}, not the one given at reset`);
+    }
+    if (before['step_count'] !== 0) throw new CheckFailed(`step_count is ${before['step_count']} after reset, not 0`);
+    const { error } = await player.step(randomActions(subject, 'state')[0]);
+    if (error !== undefined) throw new NotChecked(`the action tried was refused: ${error}`);
+    const { step_count: after } = await player.state();
+    if (after !== 1) throw new CheckFailed(`step_count is ${JSON.stringify(after)} after one step, not 1`);
+    return 'episode_id kept, step_count 0 and then 1';
+  });
+}
+
+async function rewards(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
+  const { rewardRange: range } = subject.options;
+  const [first, ...steps] = await playAlone(subject.server, startOf(subject), randomActions(subject, 'rewards'));
+  if (typeof first.reward === 'number' && first.reward !== 0) {
+    throw new CheckFailed(`reset answers reward ${first.reward}: nothing was done yet`);
+  }
+  for (const [i, { reward, done, error }] of steps.entries()) {
+    const isNumber = typeof reward === 'number' && Number.isFinite(reward);
+    // null is an answer at the end: nothing could decide. Within, some servers leave rewards out.
+    if (!isNumber && reward !== null && error === undefined) {
+      throw new CheckFailed(`step ${i + 1} answers reward ${JSON.stringify(reward)}, which is no number`);
+    }
+    if (isNumber && range !== undefined && (reward < range[0] || reward > range[1])) {
+      throw new CheckFailed(
+        `step ${i + 1}${done ? ' (the last)' : ''} answers reward ${reward}, outside ${range.join(' to ')}`,
+      );
+    }
+  }
+  const within = range === undefined ? 'numbers; no range is declared' : `numbers within ${range.join(' to ')}`;
+  return `${within}; sum ${returnOf(steps)}`;
+}
+
+async function declarations({ tools, tasks, server }: Subject): Promise<string> {
+  if (tools.length === 0 && tasks.length === 0) throw new NotChecked('neither tools nor tasks are declared');
+  const names = tools.map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) < i);
+  if (twice !== undefined) throw new CheckFailed(`two tools are called "${twice}"`);
+  const reserved = names.find((name) => ['reset', 'step', 'state', 'close'].includes(name));
+  if (reserved !== undefined) throw new CheckFailed(`a tool is called "${reserved}", which is the name of a message`);
+  for (const { name, input_schema: schema } of tools) compileSchema(schema, `the tool "${name}"`);
+  for (const task of tasks) await playAlone(server, resetOf(task), []);
+  return `${tools.length} tools, ${tasks.length} tasks tried`;
+}
+
+async function determinism(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
+  const actions = randomActions(subject, 'determinism');
+  for (const reset of starts(subject)) {
+    const [one, other] = [
+      await playAlone(subject.server, reset, actions),
+      await playAlone(subject.server, reset, actions),
+    ];
+    const problem = difference(one, other);
+    if (problem !== undefined) throw new CheckFailed(`same seed, same actions: ${problem}`);
+  }
+  const { seeds } = subject.server.lacks;
+  return seeds === undefined ? 'same seed and actions, same episode' : `same task and actions, same episode (${seeds})`;
+}
+
+async function seedControl(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'seeds');
+  const { server, options } = subject;
+  const actions = randomActions(subject, 'seeds');
+  const start = startOf(subject);
+  const one = await playAlone(server, start, actions);
+  const again = await playAlone(server, start, []);
+  const first = difference(one.slice(0, 1), again);
+  if (first !== undefined) throw new CheckFailed(`seed ${options.seed} twice: ${first}`);
+  for (let i = 1; i <= OTHER_SEEDS; i++) {
+    const seed = options.seed + i;
+    const other = await playAlone(server, { ...start, seed }, actions);
+    if (difference(one, other) !== undefined) return `seed ${options.seed} and seed ${seed} differ`;
+  }
+  const alike = `seeds ${options.seed} to ${options.seed + OTHER_SEEDS} all give the same episode`;
+  if (isOfNumbers(subject)) throw new CheckFailed(alike);
+  throw new NotChecked(`${alike}: nothing is drawn, the task alone decides, or the seed is ignored`);
+}
+
+/** There the seed is all that tells episodes apart; an environment of words that draws nothing may be whole without one. */
+function isOfNumbers({ tasks, tools, schemas }: Subject): boolean {
+  if (tools.length > 0 || tasks.some((task) => task['seed'] === undefined)) return false;
+  const fields = Object.values((schemas.action['properties'] ?? {}) as Record<string, JsonObject>);
+  return fields.some(({ type }) => ['array', 'number', 'integer'].includes(String(type)));
+}
+
+async function isolation(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
+  const { server, options } = subject;
+  const reset = startOf(subject);
+  const actions = randomActions(subject, 'isolation');
+  const others = randomActions(subject, 'intruder');
+  const alone = await playAlone(server, reset, actions);
+  const otherwise = starts(subject).at(-1)!;
+  const [mine, theirs] = [await server.connect(), await server.connect()];
+  try {
+    const seen = [await mine.reset({ ...reset, episode_id: 'mine' })];
+    const { error = '' } = await theirs.reset({ ...otherwise, seed: options.seed + 1, episode_id: 'theirs' });
+    if (error.includes('CAPACITY_REACHED')) throw new NotChecked('the server takes one session at a time');
+    for (const [i, action] of actions.entries()) {
+      if (seen.at(-1)!.done) break;
+      await theirs.step(others[i]);
+      seen.push(await mine.step(action));
+    }
+    const problem = difference(alone, seen);
+    if (problem !== undefined) throw new CheckFailed(`beside another session it goes otherwise than alone: ${problem}`);
+    if (server.lacks.state === undefined) {
+      const { episode_id: episode } = await mine.state();
+      if (episode !== 'mine')
+        throw new CheckFailed(`state() tells of another session's episode: ${JSON.stringify(episode)}`);
+    }
+  } finally {
+    await Promise.all([mine.close(), theirs.close()]);
+  }
+  return 'two sessions at once, neither sees the other';
+}
+
+/** What was recorded can be played again: also where other episodes came before on the same connection. */
+async function replay(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
+  const actions = randomActions(subject, 'replay');
+  const reset = startOf(subject);
+  return connected(subject.server, async (player) => {
+    const recorded = JSON.parse(JSON.stringify({ reset, actions, replies: await play(player, reset, actions) }));
+    const between = { ...starts(subject).at(-1)!, seed: subject.options.seed + 7 };
+    await play(player, between, randomActions(subject, 'between'));
+    const problem = difference(recorded.replies, await play(player, recorded.reset, recorded.actions));
+    if (problem !== undefined) throw new CheckFailed(`an episode played again after another: ${problem}`);
+    return `${recorded.replies.length - 1} steps again, the same`;
+  });
+}
+
+/** Of the maximum: what may be had without knowing anything. */
+const FLOOR = 0.25;
+const REPEATS = 3;
+const TOLERANCE = 1e-9;
+
+export const FAIRNESS_CHECKS: readonly Check[] = [
+  { name: 'floor-gap', run: floorGap },
+  { name: 'oracle', run: oracle },
+  { name: 'no-leakage', run: noLeakage },
+  { name: 'verifier-determinism', run: verifierDeterminism },
+  { name: 'judge-pinned', run: judgePinned },
+  { name: 'environment', run: environment },
+];
+
+async function floorGap(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
+  const { rewardRange: range } = subject.options;
+  if (range === undefined) throw new NotChecked('no maximum is declared: give --reward-range LOW,HIGH');
+  const told: string[] = [];
+  for (const [who, actions] of policies(subject)) {
+    const returns: number[] = [];
+    for (const reset of starts(subject)) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
+    const mean = returns.reduce((sum, one) => sum + one, 0) / returns.length;
+    const share = (mean - range[0]) / (range[1] - range[0]);
+    if (share > FLOOR)
+      throw new CheckFailed(`${who} earns ${mean} of ${range[1]} on average of ${returns.length} episodes`);
+    told.push(`${who} ${mean}`);
+  }
+  return `${told.join(', ')}, of ${range[1]}`;
+}
+
+function policies(subject: Subject): (readonly [string, JsonObject[]])[] {
+  const random = ['acting at random', randomActions(subject, 'floor')] as const;
+  try {
+    return [['doing nothing', idleActions(subject)], random];
+  } catch (error) {
+    if (error instanceof NotChecked) return [random];
+    throw error;
+  }
+}
+
+async function oracle(subject: Subject): Promise<string> {
+  const solved = solvable(subject);
+  const high = subject.options.rewardRange?.[1] ?? 1;
+  for (const { id, reset, actions } of solved) {
+    const replies = await playAlone(subject.server, reset, actions);
+    const sum = returnOf(replies);
+    if (Math.abs(sum - high) > TOLERANCE) {
+      throw new CheckFailed(`the reference of task "${id}" earns ${sum}, not ${high}; ${ending(replies)}`);
+    }
+  }
+  return `the reference of ${solved.length} tasks earns ${high}`;
+}
+
+function ending(replies: Trajectory): string {
+  const { done, error, observation } = replies.at(-1)!;
+  return error ?? `${done ? 'it ended' : 'it did not end'} with ${JSON.stringify(observation).slice(0, 200)}`;
+}
+
+interface Solvable {
+  readonly id: string;
+  readonly reset: JsonObject;
+  readonly actions: readonly JsonObject[];
+}
+
+/** @throws NotChecked */
+function solvable(subject: Subject): readonly Solvable[] {
+  const { hidden, tasks } = subject;
+  if (hidden === undefined)
+    throw new NotChecked('no task tells its solution, as it should be: give the scenario instead');
+  const found = tasks.flatMap((task) => {
+    const actions = hidden.solutions.get(String(task['id']));
+    return actions === undefined
+      ? []
+      : [{ id: String(task['id']), reset: { ...startOf(subject), ...resetOf(task) }, actions }];
+  });
+  if (found.length === 0) throw new NotChecked('no task has a reference');
+  return found;
+}
+
+/** Keys that only a mistake puts where agents look. */
+const GIVEAWAY =
+  /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
+
+async function noLeakage(subject: Subject): Promise<string> {
+  // What only trainers read may hold the answer, where the protocol means it so.
+  const cards = subject.server.lacks.schemas === undefined ? subject.tasks : [];
+  const places: [string, Json][] = cards.map((task) => [`the card of task "${task['id']}"`, task]);
+  const told = subject.server.lacks.schemas === undefined ? ['/metadata', '/schema'] : [];
+  for (const path of told) places.push([`GET ${path}`, (await subject.server.ask(path)).body as Json]);
+  places.push(['the tools', subject.tools as unknown as Json]);
+  for (const reset of starts(subject)) places.push(...(await seenIn(subject, reset)));
+  for (const [where, value] of places) {
+    const problem = leakIn(value, where, subject.hidden);
+    if (problem !== undefined) throw new CheckFailed(`${where} holds ${problem}`);
+  }
+  return `${places.length} cards, observations and states looked through`;
+}
+
+function seenIn({ server, ...subject }: Subject, reset: JsonObject): Promise<[string, Json][]> {
+  return connected(server, async (player) => {
+    const replies = await play(player, reset, randomActions({ server, ...subject }, 'leakage'));
+    const seen = replies.map(({ observation }, i): [string, Json] => [
+      i === 0 ? FIRST : `the observation of step ${i}`,
+      observation,
+    ]);
+    return server.lacks.state === undefined ? [...seen, ['state()', await player.state()]] : seen;
+  });
+}
+
+const FIRST = 'the first observation';
+
+/** Calls of the reference are looked for only where no call was made yet: later an agent may have made them itself. */
+function leakIn(value: Json, where: string, hidden: Hidden | undefined): string | undefined {
+  const key = giveaway(value);
+  if (key !== undefined && where !== 'GET /schema') return `a key "${key}"`;
+  const text = JSON.stringify(value) ?? '';
+  const secret = hidden?.secrets.find((one) => text.includes(JSON.stringify(one.text).slice(1, -1)));
+  if (secret !== undefined) return secret.what;
+  if (!(where === FIRST || where.startsWith('the card'))) return undefined;
+  const call = hidden?.calls.find((one) => holds(value, canonicalJson(one)));
+  return call === undefined ? undefined : `arguments of a call of the reference: ${JSON.stringify(call)}`;
+}
+
+function giveaway(value: Json): string | undefined {
+  if (Array.isArray(value)) return value.map(giveaway).find((key) => key !== undefined);
+  if (!isObject(value)) return undefined;
+  const own = Object.keys(value).find((key) => GIVEAWAY.test(key));
+  return (
+    own ??
+    Object.values(value)
+      .map(giveaway)
+      .find((key) => key !== undefined)
+  );
+}
+
+function holds(value: Json, wanted: string): boolean {
+  if (Array.isArray(value)) return value.some((one) => holds(one, wanted));
+  if (!isObject(value)) return false;
+  return canonicalJson(value) === wanted || Object.values(value).some((one) => holds(one, wanted));
+}
+
+async function verifierDeterminism(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'rewards');
+  await requireRepeatable(subject);
+  const [{ reset, actions }] = solvedOrIdle(subject);
+  const returns: number[] = [];
+  for (let i = 0; i < REPEATS; i++) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
+  if (new Set(returns).size > 1) throw new CheckFailed(`the same episode earns ${returns.join(', then ')}`);
+  return `the same episode earns ${returns[0]}, ${REPEATS} times`;
+}
+
+function solvedOrIdle(subject: Subject): readonly Pick<Solvable, 'reset' | 'actions'>[] {
+  try {
+    return solvable(subject);
+  } catch (error) {
+    if (!(error instanceof NotChecked)) throw error;
+    return [{ reset: starts(subject)[0], actions: randomActions(subject, 'verifier') }];
+  }
+}
+
+async function judgePinned({ hidden }: Subject): Promise<string> {
+  if (hidden === undefined)
+    throw new NotChecked('a server does not tell whether a model judges: give the scenario instead');
+  if (hidden.judge === null) return 'no model judges: rewards come from exact checks';
+  const { model, parameters } = hidden.judge;
+  if (/latest$/i.test(model)) throw new CheckFailed(`the judge is "${model}", which is another model tomorrow`);
+  return `${model}, ${parameters}`;
+}
+
+async function environment({ hidden }: Subject): Promise<string> {
+  if (hidden === undefined)
+    throw new NotChecked('only of a scenario: snapshots, forks and spaces cannot be asked of a server');
+  const problems = await hidden.environment();
+  if (problems.length > 0) throw new CheckFailed(problems.join('; '));
+  return 'its contract holds (reverie check-env)';
+}
+
+/** Sessions at once: as many as a group of GRPO. */
+const SESSIONS = 8;
+/** Times they all play; what two threads do to each other shows now and then only. */
+const ROUNDS = 3;
+/** Clients that vanish: more than a server that takes few sessions has slots, and than a pool of threads has threads. */
+const VANISHING = 48;
+/** They come in groups, and after each the server is asked for a session. */
+const GROUP = 8;
+/** Milliseconds after which a slot of a client that is gone counts as lost. */
+const RELEASE = 10_000;
+const PAUSE = 250;
+
+export const LOAD_CHECKS: readonly Check[] = [
+  { name: 'seeds-under-load', run: seedsUnderLoad },
+  { name: 'threads', run: threads },
+  { name: 'slots', run: slots },
+];
+
+/** Everybody plays the same episode at the same time. */
+async function seedsUnderLoad(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
+  const episode = { reset: startOf(subject), actions: randomActions(subject, 'load') };
+  const alone = await playAlone(subject.server, episode.reset, episode.actions);
+  await together(
+    subject,
+    Array.from({ length: SESSIONS }, () => ({ ...episode, alone })),
+  );
+  const what = subject.server.lacks.seeds === undefined ? 'seed' : 'task';
+  return `${SESSIONS} sessions of one ${what} at once, ${ROUNDS} times: all as alone`;
+}
+
+/** Everybody plays another episode: what one session leaves lying about, the next one trips over. */
+async function threads(subject: Subject): Promise<string> {
+  await requireRepeatable(subject);
+  const { seed } = subject.options;
+  const episodes: Episode[] = [];
+  for (let i = 0; i < SESSIONS; i++) {
+    // Where there are no seeds, other tasks stand for them.
+    const begun =
+      subject.server.lacks.seeds === undefined ? startOf(subject) : starts(subject)[i % starts(subject).length];
+    const reset = { ...begun, seed: seed + i };
+    const actions = randomActions(subject, `thread ${i}`);
+    episodes.push({ reset, actions, alone: await playAlone(subject.server, reset, actions) });
+  }
+  await together(subject, episodes);
+  return `${SESSIONS} sessions of other seeds and actions at once, ${ROUNDS} times: each as alone`;
+}
+
+/** @throws CheckFailed, NotChecked where the server takes one session at a time */
+async function together({ server }: Subject, episodes: readonly Episode[]): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const players = await concurrently(episodes, SESSIONS, () => server.connect());
+    try {
+      const seen = await concurrently(episodes, SESSIONS, async ({ reset, actions }, i) => {
+        try {
+          return await play(players[i], reset, actions);
+        } catch (error) {
+          if (isFull(error)) return undefined;
+          throw error;
+        }
+      });
+      requireAsAlone(episodes, seen);
+    } finally {
+      await Promise.all(players.map((player) => player.close()));
+    }
+  }
+}
+
+interface Episode {
+  readonly reset: JsonObject;
+  readonly actions: readonly JsonObject[];
+  /** How it goes with nobody else there. */
+  readonly alone: Trajectory;
+}
+
+/** Whom the server had no place for has seen nothing wrong. */
+function requireAsAlone(episodes: readonly Episode[], seen: readonly (Trajectory | undefined)[]): void {
+  const played = seen.filter((replies) => replies !== undefined).length;
+  if (played < 2) throw new NotChecked('the server takes one session at a time');
+  for (const [i, replies] of seen.entries()) {
+    const problem = replies && difference(episodes[i].alone, replies);
+    if (!problem) continue;
+    const { seed } = episodes[i].reset;
+    throw new CheckFailed(`seed ${seed} beside ${played - 1} other sessions goes otherwise than alone: ${problem}`);
+  }
+}
+
+/** Clients that are killed in mid-episode leave their places to others. */
+async function slots(subject: Subject): Promise<string> {
+  requireWords(subject.server, 'slots');
+  let gone = 0;
+  for (let group = 0; group < VANISHING / GROUP; group++) {
+    for (let i = 0; i < GROUP; i++) if (await vanish(subject.server, startOf(subject))) gone++;
+    await requirePlace(subject, gone);
+  }
+  return `${gone} clients vanished in mid-episode, and the next one got a session each time`;
+}
+
+async function requirePlace(subject: Subject, gone: number): Promise<void> {
+  const until = performance.now() + RELEASE;
+  for (;;) {
+    try {
+      await playAlone(subject.server, startOf(subject), []);
+      return;
+    } catch (error) {
+      if (!(error instanceof CheckFailed)) throw error;
+      if (performance.now() > until) {
+        const problem = `${gone} clients vanished in mid-episode, and ${RELEASE / 1000} s later there is no session to be had`;
+        throw new CheckFailed(`${problem}: ${error.message}`);
+      }
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+  }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof CheckFailed && error.message.includes('CAPACITY_REACHED');
+}
+
+/** Times that an episode has to go the same way. */
+const TIMES = 3;
+
+const found = new WeakMap<Server, Promise<string | undefined>>();
+
+/** Servers with seeds always have to be. @throws NotChecked */
+async function requireRepeatable(subject: Subject): Promise<void> {
+  const { server } = subject;
+  if (server.lacks.seeds === undefined) return;
+  const problem = await (found.get(server) ?? remembered(subject));
+  if (problem !== undefined) {
+    throw new NotChecked(
+      `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`,
+    );
+  }
+}
+
+function remembered(subject: Subject): Promise<string | undefined> {
+  const trying = tried(subject);
+  found.set(subject.server, trying);
+  return trying;
+}
+
+async function tried(subject: Subject): Promise<string | undefined> {
+  const actions = randomActions(subject, 'repeatable');
+  const first = await playAlone(subject.server, startOf(subject), actions);
+  for (let i = 1; i < TIMES; i++) {
+    const problem = difference(first, await playAlone(subject.server, startOf(subject), actions));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+/** How episodes begin that no task is chosen for. */
+function startOf({ options }: Subject): JsonObject {
+  return { seed: options.seed };
+}
+
+/** The first task of every kind there is, or just a seed. */
+function starts(subject: Subject): readonly JsonObject[] {
+  const tasks = subject.tasks.map((task) => ({ ...startOf(subject), ...resetOf(task) }));
+  return tasks.length > 0 ? tasks : [startOf(subject)];
+}
+
+/** As OpenEnv's Task API chooses a task. */
+function resetOf({ split, index, seed }: JsonObject): JsonObject {
+  return { split, index, ...(seed === undefined ? {} : { seed }) };
+}

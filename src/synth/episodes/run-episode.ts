@@ -1,0 +1,313 @@
+// Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { StepResult } from '../../core/environment.js';
+import { sha256 } from '../../core/hash.js';
+import { Rng } from '../../core/rng.js';
+import { takeTurn } from '../../core/turn.js';
+import type { Picture, ToolsTask, Verdict, EpisodeEnd, ToolsDomain } from '../../env/tools/domain.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type { ToolsAction, ToolsObservation, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
+import { verifyEpisode, rewardOf } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
+import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import type { Source } from '../../replay/transition.js';
+
+/** What an episode has come to, step by step. */
+interface Life {
+  readonly steps: EpisodeStep[];
+  /** Messages that nobody is to learn: mistakes made on purpose, turns that were cut off. */
+  readonly masked: number[];
+  cost: Cost;
+  verdict: Verdict | undefined;
+  walk: WalkNote | undefined;
+  terminated: boolean;
+  truncated: boolean;
+}
+
+/** Throws what the agent's or the environment's model throws; nothing of the episode is kept then. */
+export async function runEpisode(
+  environment: ToolsEpisodeEnvironment,
+  policy: ToolsPolicy,
+  task: ToolsTask,
+  plan: RowPlan,
+  settings: EpisodeSettings,
+  signal?: AbortSignal,
+): Promise<EpisodeRecord> {
+  const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
+  const opening = (begun.info.userCost ?? NO_COST) as Cost;
+  const first = await pictured(environment, settings.keepPicture);
+  const life: Life = {
+    steps: [],
+    masked: [],
+    cost: opening,
+    verdict: undefined,
+    walk: undefined,
+    terminated: false,
+    truncated: false,
+  };
+  while (!life.terminated && !life.truncated) {
+    await takeTurn();
+    signal?.throwIfAborted();
+    await liveStep(environment, policy, task, plan, { life, settings }, signal);
+    if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;
+  }
+  const { domain, messages, end } = environment;
+  const predictions = life.steps.flatMap((step) => step.predictions);
+  const found = life.verdict ?? verifyEpisode(domain, task, end);
+  const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
+  const { steps, masked, walk, terminated, truncated } = life;
+  const lived = {
+    messages,
+    steps,
+    masked,
+    ...(walk && { walk }),
+    terminated,
+    truncated,
+    verdict,
+    policyVersion: policy.version,
+    ...first,
+  };
+  return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
+}
+
+async function liveStep(
+  environment: ToolsEpisodeEnvironment,
+  policy: ToolsPolicy,
+  task: ToolsTask,
+  plan: RowPlan,
+  { life, settings }: { readonly life: Life; readonly settings: EpisodeSettings },
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const step = life.steps.length;
+  const message = environment.messages.length;
+  const { messages, domain } = environment;
+  // Before the branch all of a group decide alike; the environment's seed is the one they share.
+  const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
+  const admissible = () => admissibleIn(domain, environment.state);
+  const query = { messages, tools: domain.tools, task, seed, step, admissible };
+  const { action, cost, tokens, isMistake, isCut, walk } = await policy.act(query, signal);
+  const result = await environment.step(action, signal);
+  const { predictions, userCost, stateHash, verdict } = infoOf(result);
+  life.cost = totalCost([life.cost, cost, userCost, ...predictions.map((prediction) => prediction.cost)]);
+  const asTokens = tokens === undefined ? {} : { tokens };
+  const asCut = isCut ? { cut: true as const } : {};
+  life.steps.push({
+    ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
+    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
+  });
+  if (isMistake || isCut) life.masked.push(message);
+  life.walk = walk ?? life.walk;
+  life.verdict = verdict ?? life.verdict;
+  life.terminated = result.terminated;
+  life.truncated = result.truncated;
+}
+
+function infoOf(result: StepResult<ToolsObservation>): ToolsStepInfo {
+  return result.info as unknown as ToolsStepInfo;
+}
+
+/** Without keys that are undefined: a record is JSON. */
+function kept({ content, reasoning, toolCalls }: ToolsAction): ToolsAction {
+  return {
+    content,
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(toolCalls === undefined ? {} : { toolCalls }),
+  };
+}
+
+/** Folder of the files, beside the records. */
+export const PICTURES_FOLDER = 'screenshots';
+
+/** Keeps a picture, and says where. @throws STORAGE_FULL, STORAGE_FAILED */
+export type KeepPicture = (picture: Picture) => Promise<KeptPicture>;
+
+/** @param folder where the records are written. A picture is whole or not there, and the same one is written once. */
+export function pictureKeeper(folder: string): KeepPicture {
+  return async ({ png, ...seen }) => {
+    const image = `${PICTURES_FOLDER}/${sha256(png)}.png`;
+    if (!existsSync(join(folder, image))) {
+      await ensureFolder(join(folder, PICTURES_FOLDER));
+      await writeFileAtomic(join(folder, image), png);
+    }
+    return { image, ...seen };
+  };
+}
+
+/** What there is to see of an environment now, kept; nothing where it has no look, or nobody keeps it. */
+export async function pictured(
+  environment: ToolsEpisodeEnvironment,
+  keep: KeepPicture | undefined,
+): Promise<{ picture?: KeptPicture }> {
+  const picture = keep === undefined ? undefined : environment.picture;
+  return picture === undefined ? {} : { picture: await keep!(picture) };
+}
+
+export interface RowPlan {
+  readonly row: number;
+  /** Episodes of one group begin alike: same task, same environment seed. -1: a group of one. */
+  readonly group: number;
+  /** First row of the group. */
+  readonly firstRow: number;
+  /** Seed of the environment: one for the whole group. */
+  readonly envSeed: number;
+  /** Seed of the agent after it has left its group's common way. */
+  readonly agentSeed: number;
+  /** Agent steps that all of a group share; what follows is each row's own. */
+  readonly branchAt: number;
+  /** Stream of everything else that the row decides: its task, its noise. */
+  readonly rng: Rng;
+}
+
+export interface PlanSettings {
+  readonly seed: number;
+  readonly groupSize: number;
+  readonly branchAt: number;
+}
+
+const SEED_RANGE = 2 ** 31 - 1;
+
+export function planRow(row: number, { seed, groupSize, branchAt }: PlanSettings): RowPlan {
+  const stream = Rng.fromSeed(seed).split('episodes');
+  const group = Math.floor(row / groupSize);
+  return {
+    row,
+    group: groupSize > 1 ? group : -1,
+    firstRow: group * groupSize,
+    envSeed: stream.split('group', group).int(SEED_RANGE),
+    agentSeed: stream.split('row', row).int(SEED_RANGE),
+    branchAt,
+    // A group has one task, so what picks it is the group's.
+    rng: stream.split('plan', group),
+  };
+}
+
+/** 16 hex digits: the same row of the same job always has the same id. */
+export function episodeId(scenarioHash: string, seed: number, row: number): string {
+  return sha256(`${scenarioHash}\n${seed}\n${row}`).slice(0, 16);
+}
+
+export interface EpisodeSettings {
+  readonly scenario: string;
+  readonly scenarioHash: string;
+  /** Seed of the job. */
+  readonly seed: number;
+  readonly source: Source;
+  readonly responderVersion: string;
+  readonly userVersion: string;
+  /** Turns of the agent after which the episode is truncated, whatever the environment's own clock says. */
+  readonly maxSteps: number;
+  /** Weight of the episode in training, from what its steps were answered with. */
+  readonly weigh: (predictions: readonly Prediction[]) => number;
+  /** Decides what exact checks left open; absent: it stays open. */
+  readonly judge?: (ended: EndedEpisode, signal?: AbortSignal) => Promise<{ verdict: Verdict; cost: Cost }>;
+  /** Where pictures go, of worlds that have a look; absent: none are kept. */
+  readonly keepPicture?: KeepPicture;
+  /** Why no reward may be given at all, whatever was found; absent: it may. */
+  readonly withheld?: string;
+}
+
+export interface EndedEpisode {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly end: EpisodeEnd;
+  /** What exact checks found. */
+  readonly verdict: Verdict;
+  /** Answers to the agent's calls. */
+  readonly predictions: readonly Prediction[];
+}
+
+/** What an episode was, once it has ended. */
+export interface Lived {
+  readonly messages: readonly Message[];
+  readonly steps: readonly EpisodeStep[];
+  /** Messages of the agent that nobody is to learn. */
+  readonly masked?: readonly number[];
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  readonly verdict: Verdict;
+  readonly policyVersion: string;
+  readonly walk?: WalkNote;
+  /** What there was to see first. */
+  readonly picture?: KeptPicture;
+  readonly cost: Cost;
+}
+
+/** The verdict that stands, and what deciding it cost: nothing unless a judge is asked. */
+export async function settleVerdict(
+  ended: EndedEpisode,
+  { judge, withheld }: Pick<EpisodeSettings, 'judge' | 'withheld'>,
+  signal?: AbortSignal,
+): Promise<{ verdict: Verdict; cost: Cost }> {
+  const verdict = answerable(ended);
+  if (withheld !== undefined) return { verdict: withhold(verdict, withheld), cost: NO_COST };
+  if (judge === undefined || verdict.reward !== null) return { verdict, cost: NO_COST };
+  return judge(ended, signal);
+}
+
+const STATE_CHECKS = ['state', 'check'];
+
+/**
+ * What was found, as far as the simulation could bear it: in plain text there is no state to check, and an episode in
+ * which a call was refused may have failed for that alone. Neither is a 0.
+ */
+function answerable({ verdict, predictions }: EndedEpisode): Verdict {
+  const isStateless = predictions.some(({ stateless }) => stateless === true);
+  const checks = verdict.checks.map((check) =>
+    isStateless && STATE_CHECKS.some((kind) => check.name.startsWith(`${kind}:`))
+      ? { ...check, passed: null, reason: 'the simulation kept no state' }
+      : check,
+  );
+  const found = isStateless ? { ...verdict, checks, reward: rewardOf(checks) } : verdict;
+  const refused = predictions.some((prediction) => prediction.refused !== undefined);
+  return refused && found.reward === 0
+    ? withhold(found, 'the simulator refused a call, which may be why it failed')
+    : found;
+}
+
+/** The checks stay, as what was found; what they would have been worth does not. */
+function withhold({ checks }: Verdict, reason: string): Verdict {
+  return { reward: null, checks: [...checks, { name: 'reward', passed: null, reason }] };
+}
+
+export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, settings: EpisodeSettings): EpisodeRecord {
+  const { scenario, scenarioHash, seed, source, userVersion, responderVersion, weigh } = settings;
+  const { row, group, branchAt, firstRow, envSeed } = plan;
+  const isFork = branchAt > 0 && row !== firstRow;
+  return {
+    id: episodeId(scenarioHash, seed, row),
+    row,
+    source,
+    scenario,
+    scenarioHash,
+    task: task.id,
+    family: task.family,
+    split: task.split ?? 'train',
+    seed: envSeed,
+    group,
+    ...(isFork ? { parent: { episode: episodeId(scenarioHash, seed, firstRow), step: branchAt } } : {}),
+    policyVersion: lived.policyVersion,
+    userVersion,
+    responderVersion,
+    messages: [...lived.messages],
+    steps: lived.steps,
+    verdict: lived.verdict,
+    return: lived.verdict.reward,
+    terminated: lived.terminated,
+    truncated: lived.truncated,
+    ...(lived.picture && { picture: lived.picture }),
+    ...(lived.masked?.length ? { masked: lived.masked } : {}),
+    ...(lived.walk && { walk: lived.walk }),
+    weight: weigh(lived.steps.flatMap(({ predictions }) => predictions)),
+    cost: lived.cost,
+  };
+}
+
+export function totalCost(parts: readonly Cost[]): Cost {
+  return parts.reduce(addCosts, NO_COST);
+}

@@ -1,0 +1,301 @@
+// Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
+// Which episodes stand side by side follows from their order alone.
+
+import type { Info } from '../core/environment.js';
+import { ReverieError, reverieError } from '../core/errors.js';
+import type { JsonObject } from '../core/json.js';
+import { Rng, type RngState } from '../core/rng.js';
+import type { Message } from '../env/tools/message.js';
+import type { LineEnvironment } from '../env/tools/text-environment.js';
+import type { ToolsStepInfo } from '../env/tools/tools-family.js';
+import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
+
+/** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
+export interface TextStart {
+  readonly task: string;
+  readonly seed: number;
+  readonly rng?: Rng;
+}
+
+export interface TextStep extends TextDecision {
+  readonly situation: TextSituation;
+  /** What the action is a case of, in words that tasks share. */
+  readonly kind: string;
+  /** Hash of the state that the choice was made in. */
+  readonly state: string;
+  readonly reward: number;
+  /** Who answered, what became so, and the hash of the state afterwards; at the end the verdict. */
+  readonly info: ToolsStepInfo;
+}
+
+export interface PlayedText {
+  readonly task: string;
+  readonly steps: readonly TextStep[];
+  readonly messages: readonly Message[];
+  /** What the whole episode was worth; null where nobody could judge it. */
+  readonly reward: number | null;
+  /** It came to no end of its own. */
+  readonly truncated?: true;
+  /** Why it could not be lived, however often it was begun: it has no steps and no reward, and says nothing of the policy. */
+  readonly lost?: ReverieError;
+}
+
+/**
+ * What progress towards the goal pays on the way: weight (gamma p' - p) for a step from progress p to p', which changes no policy's
+ * rank (Ng, Harada and Russell 1999). Where the rules know no progress, nothing.
+ */
+export interface Shaping {
+  readonly weight: number;
+  readonly gamma: number;
+}
+
+export interface PlayOptions {
+  /** Episodes under way at once are as many as there are of these. */
+  readonly environments: readonly LineEnvironment[];
+  readonly signal?: AbortSignal;
+  readonly shaping?: Shaping;
+  /** What steps are paid: what the world pays unless given. */
+  readonly rewards?: 'paid' | 'verdict';
+  readonly onEpisode?: (episode: PlayedText) => void;
+}
+
+type EpisodeOptions = Omit<PlayOptions, 'environments' | 'onEpisode'>;
+
+/** Times an episode is begun that is lost to a fault of its own, such as a browser that ended. */
+const TRIES = 3;
+
+/** An episode under way, or about to be. */
+interface Lane {
+  readonly index: number;
+  readonly environment: LineEnvironment;
+  rng?: Rng;
+  /** Where its stream began: another try draws the same. */
+  readonly drawn?: RngState;
+  episode?: TextEpisode;
+  tries: number;
+  lost?: ReverieError;
+}
+
+/**
+ * Plays each start to its end. What an error costs is said by its entry in the catalogue (`costs`): one that costs an episode leaves
+ * it `lost`, after a few tries where another may go better.
+ * @throws TEXT_COMMANDS_UNKNOWN, what else environments throw, the reason of the signal; what was lost if every episode was
+ */
+export async function playTexts(
+  policy: TextPolicy,
+  starts: readonly TextStart[],
+  { environments, onEpisode, ...options }: PlayOptions,
+): Promise<PlayedText[]> {
+  const { signal } = options;
+  const played: PlayedText[] = [];
+  const lanes: Lane[] = [];
+  const free = [...environments].reverse();
+  let next = 0;
+  while (next < starts.length || lanes.length > 0) {
+    signal?.throwIfAborted();
+    while (next < starts.length && free.length > 0) lanes.push(laneOf(starts[next], next++, free.pop()!));
+    for (const lane of lanes.filter(({ episode }) => episode === undefined)) await begin(lane, starts, options);
+    const under = lanes.filter(({ episode }) => episode !== undefined && !episode.ended);
+    if (under.length > 0) {
+      const situations = under.map(({ episode }) => episode!.situation);
+      const decisions = await policy.decide(situations, drawsFor(under));
+      await Promise.all(under.map((lane, i) => keepingFault(lane, () => lane.episode!.step(decisions[i], signal))));
+    }
+    for (const lane of lanes.filter(({ episode, lost }) => episode?.ended || lost !== undefined)) {
+      const { index, lost, episode, environment } = lane;
+      played[index] = lost === undefined ? episode!.played() : lostText(starts[index], lost);
+      free.push(environment);
+      onEpisode?.(played[index]);
+    }
+    lanes.splice(0, lanes.length, ...lanes.filter(({ episode, lost }) => !episode?.ended && lost === undefined));
+  }
+  if (played.length > 0 && played.every(({ lost }) => lost !== undefined)) throw played[0].lost;
+  return played;
+}
+
+function laneOf({ rng }: TextStart, index: number, environment: LineEnvironment): Lane {
+  return { index, environment, tries: 0, ...(rng && { rng, drawn: rng.state() }) };
+}
+
+async function begin(lane: Lane, starts: readonly TextStart[], options: EpisodeOptions): Promise<void> {
+  const { index, environment } = lane;
+  await keepingFault(lane, async () => {
+    if (lane.tries++ > 0 && lane.drawn !== undefined) lane.rng = Rng.fromState(lane.drawn);
+    lane.episode = await TextEpisode.begin(environment, starts[index], options);
+  });
+}
+
+/** Does `work` for an episode. A fault of this episode alone takes it off its lane, to be begun again, or for good. */
+async function keepingFault(lane: Lane, work: () => Promise<void>): Promise<void> {
+  const fault = await faultOf(work, lane.tries);
+  if (fault === undefined) return;
+  lane.episode = undefined;
+  if (!fault.again) lane.lost = fault.error;
+}
+
+interface EpisodeFault {
+  readonly error: ReverieError;
+  /** Another try may go better. */
+  readonly again: boolean;
+}
+
+/** @throws what `work` throws, where it costs more than an episode */
+async function faultOf(work: () => Promise<void>, tries: number): Promise<EpisodeFault | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof ReverieError) || error.entry.costs === undefined) throw error;
+    return { error, again: error.entry.costs === 'attempt' && tries < TRIES };
+  }
+}
+
+/** What `work`, an episode that is not played by a policy, comes to; the fault where it was lost. @throws as `playTexts` */
+export async function livedOrLost<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly lived: T } | { readonly lost: ReverieError }> {
+  for (let tries = 1; ; tries++) {
+    const ended: T[] = [];
+    const fault = await faultOf(async () => void ended.push(await work()), tries);
+    if (fault === undefined) return { lived: ended[0] };
+    if (!fault.again) return { lost: fault.error };
+  }
+}
+
+function lostText({ task }: TextStart, lost: ReverieError): PlayedText {
+  return { task, steps: [], messages: [], reward: null, lost };
+}
+
+/** Those that were lived. */
+export function livedOf(played: readonly PlayedText[]): PlayedText[] {
+  return played.filter(({ lost }) => lost === undefined);
+}
+
+/** Starts of one call all draw, or none does. */
+function drawsFor(lanes: readonly Lane[]): number[] | undefined {
+  const draws = lanes.flatMap(({ rng }) => (rng === undefined ? [] : [rng.uniform()]));
+  return draws.length === lanes.length ? draws : undefined;
+}
+
+/** One episode under way in an environment. */
+export class TextEpisode {
+  private readonly steps: TextStep[] = [];
+  private turns: readonly TextTurn[];
+  private readonly opening: string | undefined;
+  private reward: number | null = 0;
+  private isOver = false;
+  private isTruncated = false;
+
+  private constructor(
+    readonly environment: LineEnvironment,
+    private now: TextSituation,
+    private state: string,
+    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards'>,
+  ) {
+    this.turns = now.turns;
+    this.opening = now.opening;
+  }
+
+  static async begin(
+    environment: LineEnvironment,
+    { task, seed }: TextStart,
+    { signal, ...pay }: EpisodeOptions = {},
+  ): Promise<TextEpisode> {
+    const { observation, info } = await environment.reset({ task, seed }, signal);
+    const { goal } = environment.tools.task.user;
+    // What the agent was not told, its policy is not.
+    const told = { goal: observation.includes(goal) ? goal : observation, opening: observation, turns: [] };
+    const now = situationOf(environment, told, observation, info);
+    return new TextEpisode(environment, now, String(info.stateHash), pay);
+  }
+
+  get ended(): boolean {
+    return this.isOver;
+  }
+
+  get situation(): TextSituation {
+    return this.now;
+  }
+
+  /** @throws TEXT_COMMANDS_UNKNOWN, and what the environment throws */
+  async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
+    const { state } = this;
+    const { written } = decision;
+    // What was written is all that could be chosen from then.
+    const situation = written === undefined ? this.now : { ...this.now, admissible: [written.text] };
+    const said = situation.admissible[decision.choice];
+    const before = this.potential();
+    const kind = kindOf(this.environment, said);
+    const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
+    const found = info as unknown as ToolsStepInfo;
+    this.isOver = terminated || truncated;
+    this.isTruncated = truncated;
+    const verdict = this.isOver ? found.verdict : undefined;
+    const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
+    const reward = earned + this.shaped(before, this.isOver);
+    this.steps.push({ ...decision, situation, kind, state, reward, info: found });
+    this.turns = [...this.turns, { said, seen: observation }];
+    if (this.isOver) {
+      this.reward = verdict === undefined ? this.total() : verdict.reward;
+    } else {
+      const told = {
+        goal: situation.goal,
+        turns: this.turns,
+        ...(this.opening !== undefined && { opening: this.opening }),
+      };
+      this.now = situationOf(this.environment, told, observation, info);
+      this.state = String(info.stateHash);
+      // Where nothing can be said, nothing follows.
+      this.isOver = this.now.admissible.length === 0 && this.now.schema === undefined;
+    }
+  }
+
+  played(): PlayedText {
+    const { task, messages } = this.environment.tools;
+    const { steps, reward, isTruncated } = this;
+    return { task: task.id, steps, messages, reward, ...(isTruncated && { truncated: true }) };
+  }
+
+  private shaped(before: number, isOver: boolean): number {
+    const { weight = 0, gamma = 1 } = this.pay.shaping ?? {};
+    return weight === 0 ? 0 : weight * ((isOver ? 0 : gamma * this.potential()) - before);
+  }
+
+  private potential(): number {
+    if (!this.pay.shaping?.weight) return 0;
+    const { domain, state } = this.environment.tools;
+    return domain.rules?.progress?.(state) ?? 0;
+  }
+
+  private total(): number {
+    return this.steps.reduce((sum, { reward }) => sum + reward, 0);
+  }
+}
+
+function situationOf(
+  { id, tools }: LineEnvironment,
+  told: Pick<TextSituation, 'goal' | 'opening' | 'turns'>,
+  text: string,
+  { admissible, readings, schema }: Info,
+): TextSituation {
+  if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
+  const inWords = Array.isArray(readings) ? { readings } : {};
+  const shown = tools.domain.rules?.shown?.(tools.state);
+  const written = schema === undefined ? {} : { schema: schema as JsonObject };
+  return { ...told, text, admissible, ...written, ...inWords, ...(shown && { shown }) };
+}
+
+function kindOf(environment: LineEnvironment, line: string): string {
+  const { domain, state } = environment.tools;
+  return domain.rules?.kindOf?.(state, line) ?? environment.kindOf?.(line) ?? line.split(' ')[0];
+}
+
+/** The command of a step. */
+export function saidIn({ situation, choice }: TextStep): string {
+  return situation.admissible[choice];
+}
+
+/** The backend that answered; `nobody` where the call was refused because none could. */
+export function whoAnswered({ info: { predictions } }: TextStep): string {
+  return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'nobody')).join('+');
+}

@@ -1,0 +1,119 @@
+// A world of facts at one moment: what is so for good (its scene) and what is so now, looked up as one.
+
+import type { FactTable, Scene } from '../env/tools/domain.js';
+
+/** What stands between the objects of a fact in a table's keys. */
+const BETWEEN = ', ';
+
+type Row = readonly string[];
+
+interface Relation {
+  readonly rows: readonly Row[];
+  /** By place, then by object: the rows that have it there. */
+  readonly at: readonly ReadonlyMap<string, readonly Row[]>[];
+}
+
+const NONE: readonly Row[] = [];
+/** States share what did not change, so a relation is worked out once for all states that have it. */
+const relations = new WeakMap<object, Relation>();
+
+export class Situation {
+  constructor(
+    readonly scene: Scene,
+    readonly facts: FactTable,
+  ) {}
+
+  holds(predicate: string, objects: Row): boolean {
+    if (predicate === '=') return objects[0] === objects[1];
+    const key = objects.length === 1 ? objects[0] : objects.join(BETWEEN);
+    return this.facts[predicate]?.[key] === true || this.scene.facts[predicate]?.[key] === true;
+  }
+
+  /** The facts of a predicate that have the object at a place. */
+  about(predicate: string, place: number, object: string): readonly Row[] {
+    const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
+      table === undefined ? NONE : (relationOf(table).at[place]?.get(object) ?? NONE),
+    );
+    return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
+  }
+
+  /** The only object of a type; undefined where there are none or several. */
+  onlyOf(type: string): string | undefined {
+    const names = namesByType(this.scene).get(type);
+    return names?.length === 1 ? names[0] : undefined;
+  }
+
+  typeOf(object: string): string | undefined {
+    return typesOf(this.scene).get(object);
+  }
+
+  /** All objects of a type. */
+  allOf(type: string): Row {
+    return namesByType(this.scene).get(type) ?? [];
+  }
+
+  /** All facts of a predicate. */
+  rows(predicate: string): readonly Row[] {
+    const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
+      table === undefined ? NONE : relationOf(table).rows,
+    );
+    return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
+  }
+}
+
+const types = new WeakMap<Scene, ReadonlyMap<string, string>>();
+
+function typesOf(scene: Scene): ReadonlyMap<string, string> {
+  let known = types.get(scene);
+  if (known === undefined) {
+    known = new Map(scene.objects.map(({ name, type }) => [name, type]));
+    types.set(scene, known);
+  }
+  return known;
+}
+
+const byType = new WeakMap<Scene, ReadonlyMap<string, readonly string[]>>();
+
+function namesByType(scene: Scene): ReadonlyMap<string, readonly string[]> {
+  let names = byType.get(scene);
+  if (names === undefined) {
+    const found = new Map<string, string[]>();
+    for (const { name, type } of scene.objects) found.set(type, [...(found.get(type) ?? []), name]);
+    byType.set(scene, found);
+    names = found;
+  }
+  return names;
+}
+
+/** The key of a fact in the table of its predicate. */
+export function factKey(objects: Row): string {
+  return objects.join(BETWEEN);
+}
+
+/** The objects of a fact by its key. */
+export function rowOf(key: string): string[] {
+  return key.split(BETWEEN);
+}
+
+function relationOf(table: Readonly<Record<string, true>>): Relation {
+  let relation = relations.get(table);
+  if (relation === undefined) {
+    const rows = Object.keys(table).map(rowOf);
+    relation = { rows, at: indexed(rows) };
+    relations.set(table, relation);
+  }
+  return relation;
+}
+
+function indexed(rows: readonly Row[]): Map<string, Row[]>[] {
+  const at: Map<string, Row[]>[] = [];
+  for (const row of rows) {
+    row.forEach((object, place) => {
+      at[place] ??= new Map();
+      const list = at[place].get(object);
+      if (list === undefined) at[place].set(object, [row]);
+      else list.push(row);
+    });
+  }
+  return at;
+}

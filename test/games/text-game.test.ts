@@ -1,0 +1,229 @@
+// Games of PDDL and a text grammar: what can be done, what is said, when it is won, and what is told of broken ones.
+
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
+import { GamePlay, NOTHING_HAPPENS, type TextGame } from '../../src/games/pddl/text-game.js';
+import { ATTIC_DOMAIN, ATTIC_GRAMMAR, ATTIC_PROBLEM, attic } from './attic.js';
+
+function play(game: TextGame, ...commands: string[]): string[] {
+  const one = new GamePlay(game);
+  return [one.reset(), ...commands.map((command) => one.step(command))];
+}
+
+describe('a text game', () => {
+  const game = attic();
+
+  it('says what its grammar says, and lists what can be done', () => {
+    const one = new GamePlay(game);
+    expect(one.reset()).toBe('Up in the attic.\n\nYou see a crate, and a safe.');
+    expect(one.admissible()).toEqual(['go to south', 'look', 'open crate']);
+    expect(one.step(' open crate ')).toBe('In it: book, and torch.');
+    expect(one.admissible()).toEqual([
+      'examine crate',
+      'go to south',
+      'look',
+      'switch torch',
+      'take book from crate',
+      'take torch from crate',
+    ]);
+  });
+
+  it('does nothing for what is not admissible', () => {
+    const one = new GamePlay(game);
+    one.reset();
+    const before = one.stateHash();
+    for (const command of ['open safe', 'dance', '', 'OPEN crate']) expect(one.step(command)).toBe(NOTHING_HAPPENS);
+    expect(one.stateHash()).toBe(before);
+  });
+
+  it('is won where the goal holds, whatever else is done', () => {
+    const solution = [
+      'open crate',
+      'switch torch',
+      'take book from crate',
+      'go to south',
+      'open chest',
+      'put book into chest',
+    ];
+    const rest = ['go to north', 'take torch from crate'];
+    const one = new GamePlay(game);
+    one.reset();
+    const won = [...solution, ...rest].map((command) => {
+      one.step(command);
+      return one.isWon;
+    });
+    expect(won).toEqual([false, false, false, false, false, false, false, true]);
+  });
+
+  it('carries out "for all" and "when" on the state before', () => {
+    const one = new GamePlay(game);
+    one.reset();
+    one.step('open crate');
+    expect(one.facts().filter((fact) => fact.startsWith('dusty'))).toEqual(['dusty book', 'dusty torch']);
+    expect([one.step('switch torch'), one.step('switch torch')]).toEqual(['The torch is on.', 'The torch is off.']);
+  });
+
+  it('remembers what was made false where the grammar asks for it', () => {
+    const told = play(game, 'open crate', 'take book from crate', 'put book into crate', 'examine crate');
+    expect(told.at(-1)).toBe('In it: book, and torch.');
+    const parted = play(
+      game,
+      'open crate',
+      'take book from crate',
+      'go to south',
+      'open chest',
+      'put book into chest',
+      'go to north',
+      'examine crate',
+    );
+    expect(parted.at(-1)).toBe('In it: torch. Gone: book.');
+  });
+
+  it('is the same from a saved state on, with the same hash', () => {
+    const [one, other] = [new GamePlay(game), new GamePlay(game)];
+    one.reset();
+    other.reset();
+    const rng = Rng.fromSeed(1);
+    for (let step = 0; step < 200; step++) {
+      const commands = one.admissible();
+      const command = commands[rng.int(commands.length)];
+      other.load(one.save());
+      expect(other.stateHash()).toBe(one.stateHash());
+      expect(other.step(command)).toBe(one.step(command));
+      expect(other.admissible()).toEqual(one.admissible());
+      expect(other.isWon).toBe(one.isWon);
+    }
+    expect(one.reset()).toBe(play(game)[0]);
+  });
+
+  it('has one hash for states that two ways lead to, another for others', () => {
+    const hashAfter = (...commands: string[]) => {
+      const one = new GamePlay(game);
+      one.reset();
+      for (const command of commands) one.step(command);
+      return one.stateHash();
+    };
+    expect(hashAfter('look', 'go to south', 'go to north')).toBe(hashAfter('go to south', 'look', 'go to north'));
+    expect(hashAfter('go to south')).not.toBe(hashAfter());
+    expect(new GamePlay(attic({ problem: ATTIC_PROBLEM.replace('(locked safe)', '') })).stateHash()).not.toBe(
+      hashAfter(),
+    );
+  });
+});
+
+interface OfficialPlay {
+  readonly commands: readonly string[];
+  readonly observations: readonly string[];
+  readonly admissible: readonly string[];
+  readonly won: readonly boolean[];
+}
+
+/** Random walks in this game, played by TextWorld 1.7.0 (`benchmarks/peers/alfworld_games.py`, names="ids"). */
+const official: readonly OfficialPlay[] = JSON.parse(
+  readFileSync(new URL('attic-official.json', import.meta.url), 'utf8'),
+);
+
+describe('a text game, beside TextWorld', () => {
+  it.each(official.map((recorded, i) => ({ recorded, i })))('is played the same, walk $i', ({ recorded }) => {
+    const one = new GamePlay(attic());
+    const { commands, observations, admissible, won } = recorded;
+    observations.forEach((wanted, i) => {
+      const told = i === 0 ? one.reset() : one.step(commands[i - 1]);
+      // TextWorld's texts take every conditional effect of an action as if it had happened: its lamp is always told to be off.
+      const isTold = i === 0 || !commands[i - 1].startsWith('switch') || wanted === NOTHING_HAPPENS;
+      if (isTold) expect(told).toBe(wanted);
+      expect(one.admissible().join('; ')).toBe(admissible[i]);
+      expect(one.isWon).toBe(won[i]);
+    });
+  });
+});
+
+describe('a text game that is broken', () => {
+  const broken: [string, Parameters<typeof attic>[0], string, string][] = [
+    [
+      'is cut in half',
+      { problem: ATTIC_PROBLEM.slice(0, 200) },
+      'PDDL_INVALID',
+      'attic, problem: it ends in line 5 with 3 brackets still open',
+    ],
+    [
+      'requires what is unknown',
+      { domain: ATTIC_DOMAIN.replace(':typing', ':durative-actions') },
+      'PDDL_UNSUPPORTED',
+      '":durative-actions"',
+    ],
+    [
+      'has derived predicates',
+      { domain: ATTIC_DOMAIN.replace('(:functions', '(:derived') },
+      'PDDL_UNSUPPORTED',
+      '":derived"',
+    ],
+    [
+      'has an unknown predicate',
+      { domain: ATTIC_DOMAIN.replace('(here ?from)', '(hear ?from)') },
+      'PDDL_INVALID',
+      'no predicate "hear"',
+    ],
+    [
+      'has an unknown variable',
+      { domain: ATTIC_DOMAIN.replace('(next ?from ?to))', '(next ?from ?too))') },
+      'PDDL_INVALID',
+      'no variable "?too"',
+    ],
+    ['has an unknown type', { problem: ATTIC_PROBLEM.replace('- room', '- rooms') }, 'PDDL_INVALID', 'no type "rooms"'],
+    [
+      'has an unknown object',
+      { problem: ATTIC_PROBLEM.replace('(here north)', '(here west)') },
+      'PDDL_INVALID',
+      '"west"',
+    ],
+    [
+      'declares an object twice',
+      { problem: ATTIC_PROBLEM.replace('safe - box', 'crate - box') },
+      'PDDL_INVALID',
+      '"crate" is declared twice',
+    ],
+    [
+      'belongs to another domain',
+      { problem: ATTIC_PROBLEM.replace(':domain attic', ':domain cellar') },
+      'PDDL_INVALID',
+      '"cellar"',
+    ],
+    [
+      'lacks an action in its grammar',
+      { grammar: ATTIC_GRAMMAR.replace('action look', 'action lurk') },
+      'PDDL_INVALID',
+      'no action "look"',
+    ],
+    [
+      'has a block of rules that is no JSON',
+      { grammar: ATTIC_GRAMMAR.replace('"list_empty": [', '"list_empty": [[') },
+      'PDDL_INVALID',
+      'no JSON',
+    ],
+    [
+      'has an expression of Python',
+      { grammar: ATTIC_GRAMMAR.replace('{to.name}', '{to.name.upper()}') },
+      'PDDL_INVALID',
+      'to.name.upper()',
+    ],
+    [
+      'has commands that change',
+      { grammar: ATTIC_GRAMMAR.replace('"switch {l}"', '"[{l.name | lit(l:lamp)}]"') },
+      'PDDL_INVALID',
+      'depends on facts that change',
+    ],
+  ];
+
+  it.each(broken)('%s', (_, change, code, words) => {
+    try {
+      attic(change);
+    } catch (error) {
+      expect(error).toMatchObject({ code });
+      expect((error as Error).message).toContain(words);
+      return;
+    }
+    throw new Error('it was taken');
+  });
+});

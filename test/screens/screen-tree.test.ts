@@ -1,0 +1,166 @@
+import { describe, expect, it } from 'vitest';
+import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
+import { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from '../../src/env/screens/screen-state.js';
+import { screenText } from '../../src/env/screens/screen-tree.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { CallSpec } from '../../src/env/tools/domain.js';
+import { actionReadings } from '../../src/screens/action-readings.js';
+import { possibleActions } from '../../src/screens/possible-actions.js';
+import { screenRefusals } from '../../src/screens/refusals.js';
+import { screenChanges } from '../../src/screens/screen-changes.js';
+
+const element = (role: string, name: string, children: string[] = [], rest = {}): ScreenElement =>
+  ({ role, name, children, ...rest }) as ScreenElement;
+
+const screen: ScreenState = {
+  ...NO_SCREEN,
+  page: 'p.1',
+  goal: 'Write "so" and send.',
+  root: '1',
+  focused: '4',
+  elements: {
+    '1': element('RootWebArea', 'Page', ['2', '6', '7', '8']),
+    '2': element('generic', '', ['3', '4']),
+    '3': element('StaticText', 'it\'s "so"'),
+    '4': element('textbox', 'Name', [], { value: "O'Neil" }),
+    '6': element('checkbox', 'cream', [], { checked: false }),
+    '7': element('button', 'Send', [], { disabled: true }),
+    '8': element('combobox', '', ['9', '10'], { value: 'plum' }),
+    '9': element('option', 'plum', [], { selected: true }),
+    '10': element('option', 'pear', [], { selected: false }),
+  },
+};
+
+describe('a screen as text', () => {
+  it('has a line an element, and none for what says nothing', () => {
+    expect(screenText(screen)).toBe(
+      [
+        "RootWebArea 'Page'",
+        "\tStaticText 'it\\'s \"so\"'",
+        "\t[4] textbox 'Name', value=\"O'Neil\", focused",
+        "\t[6] checkbox 'cream', checked='false'",
+        "\t[7] button 'Send', disabled",
+        "\t[8] combobox '', value='plum'",
+        "\t\t[9] option 'plum', selected",
+        "\t\t[10] option 'pear'",
+      ].join('\n'),
+    );
+  });
+
+  it('is nothing where there is no screen', () => {
+    expect(screenText(NO_SCREEN)).toBe('');
+  });
+});
+
+describe('what a screen refuses', () => {
+  const refused = (name: string, given: object) =>
+    screenRefusals(screen, { name, arguments: given as ScreenElement }).join('; ');
+
+  it.each([
+    ['click', { bid: '99' }, 'there is no element "99" on the screen'],
+    ['click', { bid: '3' }, 'element "3" (StaticText) is text, which nothing can be done with'],
+    ['click', { bid: '7' }, 'element "7" (button) is disabled'],
+    ['click', { bid: '9' }, 'element "9" (option) is an option: use select_option on the field it belongs to'],
+    ['fill', { bid: '6', value: 'x' }, 'element "6" (checkbox) is no field to write in'],
+    ['fill', { bid: '8', value: 'x' }, 'element "8" (combobox) is no field to write in'],
+    ['select_option', { bid: '4', options: 'x' }, 'element "4" (textbox) has no options to choose from'],
+    ['select_option', { bid: '8', options: 'kiwi' }, 'element "8" (combobox) has no option "kiwi"'],
+    [
+      'select_option',
+      { bid: '8', options: ['plum', 'pear'] },
+      'of element "8" (combobox) only one option can be chosen',
+    ],
+    ['drag_and_drop', { from_bid: '4', to_bid: '99' }, 'there is no element "99" on the screen'],
+    ['fill', { bid: '4', value: 'x' }, ''],
+    ['select_option', { bid: '8', options: 'pear' }, ''],
+    ['noop', {}, ''],
+  ])('%s %o: %s', (name, given, problem) => {
+    expect(refused(name, given)).toBe(problem);
+  });
+
+  it('is everything once the task has ended', () => {
+    expect(screenRefusals({ ...screen, done: true }, { name: 'noop', arguments: {} })).toEqual(['the task has ended']);
+  });
+});
+
+describe('what a screen offers', () => {
+  it('is what it does not refuse, with the texts of the task', () => {
+    expect(possibleActions(screen, SCREEN_ACTIONS)).toEqual([
+      "click('4')",
+      "fill('4', 'so')",
+      "click('6')",
+      "click('8')",
+      "select_option('8', 'plum')",
+      "select_option('8', 'pear')",
+    ]);
+  });
+
+  it('is told in words: what an element is, how it stands, and what it or the text beside it is called', () => {
+    const nameless = { ...screen, elements: { ...screen.elements, '4': element('textbox', '', []) } };
+    const offered = possibleActions(nameless, SCREEN_ACTIONS);
+    const calls = offered.map((line) => parseAction(line, SCREEN_ACTIONS) as CallSpec);
+    expect(actionReadings(nameless, calls)).toEqual([
+      'click textbox it\'s "so"',
+      'fill so textbox it\'s "so"',
+      'click checkbox unchecked cream',
+      'click combobox holding plum plum',
+      'select_option plum combobox holding plum plum',
+      'select_option pear combobox holding plum plum',
+    ]);
+  });
+});
+
+describe('changes', () => {
+  it('come to the other screen, and tell no more than changed', () => {
+    const { '10': _pear, ...left } = screen.elements;
+    const after: ScreenState = {
+      ...screen,
+      focused: '',
+      elements: {
+        ...left,
+        '4': element('textbox', 'Name'),
+        '8': element('combobox', '', ['9', '11'], { value: 'fig' }),
+        '11': element('option', 'fig', [], { selected: true }),
+      },
+    };
+    const operations = screenChanges(screen, after);
+    expect(applyOperations(screen, operations)).toEqual(after);
+    expect(operations.map(({ op, path }) => `${op} ${path}`)).toEqual([
+      'replace /focused',
+      'remove /elements/10',
+      'remove /elements/4/value',
+      'replace /elements/8/children',
+      'replace /elements/8/value',
+      'add /elements/11',
+    ]);
+  });
+
+  it('are one where the screen is another', () => {
+    const many = Array.from({ length: 200 }, (_, i) => [`n${i}`, element('button', String(i))] as const);
+    const root = element(
+      'RootWebArea',
+      'Other',
+      many.map(([id]) => id),
+    );
+    const after = { ...screen, elements: { '1': root, ...Object.fromEntries(many) } };
+    expect(screenChanges(screen, after)).toEqual([{ op: 'replace', path: '/elements', value: after.elements }]);
+  });
+});
+
+describe('a tree', () => {
+  it('has every element in one place', () => {
+    expect(treeFaults(screen)).toEqual([]);
+    const elements = {
+      ...screen.elements,
+      '2': element('generic', '', ['3', '4', '6', '98']),
+      '12': element('button', 'lost'),
+    };
+    const broken = { ...screen, focused: '77', elements };
+    expect([...treeFaults(broken)].sort()).toEqual([
+      'element "12" is nowhere on the screen',
+      'element "6" stands in two places',
+      'element "98" is a child, and there is no such element',
+      'the focused element "77" does not exist',
+    ]);
+  });
+});

@@ -1,0 +1,218 @@
+// Pages of ours in jsdom, and in Chromium where there is one: lived as a screen, forked, and what becomes of a page that never ends.
+
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { checkEnvironment } from '../../src/env/check-environment.js';
+import type { ScreenState } from '../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { ToolsDomain } from '../../src/env/tools/domain.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import { viewOf } from '../../src/kinds/views.js';
+import { chromiumProgram } from '../../src/screens/page-machine.js';
+import { screenEnvironment } from '../../src/screens/screen-environment.js';
+import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
+import { pagesDomain } from './fixture.js';
+
+const open: ToolsDomain[] = [];
+afterEach(() => {
+  for (const domain of open.splice(0)) domain.close();
+});
+
+function domainOf(name: string, options: Partial<ScreensDomainOptions> = {}): ToolsDomain {
+  const domain = pagesDomain(name, options);
+  open.push(domain);
+  return domain;
+}
+
+function lived(domain: ToolsDomain) {
+  return screenEnvironment(
+    new ToolsEpisodeEnvironment({ id: 'pages', domain, responder: rulesResponder(domain), user: new ScriptedUser() }),
+  );
+}
+
+/** The id of the element whose line in the tree has these words. */
+function idOf(tree: string, words: string): string {
+  const line = tree.split('\n').find((one) => one.includes(words));
+  return /\[(\w+)\]/.exec(line ?? '')?.[1] ?? `nothing like ${words}`;
+}
+
+const browsers = existsSync(chromiumProgram()) ? (['jsdom', 'chromium'] as const) : (['jsdom'] as const);
+
+describe.each(browsers)('a page in %s', (browser) => {
+  it('is used line by line', async () => {
+    const env = lived(domainOf('order', { browser }));
+    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+    const [, cake] = /Order "(\w+)" for "O'Neil" with cream\./.exec(first) ?? [];
+    expect(first).toContain("RootWebArea 'Order'\n\t[");
+    expect(first).toContain("] link 'More'");
+    expect(first).not.toMatch(/not for agents|nowhere|nothing yet/);
+
+    const act = async (line: string) => env.step(line);
+    await act(`fill('${idOf(first, "textbox 'Name'")}', "O'Neil")`);
+    const { observation: chosen } = await act(`select_option('${idOf(first, 'combobox')}', '${cake}')`);
+    expect(chosen).toMatch(new RegExp(`combobox 'Cake', value='${cake}'`));
+    // By the label, which ticks the box and gives it the keyboard.
+    const lines = first.split('\n');
+    const label = lines[lines.findIndex((line) => line.includes("checkbox 'cream'")) - 1];
+    const { observation: ticked } = await act(`click('${idOf(label, 'LabelText')}')`);
+    expect(ticked).toContain("checkbox 'cream', focused, checked='true'");
+    const end = await act(`click('${idOf(first, "button 'Send'")}')`);
+    expect(end).toMatchObject({ reward: 1, terminated: true, truncated: false });
+  }, 60_000);
+
+  it.each([
+    ['some of it', 0],
+    ['all of it', 1],
+  ])(
+    'is a success where the reward is whole: %s',
+    async (button, verdict) => {
+      const env = lived(domainOf('partial', { browser }));
+      const { observation } = await env.reset({ task: 'partial.1', seed: 1 });
+      const end = await env.step(`click('${idOf(observation, `button '${button}'`)}')`);
+      expect(end).toMatchObject({ terminated: true, info: { verdict: { reward: verdict } } });
+    },
+    60_000,
+  );
+
+  it('shows what a script chose', async () => {
+    const env = lived(domainOf('scripted-choice', { browser }));
+    const { observation: first } = await env.reset({ task: 'scripted-choice.1', seed: 1 });
+    expect(first).toMatch(/combobox .*value='red'/);
+    const { observation: chosen } = await env.step(`click('${idOf(first, 'button')}')`);
+    expect(chosen).toMatch(/combobox .*value='blue'/);
+  }, 60_000);
+
+  it('is used by keys, by other buttons and by words, where these sets of actions are named', async () => {
+    const env = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+    const act = async (line: string) => (await env.step(line)).observation;
+    const box = idOf(first, 'checkbox');
+    expect(await act(`click('${box}', 'right')`)).toContain("checked='false'");
+    expect(await act(`click('${box}', modifiers=['Shift'])`)).toContain("checked='true'");
+    await act(`focus('${idOf(first, "textbox 'Name'")}')`);
+    await act('keyboard_type("O\'Neill")');
+    await act("keyboard_press('Backspace')");
+    const typed = await act("keyboard_insert_text(' & Co')");
+    expect(typed).toContain("textbox 'Name', value=\"O'Neil & Co\", focused");
+    expect(await act("send_msg_to_user('It is ticked.')")).toBe(typed);
+    // What was said is no part of what is done again elsewhere.
+    const fork = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
+    fork.restore(JSON.parse(JSON.stringify(await env.snapshot())));
+    expect((await fork.step(`hover('${box}')`)).observation).toBe(typed);
+    const end = await env.step("report_infeasible('no cake')");
+    expect(end).toMatchObject({ reward: 0, terminated: true, info: { verdict: { reward: 0 } } });
+  }, 60_000);
+
+  it('has its own time', async () => {
+    const env = lived(domainOf('order', { browser, settle: 300 }));
+    const { observation: first } = await env.reset({ task: 'order.2', seed: 1 });
+    const { observation: early } = await env.step(`click('${idOf(first, "link 'More'")}')`);
+    expect(early).not.toContain('At ');
+    const { observation: late } = await env.step('noop(5000)');
+    // Begun, clicked, waited: 0.3 s, and 0.4 s after the click.
+    expect(late).toContain("paragraph 'At 00:00:00'");
+  }, 60_000);
+});
+
+describe('a screen as an environment', () => {
+  it('keeps every promise of the contract', async () => {
+    const domain = domainOf('order');
+    const make = () =>
+      new ToolsEpisodeEnvironment({ id: 'pages', domain, responder: rulesResponder(domain), user: new ScriptedUser() });
+    const report = await checkEnvironment(viewOf(domain, make) as never, { seed: 3 });
+    expect(report.checks.filter(({ passed }) => !passed)).toEqual([]);
+  }, 60_000);
+
+  it('refuses what the screen does not have, at the price of a step', async () => {
+    const env = lived(domainOf('order'));
+    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
+    const shown = first.slice(first.indexOf('RootWebArea'));
+    const { observation, reward, terminated } = await env.step("click('999')");
+    expect([observation, reward, terminated]).toEqual([
+      `Error: there is no element "999" on the screen\n\n${shown}`,
+      0,
+      false,
+    ]);
+    const saved = JSON.parse(JSON.stringify(await env.snapshot()));
+    const { observation: unread } = await env.step("click('9'");
+    expect(unread.split('\n')[0]).toMatch(/^Error: an action is written like click\('12'\)/);
+    expect(await env.restore(saved)).toBe(observation);
+    expect((await env.step(`click('${idOf(first, "button 'Cancel'")}')`)).observation).toContain('is disabled');
+  }, 60_000);
+
+  it('goes on from a fork in another browser, which does again what was done', async () => {
+    const [one, other] = [domainOf('order'), domainOf('order')];
+    const env = lived(one);
+    const { observation: first } = await env.reset({ task: 'order.3', seed: 1 });
+    await env.step(`fill('${idOf(first, "textbox 'Name'")}', 'Ada')`);
+    const saved = env.snapshot();
+    const fork = lived(other);
+    fork.restore(await saved);
+    const line = `click('${idOf(first, 'checkbox')}')`;
+    const [a, b] = [await env.step(line), await fork.step(line)];
+    expect(b).toEqual(a);
+    expect(a.observation).toContain("textbox 'Name', value='Ada'");
+  }, 60_000);
+
+  it('names seeds: the same sets the same task, another may set another', () => {
+    const goals = [domainOf('order'), domainOf('order')].map(({ tasks }) => tasks.map(({ user }) => user.goal));
+    expect(goals[0]).toEqual(goals[1]);
+    expect(new Set(goals[0]).size).toBeGreaterThan(1);
+  }, 60_000);
+});
+
+/** Processes of Chromium that a process started itself. */
+function childrenOf(parent: number): number[] {
+  return readdirSync('/proc').flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [, called, rest] = /^\d+ \((.*)\) \S (\d+) /.exec(readFileSync(`/proc/${name}/stat`, 'utf8')) ?? [];
+      return Number(rest) === parent && /chrom/.test(called) ? [Number(name)] : [];
+    } catch {
+      // It has ended meanwhile.
+      return [];
+    }
+  });
+}
+
+describe('a page that fails', () => {
+  const stateOf = ({ initialState, tasks }: ToolsDomain) =>
+    applyOperations(initialState, tasks[0].initialOperations ?? []) as ScreenState;
+  const press = (domain: ToolsDomain, name: string) => {
+    const state = stateOf(domain);
+    const [bid] = Object.entries(state.elements).find(([, element]) => element.name === name)!;
+    return domain.rules!.execute(state, { id: '', name: 'click', arguments: { bid } });
+  };
+
+  it('that never ends its work costs its episode, and the browser goes on for others', () => {
+    const domain = domainOf('endless', { timeoutSeconds: 1 });
+    expect(() => press(domain, 'Loop')).toThrowError(
+      expect.objectContaining({ code: 'BROWSER_DIED', message: expect.stringContaining('did not answer within 1 s') }),
+    );
+    expect(press(domain, 'Throw')).toMatchObject({ isError: false, terminated: false });
+  }, 60_000);
+
+  it.skipIf(browsers.length < 2)(
+    'as Chromium was killed is opened in another, and nothing is refused',
+    () => {
+      const domain = domainOf('order', { browser: 'chromium' });
+      const state = stateOf(domain);
+      for (const pid of childrenOf(process.pid)) process.kill(pid, 'SIGKILL');
+      const [bid] = Object.entries(state.elements).find(([, element]) => element.name === 'cream')!;
+      const { isError, observation } = domain.rules!.execute(state, { id: '', name: 'click', arguments: { bid } });
+      expect(isError).toBe(false);
+      expect(observation).toContain("checkbox 'cream', focused, checked='true'");
+    },
+    60_000,
+  );
+
+  it('that is not there is told by its name', () => {
+    const pages = [{ id: 'gone.1', file: '/nowhere/gone.html', seed: 1 }];
+    const domain = domainOf('gone', { pages });
+    expect(() => domain.tasks[0].user.goal).toThrowError(
+      expect.objectContaining({ code: 'PAGE_FAILED', message: expect.stringContaining('gone.1') }),
+    );
+  }, 60_000);
+});

@@ -1,0 +1,96 @@
+// Settings that find themselves: from what a model has shown to how it is dreamt in.
+
+import { describe, expect, it } from 'vitest';
+import { horizonAt, planDream } from '../../src/training/dream-plan.js';
+import { settleRounds } from '../../src/training/round-settings.js';
+
+const OPEN = { gate: 'auto', horizon: 'auto', disagreementLimit: 'auto', startsPerRound: 'auto' } as const;
+const TRIAL = { windows: 200, longest: 50, trustedSteps: 8, r2: 0.9, rewardR2: 0.95, doubt: 0.2 };
+const SKILL = { model: 0.97, simple: 0.4, reward: 0.8 };
+
+describe('the plan of a dream', () => {
+  it('follows what the model has shown', () => {
+    const plan = planDream(OPEN, 'auto', { trial: TRIAL, skill: SKILL }, 500);
+    expect(plan).toMatchObject({ isOpen: true, horizon: 8, disagreementLimit: 0.4, realRatio: 0.2, starts: 6250 });
+    expect(plan.reasons['rollout.gate']).toBe('open: held out, the model explains 97 % of what changes');
+    expect(plan.reasons['rollout.horizon']).toBe('8 imagined steps stay near real episodes');
+  });
+
+  it('goes beyond episodes that ended before the model strayed, within bounds', () => {
+    const horizon = (trustedSteps: number, longest: number) =>
+      planDream(OPEN, 'auto', { trial: { ...TRIAL, trustedSteps, longest } }, 0).horizon;
+    expect([horizon(9, 9), horizon(50, 50), horizon(0, 30)]).toEqual([18, 30, 1]);
+  });
+
+  it('leaves what is pinned as it is', () => {
+    const pinned = { gate: 'open', horizon: [0, 100, 1, 5], disagreementLimit: null, startsPerRound: 70 } as const;
+    const plan = planDream(pinned, 0.05, { trial: TRIAL, skill: { ...SKILL, model: -1 } }, 100);
+    expect(plan).toMatchObject({ isOpen: true, horizon: 5, disagreementLimit: null, realRatio: 0.05, starts: 70 });
+    expect(new Set(Object.values(plan.reasons))).toEqual(new Set(['pinned']));
+  });
+
+  it.each([
+    ['explains too little', { skill: { ...SKILL, model: 0.3, simple: 0 } }],
+    ['explains less than a simple model', { skill: { ...SKILL, model: 0.7, simple: 0.9 } }],
+    ['does not know the reward', { skill: { ...SKILL, reward: 0.1 } }],
+    ['is worse than the mean on newer episodes', { skill: SKILL, trial: { ...TRIAL, r2: -0.4 } }],
+  ])('does not open to a model that %s', (_, evidence) => {
+    const { isOpen, reasons } = planDream(OPEN, 'auto', evidence, 0);
+    expect(isOpen).toBe(false);
+    expect(reasons['rollout.gate']).toMatch(/^shut: /);
+  });
+
+  it('opens to a model of which nothing is known, for one step', () => {
+    expect(planDream(OPEN, 'auto', {}, 0)).toMatchObject({ isOpen: true, horizon: 1, disagreementLimit: null });
+    expect(horizonAt(7, 3)).toBe(3);
+  });
+});
+
+describe('rounds', () => {
+  const rest = {
+    realSteps: 1,
+    updatesPerStep: 1,
+    evalEpisodes: 5,
+    keepPolicyEvery: null,
+    threshold: null,
+    stopAtThreshold: false,
+  };
+  const auto = 'auto' as const;
+  const open = {
+    ...rest,
+    initialRandomSteps: auto,
+    stepsPerRound: auto,
+    updatesPerRound: auto,
+    cyclesPerRound: auto,
+    evalEvery: auto,
+  };
+
+  it('are as long as the body is large', () => {
+    const small = settleRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' });
+    const large = settleRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay' });
+    expect(small).toMatchObject({
+      initialRandomSteps: 100,
+      stepsPerRound: 25,
+      updatesPerRound: 1000,
+      cyclesPerRound: 2,
+    });
+    expect(large).toMatchObject({ initialRandomSteps: 460, stepsPerRound: 100, updatesPerRound: 4000, evalEvery: 200 });
+  });
+
+  it('are rollouts for a learner that knows its newest policy alone', () => {
+    const settled = settleRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'rollouts' });
+    expect(settled).toMatchObject({ stepsPerRound: 250, cyclesPerRound: 1 });
+  });
+
+  it('leave what is given', () => {
+    const given = {
+      ...rest,
+      initialRandomSteps: 7,
+      stepsPerRound: 11,
+      updatesPerRound: 13,
+      cyclesPerRound: 3,
+      evalEvery: 5,
+    };
+    expect(settleRounds(given, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' })).toEqual(given);
+  });
+});

@@ -1,0 +1,103 @@
+// Agents of text learn in a small game of ours: by imitation and as a group, and again to the same bytes.
+
+import { describe, expect, it } from 'vitest';
+import { Rng } from '../../src/core/rng.js';
+import { rulesResponder } from '../../src/env/tools/rules-responder.js';
+import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
+import { textEnvironment } from '../../src/env/tools/text-environment.js';
+import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import { textGroups } from '../../src/training/text-groups.js';
+import { playTexts } from '../../src/training/text-play.js';
+import { roundsOf } from '../../src/training/text-training.js';
+import { attics, atticTraining } from '../rl/text/attic-training.js';
+
+const clone = { tasks: 2, epochs: 30, lr: 3e-3 };
+
+describe('rounds', () => {
+  const where = (mode: 'dream' | 'interleaved' | 'dream-then-real', dreamShare?: number) =>
+    roundsOf({ mode, rounds: 8, realRounds: 2, gatherEvery: 4, dreamShare })
+      .map((round) => round.where[0])
+      .join('');
+
+  it('are dreamt as far as is asked for, and real evenly between', () => {
+    expect([undefined, 0.75, 0.5, 0.25, 0].map((share) => where('dream', share))).toEqual([
+      ...['dddddddd', 'rdddrddd', 'rdrdrdrd', 'rrrdrrrd', 'rrrrrrrr'],
+    ]);
+    expect(where('dream-then-real', 0.5)).toBe('ddddddddrr');
+    // A dream is made of its records before the first round, whichever that is.
+    const gathers = roundsOf({ mode: 'interleaved', rounds: 8, realRounds: 0, gatherEvery: 4, dreamShare: 0.5 });
+    expect(gathers.flatMap((round, i) => (round.gathers ? [i] : []))).toEqual([0, 4]);
+  });
+});
+
+describe('training in a game of text', () => {
+  it('by GiGPO wins nearly always, where imitation alone did not', async () => {
+    const { training, learner, told } = await atticTraining({ estimator: 'gigpo', clone, rounds: 10 });
+    await textGroups(training);
+    const [nothing, cloning, rounds] = training.progress.evaluations;
+    expect([nothing.after, cloning.after, rounds.after]).toEqual(['nothing', 'cloning', 'rounds']);
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    expect(rounds.wins).toBeGreaterThanOrEqual(14);
+    expect(training.progress.clonedSteps).toBe(10);
+    const updates = told.filter(({ kind }) => kind === 'update');
+    expect(updates).toHaveLength(10);
+    expect(training.progress.realSteps).toBe(updates.at(-1)!.realSteps);
+    await learner.close();
+  });
+
+  it('by PPO with a critic wins more than imitation, and the critic errs less and less', async () => {
+    const { training, learner, told } = await atticTraining({ estimator: 'ppo', clone, rounds: 12 });
+    await textGroups(training);
+    const [, cloning, rounds] = training.progress.evaluations;
+    expect(rounds.wins).toBeGreaterThan(cloning.wins);
+    const errors = told.flatMap(({ kind, valueError }) => (kind === 'update' ? [valueError as number] : []));
+    expect(errors.at(-1)!).toBeLessThan(errors[0] / 2);
+    await learner.close();
+  });
+
+  it('is paid for progress on the way where that is asked for, and as much in all whichever way is taken', async () => {
+    const { training, learner } = await atticTraining();
+    const [environment] = training.parts.environments;
+    const shaping = { weight: 1, gamma: 1 };
+    const starts = [1, 2, 3].map((seed) => ({ task: 'book', seed, rng: Rng.fromSeed(seed) }));
+    const played = await playTexts(learner.policy, starts, { environments: [environment], shaping });
+    for (const { steps, reward } of played) {
+      const sum = steps.reduce((total, step) => total + step.reward, 0);
+      expect(sum).toBeCloseTo(reward!, 9);
+    }
+    await learner.close();
+  });
+
+  it('gives the same bytes again', async () => {
+    const run = async () => {
+      const { training, learner, told } = await atticTraining({ clone: { ...clone, epochs: 5 }, rounds: 1 });
+      await textGroups(training);
+      const state = learner.state();
+      await learner.close();
+      return { told, state, progress: training.progress };
+    };
+    expect(await run()).toEqual(await run());
+  });
+
+  it('refuses a world that does not say which commands do something', async () => {
+    const { training, learner } = await atticTraining({ rounds: 1 });
+    const domain = { ...attics(), initialState: {}, rules: undefined };
+    const silent = {
+      ...domain,
+      tasks: [{ ...domain.tasks[0], initialOperations: [], user: { opening: 'Go!', goal: 'go' } }],
+    };
+    const responder = rulesResponder(attics());
+    const tools = new ToolsEpisodeEnvironment({
+      id: 'silent',
+      domain: silent as never,
+      responder,
+      user: new ScriptedUser(),
+    });
+    const evalEnvironments = [textEnvironment(tools)];
+    const parts = { ...training.parts, evalEnvironments, evalTasks: silent.tasks as never };
+    await expect(textGroups({ ...training, parts })).rejects.toThrow(
+      expect.objectContaining({ code: 'TEXT_COMMANDS_UNKNOWN' }),
+    );
+    await learner.close();
+  });
+});
