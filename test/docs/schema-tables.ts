@@ -1,11 +1,13 @@
 // The tables of docs/scenarios.md and docs/tools.md, written from the scenario schemas: one a section, and one for each kind
-// it can be.
+// it can be. A key that means what it means in an earlier table is named there and not described again.
 
 import type { z } from 'zod';
-import { expectation, inputSchemaOf, type JsonSchema } from '../../src/run/schema-check.js';
+import { inputSchemaOf, type JsonSchema } from '../../src/run/schema-check.js';
+
+type Properties = Readonly<Record<string, JsonSchema>>;
 
 /** The sections at the top of the scenario that is being written, whose tables are not repeated where they appear again. */
-let topSections: Readonly<Record<string, JsonSchema>> = {};
+let topSections: Properties = {};
 
 /** Everything between the markers of a page about scenarios. */
 export function scenarioTables(schema: z.ZodType): string {
@@ -15,9 +17,7 @@ export function scenarioTables(schema: z.ZodType): string {
   topSections = root.properties ?? {};
   const top = table('', Object.fromEntries(properties.filter((entry) => !isSection(entry))));
   const sections = properties.filter(isSection).map(([name, property]) => section(name, property, '##'));
-  const expression = Object.values(root.$defs ?? {}).find(({ properties: keys }) => keys?.qpos !== undefined);
-  const language = expression === undefined ? [] : [`## Expressions of \`env\`\n\n${operators(expression)}`];
-  return [`## At the top\n\n${top}`, ...sections, ...language].join('\n\n');
+  return [`## At the top\n\n${top}`, ...sections].join('\n\n');
 }
 
 /** Keys of a schema that say nothing of what they mean, as paths. */
@@ -40,26 +40,32 @@ function section(name: string, schema: JsonSchema, level: string): string {
   const kinds = kindsOf(schema);
   const unset = schema.default === null ? ' Default: `null`.' : '';
   const intro = `${level} \`${name}\`\n\n${sectionMeaning(schema)}${unset}`.trimEnd();
+  const top = topSections[name.slice(name.lastIndexOf('.') + 1)];
+  if (name.includes('.') && top !== undefined && kinds.length > 1 && kinds.length === kindsOf(top).length) {
+    return `${intro} As [\`${anchor(name)}\`](#${anchor(name)}).`;
+  }
   if (kinds.length === 1) return `${intro}\n\n${body(name, kinds[0], level)}`;
-  const parts = kinds.map((kind) => {
+  const parts = kinds.map((kind, i) => {
     const [key, chooser] = chooserOf(kind)!;
-    const rest = Object.fromEntries(Object.entries(kind.properties ?? {}).filter(([other]) => other !== key));
+    const rest = Object.entries(kind.properties ?? {}).filter(([other]) => other !== key);
     const head = `${level}# \`${name}\` with \`${key}: ${chooser.const}\`\n\n${meaning(chooser)}`.trimEnd();
-    return Object.keys(rest).length === 0
-      ? head
-      : `${head}\n\n${body(name, { ...kind, properties: rest }, `${level}#`)}`;
+    const earlier = kinds.slice(0, i);
+    const known = rest.filter(([other, property]) => knownIn(earlier, other, property));
+    const own = Object.fromEntries(rest.filter((entry) => !known.includes(entry)));
+    const text = Object.keys(own).length === 0 ? '' : body(name, { ...kind, properties: own }, `${level}#`);
+    return [head, text, ...(known.length > 0 ? [`As above: ${named(known)}.`] : [])].filter(Boolean).join('\n\n');
   });
   return [intro, ...parts].join('\n\n');
 }
 
 /** A table of the plain keys, then a section for each key that has keys of its own, also as elements of a list. */
 function body(path: string, schema: JsonSchema, level: string): string {
-  const entries = Object.entries(schema.properties ?? {});
-  const name = path.slice(path.lastIndexOf('.') + 1);
-  if (path !== name && repeats(schema, topSections[name])) {
-    const keys = entries.map(([key]) => `\`${key}\``).join(', ');
-    return `As in [\`${name}\`](#${name}), with no defaults: ${keys}.`;
-  }
+  const all = Object.entries(schema.properties ?? {});
+  const top = path.includes('.') ? topSections[topNameOf(path, all)] : undefined;
+  const known = top === undefined ? [] : all.filter(([key, property]) => knownIn(kindsOf(top), key, property));
+  const entries = all.filter((entry) => !known.includes(entry));
+  const name = topNameOf(path, all);
+  const asTop = known.length > 0 ? [`As in [\`${name}\`](#${name}), with no defaults: ${names(known)}.`] : [];
   const isNested = ([, property]: [string, JsonSchema]) => kindsOf(property).every(hasKeys);
   const nested = entries.filter(isNested).map(([key, property]) => section(`${path}.${key}`, property, `${level}#`));
   const lists = entries.flatMap(([key, property]) => {
@@ -67,37 +73,77 @@ function body(path: string, schema: JsonSchema, level: string): string {
     return items === undefined ? [] : [section(`${path}.${key}[]`, items, `${level}#`)];
   });
   const plain = Object.fromEntries(entries.filter((entry) => !isNested(entry)));
-  return [...(Object.keys(plain).length > 0 ? [table(path, plain)] : []), ...nested, ...lists].join('\n\n');
+  return [...(Object.keys(plain).length > 0 ? [table(path, plain)] : []), ...asTop, ...nested, ...lists].join('\n\n');
 }
 
-/** Whether all keys of a section mean what those of an earlier one do. */
-function repeats({ properties = {} }: JsonSchema, earlier: JsonSchema | undefined): boolean {
-  const known = earlier === undefined ? [] : kindsOf(earlier).map((kind) => kind.properties ?? {});
-  const entries = Object.entries(properties);
-  return entries.every(([key, { description }]) => known.some((keys) => keys[key]?.description === description));
+/** The section at the top that a nested section repeats: that of its own name, or the one that has most of its keys. */
+function topNameOf(path: string, entries: readonly [string, JsonSchema][]): string {
+  const name = anchor(path);
+  if (topSections[name] !== undefined) return name;
+  const shares = Object.entries(topSections).map(([other, schema]) => {
+    const common = entries.filter(([key, property]) => knownIn(kindsOf(schema), key, property)).length;
+    return [other, common / entries.length] as const;
+  });
+  return shares.find(([other, share]) => !path.startsWith(`${other}.`) && share > 0.5)?.[0] ?? name;
 }
 
-function table(path: string, properties: Readonly<Record<string, JsonSchema>>): string {
+function anchor(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1);
+}
+
+/** Whether one of these kinds has a key of this name that means the same. */
+function knownIn(kinds: readonly JsonSchema[], key: string, property: JsonSchema): boolean {
+  return kinds.some(({ properties }) => {
+    const other = properties?.[key];
+    return other !== undefined && sectionMeaning(other) !== '' && sectionMeaning(other) === sectionMeaning(property);
+  });
+}
+
+function names(entries: readonly [string, JsonSchema][]): string {
+  return entries.map(([key]) => `\`${key}\``).join(', ');
+}
+
+function named(entries: readonly [string, JsonSchema][]): string {
+  return entries.map(([key, property]) => `\`${key}\`${fallback(property)}`).join(', ');
+}
+
+function fallback({ default: value }: JsonSchema): string {
+  return value === undefined || typeof value === 'object' ? '' : ` (\`${JSON.stringify(value)}\`)`;
+}
+
+function table(path: string, properties: Properties): string {
   const rows = Object.entries(properties).map(([key, property]) => {
     const name = path === '' ? key : `${path}.${key}`;
-    const value = property.default === undefined ? '' : `\`${JSON.stringify(property.default)}\``;
-    return `| \`${name}\` | ${value} | ${cell(accepts(property))} | ${cell(meaning(property))} |`;
+    const value = property.default === undefined ? '' : ` \`${JSON.stringify(property.default)}\``;
+    const accepted = accepts(property);
+    const texts = [meaning(property), accepted].filter((text) => text !== '').map(cell);
+    return `| \`${name}\` |${value} | ${texts.join(' ')} |`;
   });
-  return ['| key | default | accepts | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+  return ['| key | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
 }
 
-function operators(expression: JsonSchema): string {
-  const rows = Object.entries(expression.properties ?? {}).map(
-    ([key, property]) => `| \`${key}\` | ${cell(meaning(property))} |`,
-  );
-  return ['| operator | value |', '| --- | --- |', ...rows].join('\n');
-}
-
-/** Shapes too deep for a cell are named. */
+/** What a key takes, in mathematical notation, where its default and meaning leave it open. */
 function accepts(property: JsonSchema): string {
-  if (choosableItems(property) !== undefined) return 'array, see below';
-  const text = expectation(property);
-  return text.length > 120 ? String(property.type ?? 'see below') : text;
+  if (choosableItems(property) !== undefined) return '(a list, see below)';
+  const options = (property.oneOf ?? property.anyOf ?? [property]).filter(({ type }) => type !== 'null');
+  const texts = [...new Set(options.map(range))];
+  return texts.some((text) => text === '') || texts.join('').length > 120 ? '' : `(${texts.join(' or ')})`;
+}
+
+function range(schema: JsonSchema): string {
+  const { minimum: from, maximum: to, exclusiveMinimum: above, const: only, enum: choices } = schema;
+  if (only !== undefined) return `\`${only}\``;
+  if (choices !== undefined) return choices.map((choice) => `\`${choice}\``).join(', ');
+  if (schema.type !== 'number' && schema.type !== 'integer') return schema.type === 'array' ? listed(schema) : '';
+  const lowest = from !== undefined && from > Number.MIN_SAFE_INTEGER ? from : undefined;
+  const highest = to !== undefined && to < Number.MAX_SAFE_INTEGER ? to : undefined;
+  if (highest !== undefined) return `${above ?? lowest ?? ''}–${highest}`;
+  if (above !== undefined) return `>${above}`;
+  return lowest === undefined ? 'number' : `≥${lowest}`;
+}
+
+function listed({ items }: JsonSchema): string {
+  return typeof items === 'object' && items.enum !== undefined ? range(items) : '';
 }
 
 function meaning(property: JsonSchema): string {
