@@ -6,8 +6,8 @@
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { contentHash } from '../src/core/hash.js';
-import type { JsonObject } from '../src/core/json.js';
+import type { JsonObject } from '../src/core/canonical-json.js';
+import { contentHash } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';

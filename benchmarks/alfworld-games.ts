@@ -31,7 +31,7 @@ export interface OfficialPlay {
 
 export const VERSIONS = { alfworld: '0.4.2', textworld: '1.7.0', 'fast-downward-textworld': '20.6.4' };
 
-/** @throws GAMES_NOT_FOUND unless ALFWORLD_DATA leads to them */
+/** @throws ENV_UNUSABLE unless ALFWORLD_DATA leads to them */
 export function alfworldGames(): FoundGame[] {
   const data = process.env.ALFWORLD_DATA;
   if (!data) throw gamesNotFound('$ALFWORLD_DATA', 'it is not set');

@@ -7,9 +7,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest, ReverieError, reverieError } from '../src/core/errors.js';
-import { type Panel, panelDifferences, panelOf } from '../src/core/panel.js';
+import { type Panel, panelDifferences, panelOf } from '../src/core/evaluation-set.js';
+import { writeFileAtomic } from '../src/core/files.js';
 import { versions } from '../src/run/versions.js';
-import { writeFileAtomic } from '../src/store/atomic-file.js';
 import type { BenchmarkEntry, Measurement } from './benchmark.js';
 import { describeMachine } from './machine.js';
 import { BENCHMARKS } from './registry.js';
@@ -18,7 +18,11 @@ async function main(): Promise<void> {
   const { id, quick, list } = readArguments(process.argv.slice(2));
   if (list) return printList();
   const entry = Object.hasOwn(BENCHMARKS, id) ? BENCHMARKS[id] : undefined;
-  if (!entry) throw reverieError('BENCHMARK_UNKNOWN', { id, nearest: nearest(id, Object.keys(BENCHMARKS)) });
+  if (!entry)
+    throw reverieError('BENCHMARK_FAILED', {
+      problem: `No benchmark is called "${id}".`,
+      hint: `Did you mean "${nearest(id, Object.keys(BENCHMARKS))}"? \`npm run bench -- --list\` names all.`,
+    });
   const root = repositoryRoot();
   const log = (line: string): void => console.error(`[${id}] ${line}`);
   const { run } = await entry.load();
@@ -40,7 +44,10 @@ function readArguments(words: string[]): { id: string; quick: boolean; list: boo
   } catch {
     // Unknown flags and wrong counts alike end in the usage below.
   }
-  throw reverieError('BENCHMARK_USAGE', { arguments: words.join(' ') || 'no arguments' });
+  throw reverieError('BENCHMARK_FAILED', {
+    problem: `Cannot run benchmarks with: ${words.join(' ') || 'no arguments'}`,
+    hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
+  });
 }
 
 function printList(): void {

@@ -1,6 +1,6 @@
 // What a benchmark is: a module with `run`, entered in `registry.ts`.
 
-import type { PanelParts } from '../src/core/panel.js';
+import type { PanelParts } from '../src/core/evaluation-set.js';
 
 export interface BenchmarkEntry {
   readonly title: string;

@@ -2,8 +2,8 @@
 // became of recorded screens, and errs as often as it is told to. Another knows nothing but the records that its prompt shows. Every draw
 // depends on the seed, the content of the request and its seed alone.
 
-import { contentHash } from '../src/core/hash.js';
-import type { Json, JsonObject } from '../src/core/json.js';
+import type { Json, JsonObject } from '../src/core/canonical-json.js';
+import { contentHash } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import { actionLine } from '../src/env/screens/screen-actions.js';
 import type { ScreenState } from '../src/env/screens/screen-state.js';

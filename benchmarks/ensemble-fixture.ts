@@ -34,7 +34,7 @@ export async function makeEnsemble(): Promise<EnsembleModel> {
   return (await fitEnsemble(randomTransitions(1000, rng), SPACES, settings, { rng })).model;
 }
 
-/** The same model by vector code of our own (`--device native`). Throws NATIVE_UNAVAILABLE without the addon. */
+/** The same model by vector code of our own (`--device native`). Throws DEVICE_UNAVAILABLE without the addon. */
 export async function nativeOf(
   model: EnsembleModel,
   threads = 1,

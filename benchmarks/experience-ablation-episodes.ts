@@ -1,7 +1,7 @@
 // Whole episodes: an agent that errs lives in an arm's dream; what the dream says of each, and what is true of it, found by
 // carrying its calls out in the real environment.
 
-import { concurrently } from '../src/core/concurrently.js';
+import { concurrently } from '../src/core/threads.js';
 import { stateHash } from '../src/env/state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
 import { ScriptedUser } from '../src/env/tools/scripted-user.js';

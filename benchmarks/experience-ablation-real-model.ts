@@ -2,7 +2,7 @@
 // it lists). Prompts are cut to what a small model on one core can read in seconds.
 
 import { basename } from 'node:path';
-import type { Json, JsonObject } from '../src/core/json.js';
+import type { Json, JsonObject } from '../src/core/canonical-json.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import { makeLanguageModel } from '../src/llm/served-model.js';

@@ -1,6 +1,6 @@
 // One step, teacher-forced, as `reverie fidelity` asks it: what an arm's answers come to, unanswered ones counted as wrong.
 
-import { concurrently } from '../src/core/concurrently.js';
+import { concurrently } from '../src/core/threads.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import { askQuestion, type StepRow } from '../src/fidelity/tools/answers.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from '../src/fidelity/tools/question.js';

@@ -1,7 +1,7 @@
 // What the service desk's agent may say of records, and where the typed state shows whether it is so. Written apart from the
 // filters of datasets, for this domain alone, so that one can be held against the other.
 
-import { isJsonObject, type Json, type JsonObject } from '../src/core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../src/core/canonical-json.js';
 
 export interface Said {
   /** Who the conversation is with: whose identity was checked last. */

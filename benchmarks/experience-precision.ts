@@ -2,7 +2,7 @@
 // others: a call is made again by the exact rules and must be answered as it was, without an error and with ids that somebody
 // mentioned; what a text says of records is held against the state as it was then. A sample with its state is kept to check by hand.
 
-import type { JsonObject } from '../src/core/json.js';
+import type { JsonObject } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';

@@ -8,9 +8,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { canonicalJson } from '../src/core/canonical-json.js';
-import { sha256 } from '../src/core/hash.js';
-import type { Json } from '../src/core/json.js';
+import type { Json } from '../src/core/canonical-json.js';
+import { canonicalJson, sha256 } from '../src/core/canonical-json.js';
 import type { FidelityReport, SectionId } from '../src/fidelity/report/fidelity-report.js';
 import { readFidelityReport } from '../src/fidelity/report/report-file.js';
 import type { Estimate } from '../src/fidelity/statistics/estimate.js';

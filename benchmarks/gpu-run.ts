@@ -19,7 +19,7 @@ interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Throws BENCHMARK_GPU_FAILED where there is no GPU, no compiler, or no peer to compare with. */
+/** Throws BENCHMARK_FAILED where there is no GPU, no compiler, or no peer to compare with. */
 export async function measureOnGpu(
   phase: 'time' | 'peers' | 'train',
   id: string,
@@ -51,5 +51,8 @@ async function runScript(script: string, words: readonly string[], log: (line: s
 }
 
 function failed(problem: string): Error {
-  return reverieError('BENCHMARK_GPU_FAILED', { problem });
+  return reverieError('BENCHMARK_FAILED', {
+    problem: `The measurement on a GPU gave no figure: ${problem}.`,
+    hint: 'It needs an NVIDIA GPU, nvcc 12.8 or newer, g++, make and python3, with PyTorch for comparisons: see benchmarks/gpu/README.md.',
+  });
 }

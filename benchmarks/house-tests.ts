@@ -20,7 +20,10 @@ type Timing = z.output<typeof timingSchema>;
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const kept = process.env['REVERIE_CI_TIMING'];
   if (quick && kept === undefined) {
-    throw reverieError('BENCHMARK_USAGE', { arguments: 'house.tests --quick without REVERIE_CI_TIMING, a kept run' });
+    throw reverieError('BENCHMARK_FAILED', {
+      problem: `Cannot run benchmarks with: house.tests --quick without REVERIE_CI_TIMING, a kept run`,
+      hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
+    });
   }
   const timing = kept === undefined ? wholeRun(root, log) : readTiming(kept);
   const minutes = timing.seconds / 60;
@@ -46,7 +49,10 @@ function wholeRun(root: string, log: (line: string) => void): Timing {
 
 function readTiming(file: string): Timing {
   if (!existsSync(file)) {
-    throw reverieError('BENCHMARK_USAGE', { arguments: `house.tests without a kept run: nothing is in ${file}` });
+    throw reverieError('BENCHMARK_FAILED', {
+      problem: `Cannot run benchmarks with: ${`house.tests without a kept run: nothing is in ${file}`}`,
+      hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
+    });
   }
   return timingSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
 }

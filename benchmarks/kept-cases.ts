@@ -4,9 +4,9 @@
 import { execFileSync } from 'node:child_process';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Json } from '../src/core/canonical-json.js';
 import { canonicalJson } from '../src/core/canonical-json.js';
-import type { Json } from '../src/core/json.js';
-import { writeFileAtomic } from '../src/store/atomic-file.js';
+import { writeFileAtomic } from '../src/core/files.js';
 
 export interface KeptCases {
   /** What is kept under `name` of the same `settings`, else what `measure` answers, kept. */

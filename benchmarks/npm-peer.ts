@@ -18,7 +18,7 @@ export interface NpmPeerOptions {
   readonly log?: (line: string) => void;
 }
 
-/** The package's CommonJS exports. Throws BENCHMARK_PEER_FAILED if it cannot be installed or loaded. */
+/** The package's CommonJS exports. Throws BENCHMARK_FAILED if it cannot be installed or loaded. */
 export async function npmPeer<T>({ name, version, root, log }: NpmPeerOptions): Promise<T> {
   const wanted = `${name}@${version}`;
   const folder = join(root, 'benchmarks', '.cache', `npm-${name}`);
@@ -35,6 +35,13 @@ export async function npmPeer<T>({ name, version, root, log }: NpmPeerOptions): 
     return createRequire(join(folder, 'package.json'))(name) as T;
   } catch (error) {
     const problem = (error as Error).message;
-    throw reverieError('BENCHMARK_PEER_FAILED', { name, problem, requirements: wanted }, error);
+    throw reverieError(
+      'BENCHMARK_FAILED',
+      {
+        problem: `The peer "${name}" cannot take part: ${problem}`,
+        hint: `It needs python3 (3.10 or newer) with venv, and pip able to install ${wanted}.`,
+      },
+      error,
+    );
   }
 }

@@ -4,11 +4,11 @@
 import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { writeFileAtomic } from '../src/core/files.js';
 import { readFidelityReport } from '../src/fidelity/report/report-file.js';
 import { fidelityPage } from '../src/run/report/fidelity/fidelity-page.js';
 import { writeReport } from '../src/run/report/report.js';
 import type { ReportInput } from '../src/run/report/report-input.js';
-import { writeFileAtomic } from '../src/store/atomic-file.js';
 
 const reportsFolder = (root: string) => join(root, 'benchmarks', 'results', 'reports');
 const fidelityFolder = (root: string) => join(root, 'benchmarks', 'results', 'fidelity');

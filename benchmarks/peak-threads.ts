@@ -11,7 +11,7 @@ const ROUNDS = 1e7;
 export class PeakThreads {
   private constructor(private readonly workers: readonly [Worker, Worker]) {}
 
-  /** Throws NATIVE_UNAVAILABLE without the addon. */
+  /** Throws DEVICE_UNAVAILABLE without the addon. */
   static async start(): Promise<PeakThreads> {
     const workerData = { width: nativeWidths()[0], rounds: ROUNDS };
     const start = () => new Worker(new URL('./peak-worker.js', import.meta.url), { workerData });

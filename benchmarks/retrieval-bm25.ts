@@ -1,7 +1,7 @@
 // Retrieval of like steps among templated logs of tools, as a world model asks for them: top 20 for a call and the calls
 // before it. Ours against a general search package over the same words, same queries, taking turns.
 
-import type { JsonObject } from '../src/core/json.js';
+import type { JsonObject } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import type { ExperienceStep } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';

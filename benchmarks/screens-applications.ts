@@ -6,8 +6,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { contentHash } from '../src/core/hash.js';
-import type { Json } from '../src/core/json.js';
+import type { Json } from '../src/core/canonical-json.js';
+import { contentHash } from '../src/core/canonical-json.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
 import { makeDomain } from '../src/env/tools/make-domain.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
@@ -52,7 +52,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   return { ...bootstrap(values, mean), n: values.length, raw: { cases } };
 }
 
-/** Kept, or measured now and kept. @throws APP_NOT_FOUND, BROWSER_MISSING */
+/** Kept, or measured now and kept. @throws ENV_UNUSABLE, ENV_UNUSABLE */
 async function applicationCase({ study, quick, log }: Sitting, id: string, seed: number): Promise<ApplicationCase> {
   const domain = await makeDomain({ id, seeds: seed + 1 }, { folder: '.' });
   const work = await mkdtemp(join(tmpdir(), 'reverie-screens-'));

@@ -96,7 +96,10 @@ async function measureDecoding(
   });
   if (String(ours) === String(theirs)) return rates;
   const problem = 'it decoded other tokens than we did';
-  throw reverieError('BENCHMARK_PEER_FAILED', { name: 'torch-decoder', problem, requirements: REQUIREMENTS.join(' ') });
+  throw reverieError('BENCHMARK_FAILED', {
+    problem: `The peer "torch-decoder" cannot take part: ${problem}`,
+    hint: `It needs python3 (3.10 or newer) with venv, and pip able to install ${REQUIREMENTS.join(' ')}.`,
+  });
 }
 
 async function measureTraining(

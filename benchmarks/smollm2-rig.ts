@@ -5,7 +5,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256 } from '../src/core/hash.js';
+import { sha256 } from '../src/core/canonical-json.js';
 import { fetchGlueTarget, glueText } from '../src/serve/index.js';
 import type { BenchmarkContext } from './benchmark.js';
 import { runCommand } from './command-line.js';

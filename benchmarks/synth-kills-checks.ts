@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Json } from '../src/core/canonical-json.js';
 import { canonicalJson } from '../src/core/canonical-json.js';
-import type { Json } from '../src/core/json.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { RowJournal } from '../src/synth/episodes/produce-rows.js';
 

@@ -7,7 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { sha256 } from '../src/core/hash.js';
+import { sha256 } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import type { CollectResult, TrainResult } from '../src/run/job.js';
 import { type LaunchOptions, launch } from '../src/run/launch.js';

@@ -2,11 +2,11 @@
 // and what is kept for learners to draw from (`reverie/extend`).
 
 export { z } from 'zod';
+export type { Json, JsonObject } from './core/canonical-json.js';
+export { contentHash } from './core/canonical-json.js';
 export { NO_COST } from './core/cost.js';
-export type { ErrorEntry } from './core/error-catalogue/error-entry.js';
+export type { ErrorEntry } from './core/error-catalogue.js';
 export { describeIssues, errorsOf } from './core/errors.js';
-export { contentHash } from './core/hash.js';
-export type { Json, JsonObject } from './core/json.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
 export { pythonPackage } from './env/gymnasium/python-program.js';
 export { type ActionSet, actionSetsSchema, textsNamed } from './env/screens/screen-actions.js';

@@ -1,7 +1,7 @@
 // File operations that fail or "crash" at the n-th call, so that a test can cut a writer at every boundary.
 
 import * as nodeFiles from 'node:fs/promises';
-import type { FileSystem } from '../src/store/atomic-file.js';
+import type { FileSystem } from '../src/core/files.js';
 
 export interface Fault {
   /** Which call fails, from 1. */

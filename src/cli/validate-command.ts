@@ -75,7 +75,7 @@ async function validated(target: string, flags: ValidateFlags, terminal: Termina
   }
   const { loadAnyScenario } = await load.scenarios();
   // Loaded where it is asked for, as help is made without it.
-  const { temporaryFolder } = await import('../core/temporary-folder.js');
+  const { temporaryFolder } = await import('../core/files.js');
   const folder = temporaryFolder('validate');
   try {
     return await validateScenario(await loadAnyScenario(target, { profile, set, seed }), {

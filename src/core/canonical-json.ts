@@ -1,3 +1,19 @@
+// What names things by their content: SHA-256, in hexadecimal.
+
+import { createHash } from 'node:crypto';
+
+// What JSON can hold.
+
+export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+
+export interface JsonObject {
+  readonly [key: string]: Json;
+}
+
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 // One text for one JSON value, whatever order its keys were written in (RFC 8785 for the values we hash).
 
 /** JSON with object keys sorted at every depth; whole numbers come first among them, as in any object. */
@@ -74,4 +90,16 @@ function sortedByKey(value: Record<string, unknown>): Record<string, unknown> {
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** 64 hexadecimal digits of the parts one after another; text counts as UTF-8. */
+export function sha256(...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
+
+/** Of a JSON value, whatever the order of its keys. */
+export function contentHash(value: unknown): string {
+  return sha256(canonicalJson(value));
 }

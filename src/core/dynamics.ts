@@ -2,9 +2,8 @@
 // is what a model has to remember of its rows between steps, and nobody but the model looks inside.
 // An ensemble's carry is the last observation; a model with a memory keeps more.
 
-import type { Awaitable } from './environment.js';
+import type { Awaitable, Space } from './environment.js';
 import type { Rng } from './rng.js';
-import type { Space } from './spaces.js';
 
 /**
  * Where randomness comes from: one stream for the batch as a whole, or a stream for each row. Given a stream a row, row r's
@@ -54,7 +53,7 @@ export interface NumberRows extends Rows {
 export interface ImagineOptions {
   /** One random elite a row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
   readonly propagation?: 'ts1' | 'mean';
-  /** Also answer `disagreement`. @throws DISAGREEMENT_UNAVAILABLE by models without a second opinion */
+  /** Also answer `disagreement`. @throws SETTING_INVALID by models without a second opinion */
   readonly disagreement?: boolean;
   /** The most likely answer instead of a sample. */
   readonly deterministic?: boolean;
@@ -99,7 +98,7 @@ export interface Dynamics<C extends Carry, R extends Rows> extends Memory<C> {
   follow(carry: C, action: R['actions'], seen: R['observations']): Awaitable<C>;
   /**
    * One step of every row. Same carry, action and streams, same bytes.
-   * @throws MODEL_INPUT_INVALID for batches or streams of another number of rows or values outside their space
+   * @throws DATA_MISMATCH for batches or streams of another number of rows or values outside their space
    * (ACTION_OUT_OF_SPACE where actions are structured), NON_FINITE_VALUE for NaN or infinity going in or coming out; streams may have moved then.
    */
   imagine(

@@ -1,27 +1,9 @@
 // The error catalogue: every failure a user can cause, once, with its code, sentence, HTTP status and way out.
 // Nothing here decides when to fail; callers throw `reverieError(code, values)`.
 
-import { ACCESS_ERRORS } from './error-catalogue/access.js';
-import { ENVIRONMENT_ERRORS } from './error-catalogue/environments.js';
-import type { ErrorEntry } from './error-catalogue/error-entry.js';
-import { FIDELITY_ERRORS } from './error-catalogue/fidelity.js';
-import { JUDGEMENT_ERRORS } from './error-catalogue/judgement.js';
-import { MODEL_ERRORS } from './error-catalogue/models.js';
-import { RUN_ERRORS } from './error-catalogue/runs.js';
-import { SERVING_ERRORS } from './error-catalogue/serving.js';
-import { STORAGE_ERRORS } from './error-catalogue/storage.js';
+import { ERROR_CATALOGUE, type ErrorEntry } from './error-catalogue.js';
 
-/** All of it; new entries go into src/core/error-catalogue/, the file of their part of the house. */
-export const ERROR_CATALOGUE = {
-  ...RUN_ERRORS,
-  ...ENVIRONMENT_ERRORS,
-  ...STORAGE_ERRORS,
-  ...MODEL_ERRORS,
-  ...JUDGEMENT_ERRORS,
-  ...FIDELITY_ERRORS,
-  ...SERVING_ERRORS,
-  ...ACCESS_ERRORS,
-} as const satisfies Record<string, ErrorEntry>;
+export { ERROR_CATALOGUE };
 
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 

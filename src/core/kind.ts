@@ -127,3 +127,20 @@ export interface Kind {
   /** Whether rows of `synth` can be lived over a queue, and what stands against it in a configuration; absent: they cannot. */
   readonly queue?: (config: never) => { readonly setting: string; readonly problem: string } | undefined;
 }
+
+// The aspects of fidelity by name: what scenarios ask for, what reports are ordered by, and what the page shows.
+
+/** In the order they are read. */
+export const FIDELITY_SECTIONS = [
+  'one-step',
+  'elements',
+  'k-steps',
+  'reward-end',
+  'calibration',
+  'rank',
+  'distribution',
+  'must-fail',
+  'learning',
+  'horizon',
+] as const;
+export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];

@@ -2,8 +2,13 @@
 // its domains as the module of a user's plugin does; nothing of one is loaded before one of its domains is named.
 
 import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type AdmZip from 'adm-zip';
+import type * as AjvDraft7 from 'ajv';
+import type * as AjvDraft2020 from 'ajv/dist/2020.js';
+import type * as Undici from 'undici';
 
 /** A pack in TypeScript is its source where the engine is, as in tests. */
 const COMPILED = import.meta.url.endsWith('.ts') ? 'src/index.ts' : 'dist/index.js';
@@ -64,3 +69,18 @@ export function packageRoot(): string {
   while (!existsSync(join(folder, 'package.json')) && dirname(folder) !== folder) folder = dirname(folder);
   return folder;
 }
+
+const require = createRequire(import.meta.url);
+
+function late<T>(name: string): () => T {
+  let loaded: T | undefined;
+  return () => {
+    loaded ??= require(name) as T;
+    return loaded;
+  };
+}
+
+export const admZip = late<typeof AdmZip>('adm-zip');
+export const undici = late<typeof Undici>('undici');
+export const ajvDraft7 = late<typeof AjvDraft7>('ajv');
+export const ajvDraft2020 = late<typeof AjvDraft2020>('ajv/dist/2020.js');

@@ -63,7 +63,7 @@ export interface LoadedPlugin {
  * Loads the modules of plugins and registers what they bring; a module that is loaded already is left as it is.
  * @param names relative or absolute paths of modules, or names of packages
  * @param folder where relative paths start, and packages are looked for
- * @throws PLUGIN_NOT_FOUND, PLUGIN_FAILED, PLUGIN_INVALID, REGISTRATION_INVALID
+ * @throws PLUGIN_UNUSABLE, PLUGIN_UNUSABLE, PLUGIN_UNUSABLE, PLUGIN_UNUSABLE
  */
 export async function loadPlugins(names: readonly string[], folder: string): Promise<LoadedPlugin[]> {
   const found: LoadedPlugin[] = [];
@@ -88,12 +88,15 @@ export async function threadPlugins(): Promise<void> {
   for (const file of (getEnvironmentData(OF_THREAD) ?? []) as string[]) await loaded(file);
 }
 
-/** The module that `name` means. @throws PLUGIN_NOT_FOUND */
+/** The module that `name` means. @throws PLUGIN_UNUSABLE */
 export function pluginFile(name: string, folder: string): string {
   const isPath = /^\.{1,2}[\\/]/.test(name) || isAbsolute(name);
   const file = isPath ? resolve(folder, name) : packageModule(name, folder);
   if (file !== undefined && statSync(file, { throwIfNoEntry: false })?.isFile()) return file;
-  throw reverieError('PLUGIN_NOT_FOUND', { plugin: name, folder });
+  throw reverieError('PLUGIN_UNUSABLE', {
+    problem: `There is no plugin "${name}" as seen from ${folder}.`,
+    hint: 'Write ./module.mjs for a file beside the scenario, or the name of a package that is installed there.',
+  });
 }
 
 function packageModule(name: string, folder: string): string | undefined {
@@ -126,19 +129,30 @@ function loaded(file: string): Promise<void> {
 async function load(file: string): Promise<void> {
   const module = (await import(pathToFileURL(file).href).catch((error: unknown) => {
     const problem = error instanceof Error ? error.message : String(error);
-    throw reverieError('PLUGIN_FAILED', { path: file, problem }, error);
+    throw reverieError(
+      'PLUGIN_UNUSABLE',
+      {
+        problem: `The plugin ${file} could not be loaded: ${problem}`,
+        hint: 'It is a module of yours that runs when it is loaded; docs/extending.md says what one looks like.',
+      },
+      error,
+    );
   })) as { default?: unknown };
   const plugin = checked(module.default, file);
   bringPlugin(plugin);
 }
 
-/** Registers what a plugin brings. @throws REGISTRATION_INVALID */
+/** Registers what a plugin brings. @throws PLUGIN_UNUSABLE */
 export function bringPlugin(plugin: Plugin): void {
   for (const [door, [what]] of Object.entries(DOORS)) bring(what, plugin[door as keyof Plugin] ?? []);
 }
 
 function checked(plugin: unknown, file: string): Plugin {
-  const invalid = (problem: string) => reverieError('PLUGIN_INVALID', { path: file, problem });
+  const invalid = (problem: string) =>
+    reverieError('PLUGIN_UNUSABLE', {
+      problem: `The module ${file} is no plugin: ${problem}.`,
+      hint: 'Its default export is what definePlugin takes; docs/extending.md has examples.',
+    });
   if (typeof plugin !== 'object' || plugin === null) throw invalid('it has no default export that is an object');
   const lists = Object.entries(plugin);
   if (lists.length === 0) throw invalid('its default export is empty');
@@ -158,7 +172,10 @@ function checked(plugin: unknown, file: string): Plugin {
 /** What a name of ours means does not depend on what was loaded before. */
 function refusePackName(name: string, file: string): void {
   if ([undefined, file].includes(packModule(name))) return;
-  throw reverieError('REGISTRATION_INVALID', { what: 'domain', name, problem: 'the name is taken.' });
+  throw reverieError('PLUGIN_UNUSABLE', {
+    problem: `The domain "${name}" cannot be registered: the name is taken.`,
+    hint: 'Give it another name in the module that registers it.',
+  });
 }
 
 function problemOf(entry: unknown, needs: string): string | undefined {

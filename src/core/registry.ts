@@ -28,7 +28,7 @@ const brought = new Map<string, Named[]>();
 
 /**
  * Adds entries of a plugin to the registry of what they are, now or once that is there.
- * @throws REGISTRATION_INVALID for a name that is taken or malformed
+ * @throws PLUGIN_UNUSABLE for a name that is taken or malformed
  */
 export function bring(what: string, entries: readonly Named[]): void {
   for (const entry of entries) registries.get(what)?.register(entry);
@@ -48,7 +48,7 @@ export class Registry<E extends Named> {
     registries.set(what, this as unknown as Registry<Named>);
   }
 
-  /** @throws REGISTRATION_INVALID for a name that is taken or malformed */
+  /** @throws PLUGIN_UNUSABLE for a name that is taken or malformed */
   register(entry: E): void {
     const { name } = entry;
     if (!NAME.test(name)) this.refuse(name, 'names consist of lower-case letters, digits and dashes.');
@@ -61,14 +61,17 @@ export class Registry<E extends Named> {
     return this.entries.has(name);
   }
 
-  /** @throws NOT_REGISTERED naming the nearest known name */
+  /** @throws NAME_UNKNOWN naming the nearest known name */
   get(name: string): E {
     const entry = this.entries.get(name);
     if (entry !== undefined) return entry;
     const known = this.names();
     const close = nearest(name, known);
     const meant = close === undefined ? '' : ` Did you mean "${close}"?`;
-    throw reverieError('NOT_REGISTERED', { what: this.what, name, known: known.join(', '), meant });
+    throw reverieError('NAME_UNKNOWN', {
+      problem: `There is no ${this.what} called "${name}".`,
+      hint: `Known: ${known.join(', ')}.${meant}`,
+    });
   }
 
   /** In the order of registration. */
@@ -81,6 +84,9 @@ export class Registry<E extends Named> {
   }
 
   private refuse(name: string, problem: string): never {
-    throw reverieError('REGISTRATION_INVALID', { what: this.what, name, problem });
+    throw reverieError('PLUGIN_UNUSABLE', {
+      problem: `The ${this.what} "${name}" cannot be registered: ${problem}`,
+      hint: 'Give it another name in the module that registers it.',
+    });
   }
 }

@@ -1,8 +1,7 @@
 // The only source of randomness: a counter-based, splittable generator (Philox4x32-10, Salmon et al., SC 2011).
 // A draw is a pure function of (key, position), so any stream can be split, saved, skipped or reproduced on a GPU.
 
-import { KERNEL_WORDS, makeRngKernel, type RngKernel } from './rng-kernel.js';
-import { naturalLog } from './rng-log.js';
+import { KERNEL_WORDS, makeRngKernel, naturalLog, type RngKernel } from './rng-kernel.js';
 
 const M0 = 0xd2511f53;
 const M1 = 0xcd9e8d57;

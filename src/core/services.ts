@@ -4,7 +4,7 @@ import { type Entry, Registry } from './registry.js';
 
 const services = new Registry<Entry<unknown>>('service');
 
-/** @throws NOT_REGISTERED */
+/** @throws NAME_UNKNOWN */
 export async function service<Provided>(name: string): Promise<Provided> {
   return (await services.get(name).make()) as Provided;
 }

@@ -1,7 +1,7 @@
 // Actions the environment checker tries: some inside a space, some outside.
 
+import type { Space } from '../core/environment.js';
 import type { Rng } from '../core/rng.js';
-import type { Space } from '../core/spaces.js';
 import { rowSize } from './space-values.js';
 import { sampleToolsAction } from './tools/sample-action.js';
 

@@ -10,10 +10,10 @@ import type {
   RestoreOptions,
   StepResult,
   SyncVectorEnvironment,
+  VectorSpace,
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import { requireAction, rowSize } from './space-values.js';
 
 export interface ClockSetting {

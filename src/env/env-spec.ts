@@ -52,11 +52,14 @@ function schemaOfNow(): OurSchema {
 export type EnvSpec = z.input<OurSchema>;
 export type CheckedEnvSpec = z.output<OurSchema>;
 
-/** The spec with defaults, or UNKNOWN_KEY, ENV_UNKNOWN, ENV_SPEC_INVALID. */
+/** The spec with defaults, or UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID. */
 export function checkEnvSpec(spec: unknown): CheckedEnvSpec {
   const checked = parseStrictly(envSpecSchema(), spec, 'environment');
   if (checked.mjcf === undefined && entryFor(checked) === undefined) {
-    throw reverieError('ENV_UNKNOWN', { id: checked.id, known: environmentIds.join(', ') });
+    throw reverieError('NAME_UNKNOWN', {
+      problem: `No environment is called "${checked.id}".`,
+      hint: `Known environments: ${environmentIds.join(', ')}.`,
+    });
   }
   return checked;
 }

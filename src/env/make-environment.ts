@@ -19,7 +19,7 @@ export type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjc
 
 /**
  * Makes the environment a spec describes.
- * Throws UNKNOWN_KEY, ENV_UNKNOWN, ENV_SPEC_INVALID or MJCF_INVALID, and what a plugin's environment throws.
+ * Throws UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID or ENV_UNUSABLE, and what a plugin's environment throws.
  */
 export async function makeEnvironment<S extends EnvSpec>(
   spec: S,

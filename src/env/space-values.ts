@@ -1,7 +1,7 @@
 // What one can do with a space and a row: size, membership, description, clipping. Spaces themselves are plain JSON.
 
+import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { BoxSpace, DiscreteSpace, Space, VectorSpace } from '../core/spaces.js';
 
 /** Spaces that environments of a family may have; undefined for a family that is not ours. */
 export function spacesOf(family: string): readonly Space['type'][] | undefined {

@@ -16,8 +16,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import type AdmZip from 'adm-zip';
 import envPaths from 'env-paths';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { admZip } from '../core/late-packages.js';
-import { storageError } from '../store/atomic-file.js';
+import { storageError } from '../core/files.js';
+import { admZip } from '../core/packs.js';
 
 /** What an archive may hold in all: more is no archive of pages, and could fill a disk. */
 const MAX_BYTES = 1024 ** 3;
@@ -25,7 +25,7 @@ const MAX_BYTES = 1024 ** 3;
 /**
  * The folder that holds `marker`, unpacked; undefined where the archive has no such file.
  * @param marker path of a file below the wanted folder, with slashes, wherever in the archive that folder lies
- * @throws ARCHIVE_UNREADABLE, STORAGE_FULL, STORAGE_DENIED, STORAGE_FAILED
+ * @throws FILE_INVALID, STORAGE_FULL, STORAGE_DENIED, STORAGE_FAILED
  */
 export function unpackedArchive(file: string, marker: string): string | undefined {
   const { hash, entries } = opened(file);
@@ -100,7 +100,10 @@ function reading<T>(file: string, read: () => T): T {
 }
 
 function unreadable(path: string, problem: string): ReverieError {
-  return reverieError('ARCHIVE_UNREADABLE', { path, problem });
+  return reverieError('FILE_INVALID', {
+    problem: `The archive "${path}" cannot be unpacked: ${problem}.`,
+    hint: 'Download it again, whole (a wheel of Python by "pip download PACKAGE --no-deps"), or unpack it and name the folder.',
+  });
 }
 
 function unwritten(target: string, error: unknown): unknown {

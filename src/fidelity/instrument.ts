@@ -1,7 +1,7 @@
 // What measures one aspect of fidelity of one model. Work is cut into chunks that depend on nothing but the plan and their
 // number, so that any thread, in any order, before or after a crash, finds the same.
 
-import type { Json } from '../core/json.js';
+import type { Json } from '../core/canonical-json.js';
 import type { Samples, Section, SectionId } from './report/fidelity-report.js';
 
 export interface Instrument<Row extends Json = Json> {

@@ -11,14 +11,17 @@ import { type Gate, judgeGates, parseGates, requireMetric } from './report/gate.
 import { metricsOf } from './report/shown-report.js';
 import type { OpenedSubjects } from './setup.js';
 
-/** @throws FIDELITY_GATE_INVALID, also for a section that is not measured */
+/** @throws GATE_INVALID, also for a section that is not measured */
 export function gatesOn(sections: readonly string[], failUnder: readonly string[] = []): Gate[] {
   const gates = parseGates(failUnder);
   for (const [i, { metric }] of gates.entries()) {
     const [section] = metric.split('.');
     if (sections.includes(section)) continue;
     const problem = `section "${section}" is not measured: it is not among fidelity.sections`;
-    throw reverieError('FIDELITY_GATE_INVALID', { gate: failUnder[i], problem });
+    throw reverieError('GATE_INVALID', {
+      problem: `Gate "${failUnder[i]}": ${problem}.`,
+      hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
+    });
   }
   return gates;
 }
@@ -27,7 +30,7 @@ export function gatesOn(sections: readonly string[], failUnder: readonly string[
  * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
  * looked for when all is measured.
  *
- * @throws FIDELITY_METRIC_UNKNOWN, FIDELITY_GATE_INVALID for a metric of which neither way is better
+ * @throws GATE_INVALID, GATE_INVALID for a metric of which neither way is better
  */
 export function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
   if (gates.length === 0) return;
@@ -65,7 +68,7 @@ export interface ReportRequest extends Pick<FidelityReport, 'scenario' | 'family
   readonly opened: Pick<OpenedSubjects, 'truth' | 'subjects'>;
 }
 
-/** The report on what was measured, be it all or not. @throws FIDELITY_METRIC_UNKNOWN */
+/** The report on what was measured, be it all or not. @throws GATE_INVALID */
 export function reportOn({ subjects, spent }: Measured, request: ReportRequest): FidelityReport {
   const { scenario, family, provenance, seed, gates, opened } = request;
   return {

@@ -3,11 +3,10 @@
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { concurrently } from '../core/concurrently.js';
+import type { Json } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
-import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
-import { openSealed, sealedText } from '../store/sealed-json.js';
+import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
+import { concurrently } from '../core/threads.js';
 import type { Finding, Instrument, Subject } from './instrument.js';
 import { SECTIONS, type SectionId, type SubjectReport } from './report/fidelity-report.js';
 

@@ -1,7 +1,7 @@
 // How a section of the report is put together from what an instrument found: metrics with the values they are made from, a
 // section that could not be measured, points of charts, and numbers as sections say them.
 
-import type { Json } from '../core/json.js';
+import type { Json } from '../core/canonical-json.js';
 import { Rng } from '../core/rng.js';
 import type { Finding, Instrument } from './instrument.js';
 import type { Metric, Point, Section } from './report/fidelity-report.js';

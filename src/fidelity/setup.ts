@@ -1,6 +1,6 @@
 // What opening the models under judgement takes, and what it gives.
 
-import type { Panel } from '../core/panel.js';
+import type { Panel } from '../core/evaluation-set.js';
 import type { OpenPhase } from '../core/progress.js';
 import type { Subject } from './instrument.js';
 import type { TruthReport } from './report/fidelity-report.js';

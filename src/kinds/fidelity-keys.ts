@@ -1,7 +1,7 @@
 // What scenarios of every kind may say of judging their world model (`reverie fidelity`).
 
 import { z } from 'zod';
-import { FIDELITY_SECTIONS } from '../core/fidelity-sections.js';
+import { FIDELITY_SECTIONS } from '../core/kind.js';
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);

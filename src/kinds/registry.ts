@@ -16,10 +16,13 @@ for (const plugin of [games, screens]) bringPlugin(plugin);
 /** What a scenario is of that does not say. */
 export const DEFAULT_KIND = 'vector';
 
-/** How worlds of a kind look from outside. @throws NOT_REGISTERED, SCENARIO_FAMILY for a kind that cannot be served */
+/** How worlds of a kind look from outside. @throws NAME_UNKNOWN, SCENARIO_UNFIT for a kind that cannot be served */
 export function faceOf({ family, name }: { readonly family: string; readonly name?: string }): Face {
   const { face } = kinds.get(family);
   if (face !== undefined) return face;
   const able = kinds.list().filter((kind) => kind.face !== undefined);
-  throw reverieError('SCENARIO_FAMILY', { name, family, wanted: able.map((kind) => kind.name).join(' or ') });
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `Scenario "${name}" is of family ${family}; this is for scenarios of family ${able.map((kind) => kind.name).join(' or ')}.`,
+    hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+  });
 }

@@ -1,8 +1,8 @@
 // Reads a chat completion of any server into one form. Whatever is missing or of the wrong type is said, not guessed.
 
+import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
 import type { Counters, EndpointStats } from './budget.js';
 import { type LlmConfig, modelName, type Prices } from './config.js';
 import type { CallSignal } from './flow.js';

@@ -1,8 +1,8 @@
 // What a scenario says about a language model: where it is, how it is asked, what it may cost, and what is kept.
 
 import { z } from 'zod';
+import type { JsonObject } from '../core/canonical-json.js';
 import { describeIssues, reverieError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
 
 const positive = z.int().min(1);
 const seconds = z.number().positive().max(86_400);
@@ -129,10 +129,14 @@ export type LlmConfig = z.infer<typeof llmConfigSchema>;
 export type LlmConfigInput = z.input<typeof llmConfigSchema>;
 export type Prices = LlmConfig['prices'];
 
-/** Fills in defaults. Throws LLM_CONFIG_INVALID. */
+/** Fills in defaults. Throws SETTING_INVALID. */
 export function parseLlmConfig(config: unknown): LlmConfig {
   const parsed = llmConfigSchema.safeParse(config);
-  if (!parsed.success) throw reverieError('LLM_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
+  if (!parsed.success)
+    throw reverieError('SETTING_INVALID', {
+      problem: `Language model: ${describeIssues(parsed.error)}.`,
+      hint: 'See section llm in docs/tools.md for every key and its meaning.',
+    });
   return parsed.data;
 }
 

@@ -1,8 +1,8 @@
 // A language model as everybody else sees it: messages in, text, calls or checked JSON out, with what it cost.
 // Servers, dialects, caches and in-process models hide behind this.
 
+import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Cost } from '../core/cost.js';
-import type { Json, JsonObject } from '../core/json.js';
 
 export interface ChatToolCall {
   readonly id: string;

@@ -2,8 +2,8 @@
 // answers nor token counts depend on what was asked before.
 
 import { existsSync } from 'node:fs';
+import type { Json, JsonObject } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
 import type { Counters, EndpointStats } from './budget.js';
 import { type Answer, type Backend, type Completion, finishReply, separateThoughts } from './completion.js';
 import { type LlamaConfig, modelName } from './config.js';
@@ -27,11 +27,14 @@ export class LlamaBackend implements Backend {
     private readonly importPackage = importLlamaPackage,
   ) {}
 
-  /** Throws LLM_CONFIG_INVALID if there is no such file, no such package, or the file cannot be loaded. */
+  /** Throws SETTING_INVALID if there is no such file, no such package, or the file cannot be loaded. */
   async load(): Promise<void> {
     const { modelPath, contextSize, threads } = this.config;
     if (!existsSync(modelPath))
-      throw reverieError('LLM_CONFIG_INVALID', { problem: `there is no file "${modelPath}" (modelPath)` });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Language model: ${`there is no file "${modelPath}" (modelPath)`}.`,
+        hint: 'See section llm in docs/tools.md for every key and its meaning.',
+      });
     const { getLlama, LlamaChat } = await this.importPackage();
     try {
       const llama = await getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads: threads });
@@ -41,7 +44,14 @@ export class LlamaBackend implements Backend {
       this.loaded = { llama, sequence, chat: new LlamaChat({ contextSequence: sequence }) };
     } catch (error) {
       const problem = `"${modelPath}" cannot be loaded (${(error as Error).message})`;
-      throw reverieError('LLM_CONFIG_INVALID', { problem }, error);
+      throw reverieError(
+        'SETTING_INVALID',
+        {
+          problem: `Language model: ${problem}.`,
+          hint: 'See section llm in docs/tools.md for every key and its meaning.',
+        },
+        error,
+      );
     }
   }
 
@@ -220,13 +230,20 @@ interface LlamaChat {
   ): Promise<{ readonly response: string; readonly metadata: { readonly stopReason: string } }>;
 }
 
-/** Throws LLM_CONFIG_INVALID with how to install it. */
+/** Throws SETTING_INVALID with how to install it. */
 export async function importLlamaPackage(name = 'node-llama-cpp'): Promise<LlamaPackage> {
   try {
     return (await import(name)) as LlamaPackage;
   } catch (error) {
     const command = 'npm i --omit=optional node-llama-cpp @node-llama-cpp/linux-x64';
     const problem = `provider "node-llama-cpp" needs a package that is not installed (${(error as Error).message}); on Linux: ${command}`;
-    throw reverieError('LLM_CONFIG_INVALID', { problem }, error);
+    throw reverieError(
+      'SETTING_INVALID',
+      {
+        problem: `Language model: ${problem}.`,
+        hint: 'See section llm in docs/tools.md for every key and its meaning.',
+      },
+      error,
+    );
   }
 }

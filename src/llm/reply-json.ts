@@ -3,10 +3,9 @@
 import type { ErrorObject } from 'ajv';
 import { jsonrepair } from 'jsonrepair';
 import { LRUCache } from 'lru-cache';
-import { canonicalJson } from '../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../core/json.js';
-import { ajvDraft7, ajvDraft2020 } from '../core/late-packages.js';
+import { ajvDraft7, ajvDraft2020 } from '../core/packs.js';
 
 export type JsonReading =
   | { readonly ok: true; readonly value: Json; readonly repaired: boolean }

@@ -6,8 +6,8 @@ import { resolve } from 'node:path';
 import { open } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../core/errors.js';
-import { ensureFolder, storageError } from '../store/atomic-file.js';
-import { closeDatabase, databaseProblem } from '../store/lmdb-file.js';
+import { ensureFolder, storageError } from '../core/files.js';
+import { closeDatabase, databaseProblem } from '../core/lmdb-file.js';
 import type { ChatReply } from './language-model.js';
 
 /** What the cache holds for a request. */
@@ -23,7 +23,7 @@ const DIGEST_LENGTH = 32;
 
 const stores = new Map<string, { store: Promise<ReplyStore>; users: number }>();
 
-/** The store of a folder, which is made if need be. Throws STORAGE_FAILED, STORAGE_FULL or LLM_CACHE_CORRUPT. */
+/** The store of a folder, which is made if need be. Throws STORAGE_FAILED, STORAGE_FULL or FILE_INVALID. */
 export async function openReplyStore(folder: string, memoryBytes: number): Promise<ReplyStore> {
   const path = resolve(folder);
   const shared = stores.get(path) ?? { store: openStore(path, memoryBytes), users: 0 };
@@ -40,7 +40,11 @@ export async function openReplyStore(folder: string, memoryBytes: number): Promi
 async function openStore(path: string, memoryBytes: number): Promise<ReplyStore> {
   await ensureFolder(path);
   const problem = databaseProblem(path);
-  if (problem !== undefined) throw reverieError('LLM_CACHE_CORRUPT', { path, problem });
+  if (problem !== undefined)
+    throw reverieError('FILE_INVALID', {
+      problem: `The cache of replies is damaged at "${path}": ${problem}.`,
+      hint: 'Restore it from a copy, or remove it and ask anew.',
+    });
   try {
     const database = open<string, string>({ path, encoding: 'string', noSubdir: false });
     return new ReplyStore(path, database, memoryBytes);
@@ -48,7 +52,14 @@ async function openStore(path: string, memoryBytes: number): Promise<ReplyStore>
     if (error instanceof ReverieError) throw error;
     const failure = storageError(path, error);
     if (failure instanceof ReverieError) throw failure;
-    throw reverieError('LLM_CACHE_CORRUPT', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `The cache of replies is damaged at "${path}": ${(error as Error).message}.`,
+        hint: 'Restore it from a copy, or remove it and ask anew.',
+      },
+      error,
+    );
   }
 }
 
@@ -80,7 +91,7 @@ export class ReplyStore {
     }
   }
 
-  /** Throws LLM_CACHE_CORRUPT where not an entry but the file around it is damaged. */
+  /** Throws FILE_INVALID where not an entry but the file around it is damaged. */
   get(key: string): Lookup {
     const inMemory = this.memory?.get(key) ?? this.findUnwritten(key);
     if (inMemory !== undefined) return JSON.parse(inMemory) as Entry;
@@ -97,7 +108,14 @@ export class ReplyStore {
     try {
       return this.database.get(key);
     } catch (error) {
-      throw reverieError('LLM_CACHE_CORRUPT', { path: this.path, problem: (error as Error).message }, error);
+      throw reverieError(
+        'FILE_INVALID',
+        {
+          problem: `The cache of replies is damaged at "${this.path}": ${(error as Error).message}.`,
+          hint: 'Restore it from a copy, or remove it and ask anew.',
+        },
+        error,
+      );
     }
   }
 

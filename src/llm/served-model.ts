@@ -1,10 +1,10 @@
 // From a configuration to a language model.
 
 import { hash } from 'node:crypto';
+import type { Json } from '../core/canonical-json.js';
 import { canonicalJson } from '../core/canonical-json.js';
 import { type Cost, NO_COST } from '../core/cost.js';
 import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
 import { type Budget, Counters, type ModelStats } from './budget.js';
 import { type Answer, type Backend, moneyOf } from './completion.js';
 import {
@@ -30,8 +30,8 @@ export interface LanguageModelOptions {
 }
 
 /**
- * Asks nobody anything yet, but for a model in this process, which is loaded. Throws LLM_CONFIG_INVALID,
- * LLM_CACHE_CORRUPT, STORAGE_FAILED or STORAGE_FULL.
+ * Asks nobody anything yet, but for a model in this process, which is loaded. Throws SETTING_INVALID,
+ * FILE_INVALID, STORAGE_FAILED or STORAGE_FULL.
  */
 export async function makeLanguageModel(
   input: LlmConfigInput,
@@ -59,7 +59,10 @@ async function makeBackend(config: LlmConfig, counters: Counters, mode: CacheMod
 function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
   if (mode === 'auto') return folder === undefined ? 'live' : 'record';
   if (mode === 'live' || folder !== undefined) return mode;
-  throw reverieError('LLM_CONFIG_INVALID', { problem: `cache mode "${mode}" needs a folder to keep replies in` });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Language model: ${`cache mode "${mode}" needs a folder to keep replies in`}.`,
+    hint: 'See section llm in docs/tools.md for every key and its meaning.',
+  });
 }
 
 /** Node checks header values itself, and would quote a faulty key in its error. */
@@ -70,7 +73,10 @@ function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
   const key = process.env[apiKeyEnv]?.trim();
   if (key && HEADER_VALUE.test(key)) return key;
   const what = key ? 'holds characters that no API key has' : 'is not set';
-  throw reverieError('LLM_CONFIG_INVALID', { problem: `environment variable ${apiKeyEnv} (apiKeyEnv) ${what}` });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Language model: ${`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`}.`,
+    hint: 'See section llm in docs/tools.md for every key and its meaning.',
+  });
 }
 
 // A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
@@ -150,7 +156,10 @@ export class ServedModel implements LanguageModel {
     if (entry === 'missing' || entry === 'corrupt') {
       if (entry === 'corrupt') this.parts.counters.corruptEntries++;
       if (mode === 'replay' && entry === 'corrupt')
-        throw reverieError('LLM_CACHE_CORRUPT', { path: key, problem: 'its digest does not fit' });
+        throw reverieError('FILE_INVALID', {
+          problem: `The cache of replies is damaged at "${key}": its digest does not fit.`,
+          hint: 'Restore it from a copy, or remove it and ask anew.',
+        });
       if (mode === 'replay') throw reverieError('LLM_REPLAY_MISS', { key, retryable: false });
       return undefined;
     }

@@ -3,7 +3,7 @@
 
 import type { Dispatcher, Pool } from 'undici';
 import { reverieError } from '../core/errors.js';
-import { undici } from '../core/late-packages.js';
+import { undici } from '../core/packs.js';
 import { abortError, type CallSignal, onAbort } from './flow.js';
 import { depthExceeds } from './reply-json.js';
 

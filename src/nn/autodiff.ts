@@ -203,7 +203,7 @@ export const DIFFERENTIABLE_OPS: readonly string[] = [...Object.keys(RULES), ...
 
 /**
  * Gradients of a scalar with respect to values of the same graph, each of its value's shape; zeros where it does not depend on one.
- * @throws GRAPH_MISMATCH if the loss is no float32 scalar or a node on the way has no gradient rule
+ * @throws DATA_MISMATCH if the loss is no float32 scalar or a node on the way has no gradient rule
  */
 export function gradients(loss: Value, wrt: readonly Value[]): Value[] {
   if (loss.shape.some((size) => size !== 1) || loss.dtype !== 'float32') {

@@ -104,7 +104,7 @@ function missingOf(problem: string | undefined, probe: AddonProbe, hasKernels: b
   return { problem: 'the kernels are not compiled for GPUs', hint };
 }
 
-/** Throws CUDA_UNAVAILABLE or NATIVE_UNAVAILABLE saying what is missing where `target` cannot be used. */
+/** Throws CUDA_UNAVAILABLE or DEVICE_UNAVAILABLE saying what is missing where `target` cannot be used. */
 export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promise<void> {
   if (kind === 'native') {
     nativeWidth();
@@ -123,23 +123,30 @@ export async function requireDevice({ kind, ordinal = 0 }: DeviceTarget): Promis
 
 /**
  * The width of vectors that `native` computes with: REVERIE_NATIVE_WIDTH, else the best that this processor has.
- * Throws NATIVE_UNAVAILABLE without the addon, or where the processor has no such width.
+ * Throws DEVICE_UNAVAILABLE without the addon, or where the processor has no such width.
  */
 export function nativeWidth(): string {
   const widths = nativeWidths();
   const wanted = process.env['REVERIE_NATIVE_WIDTH'] || widths[0];
   if (widths.includes(wanted)) return wanted;
   const problem = `REVERIE_NATIVE_WIDTH is "${wanted}", and this processor has ${widths.join(', ')}`;
-  throw reverieError('NATIVE_UNAVAILABLE', { problem, hint: 'Leave it unset for the best there is.' });
+  throw reverieError('DEVICE_UNAVAILABLE', {
+    problem: `The device native cannot be used: ${problem}.`,
+    hint: 'Leave it unset for the best there is.',
+  });
 }
 
-/** Widths of vectors that this processor has, best first. Throws NATIVE_UNAVAILABLE without the addon. */
+/** Widths of vectors that this processor has, best first. Throws DEVICE_UNAVAILABLE without the addon. */
 export function nativeWidths(): readonly string[] {
   try {
     return loadAddon().widths();
   } catch (error) {
     const { problem, hint } = (error as ReverieError).values ?? {};
-    throw reverieError('NATIVE_UNAVAILABLE', { problem: problem ?? (error as Error).message, hint: hint ?? '' }, error);
+    throw reverieError(
+      'DEVICE_UNAVAILABLE',
+      { problem: `The device native cannot be used: ${problem ?? (error as Error).message}.`, hint: hint ?? '' },
+      error,
+    );
   }
 }
 
@@ -178,7 +185,7 @@ export class DeviceEnsemble {
     if (resident.briefRows > 0) this.brief = new BriefSteps(weights, Math.floor(resident.briefRows));
   }
 
-  /** Uploads the weights. Throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED. */
+  /** Uploads the weights. Throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE. */
   static async open(target: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
     await requireDevice(target);
     const { kind, precision, ordinal = 0, threads = 1 } = target;
@@ -199,7 +206,7 @@ export class DeviceEnsemble {
     return this.resident.bytes;
   }
 
-  /** One step of every row. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
+  /** One step of every row. Throws DEVICE_FAILED, DEVICE_FAILED. */
   async step(asked: DeviceStep): Promise<AddonStepAnswer> {
     if (this.isBrief(asked)) return this.brief!.step(loadAddon(), this.resident.handle, asked);
     const { obs, action, rows, rng, ...options } = asked;
@@ -224,7 +231,7 @@ export class DeviceEnsemble {
     return answer;
   }
 
-  /** Whole branched rollouts. Throws CUDA_OUT_OF_MEMORY, CUDA_FAILED. */
+  /** Whole branched rollouts. Throws DEVICE_FAILED, DEVICE_FAILED. */
   rollout({ actRngs, modelRngs, starts, disagreementLimit, ...rest }: DeviceRollout): Promise<AddonRollout> {
     const request = {
       ...rest,
@@ -291,11 +298,32 @@ export function deviceError(device: string, backend = 'ensemble'): (error: Addon
       case 'unavailable':
         throw reverieError('CUDA_UNAVAILABLE', { problem, hint: 'reverie doctor tells what there is.' }, error);
       case 'out-of-memory':
-        throw reverieError('CUDA_OUT_OF_MEMORY', { device, problem }, error);
+        throw reverieError(
+          'DEVICE_FAILED',
+          {
+            problem: `The memory of ${device} does not suffice: ${problem}.`,
+            hint: 'Close what else uses the GPU (nvidia-smi shows it), give smaller batches (rollout.chunkRows), or use --device cpu.',
+          },
+          error,
+        );
       case 'unsupported':
-        throw reverieError('DEVICE_UNSUPPORTED', { backend, device, problem }, error);
+        throw reverieError(
+          'DEVICE_UNAVAILABLE',
+          {
+            problem: `World model "${backend}" cannot run on ${device}: ${problem}.`,
+            hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
+          },
+          error,
+        );
       case 'failed':
-        throw reverieError('CUDA_FAILED', { device, problem }, error);
+        throw reverieError(
+          'DEVICE_FAILED',
+          {
+            problem: `${device} failed: ${problem}.`,
+            hint: 'Start the process again, as a GPU may be unusable after a failure; reverie doctor tells its state. --device cpu does without it.',
+          },
+          error,
+        );
       default:
         throw error;
     }

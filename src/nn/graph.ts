@@ -130,7 +130,10 @@ export class Graph {
     const given = inputs.map((input) =>
       input === undefined ? '-' : `${input.name} ${describe(input.dtype, input.shape)}`,
     );
-    return reverieError('GRAPH_MISMATCH', { graph: this.name, op, problem, inputs: given.join(', ') || 'none' });
+    return reverieError('DATA_MISMATCH', {
+      problem: `Graph "${this.name}", ${op}: ${problem}.`,
+      hint: `Its inputs were: ${given.join(', ') || 'none'}.`,
+    });
   }
 
   /**

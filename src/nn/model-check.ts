@@ -30,7 +30,7 @@ const WIRE_GROUP = 3;
 /**
  * Inputs, outputs and metadata of an ONNX model.
  * @param origin where the model came from, for messages
- * @throws MODEL_INVALID if it is not an ONNX model of supported types; MODEL_EXTERNAL_DATA if any tensor lies outside it
+ * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types; MODEL_FILE_INVALID if any tensor lies outside it
  */
 export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
   let model: Message;
@@ -39,7 +39,14 @@ export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
     model = decodeModel(bytes);
   } catch (error) {
     if (error instanceof Error && 'code' in error) throw error;
-    throw reverieError('MODEL_INVALID', { origin, problem: `it is not protobuf (${(error as Error).message})` }, error);
+    throw reverieError(
+      'MODEL_FILE_INVALID',
+      {
+        problem: `Model "${origin}" cannot be used: ${`it is not protobuf (${(error as Error).message})`}.`,
+        hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+      },
+      error,
+    );
   }
   return signatureOf(model, origin);
 }
@@ -52,18 +59,27 @@ function refuseExternalData(
   depth: number,
 ): void {
   if (depth > MAX_DEPTH)
-    throw reverieError('MODEL_INVALID', { origin, problem: `it is nested deeper than ${MAX_DEPTH}` });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Model "${origin}" cannot be used: ${`it is nested deeper than ${MAX_DEPTH}`}.`,
+      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+    });
   while (reader.pos < end) {
     const tag = reader.uint32();
     const wire = tag & 7;
     const field = type.fieldsById[tag >>> 3];
     if (wire >= WIRE_GROUP && wire !== 5)
-      throw reverieError('MODEL_INVALID', { origin, problem: 'it has protobuf groups' });
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Model "${origin}" cannot be used: it has protobuf groups.`,
+        hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+      });
     if (
       field?.name === 'externalData' ||
       (field?.name === 'dataLocation' && !(wire === WIRE_VARINT && reader.uint32() === 0))
     ) {
-      throw reverieError('MODEL_EXTERNAL_DATA', { origin });
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Model "${origin}" keeps tensors in other files, which are not read.`,
+        hint: 'Save it with all weights inside: torch.onnx.export(..., external_data=False), or onnx.save(model, path, save_as_external_data=False).',
+      });
     }
     if (field?.name === 'dataLocation') continue;
     if (wire === WIRE_BYTES && field?.resolvedType instanceof protobuf.Type) {
@@ -89,7 +105,10 @@ interface DecodedGraph {
 function signatureOf(model: Message, origin: string): ModelSignature {
   const graph = model.graph as DecodedGraph | undefined;
   if (graph?.output === undefined || graph.output.length === 0) {
-    throw reverieError('MODEL_INVALID', { origin, problem: 'it has no graph with outputs' });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Model "${origin}" cannot be used: it has no graph with outputs.`,
+      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+    });
   }
   const stored = new Set((graph.initializer ?? []).map(({ name }) => name));
   const pairs = (model.metadataProps ?? []) as { key: string; value?: string }[];
@@ -106,7 +125,10 @@ function tensorSignature(info: { name: string; type?: DecodedTensorType }, origi
   const dtype = dtypeOf(elementType);
   if (dtype === undefined) {
     const problem = `"${info.name}" has element type ${elementType}; float32, int32, int64, bool and uint8 are supported`;
-    throw reverieError('MODEL_INVALID', { origin, problem });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Model "${origin}" cannot be used: ${problem}.`,
+      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+    });
   }
   const dims = info.type?.tensorType?.shape?.dim ?? [];
   return { name: info.name, dtype, shape: dims.map((dim, i) => dim.dimValue ?? (dim.dimParam || `${info.name}.${i}`)) };

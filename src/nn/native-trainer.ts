@@ -23,7 +23,7 @@ type Arrays = Record<string, Float32Array>;
 /**
  * Soft actor-critic.
  * @param spec what is fed; its body is not run
- * @throws NATIVE_UNAVAILABLE without the addon
+ * @throws DEVICE_UNAVAILABLE without the addon
  */
 export function nativeSacTrainer(spec: TrainerSpec, shape: SacShape): Trainer {
   const width = nativeWidth();

@@ -49,10 +49,9 @@ export class ParamLayout {
     this.byName = new Map(this.slots.map((slot) => [slot.name, slot]));
     if (this.byName.size !== specs.length) {
       const names = specs.map(({ name }) => name);
-      throw reverieError('PARAMETER_UNKNOWN', {
-        name: names.find((n, i) => names.indexOf(n) !== i),
-        problem: 'is named twice',
-        known: names,
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Parameter "${names.find((n, i) => names.indexOf(n) !== i)}" is named twice.`,
+        hint: `The parameters are: ${names}.`,
       });
     }
   }
@@ -78,7 +77,10 @@ export class ParamLayout {
   view(theta: Float32Array, name: string): Float32Array {
     const slot = this.byName.get(name);
     if (slot === undefined)
-      throw reverieError('PARAMETER_UNKNOWN', { name, problem: 'does not exist', known: [...this.byName.keys()] });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Parameter "${name}" does not exist.`,
+        hint: `The parameters are: ${[...this.byName.keys()]}.`,
+      });
     return theta.subarray(slot.offset, slot.offset + slot.length);
   }
 }

@@ -12,7 +12,7 @@ type Bindings = Map<string, RefArray>;
 /**
  * The outputs of a graph, computed in float64; trainers' Loop graphs included.
  * @param feeds one tensor or float64 array for each input
- * @throws FEED_MISMATCH for a missing input
+ * @throws DATA_MISMATCH for a missing input
  */
 export function evaluateReference(
   graph: Graph,
@@ -23,7 +23,10 @@ export function evaluateReference(
     const feed = feeds[name];
     if (feed === undefined) {
       const expected = graph.inputs.map((input) => input.name).join(', ');
-      throw reverieError('FEED_MISMATCH', { model: graph.name, problem: `nothing for "${name}"`, expected });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `"${graph.name}" was fed ${`nothing for "${name}"`}.`,
+        hint: `It takes: ${expected}.`,
+      });
     }
     bindings.set(name, toReference(feed));
   }

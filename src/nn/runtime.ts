@@ -31,20 +31,27 @@ export class InferenceSession {
 
   /**
    * A session over a serialised model.
-   * @throws MODEL_INVALID, MODEL_EXTERNAL_DATA
+   * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID
    */
   static async fromBytes(model: Uint8Array, options: SessionOptions = {}, origin = 'model'): Promise<InferenceSession> {
     const signature = checkModel(model, origin);
     try {
       return new InferenceSession(await ort.InferenceSession.create(model, sessionOptions(options)), signature, origin);
     } catch (error) {
-      throw reverieError('MODEL_INVALID', { origin, problem: (error as Error).message }, error);
+      throw reverieError(
+        'MODEL_FILE_INVALID',
+        {
+          problem: `Model "${origin}" cannot be used: ${(error as Error).message}.`,
+          hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+        },
+        error,
+      );
     }
   }
 
   /**
    * A session over a model file, which must hold all its weights itself.
-   * @throws MODEL_NOT_FOUND, MODEL_NOT_A_FILE, MODEL_TOO_LARGE, MODEL_INVALID, MODEL_EXTERNAL_DATA
+   * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID
    */
   static async fromFile(path: string, options: SessionOptions = {}): Promise<InferenceSession> {
     // Bytes, never the path: given a path, the runtime would resolve files next to it.
@@ -73,13 +80,20 @@ export class InferenceSession {
 
   /**
    * Runs the model. Feeds are read in place, results are fresh arrays.
-   * @throws FEED_MISMATCH for a missing, unknown or ill-shaped input or one in shared memory; SESSION_RELEASED after
-   * `release`; MODEL_RUN_FAILED if an operator fails, e.g. for an index out of range
+   * @throws DATA_MISMATCH for a missing, unknown or ill-shaped input or one in shared memory; SESSION_RELEASED after
+   * `release`; MODEL_FILE_INVALID if an operator fails, e.g. for an index out of range
    */
   async run(feeds: Readonly<Record<string, Tensor>>): Promise<Record<string, Tensor>> {
     if (this.session === undefined) throw reverieError('SESSION_RELEASED', { origin: this.origin });
     const results = await this.session.run(this.convert(feeds)).catch((error: Error) => {
-      throw reverieError('MODEL_RUN_FAILED', { origin: this.origin, problem: error.message }, error);
+      throw reverieError(
+        'MODEL_FILE_INVALID',
+        {
+          problem: `"${this.origin}" failed while running: ${error.message}`,
+          hint: 'Check the values fed, above all that indices lie within the tensors they point into.',
+        },
+        error,
+      );
     });
     const out: Record<string, Tensor> = {};
     for (const [name, { type, dims, data }] of Object.entries(results)) {
@@ -116,7 +130,10 @@ export class InferenceSession {
 
   private mismatch(problem: string): Error {
     const expected = this.inputs.map(({ name, dtype, shape }) => `${name} ${describe(dtype, shape)}`).join(', ');
-    return reverieError('FEED_MISMATCH', { model: this.origin, problem, expected: expected || 'no input' });
+    return reverieError('DATA_MISMATCH', {
+      problem: `"${this.origin}" was fed ${problem}.`,
+      hint: `It takes: ${expected || 'no input'}.`,
+    });
   }
 }
 
@@ -152,14 +169,22 @@ const MAX_MODEL_BYTES = 1 << 30;
 
 /**
  * The bytes of a model file.
- * @throws MODEL_NOT_FOUND, MODEL_NOT_A_FILE (folders, pipes, devices), MODEL_TOO_LARGE
+ * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID (folders, pipes, devices), MODEL_FILE_INVALID
  */
 async function readModelFile(path: string, maxBytes = MAX_MODEL_BYTES): Promise<Uint8Array> {
   const file = await openModel(path);
   try {
     const stat = await file.stat();
-    if (!stat.isFile()) throw reverieError('MODEL_NOT_A_FILE', { path });
-    if (stat.size > maxBytes) throw reverieError('MODEL_TOO_LARGE', { path, bytes: stat.size, maxBytes });
+    if (!stat.isFile())
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `"${path}" is not a regular file.`,
+        hint: 'Give the path of an .onnx file, not a folder, pipe or device.',
+      });
+    if (stat.size > maxBytes)
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Model "${path}" has ${stat.size} bytes; the limit is ${maxBytes}.`,
+        hint: 'Give a smaller model or raise maxBytes.',
+      });
     const bytes = Buffer.allocUnsafeSlow(stat.size);
     const { bytesRead } = await file.read(bytes, 0, stat.size, 0);
     return bytes.subarray(0, bytesRead);
@@ -173,6 +198,13 @@ async function openModel(path: string): Promise<FileHandle> {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer.
     return await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error) {
-    throw reverieError('MODEL_NOT_FOUND', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'MODEL_FILE_INVALID',
+      {
+        problem: `No model at "${path}": ${(error as Error).message}.`,
+        hint: 'Give the path of a readable .onnx file.',
+      },
+      error,
+    );
   }
 }

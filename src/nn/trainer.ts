@@ -42,7 +42,7 @@ export interface TrainerResult {
 export interface Trainer {
   /**
    * Runs `steps` gradient steps.
-   * @throws FEED_MISMATCH; NON_FINITE_VALUE if a metric or the new state is not finite, and the caller's state is as it was
+   * @throws DATA_MISMATCH; NON_FINITE_VALUE if a metric or the new state is not finite, and the caller's state is as it was
    */
   run(run: TrainerRun): Promise<TrainerResult>;
   release(): Promise<void>;
@@ -139,7 +139,7 @@ function feedsOf(spec: TrainerSpec, run: TrainerRun): Record<string, Tensor> {
   return feeds;
 }
 
-/** That all is fed that a trainer takes, and nothing else. @throws FEED_MISMATCH */
+/** That all is fed that a trainer takes, and nothing else. @throws DATA_MISMATCH */
 export function requireFeeds(spec: TrainerSpec, { steps, state, inputs = {}, perStep = {} }: TrainerRun): void {
   if (!Number.isInteger(steps) || steps < 1)
     throw feedMismatch(spec, `${steps} steps`, 'a whole number of steps from 1');
@@ -168,7 +168,10 @@ function solve(shape: readonly Dim[], length: number): number[] {
 }
 
 export function feedMismatch(spec: TrainerSpec, problem: string, expected: string): Error {
-  return reverieError('FEED_MISMATCH', { model: `trainer ${spec.name}`, problem, expected });
+  return reverieError('DATA_MISMATCH', {
+    problem: `"${`trainer ${spec.name}`}" was fed ${problem}.`,
+    hint: `It takes: ${expected}.`,
+  });
 }
 
 function checkedResult(spec: TrainerSpec, results: Readonly<Record<string, Tensor>>): TrainerResult {

@@ -31,7 +31,7 @@ export function sliceBatch(batch: TransitionBatch, start: number, end: number): 
   };
 }
 
-/** All rows of all batches, in order, in a new batch. Throws BATCH_MISMATCH if dimensions differ. */
+/** All rows of all batches, in order, in a new batch. Throws DATA_MISMATCH if dimensions differ. */
 export function concatBatches(batches: readonly TransitionBatch[], obsDim: number, actionDim: number): TransitionBatch {
   const joined = allocateBatch(
     batches.reduce((rows, batch) => rows + batch.rows, 0),
@@ -52,14 +52,17 @@ export function concatBatches(batches: readonly TransitionBatch[], obsDim: numbe
   return joined;
 }
 
-/** Throws BATCH_MISMATCH unless every column holds `rows` rows of its dimension. */
+/** Throws DATA_MISMATCH unless every column holds `rows` rows of its dimension. */
 export function checkBatchShape(batch: TransitionBatch, obsDim: number, actionDim: number): void {
   const { rows } = batch;
   const widths = { obs: obsDim, action: actionDim, reward: 1, terminated: 1, truncated: 1, nextObs: obsDim } as const;
   for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
     const want = rows * widths[column];
     if (batch[column].length !== want) {
-      throw reverieError('BATCH_MISMATCH', { column, got: batch[column].length, want, rows });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "${column}" has ${batch[column].length} values where ${want} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+      });
     }
   }
 }

@@ -4,8 +4,8 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Json } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
 import { transitionSchema } from './columns.js';
 import { DiskRows, STORE_FILE } from './disk-rows.js';
 import { MemoryRows } from './memory-rows.js';

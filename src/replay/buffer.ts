@@ -4,13 +4,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../core/errors.js';
-import {
-  ensureFolder,
-  type FileSystem,
-  recoverFolder,
-  replaceFolderAtomic,
-  writeFileAtomic,
-} from '../store/atomic-file.js';
+import { ensureFolder, type FileSystem, recoverFolder, replaceFolderAtomic, writeFileAtomic } from '../core/files.js';
 import { allocateBatch, checkBatchFinite, checkBatchShape } from './batch.js';
 import {
   copiedStore,
@@ -69,7 +63,7 @@ export class ReplayBuffer implements RowStore {
   private origins = new OriginTable();
   private readonly writer = new ProvenanceWriter();
 
-  /** Throws REPLAY_OPTION_INVALID; with a folder also STORAGE_FULL, STORAGE_FAILED. */
+  /** Throws SETTING_INVALID; with a folder also STORAGE_FULL, STORAGE_FAILED. */
   constructor({ capacity, obsDim, actionDim, source, folder }: ReplayBufferOptions) {
     checkCapacity('obsDim', obsDim);
     checkCapacity('actionDim', actionDim);
@@ -107,7 +101,7 @@ export class ReplayBuffer implements RowStore {
 
   /**
    * Copies a batch in; all of it or nothing. Dimensions are those of the buffer.
-   * Throws BATCH_MISMATCH, NON_FINITE_VALUE or PROVENANCE_INVALID (also for rows of the other source).
+   * Throws DATA_MISMATCH, NON_FINITE_VALUE or DATA_MISMATCH (also for rows of the other source).
    */
   append(batch: TransitionBatch, provenance: Provenance): void {
     checkBatchShape(batch, this.obsDim, this.actionDim);
@@ -120,7 +114,7 @@ export class ReplayBuffer implements RowStore {
 
   /**
    * Copies rows `indices` to rows `at` … of `into` (a new batch if absent), in order.
-   * Throws ROW_OUT_OF_RANGE, and BATCH_MISMATCH if `into` is too small.
+   * Throws DATA_MISMATCH, and DATA_MISMATCH if `into` is too small.
    */
   gather(
     indices: Uint32Array | Int32Array,
@@ -133,7 +127,7 @@ export class ReplayBuffer implements RowStore {
     return into;
   }
 
-  /** Copies of rows `indices`, of the columns `names` alone. Throws ROW_OUT_OF_RANGE. */
+  /** Copies of rows `indices`, of the columns `names` alone. Throws DATA_MISMATCH. */
   take<N extends ColumnName>(indices: RowIndices, names: readonly N[]): Pick<Columns, N> {
     return takeRows(this.storage, indices, names) as unknown as Pick<Columns, N>;
   }
@@ -221,7 +215,7 @@ export class ReplayBuffer implements RowStore {
   }
 
   /**
-   * A saved buffer, whichever way it was saved. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file; with
+   * A saved buffer, whichever way it was saved. Throws FILE_INVALID, or CHECKPOINT_CORRUPT naming the file; with
    * `onDisk` also STORAGE_FULL, STORAGE_FAILED.
    */
   static async load(folder: string, { capacity, onDisk }: LoadOptions = {}): Promise<ReplayBuffer> {
@@ -307,12 +301,18 @@ export class ReplayBuffer implements RowStore {
   private checkInto(into: TransitionBatch, rows: number): void {
     checkBatchShape(into, this.obsDim, this.actionDim);
     if (rows <= into.rows) return;
-    throw reverieError('BATCH_MISMATCH', { column: 'rows', got: into.rows, want: rows, rows: into.rows });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Batch column "rows" has ${into.rows} values where ${rows} are needed.`,
+      hint: `Columns are row-major [rows, dim]; check rows (${into.rows}) and the dimensions of the buffer.`,
+    });
   }
 
   private checkRow(index: number): void {
     if (Number.isInteger(index) && index >= 0 && index < this.size) return;
-    throw reverieError('ROW_OUT_OF_RANGE', { row: index, size: this.size });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Row ${index} does not exist: the buffer holds ${this.size} rows.`,
+      hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.',
+    });
   }
 }
 

@@ -3,7 +3,7 @@
 
 import * as nodeFiles from 'node:fs';
 import { join } from 'node:path';
-import { storageError } from '../store/atomic-file.js';
+import { storageError } from '../core/files.js';
 
 /** The file operations used here; tests put failing ones in their place. */
 export type SyncFileSystem = Pick<

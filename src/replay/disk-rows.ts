@@ -9,9 +9,9 @@
 import * as nodeFiles from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Json } from '../core/canonical-json.js';
 import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
-import type { Json } from '../core/json.js';
-import { openSealed, sealedText } from '../store/sealed-json.js';
+import { openSealed, sealedText } from '../core/files.js';
 import { ChunkFiles, type SyncFileSystem } from './chunk-files.js';
 import { RowRecords } from './row-record.js';
 import {
@@ -99,7 +99,7 @@ export class DiskRows implements RowStorage {
 
   /**
    * A store as its last `flush` left it. Rows are checked as they are read.
-   * Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file.
+   * Throws FILE_INVALID, or CHECKPOINT_CORRUPT naming the file.
    */
   static open(folder: string, files: SyncFileSystem = nodeFiles): DiskRows {
     const { note, inserted, schema, capacity, chunkRows } = readHeader(folder);
@@ -306,7 +306,11 @@ function readHeader(folder: string): StoreHeader {
   try {
     text = nodeFiles.readFileSync(path, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw reverieError('CHECKPOINT_NOT_FOUND', { path });
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw reverieError('FILE_INVALID', {
+        problem: `No checkpoint at "${path}".`,
+        hint: 'Check the path; a checkpoint appears there once the first save has finished.',
+      });
     throw corrupt(path, error);
   }
   try {

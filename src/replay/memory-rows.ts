@@ -31,7 +31,7 @@ export class MemoryRows implements RowStorage {
   private readonly widths: ReadonlyMap<string, number>;
   private readonly listeners: ((index: number, count: number) => void)[] = [];
 
-  /** Throws ROW_SCHEMA_INVALID, REPLAY_OPTION_INVALID. */
+  /** Throws DATA_MISMATCH, SETTING_INVALID. */
   constructor(
     readonly schema: Schema,
     readonly capacity: number,

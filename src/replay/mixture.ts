@@ -43,7 +43,10 @@ export class MixtureSampler {
 
   constructor({ real, synthetic, realRatio, whenEmpty = 'error' }: MixtureOptions) {
     if (!(realRatio >= 0 && realRatio <= 1)) {
-      throw reverieError('REPLAY_OPTION_INVALID', { option: 'realRatio', value: realRatio, want: 'from 0 to 1' });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Replay option realRatio = ${realRatio} is not acceptable.`,
+        hint: `It must be from 0 to 1.`,
+      });
     }
     checkSides(real, synthetic);
     this.realRatio = realRatio;
@@ -81,7 +84,10 @@ export class MixtureSampler {
     const { steps, batchSize, realRows, indices } = this.draw;
     if (priorities.length !== indices.length) {
       const rows = indices.length;
-      throw reverieError('BATCH_MISMATCH', { column: 'priorities', got: priorities.length, want: rows, rows });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "priorities" has ${priorities.length} values where ${rows} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+      });
     }
     for (let step = 0; step < steps; step++) {
       const start = step * batchSize;
@@ -128,12 +134,18 @@ function checkSides(real: MixtureSide, synthetic: MixtureSide): void {
   ] as const) {
     if (side.buffer.source === name) continue;
     const value = `a buffer of ${side.buffer.source} rows`;
-    throw reverieError('REPLAY_OPTION_INVALID', { option: name, value, want: `a buffer of ${name} rows` });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Replay option ${name} = ${value} is not acceptable.`,
+      hint: `It must be ${`a buffer of ${name} rows`}.`,
+    });
   }
   if (real.buffer.obsDim === synthetic.buffer.obsDim && real.buffer.actionDim === synthetic.buffer.actionDim) return;
   const value = `[${synthetic.buffer.obsDim}, ${synthetic.buffer.actionDim}]`;
   const want = `[${real.buffer.obsDim}, ${real.buffer.actionDim}], as of the real one`;
-  throw reverieError('REPLAY_OPTION_INVALID', { option: 'synthetic dimensions [obs, action]', value, want });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Replay option synthetic dimensions [obs, action] = ${value} is not acceptable.`,
+    hint: `It must be ${want}.`,
+  });
 }
 
 function emptyDraw(): MixtureDraw {

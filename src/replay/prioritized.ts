@@ -62,12 +62,15 @@ export class PrioritizedSelector implements Selector {
   /**
    * New priorities (for example absolute TD errors) of rows; of a repeated row the last counts, and one that left since it was
    * drawn is passed over.
-   * Throws NON_FINITE_VALUE, BATCH_MISMATCH or ROW_OUT_OF_RANGE and changes nothing.
+   * Throws NON_FINITE_VALUE, DATA_MISMATCH or DATA_MISMATCH and changes nothing.
    */
   update(indices: Uint32Array | Int32Array, priorities: Float32Array): void {
     const rows = indices.length;
     if (priorities.length !== rows) {
-      throw reverieError('BATCH_MISMATCH', { column: 'priorities', got: priorities.length, want: rows, rows });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "priorities" has ${priorities.length} values where ${rows} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+      });
     }
     this.reserve(rows);
     const powered = this.powered.subarray(0, rows);
@@ -79,7 +82,11 @@ export class PrioritizedSelector implements Selector {
     for (let i = 0; i < rows; i++) {
       const priority = priorities[i];
       if (!(priority >= 0 && priority < Number.POSITIVE_INFINITY)) throw badPriority(priority, indices[i]);
-      if (indices[i] >>> 0 >= bound) throw reverieError('ROW_OUT_OF_RANGE', { row: indices[i], size: bound });
+      if (indices[i] >>> 0 >= bound)
+        throw reverieError('DATA_MISMATCH', {
+          problem: `Row ${indices[i]} does not exist: the buffer holds ${bound} rows.`,
+          hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.',
+        });
       powered[i] = mayLeave && !isHeld(store, indices[i]) ? 0 : power(priority + epsilon, alpha);
       if (powered[i] > highest) highest = powered[i];
     }
@@ -100,7 +107,11 @@ export class PrioritizedSelector implements Selector {
 
   restore(state: SelectorState): void {
     const problem = this.problemOf(state);
-    if (problem) throw reverieError('SELECTOR_STATE_MISMATCH', { problem });
+    if (problem)
+      throw reverieError('STATE_MISMATCH', {
+        problem: `Selector state does not fit: ${problem}`,
+        hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.',
+      });
     this.beta = state.scalars.beta;
     this.maxLeaf = state.scalars.maxLeaf;
     this.tree.load(state.arrays.leaves);
@@ -141,7 +152,10 @@ function power(base: number, exponent: number): number {
 
 function checkOption(option: string, value: number, most: number): void {
   if (value >= 0 && value <= most) return;
-  throw reverieError('REPLAY_OPTION_INVALID', { option, value, want: most === 1 ? 'from 0 to 1' : '0 or more' });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Replay option ${option} = ${value} is not acceptable.`,
+    hint: `It must be ${most === 1 ? 'from 0 to 1' : '0 or more'}.`,
+  });
 }
 
 function badPriority(value: number, row: number): Error {

@@ -24,27 +24,36 @@ export interface RowProvenance extends Origin {
   readonly stateHash: bigint;
 }
 
-/** Throws PROVENANCE_INVALID or BATCH_MISMATCH unless `provenance` may enter a buffer of `source`. */
+/** Throws DATA_MISMATCH or DATA_MISMATCH unless `provenance` may enter a buffer of `source`. */
 export function checkProvenance(provenance: Provenance, source: Source, rows: number): void {
   const { backend, modelVersion } = provenance;
   if (provenance.source !== source) {
     const problem = `its rows are ${provenance.source}, the buffer keeps ${source} rows only.`;
-    throw reverieError('PROVENANCE_INVALID', { problem, hint: 'Real and synthetic rows live in separate buffers.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Provenance of the batch is not acceptable: ${problem}`,
+      hint: 'Real and synthetic rows live in separate buffers.',
+    });
   }
   if (source === 'real' && modelVersion !== '') {
     const problem = `rows called real name a model ("${modelVersion}").`;
-    throw reverieError('PROVENANCE_INVALID', {
-      problem,
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Provenance of the batch is not acceptable: ${problem}`,
       hint: 'What a model answered is synthetic; store it as such.',
     });
   }
   if (source === 'synthetic' && (modelVersion === '' || backend === '' || backend === 'real')) {
     const problem = `synthetic rows need a backend (got "${backend}") and a model version (got "${modelVersion}").`;
-    throw reverieError('PROVENANCE_INVALID', { problem, hint: 'Name what dreamt them, and its exact version.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Provenance of the batch is not acceptable: ${problem}`,
+      hint: 'Name what dreamt them, and its exact version.',
+    });
   }
   if (!Number.isSafeInteger(provenance.seed)) {
     const problem = `its seed is ${provenance.seed}.`;
-    throw reverieError('PROVENANCE_INVALID', { problem, hint: 'A seed is a safe integer.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Provenance of the batch is not acceptable: ${problem}`,
+      hint: 'A seed is a safe integer.',
+    });
   }
   checkLengths(provenance, rows);
   checkConfidence(provenance.confidence);
@@ -94,7 +103,11 @@ export class ProvenanceWriter {
 function checkLengths(provenance: Provenance, rows: number): void {
   for (const column of ['episode', 'step', 'group', 'parent', 'logProb', 'confidence', 'stateHash'] as const) {
     const got = provenance[column]?.length;
-    if (got !== undefined && got !== rows) throw reverieError('BATCH_MISMATCH', { column, got, want: rows, rows });
+    if (got !== undefined && got !== rows)
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "${column}" has ${got} values where ${rows} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+      });
   }
 }
 
@@ -102,5 +115,8 @@ function checkConfidence(confidence: Float32Array | undefined): void {
   const at = confidence?.findIndex((value) => !(value > 0 && value <= 1)) ?? -1;
   if (at < 0) return;
   const problem = `confidence of row ${at} is ${confidence?.[at]}.`;
-  throw reverieError('PROVENANCE_INVALID', { problem, hint: 'Confidence lies in (0, 1].' });
+  throw reverieError('DATA_MISMATCH', {
+    problem: `Provenance of the batch is not acceptable: ${problem}`,
+    hint: 'Confidence lies in (0, 1].',
+  });
 }

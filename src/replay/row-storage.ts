@@ -23,7 +23,7 @@ export interface RowStorage extends RowStore {
   append(columns: ColumnSet, rows: number, from?: number): void;
   /**
    * Copies rows `indices` to rows `at` … of the columns that `into` has, in order.
-   * Throws ROW_OUT_OF_RANGE, BATCH_MISMATCH where `into` is too small, CHECKPOINT_CORRUPT for a damaged row.
+   * Throws DATA_MISMATCH, DATA_MISMATCH where `into` is too small, CHECKPOINT_CORRUPT for a damaged row.
    */
   gather(indices: RowIndices, into: ColumnSet, at?: number): void;
   /** Rows [first, first + rows), oldest first: live views where they lie together in memory, else copies. */
@@ -44,21 +44,28 @@ export function takeRows(storage: RowStorage, indices: RowIndices, names?: reado
   return rows;
 }
 
-/** Throws ROW_OUT_OF_RANGE unless every index is below `size`. */
+/** Throws DATA_MISMATCH unless every index is below `size`. */
 export function checkIndices(indices: RowIndices, size: number): void {
   for (let i = 0; i < indices.length; i++) {
     // The unsigned view of a negative index is larger than any size.
-    if (indices[i] >>> 0 >= size) throw reverieError('ROW_OUT_OF_RANGE', { row: indices[i], size });
+    if (indices[i] >>> 0 >= size)
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Row ${indices[i]} does not exist: the buffer holds ${size} rows.`,
+        hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.',
+      });
   }
 }
 
-/** Throws BATCH_MISMATCH unless every column of `into` has room for `rows` rows from row `at` on. */
+/** Throws DATA_MISMATCH unless every column of `into` has room for `rows` rows from row `at` on. */
 export function checkRoom(schema: Schema, into: ColumnSet, at: number, rows: number): void {
   for (const column of Object.keys(into)) {
     const width = viewWidth(schema, column);
     const want = (at + rows) * width;
     if (into[column].length < want)
-      throw reverieError('BATCH_MISMATCH', { column, got: into[column].length, want, rows: at + rows });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "${column}" has ${into[column].length} values where ${want} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${at + rows}) and the dimensions of the buffer.`,
+      });
   }
 }
 
@@ -66,7 +73,10 @@ function viewWidth(schema: Schema, column: string): number {
   const spec = schema[column];
   if (spec === undefined) {
     const known = Object.keys(schema).join(', ');
-    throw reverieError('COLUMN_INVALID', { column, problem: 'it is in no row of the store.', known });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Column "${column}" does not fit the schema: it is in no row of the store.`,
+      hint: `Its columns are ${known}; values are row-major [rows, ...shape].`,
+    });
   }
   return spec.shape.reduce((product, size) => product * size, 1);
 }
@@ -85,8 +95,11 @@ export function* ringStretches(
   }
 }
 
-/** Throws REPLAY_OPTION_INVALID for a capacity or a dimension that is no integer from 1 to 2^32 - 1. */
+/** Throws SETTING_INVALID for a capacity or a dimension that is no integer from 1 to 2^32 - 1. */
 export function checkCapacity(option: string, value: number): void {
   if (Number.isSafeInteger(value) && value >= 1 && value < 2 ** 32) return;
-  throw reverieError('REPLAY_OPTION_INVALID', { option, value, want: 'an integer from 1 to 4294967295' });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Replay option ${option} = ${value} is not acceptable.`,
+    hint: `It must be an integer from 1 to 4294967295.`,
+  });
 }

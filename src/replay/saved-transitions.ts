@@ -18,7 +18,7 @@ export class SavedTransitions {
 
   /**
    * Opens what `ReplayBuffer.save` or a synthesis left in a folder. Header and size are checked, the rows' checksum is not: that
-   * would be to read them all. Throws CHECKPOINT_NOT_FOUND, CHECKPOINT_CORRUPT.
+   * would be to read them all. Throws FILE_INVALID, CHECKPOINT_CORRUPT.
    */
   static async open(folder: string): Promise<SavedTransitions> {
     const { file, header } = await openSnapshot(join(folder, SNAPSHOT_FILE));

@@ -63,15 +63,22 @@ export function bytesPerRow(schema: Schema): number {
   return Object.values(schema).reduce((bytes, spec) => bytes + widthOf(spec) * elementBytes(spec), 0);
 }
 
-/** Throws ROW_SCHEMA_INVALID unless there is a column, every shape is of positive whole numbers, and every dtype exists. */
+/** Throws DATA_MISMATCH unless there is a column, every shape is of positive whole numbers, and every dtype exists. */
 export function checkSchema(schema: Schema): void {
   const parsed = schemaSchema.safeParse(schema);
   const names = Object.keys(schema);
-  if (names.length === 0) throw reverieError('ROW_SCHEMA_INVALID', { column: '(none)', problem: 'there must be one.' });
+  if (names.length === 0)
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Column "(none)" of the schema is not acceptable: there must be one.`,
+      hint: 'A schema gives each column a dtype (float32, float64, uint8, bool, int32, uint32, uint64) and the shape of one row.',
+    });
   if (parsed.success) return;
   const [column = '(all)', ...at] = parsed.error.issues[0].path.map(String);
   const problem = `${at.join('.')} ${parsed.error.issues[0].message}`.trim();
-  throw reverieError('ROW_SCHEMA_INVALID', { column, problem });
+  throw reverieError('DATA_MISMATCH', {
+    problem: `Column "${column}" of the schema is not acceptable: ${problem}`,
+    hint: 'A schema gives each column a dtype (float32, float64, uint8, bool, int32, uint32, uint64) and the shape of one row.',
+  });
 }
 
 /** Zeroed columns for `rows` rows. */
@@ -83,7 +90,7 @@ export function allocate(schema: Schema, rows: number): Record<string, ColumnArr
   return Object.fromEntries(entries);
 }
 
-/** The columns `names` of a schema, in its order. Throws COLUMN_INVALID for one that it does not have. */
+/** The columns `names` of a schema, in its order. Throws DATA_MISMATCH for one that it does not have. */
 export function pickColumns(schema: Schema, names: readonly string[]): Schema {
   const unknown = names.find((name) => !(name in schema));
   if (unknown !== undefined) throw columnInvalid(unknown, schema, 'it is in no row of the store.');
@@ -120,8 +127,8 @@ export function setElements(target: ColumnArray, source: ColumnArray, at: number
 }
 
 /**
- * Throws unless `columns` are exactly those of the schema, each of its dtype and of `rows` rows: COLUMN_INVALID for a missing,
- * unknown or mistyped column or a bool that is neither 0 nor 1, BATCH_MISMATCH for one of another length.
+ * Throws unless `columns` are exactly those of the schema, each of its dtype and of `rows` rows: DATA_MISMATCH for a missing,
+ * unknown or mistyped column or a bool that is neither 0 nor 1, DATA_MISMATCH for one of another length.
  */
 export function checkColumns(schema: Schema, columns: ColumnSet, rows: number): void {
   for (const name of Object.keys(columns)) {
@@ -135,7 +142,11 @@ export function checkColumns(schema: Schema, columns: ColumnSet, rows: number): 
       throw columnInvalid(name, schema, `it is of ${got}, not of ${CONSTRUCTORS[spec.dtype].name}.`);
     }
     const want = rows * widthOf(spec);
-    if (values.length !== want) throw reverieError('BATCH_MISMATCH', { column: name, got: values.length, want, rows });
+    if (values.length !== want)
+      throw reverieError('DATA_MISMATCH', {
+        problem: `Batch column "${name}" has ${values.length} values where ${want} are needed.`,
+        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+      });
     if (spec.dtype === 'bool') checkBools(name, schema, values as Uint8Array);
   }
 }
@@ -150,5 +161,8 @@ function checkBools(name: string, schema: Schema, values: Uint8Array): void {
 
 function columnInvalid(column: string, schema: Schema, problem: string): Error {
   const known = Object.entries(schema).map(([name, { dtype, shape }]) => `${name} ${dtype}[${shape.join(', ')}]`);
-  return reverieError('COLUMN_INVALID', { column, problem, known: known.join(', ') });
+  return reverieError('DATA_MISMATCH', {
+    problem: `Column "${column}" does not fit the schema: ${problem}`,
+    hint: `Its columns are ${known.join(', ')}; values are row-major [rows, ...shape].`,
+  });
 }

@@ -47,6 +47,6 @@ export interface Selector {
   /** New priorities of sampled rows; only prioritised selectors have it. */
   update?(indices: Uint32Array | Int32Array, priorities: Float32Array): void;
   state(): SelectorState;
-  /** Throws SELECTOR_STATE_MISMATCH, and changes nothing, if the state is of another kind or another buffer. */
+  /** Throws STATE_MISMATCH, and changes nothing, if the state is of another kind or another buffer. */
   restore(state: SelectorState): void;
 }

@@ -11,7 +11,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../core/errors.js';
-import { fillWhole } from '../store/file-bytes.js';
+import { fillWhole } from '../core/files.js';
 import { allocateColumns, COLUMN_NAMES, type ColumnName, type Columns, rowBytes } from './columns.js';
 import type { ColumnArray } from './schema.js';
 
@@ -78,7 +78,7 @@ export function hashSnapshot({ header, columns }: SnapshotContent): string {
   return hash.digest('hex');
 }
 
-/** Reads and checks a file. Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file. */
+/** Reads and checks a file. Throws FILE_INVALID, or CHECKPOINT_CORRUPT naming the file. */
 export async function readSnapshot(path: string): Promise<Snapshot> {
   const file = await openFile(path);
   try {
@@ -92,7 +92,7 @@ export async function readSnapshot(path: string): Promise<Snapshot> {
 
 /**
  * Opens a file to be read by ranges of rows: header and size are checked, the checksum of the content is not.
- * Throws CHECKPOINT_NOT_FOUND, or CHECKPOINT_CORRUPT naming the file.
+ * Throws FILE_INVALID, or CHECKPOINT_CORRUPT naming the file.
  */
 export async function openSnapshot(
   path: string,
@@ -109,7 +109,11 @@ export async function openSnapshot(
 
 function openFile(path: string): Promise<FileHandle> {
   return open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw reverieError('CHECKPOINT_NOT_FOUND', { path });
+    if (error.code === 'ENOENT')
+      throw reverieError('FILE_INVALID', {
+        problem: `No checkpoint at "${path}".`,
+        hint: 'Check the path; a checkpoint appears there once the first save has finished.',
+      });
     throw corrupt(path, error.message, error);
   });
 }

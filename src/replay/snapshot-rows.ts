@@ -4,8 +4,7 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
-import { fillWhole } from '../store/file-bytes.js';
+import { ensureFolder, fillWhole, storageError, syncPath } from '../core/files.js';
 import { type ColumnName, type Columns, rowBytes, transitionSchema } from './columns.js';
 import { elementBytes, widthOf } from './schema.js';
 import { bytesOf, DIGEST_BYTES, headerBytes, type SnapshotHeader } from './snapshot-file.js';

@@ -30,7 +30,10 @@ export class UniformSelector implements Selector {
 
   restore(state: SelectorState): void {
     if (state.kind !== this.kind) {
-      throw reverieError('SELECTOR_STATE_MISMATCH', { problem: `it is of kind "${state.kind}", not "${this.kind}"` });
+      throw reverieError('STATE_MISMATCH', {
+        problem: `Selector state does not fit: ${`it is of kind "${state.kind}", not "${this.kind}"`}`,
+        hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.',
+      });
     }
   }
 }

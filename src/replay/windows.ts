@@ -126,7 +126,7 @@ export class WindowSampler {
   private cut: Windows = { start: new Uint32Array(0), length: new Uint32Array(0) };
   private inserted = -1;
 
-  /** Throws REPLAY_OPTION_INVALID, and COLUMN_INVALID for rows without `episode` and `step`. */
+  /** Throws SETTING_INVALID, and DATA_MISMATCH for rows without `episode` and `step`. */
   constructor(
     private readonly storage: RowStorage,
     private readonly options: WindowSamplerOptions,
@@ -136,10 +136,16 @@ export class WindowSampler {
     const wholes = { length, stride, shortest };
     for (const [option, value] of Object.entries(wholes)) {
       if (Number.isInteger(value) && value > 0) continue;
-      throw reverieError('REPLAY_OPTION_INVALID', { option, value, want: 'a positive number of steps' });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Replay option ${option} = ${value} is not acceptable.`,
+        hint: `It must be a positive number of steps.`,
+      });
     }
     if (Number.isInteger(burnIn) && burnIn >= 0 && burnIn < length) return;
-    throw reverieError('REPLAY_OPTION_INVALID', { option: 'burnIn', value: burnIn, want: `from 0 to ${length - 1}` });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Replay option burnIn = ${burnIn} is not acceptable.`,
+      hint: `It must be ${`from 0 to ${length - 1}`}.`,
+    });
   }
 
   /** Of which there are so many now. `start` are row indices; a window may go on at index 0 of the ring. */

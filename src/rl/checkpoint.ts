@@ -4,14 +4,13 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../core/canonical-json.js';
 import { describeIssues, reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
+import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../core/files.js';
 import { Rng } from '../core/rng.js';
 import type { TrainingDevice } from '../nn/native-trainer.js';
 import { decodeTensors, encodeTensors } from '../nn/safetensors.js';
 import { float32, type Tensor } from '../nn/tensor.js';
-import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
-import { openSealed, sealedText } from '../store/sealed-json.js';
 import type { Learner, LearnerState } from './learner.js';
 import { makeLearner } from './learners.js';
 import type { Spaces } from './spaces.js';

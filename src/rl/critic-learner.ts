@@ -24,7 +24,7 @@ export abstract class CriticLearner<Config> extends NetworkLearner<Config> {
 
   /**
    * What `steps` steps take of `batch`, stacked; weights are 1 if absent.
-   * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE.
    */
   protected columnsOf(batch: TransitionBatch, steps: number, weights?: Float32Array) {
     const rows = steps * this.replayed.batchSize;
@@ -39,7 +39,7 @@ export abstract class CriticLearner<Config> extends NetworkLearner<Config> {
   /**
    * |Q - y| of every row, mean over the critics. The next actions' noise comes from `rng`, and then what `more` draws.
    * @param state names of the learner's arrays that the model takes
-   * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE.
    */
   protected async errorsOf(
     batch: TransitionBatch,

@@ -1,8 +1,8 @@
 // How good a policy is, for real or in a dream: whole episodes with seeds of their own.
 
-import { Acting } from '../core/acting.js';
 import type { VectorEnvironment } from '../core/environment.js';
 import type { Policy } from '../core/policy.js';
+import { Acting } from '../core/policy.js';
 import { Rng } from '../core/rng.js';
 import { mean, sampleDeviation } from '../core/statistics.js';
 

@@ -4,7 +4,7 @@ import { reverieError } from '../core/errors.js';
 import type { TransitionBatch } from '../replay/transition.js';
 
 /**
- * Checks a batch before anything is learnt from it: `rows` rows of the right widths (BATCH_SHAPE_MISMATCH),
+ * Checks a batch before anything is learnt from it: `rows` rows of the right widths (DATA_MISMATCH),
  * every number finite (NON_FINITE_VALUE naming the first bad row).
  */
 export function assertBatch(batch: TransitionBatch, rows: number, obsDim: number, actionDim: number): void {
@@ -21,7 +21,10 @@ export function assertBatch(batch: TransitionBatch, rows: number, obsDim: number
 export function assertLength(what: string, column: { readonly length: number }, expected: number): void {
   if (column.length === expected) return;
   const hint = "An update needs exactly steps x batchSize rows, each of the widths of the learner's spaces.";
-  throw reverieError('BATCH_SHAPE_MISMATCH', { what, got: column.length, expected, hint });
+  throw reverieError('DATA_MISMATCH', {
+    problem: `${what} has ${column.length} elements where ${expected} are needed.`,
+    hint,
+  });
 }
 
 /** Throws NON_FINITE_VALUE naming the first row of a column of `rows` rows that holds NaN or infinity. */

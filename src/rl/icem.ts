@@ -3,12 +3,12 @@
 // and not shaken; there are fewer candidates each round; the best sequences of a round, and of the step before, are tried again; and the
 // best sequence is done, not their mean.
 
+import { sha256 } from '../core/canonical-json.js';
 import type { Carry, Dynamics, FrozenCarry, NumberRows } from '../core/dynamics.js';
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
 import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 
 export type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
@@ -71,7 +71,7 @@ export class IcemPlanner<C extends Carry> {
   private readonly noise: ColouredNoise;
   private last: Plan | undefined;
 
-  /** @throws SPACE_UNSUPPORTED for actions that are no box with finite bounds */
+  /** @throws SCENARIO_UNFIT for actions that are no box with finite bounds */
   constructor(
     private readonly model: NumericDynamics<C>,
     options: Partial<IcemOptions> = {},
@@ -208,9 +208,8 @@ function finiteBox(space: VectorSpace, learner: string): { low: number[]; high: 
   if (space.type === 'box' && [...space.low, ...space.high].every((bound) => typeof bound === 'number')) {
     return { low: space.low as number[], high: space.high as number[] };
   }
-  throw reverieError('SPACE_UNSUPPORTED', {
-    learner,
-    space: space.type === 'box' ? 'an action box without finite bounds' : `a discrete action space of ${space.n}`,
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `The ${learner} cannot use ${space.type === 'box' ? 'an action box without finite bounds' : `a discrete action space of ${space.n}`}.`,
     hint: 'Plan over a box of actions with finite bounds.',
   });
 }
@@ -281,7 +280,7 @@ export class PlannerPolicy<C extends Carry> implements Policy {
   readonly version: string;
   private readonly planner: IcemPlanner<C>;
 
-  /** @throws SPACE_UNSUPPORTED for actions that are no box with finite bounds */
+  /** @throws SCENARIO_UNFIT for actions that are no box with finite bounds */
   constructor(
     private readonly model: NumericDynamics<C>,
     options: Partial<IcemOptions> = {},

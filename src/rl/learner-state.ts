@@ -5,14 +5,17 @@ import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { LearnerState } from './learner.js';
 import type { Spaces } from './spaces.js';
 
-/** Settings with their defaults filled in. Throws LEARNER_CONFIG_INVALID naming the setting and, if misspelt, its neighbour. */
+/** Settings with their defaults filled in. Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour. */
 export function parseConfig<T extends z.ZodObject>(learner: string, schema: T, config: unknown): z.infer<T> {
   const parsed = schema.safeParse(config);
   if (parsed.success) return parsed.data;
   const unknown = parsed.error.issues.find((issue) => issue.code === 'unrecognized_keys');
   const near = unknown && nearest(unknown.keys[0], Object.keys(schema.shape));
   const hint = near ? ` Did you mean "${near}"?` : '';
-  throw reverieError('LEARNER_CONFIG_INVALID', { learner, problem: `${describeIssues(parsed.error)}.${hint}` });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the ${learner}: ${`${describeIssues(parsed.error)}.${hint}`}`,
+    hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+  });
 }
 
 /** The spaces alone, whatever object declared them. */

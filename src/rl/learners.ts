@@ -1,11 +1,11 @@
 // The learners that a scenario or a checkpoint can name: ours, an entry each, and those of plugins.
 
 import type { z } from 'zod';
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import type { TrainingDevice } from '../nn/native-trainer.js';
 import {
   bcConfigSchema,
@@ -21,7 +21,7 @@ import type { Spaces } from './spaces.js';
 
 /**
  * A fresh learner; `device` is `native` only where its entry has `trainsNatively`.
- * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED for spaces it cannot learn in.
+ * Throws SETTING_INVALID, or SCENARIO_UNFIT for spaces it cannot learn in.
  */
 export type MakeLearner = (
   settings: Record<string, unknown>,
@@ -119,7 +119,7 @@ export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, 
 
 /**
  * @param device what it trains on, if it can; one that cannot trains on the processor
- * Throws LEARNER_CONFIG_INVALID for an unknown kind or setting, SPACE_UNSUPPORTED for spaces it cannot learn in.
+ * Throws SETTING_INVALID for an unknown kind or setting, SCENARIO_UNFIT for spaces it cannot learn in.
  */
 export async function makeLearner(
   kind: string,
@@ -131,7 +131,10 @@ export async function makeLearner(
   await threadPlugins();
   if (!learners.has(kind)) {
     const problem = `no learner is called "${kind}"; known: ${learners.names().join(', ')}`;
-    throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'learner', problem });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the learner: ${problem}`,
+      hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+    });
   }
   const entry = learners.get(kind);
   const make = await entry.make();

@@ -1,9 +1,9 @@
 // Revives any policy of this room from its snapshot's payload; the module every snapshot names as its loader.
 
 import { z } from 'zod';
+import type { VectorSpace } from '../core/environment.js';
 import { describeIssues, reverieError } from '../core/errors.js';
 import type { Policy } from '../core/policy.js';
-import type { VectorSpace } from '../core/spaces.js';
 import { NetworkPolicy } from './network-policy.js';
 import type { PolicyNet } from './policy-net.js';
 import { RandomPolicy } from './random-policy.js';
@@ -24,10 +24,14 @@ const payloadSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Throws POLICY_INVALID for anything that is not a payload of this room's snapshots. */
+/** Throws MODEL_FILE_INVALID for anything that is not a payload of this room's snapshots. */
 export async function loadPolicy(payload: unknown): Promise<Policy> {
   const parsed = payloadSchema.safeParse(payload);
-  if (!parsed.success) throw reverieError('POLICY_INVALID', { problem: describeIssues(parsed.error) });
+  if (!parsed.success)
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `This is not a policy that can be loaded: ${describeIssues(parsed.error)}.`,
+      hint: 'Give the payload of a PolicySnapshot made by this version of reverie.',
+    });
   const value = parsed.data;
   if (value.kind === 'random') return new RandomPolicy(value.space);
   if (value.kind === 'scripted') return ScriptedPolicy.load(value.source);

@@ -1,7 +1,7 @@
 // What learners with networks share: named arrays carried through trainers, of which one slice is the policy.
 
 import type { Policy, PolicySnapshot } from '../core/policy.js';
-import { compiledUrl } from '../core/worker-url.js';
+import { compiledUrl } from '../core/threads.js';
 import { adamScalars } from '../nn/optimiser.js';
 import type { InferenceSession } from '../nn/runtime.js';
 import type { Trainer } from '../nn/trainer.js';

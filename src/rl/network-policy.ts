@@ -56,8 +56,9 @@ export class NetworkPolicy implements Policy {
   static async load(net: PolicyNet, theta: Float32Array): Promise<NetworkPolicy> {
     const size = new ParamLayout(policyParams(net)).size;
     if (!(theta instanceof Float32Array) || theta.length !== size) {
-      throw reverieError('POLICY_INVALID', {
-        problem: `it has ${theta?.length} parameters where its network has ${size}`,
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `This is not a policy that can be loaded: ${`it has ${theta?.length} parameters where its network has ${size}`}.`,
+        hint: 'Give the payload of a PolicySnapshot made by this version of reverie.',
       });
     }
     const session = await actingSession(net);
@@ -119,10 +120,8 @@ const UNIFORM_HIGH = 1 - 1e-7;
 
 function assertObs(obs: Float32Array, rows: number, obsDim: number): void {
   if (obs.length === rows * obsDim) return;
-  throw reverieError('BATCH_SHAPE_MISMATCH', {
-    what: 'obs',
-    got: obs.length,
-    expected: rows * obsDim,
+  throw reverieError('DATA_MISMATCH', {
+    problem: `obs has ${obs.length} elements where ${rows * obsDim} are needed.`,
     hint: `This policy reads ${obsDim} numbers a row, and ${rows} rows were announced.`,
   });
 }

@@ -1,10 +1,10 @@
 // The policy that knows nothing: uniform over the action space. The baseline, and the explorer of the first steps.
 
-import { sha256 } from '../core/hash.js';
+import { sha256 } from '../core/canonical-json.js';
+import type { VectorSpace } from '../core/environment.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
-import { compiledUrl } from '../core/worker-url.js';
+import { compiledUrl } from '../core/threads.js';
 import { type Actions, actionsOf } from './spaces.js';
 
 export interface RandomPayload {

@@ -1,7 +1,7 @@
 // On-policy experience: fixed-length stretches of several environments side by side, as PPO learns from.
 
-import { Acting, type Actor } from '../core/acting.js';
 import type { VectorEnvironment } from '../core/environment.js';
+import { Acting, type Actor } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import { allocateBatch } from '../replay/batch.js';
 import type { TransitionBatch } from '../replay/transition.js';

@@ -1,10 +1,10 @@
 // Policies written by hand: a controller, an expert to clone, a probe. They travel to workers as the module that holds them.
 
+import { sha256 } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
 import type { ActOptions, Policy, PolicyAction, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import { compiledUrl } from '../core/worker-url.js';
+import { compiledUrl } from '../core/threads.js';
 
 /** One row's decision: reads obs[offset ...], answers actionDim numbers. All its randomness comes from `rng`. */
 export type Script = (obs: Float32Array, offset: number, rng: Rng, options: ActOptions) => ArrayLike<number>;
@@ -37,12 +37,15 @@ export class ScriptedPolicy implements Policy {
     this.version = `scripted-${sha256(text).slice(0, 8)}`;
   }
 
-  /** Imports the module of a source. Throws POLICY_INVALID if it has no such function. */
+  /** Imports the module of a source. Throws MODEL_FILE_INVALID if it has no such function. */
   static async load(source: ScriptSource): Promise<ScriptedPolicy> {
     const module = (await import(source.module)) as Record<string, unknown>;
     const make = module[source.export];
     if (typeof make !== 'function') {
-      throw reverieError('POLICY_INVALID', { problem: `${source.module} exports no function "${source.export}"` });
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `This is not a policy that can be loaded: ${`${source.module} exports no function "${source.export}"`}.`,
+        hint: 'Give the payload of a PolicySnapshot made by this version of reverie.',
+      });
     }
     return new ScriptedPolicy(source, make(source.settings) as Script);
   }

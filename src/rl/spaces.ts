@@ -1,7 +1,7 @@
 // What a learner must know of an environment's spaces: widths, and how network outputs in [-1, 1] become actions.
 
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { VectorSpace } from '../core/spaces.js';
 
 /** Any environment or world model has these two. */
 export interface Spaces {
@@ -34,7 +34,7 @@ export function spaceDim(space: VectorSpace): number {
   return space.type === 'box' ? space.shape.reduce((size, dim) => size * dim, 1) : 1;
 }
 
-/** Normal form of an action space. Throws SPACE_UNSUPPORTED for a Box without finite bounds. */
+/** Normal form of an action space. Throws SCENARIO_UNFIT for a Box without finite bounds. */
 export function actionsOf(space: VectorSpace): Actions {
   if (space.type === 'discrete') return { type: 'discrete', dim: 1, n: space.n, start: space.start };
   const dim = spaceDim(space);
@@ -59,7 +59,7 @@ export function actionsOf(space: VectorSpace): Actions {
   return { type: 'box', dim, low: lows, high: highs, scale, bias };
 }
 
-/** The Box form or SPACE_UNSUPPORTED naming the learner that needs it. */
+/** The Box form or SCENARIO_UNFIT naming the learner that needs it. */
 export function boxActions(space: VectorSpace, learner: string): BoxActions {
   const actions = actionsOf(space);
   if (actions.type === 'box') return actions;
@@ -79,5 +79,5 @@ export function normaliseActions(actions: BoxActions, action: Float32Array): Flo
 }
 
 function unsupported(learner: string, space: string, hint: string): Error {
-  return reverieError('SPACE_UNSUPPORTED', { learner, space, hint });
+  return reverieError('SCENARIO_UNFIT', { problem: `The ${learner} cannot use ${space}.`, hint });
 }

@@ -1,8 +1,8 @@
 // Generative replay: a diffusion model of whole transitions, from which as many new rows are drawn as a learner wants (SynthER, Lu et
 // al. 2023, 2303.06614). What is drawn is synthetic, and says so.
 
+import { sha256 } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
 import type { Rng } from '../core/rng.js';
 import { gradients } from '../nn/autodiff.js';
 import { Graph, type Value } from '../nn/graph.js';
@@ -58,7 +58,7 @@ export interface WatchDraw {
 
 /**
  * Learns to draw rows like those of `batch`. The same rows and stream, the same bytes.
- * @throws BATCH_SHAPE_MISMATCH, NON_FINITE_VALUE
+ * @throws DATA_MISMATCH, NON_FINITE_VALUE
  */
 export async function fitDiffusion(
   batch: TransitionBatch,

@@ -21,7 +21,10 @@ export async function checkScenarioEnvironment(scenario: AnyScenario): Promise<E
   if (load === undefined) {
     const able = kinds.list().filter((kind) => kind.checkEnvironment !== undefined);
     const wanted = able.map(({ name }) => name).join(' or ');
-    throw reverieError('SCENARIO_FAMILY', { name: scenario.config.name, family: scenario.family, wanted });
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Scenario "${scenario.config.name}" is of family ${scenario.family}; this is for scenarios of family ${wanted}.`,
+      hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+    });
   }
   const check = await load();
   return check(scenario as never) as Promise<EnvironmentReport>;

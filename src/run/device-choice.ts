@@ -39,7 +39,7 @@ export interface SettledDevice {
 
 /**
  * Where `job` is to dream and to learn.
- * @throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, DEVICE_UNSUPPORTED, FLAG_INVALID  where what was asked for cannot be
+ * @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE, FLAG_INVALID  where what was asked for cannot be
  */
 export async function settleDevice(
   { device: asked = 'auto', precision }: DeviceFlags,
@@ -96,16 +96,22 @@ async function settle(
     return { device: deviceOf(asked, used, status), remark: `Computing in ${used}: ${widths}.` };
   }
   if (asked === 'auto') return { remark: `Dreaming on the processor: ${problem}.` };
-  throw reverieError('DEVICE_UNSUPPORTED', { backend, device: asked, problem });
+  throw reverieError('DEVICE_UNAVAILABLE', {
+    problem: `World model "${backend}" cannot run on ${asked}: ${problem}.`,
+    hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
+  });
 }
 
-/** The device of a run that goes on. @throws CUDA_UNAVAILABLE, NATIVE_UNAVAILABLE, DEVICE_CHANGED where it is not here */
+/** The device of a run that goes on. @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, STATE_MISMATCH where it is not here */
 export async function sameDevice(device: RunDevice | undefined): Promise<SettledDevice> {
   if (device === undefined) return {};
   await requireDevice(device);
   const here = deviceOf(device.kind, device.precision, device.kind === 'cuda' ? await cudaStatus() : undefined);
   if (here.name !== device.name) {
-    throw reverieError('DEVICE_CHANGED', { before: deviceText(device), now: deviceText(here) });
+    throw reverieError('STATE_MISMATCH', {
+      problem: `This run was begun on ${deviceText(device)}; it cannot go on on ${deviceText(here)}.`,
+      hint: 'Go on on the same device: results of two devices differ in their last digits. Or begin a new run.',
+    });
   }
   return { device };
 }

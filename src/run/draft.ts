@@ -6,10 +6,9 @@ import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
+import { ensureFolder, sealedText, writeFileAtomic } from '../core/files.js';
 import type { LlmConfigInput } from '../llm/config.js';
 import { makeLanguageModel } from '../llm/served-model.js';
-import { ensureFolder, writeFileAtomic } from '../store/atomic-file.js';
-import { sealedText } from '../store/sealed-json.js';
 import { type Draft, type DraftStep, draftDomain } from '../synth/drafting/draft-domain.js';
 import type { DraftTrial } from '../synth/drafting/try-draft.js';
 import { formatCount, formatNumber } from './format.js';
@@ -47,7 +46,7 @@ export interface DraftResult {
 
 /**
  * Writes the domain, a scenario and `draft.json`; of a domain that was refused `draft.json` alone.
- * @throws DRAFT_INVALID, OUT_NOT_EMPTY, LLM_CONFIG_INVALID, FLAG_INVALID, DRAFT_REFUSED, and what the model's server throws
+ * @throws DRAFT_UNUSABLE, OUTPUT_EXISTS, SETTING_INVALID, FLAG_INVALID, DRAFT_UNUSABLE, and what the model's server throws
  */
 export async function draftInto(folder: string, options: DraftOptions): Promise<DraftResult> {
   const description = await descriptionOf(options);
@@ -70,12 +69,17 @@ export async function draftInto(folder: string, options: DraftOptions): Promise<
 
 async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
   if ((from === undefined) === (about === undefined)) {
-    throw reverieError('DRAFT_INVALID', {
-      problem: 'it takes a description, either --from a file or --about in words',
+    throw reverieError('DRAFT_UNUSABLE', {
+      problem: `No domain can be drafted: it takes a description, either --from a file or --about in words.`,
+      hint: 'See reverie draft --help.',
     });
   }
   const text = about ?? (await read(from!));
-  if (text.trim() === '') throw reverieError('DRAFT_INVALID', { problem: 'its description is empty' });
+  if (text.trim() === '')
+    throw reverieError('DRAFT_UNUSABLE', {
+      problem: `No domain can be drafted: its description is empty.`,
+      hint: 'See reverie draft --help.',
+    });
   return text;
 }
 
@@ -83,18 +87,36 @@ async function read(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw reverieError('DRAFT_INVALID', { problem: `"${path}" cannot be read: ${(error as Error).message}` }, error);
+    throw reverieError(
+      'DRAFT_UNUSABLE',
+      {
+        problem: `No domain can be drafted: ${`"${path}" cannot be read: ${(error as Error).message}`}.`,
+        hint: 'See reverie draft --help.',
+      },
+      error,
+    );
   }
 }
 
 async function refuseOccupied(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw reverieError('DRAFT_INVALID', { problem: `"${folder}" cannot be used: ${error.message}` }, error);
+    throw reverieError(
+      'DRAFT_UNUSABLE',
+      {
+        problem: `No domain can be drafted: ${`"${folder}" cannot be used: ${error.message}`}.`,
+        hint: 'See reverie draft --help.',
+      },
+      error,
+    );
   });
   // The record of a draft that was refused is written over.
   const [entry] = entries.filter((name) => name !== RECORD_FILE);
-  if (entry !== undefined) throw reverieError('OUT_NOT_EMPTY', { path: folder, entry });
+  if (entry !== undefined)
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `Folder "${folder}" is not empty: "${entry}" lies in it.`,
+      hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
+    });
 }
 
 function llmConfigOf(set: readonly string[]): LlmConfigInput {
@@ -124,7 +146,10 @@ async function keep(folder: string, { draft, description, model, seed }: Kept): 
   await writeFileAtomic(record, sealedText({ format: 'reverie-draft/1', ...made }));
   if (!admitted) {
     const faults = trial.faults.slice(0, SHOWN_FAULTS).join('; ');
-    throw reverieError('DRAFT_REFUSED', { repairs, faults, record });
+    throw reverieError('DRAFT_UNUSABLE', {
+      problem: `The drafted domain was refused after ${repairs} repairs: ${faults}.`,
+      hint: `Read ${record}: it has every draft and what was wrong with it. Use a better model, more --repairs, or a description that says more.`,
+    });
   }
   const all = { ...files, 'scenario.yaml': scenarioText(folder) };
   for (const [name, text] of Object.entries(all)) await writeFileAtomic(join(folder, name), text);

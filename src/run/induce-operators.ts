@@ -3,13 +3,13 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
+import { writeFileAtomic } from '../core/files.js';
 import { service } from '../core/services.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import { makeDomain } from '../env/tools/make-domain.js';
 import { toolsScenario } from '../kinds/tools/kind.js';
 import type { ExperienceStep } from '../replay/experience/experience.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
-import { writeFileAtomic } from '../store/atomic-file.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
 
@@ -55,7 +55,7 @@ export interface OperatorLine {
 
 /**
  * @param reference  a run of collect, whose scenario is taken, or a scenario
- * @throws RUN_FOLDER_INVALID, SCENARIO_NOT_FOUND, SCENARIO_FAMILY, OPERATORS_NO_FACTS, LOG_INVALID, INDUCTION_EMPTY
+ * @throws RUN_FOLDER_INVALID, SCENARIO_NOT_FOUND, SCENARIO_UNFIT, DOMAIN_UNFIT, LOG_INVALID, SCENARIO_UNFIT
  */
 export async function induceScenarioOperators(
   reference: string,
@@ -65,7 +65,11 @@ export async function induceScenarioOperators(
   const { config, folder } = saved === undefined ? await loadToolsScenario(reference) : toolsScenario(saved);
   const domain = await makeDomain(config.domain, { folder });
   try {
-    if (domain.rules?.scene === undefined) throw reverieError('OPERATORS_NO_FACTS', { domain: domain.id });
+    if (domain.rules?.scene === undefined)
+      throw reverieError('DOMAIN_UNFIT', {
+        problem: `The states of domain "${domain.id}" are no facts about objects, so operators cannot be found in its records.`,
+        hint: 'Take a domain of PDDL games (text-games, alfworld). Rules of other domains: reverie induce FOLDER --logs RECORDS.',
+      });
     const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { domain, tolerant })));
     const induceRecorded = await service<InduceRecorded>('induced-operators');
     const found = induceRecorded(
@@ -73,7 +77,10 @@ export async function induceScenarioOperators(
       domain,
     );
     if (found.from.transitions === 0)
-      throw reverieError('INDUCTION_EMPTY', { logs: logs.join(', '), folder: reference });
+      throw reverieError('SCENARIO_UNFIT', {
+        problem: `The logs ${logs.join(', ')} hold no answered call of a tool of "${reference}".`,
+        hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
+      });
     const file = resolve(operators);
     await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
     return {

@@ -6,10 +6,10 @@ import { basename, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
+import { writeFileAtomic } from '../core/files.js';
 import type { InducedRule, InducedRules } from '../env/tools/induced-schema.js';
 import { readInducedRules, readTools } from '../env/tools/load-domain.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
-import { writeFileAtomic } from '../store/atomic-file.js';
 import { induce } from '../synth/induction/induce.js';
 import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
 
@@ -50,7 +50,7 @@ export interface RuleLine {
 /**
  * Writes induced.yaml, and what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. Rules that were
  * accepted before and are found again stay accepted.
- * @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, LOG_INVALID, INDUCTION_EMPTY where the logs hold no call of the domain's tools
+ * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
 export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions): Promise<InduceResult> {
   const tools = readTools(folder);
@@ -59,7 +59,11 @@ export async function induceDomain(folder: string, { logs, tolerant }: InduceOpt
   // A conversation that two files hold is no further evidence.
   const episodes = [...new Map(all.map((episode) => [canonicalJson(episode.messages), episode])).values()];
   const induction = induce(episodes, { tools });
-  if (induction.rules.from.calls === 0) throw reverieError('INDUCTION_EMPTY', { logs: logs.join(', '), folder });
+  if (induction.rules.from.calls === 0)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `The logs ${logs.join(', ')} hold no answered call of a tool of "${folder}".`,
+      hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
+    });
   const rules = withAcceptance(induction.rules, folder);
   const proposed = proposeTasks(induction, { tools });
   const files: readonly (readonly [string, string])[] = [
@@ -92,14 +96,17 @@ export interface AcceptOptions {
 
 /**
  * Sets `accepted` in induced.yaml, whose comments and order stay.
- * @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, INDUCED_RULE_UNKNOWN
+ * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, NAME_UNKNOWN
  */
 export async function acceptRules(folder: string, { rules: wanted, unopposed }: AcceptOptions): Promise<RuleLine[]> {
   const { rules } = readInducedRules(folder);
   const unknown = wanted.find((id) => !rules.some((rule) => rule.id === id));
   if (unknown !== undefined) {
     const known = rules.map(({ id }) => id).join(', ');
-    throw reverieError('INDUCED_RULE_UNKNOWN', { file: join(folder, RULES_FILE), rule: unknown, known });
+    throw reverieError('NAME_UNKNOWN', {
+      problem: `"${join(folder, RULES_FILE)}" has no rule "${unknown}".`,
+      hint: `It has: ${known}.`,
+    });
   }
   const isUnopposed = ({ support, counterExamples }: InducedRule) =>
     unopposed !== undefined && counterExamples.length === 0 && support >= unopposed;

@@ -3,13 +3,13 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
-import { type Panel, panelDifferences, type WantedPanel } from '../core/panel.js';
+import { type Panel, panelDifferences, type WantedPanel } from '../core/evaluation-set.js';
+import { openSealed, parseObject } from '../core/files.js';
 import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report/report-file.js';
 import { headlines } from '../fidelity/report/shown-report.js';
 import { isSavedBuffer } from '../replay/buffer-storage.js';
 import { describeBuffer } from '../replay/describe.js';
 import { readManifest } from '../rl/checkpoint.js';
-import { openSealed, parseObject } from '../store/sealed-json.js';
 import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
 import { readMetrics } from './metrics.js';
@@ -57,7 +57,7 @@ const KINDS: readonly {
   },
 ];
 
-/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FOLDER_INVALID, FIDELITY_REPORT_INVALID */
+/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
 export async function inspectFolder(folder: string, { panel }: { readonly panel?: string } = {}): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });

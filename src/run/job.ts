@@ -1,7 +1,7 @@
 // What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
 // the context; src/run/pipeline/ holds the jobs.
 
-import type { Panel } from '../core/panel.js';
+import type { Panel } from '../core/evaluation-set.js';
 import type { GateResult } from '../fidelity/report/fidelity-report.js';
 import type { ReturnSummary } from '../rl/evaluate.js';
 import type { TrainEvaluation } from '../training/training.js';

@@ -43,7 +43,7 @@ export type JobName = AnyJobResult['job'];
 /** One job's ways by the name of the kind of world, each loaded when it is asked for. */
 export type Jobs<R extends JobResult> = Readonly<Record<string, () => Promise<(context: never) => Promise<R>>>>;
 
-/** The job as it is done for `scenario`. @throws SCENARIO_FAMILY */
+/** The job as it is done for `scenario`. @throws SCENARIO_UNFIT */
 export async function jobFor<R extends JobResult>(
   name: string,
   { family, config }: AnyScenario,
@@ -52,7 +52,10 @@ export async function jobFor<R extends JobResult>(
   const load = jobs[family];
   if (load === undefined) {
     const wanted = Object.keys(jobs).join(' or ');
-    throw reverieError('SCENARIO_FAMILY', { name: config.name, family, wanted: `${wanted} (reverie ${name})` });
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Scenario "${config.name}" is of family ${family}; this is for scenarios of family ${`${wanted} (reverie ${name})`}.`,
+      hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+    });
   }
   return (await load()) as (context: JobContext<AnyScenario>) => Promise<R>;
 }

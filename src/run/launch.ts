@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError, reverieError } from '../core/errors.js';
+import { lockFolder } from '../core/files.js';
 import { kinds } from '../kinds/registry.js';
-import { lockFolder } from '../store/folder-lock.js';
 import { parseQueueUrl } from '../synth/queue/queue-url.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
 import type { DeviceFlags } from './device-flags.js';
@@ -192,7 +192,11 @@ function checkedSource(input: string, given: string): string {
 }
 
 function checkedPath(input: string, path: string): string {
-  if (!existsSync(path)) throw reverieError('INPUT_NOT_FOUND', { input, path });
+  if (!existsSync(path))
+    throw reverieError('INPUT_NEEDED', {
+      problem: `There is nothing at "${path}" (--${input}).`,
+      hint: 'Give the folder of a run, or of what it made.',
+    });
   return resolve(path);
 }
 
@@ -230,14 +234,17 @@ function stamp(date: Date): string {
 
 const PLUGINS_AT_HOME = { setting: 'plugins', problem: "workers of a queue run no modules of others' scenarios" };
 
-/** @throws QUEUE_URL_INVALID, SCENARIO_FAMILY, QUEUE_UNSUITED naming the setting that stands against it */
+/** @throws QUEUE_REFUSED, SCENARIO_UNFIT, QUEUE_UNSUITED naming the setting that stands against it */
 function requireQueueable(url: string, { family, config }: AnyScenario): void {
   parseQueueUrl(url);
   const { queue } = kinds.get(family);
   if (queue === undefined) {
     const able = kinds.list().filter((kind) => kind.queue !== undefined);
     const wanted = able.map(({ name }) => name).join(' or ');
-    throw reverieError('SCENARIO_FAMILY', { name: config.name, family, wanted });
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Scenario "${config.name}" is of family ${family}; this is for scenarios of family ${wanted}.`,
+      hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+    });
   }
   const problem = config.plugins === undefined ? queue(config as never) : PLUGINS_AT_HOME;
   if (problem !== undefined) throw reverieError('QUEUE_UNSUITED', problem);

@@ -2,7 +2,7 @@
 
 import { closeSync, existsSync, ftruncateSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { reverieError } from '../core/errors.js';
-import { storageError } from '../store/atomic-file.js';
+import { storageError } from '../core/files.js';
 
 /** One event. Counters that mean nothing for a kind of event are absent. */
 export interface MetricsEvent {
@@ -31,7 +31,7 @@ export class MetricsWriter {
 
   /**
    * @param now milliseconds, monotonic; for tests
-   * @throws METRICS_CORRUPT, STORAGE_DENIED, STORAGE_FULL, STORAGE_FAILED
+   * @throws FILE_INVALID, STORAGE_DENIED, STORAGE_FULL, STORAGE_FAILED
    */
   constructor(
     readonly file: string,
@@ -79,7 +79,7 @@ export class MetricsWriter {
   }
 }
 
-/** All events of a journal, in order; a torn last line is left out. @throws METRICS_CORRUPT for any other bad line */
+/** All events of a journal, in order; a torn last line is left out. @throws FILE_INVALID for any other bad line */
 export function readMetrics(file: string): MetricsEvent[] {
   return parseEvents(wholeLines(readFileSync(file, 'utf8')), file);
 }
@@ -90,7 +90,14 @@ function parseEvents(text: string, file: string): MetricsEvent[] {
     try {
       return JSON.parse(line) as MetricsEvent;
     } catch (error) {
-      throw reverieError('METRICS_CORRUPT', { path: file, line: index + 1 }, error);
+      throw reverieError(
+        'FILE_INVALID',
+        {
+          problem: `Line ${index + 1} of "${file}" is not JSON.`,
+          hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.',
+        },
+        error,
+      );
     }
   });
 }

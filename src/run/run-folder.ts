@@ -5,8 +5,7 @@ import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder, storageError, writeFileAtomic } from '../store/atomic-file.js';
-import { isLockFile, lockFolder } from '../store/folder-lock.js';
+import { ensureFolder, isLockFile, lockFolder, storageError, writeFileAtomic } from '../core/files.js';
 import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
 import { type AnyScenario, type ReviveOptions, reviveScenario } from './scenario.js';
@@ -46,7 +45,7 @@ export type RunRecord = Omit<z.output<typeof runRecordSchema>, 'inputs'> & { rea
 
 /**
  * Makes the folder of a new run and takes its lock; answers what releases it.
- * @throws RUN_EXISTS, OUT_NOT_EMPTY if something lies there that it would write over, RUN_IN_USE, STORAGE_DENIED
+ * @throws OUTPUT_EXISTS, OUTPUT_EXISTS if something lies there that it would write over, RUN_IN_USE, STORAGE_DENIED
  */
 export async function createRun(folder: string, record: RunRecord, scenario: AnyScenario): Promise<() => void> {
   requireFree(folder);
@@ -81,9 +80,16 @@ function requireFree(folder: string): void {
   if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined)) {
     const resume = `reverie ${earlier.job} --resume ${folder}`;
     const hint = earlier.status === 'finished' ? '; that run is finished' : `, or go on with it: ${resume}`;
-    throw reverieError('RUN_EXISTS', { path: folder, hint });
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `Folder "${folder}" already holds a run.`,
+      hint: `Give another --out${hint}.`,
+    });
   }
-  if (entry !== undefined) throw reverieError('OUT_NOT_EMPTY', { path: folder, entry });
+  if (entry !== undefined)
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `Folder "${folder}" is not empty: "${entry}" lies in it.`,
+      hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
+    });
 }
 
 /** Whether a file tells of a run alone: what `launch` writes, and the metrics, which no run can go on from. */
@@ -114,12 +120,16 @@ export async function savedScenario(folder: string, options?: ReviveOptions): Pr
   return undefined;
 }
 
-/** The run in `folder`, to go on with. @throws RUN_NOT_RESUMABLE, saying why not; STORAGE_DENIED for another user's */
+/** The run in `folder`, to go on with. @throws STATE_MISMATCH, saying why not; STORAGE_DENIED for another user's */
 export async function resumableRun(
   folder: string,
   job: string,
 ): Promise<{ record: RunRecord; scenario: AnyScenario; inputs: JobInputs }> {
-  const refuse = (problem: string) => reverieError('RUN_NOT_RESUMABLE', { path: folder, problem });
+  const refuse = (problem: string) =>
+    reverieError('STATE_MISMATCH', {
+      problem: `Cannot go on with "${folder}": ${problem}.`,
+      hint: 'Give the folder that was named when the run stopped; see reverie inspect.',
+    });
   const record = readRunRecord(folder);
   const scenario = record && (await savedScenario(folder));
   if (record === undefined || scenario === undefined) throw refuse('it is not the folder of a run');

@@ -34,7 +34,7 @@ export interface ScenarioOptions {
 
 /**
  * Loads a built-in scenario of numbers by name, or one by path of its file or folder.
- * @throws as `loadAnyScenario`, and SCENARIO_FAMILY for one of another kind
+ * @throws as `loadAnyScenario`, and SCENARIO_UNFIT for one of another kind
  */
 export async function loadScenario(reference: string, options: ScenarioOptions = {}): Promise<Scenario> {
   return vectorScenario(await loadAnyScenario(reference, options));
@@ -47,7 +47,7 @@ export async function loadToolsScenario(reference: string, options: ScenarioOpti
 
 /**
  * Loads a scenario of any kind.
- * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, PROFILE_UNKNOWN, FLAG_INVALID, ENV_UNKNOWN
+ * @throws SCENARIO_NOT_FOUND, UNKNOWN_KEY, SCENARIO_INVALID, NAME_UNKNOWN, FLAG_INVALID, NAME_UNKNOWN
  */
 export async function loadAnyScenario(reference: string, options: ScenarioOptions = {}): Promise<AnyScenario> {
   const file = scenarioFile(reference);
@@ -61,7 +61,7 @@ export async function loadAnyScenario(reference: string, options: ScenarioOption
 
 /**
  * A saved scenario with overrides laid over it.
- * @throws PROFILE_UNKNOWN for any profile, as profiles are not saved, and as `loadScenario` does
+ * @throws NAME_UNKNOWN for any profile, as profiles are not saved, and as `loadScenario` does
  */
 export async function adjustScenario<S extends AnyScenario>(saved: S, options: ScenarioOptions): Promise<S> {
   const source = `${saved.config.name} (saved)`;
@@ -96,7 +96,7 @@ export interface ReviveOptions {
 
 /**
  * A scenario as it was saved with a run. Its hash is that of the file, so keys that came into being since do not make
- * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID; PLUGIN_REFUSED
+ * it another one. @throws SCENARIO_CHANGED if the file, or a file it names, was changed since; SCENARIO_INVALID; PLUGIN_UNUSABLE
  */
 export async function reviveScenario(
   saved: AnyScenario,
@@ -104,7 +104,11 @@ export async function reviveScenario(
   { plugins = true }: ReviveOptions = {},
 ): Promise<AnyScenario> {
   const [plugin] = saved.config.plugins ?? [];
-  if (plugin !== undefined && !plugins) throw reverieError('PLUGIN_REFUSED', { path: source, plugin });
+  if (plugin !== undefined && !plugins)
+    throw reverieError('PLUGIN_UNUSABLE', {
+      problem: `Scenario "${source}" names the plugin "${plugin}", which is not run here.`,
+      hint: 'Only a command that you give yourself runs plugins; a queue, or a client of a server, cannot have one run.',
+    });
   await runPlugins(saved.config as unknown as ConfigObject, saved.folder, source);
   const kind = await kindOf(saved.config, source, layersOf(saved.config as unknown as ConfigObject));
   const config = checkAgainst(kind.sections.schema, saved.config, source) as CommonConfig;
@@ -197,7 +201,7 @@ function profileLayer(profiles: Record<string, ConfigObject>, name: string | und
     const known = Object.keys(profiles).join(', ');
     const hint =
       known === '' ? 'It has none; a saved scenario keeps none: name the scenario.' : `Its profiles: ${known}.`;
-    throw reverieError('PROFILE_UNKNOWN', { profile: name, path: file, hint });
+    throw reverieError('NAME_UNKNOWN', { problem: `Scenario "${file}" has no profile "${name}".`, hint });
   }
   return profiles[name];
 }

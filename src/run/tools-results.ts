@@ -1,7 +1,7 @@
 // What jobs on scenarios of family `tools` answer. They become `result.json`, as all results do.
 
 import type { Cost } from '../core/cost.js';
-import type { Panel } from '../core/panel.js';
+import type { Panel } from '../core/evaluation-set.js';
 import type { Deficit } from '../synth/signals/deficits.js';
 import type { DreamCheck, Gathered, TextEvaluation, TextMode } from '../training/text-training.js';
 import type { BackendFitReport } from '../worldmodel/tools/backend-model.js';

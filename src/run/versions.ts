@@ -3,8 +3,8 @@
 import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
+import type { Panel } from '../core/evaluation-set.js';
 import { packageRoot } from '../core/packs.js';
-import type { Panel } from '../core/panel.js';
 import type { JobContext } from './job.js';
 import type { ReportProvenance } from './report/report-input.js';
 import type { AnyScenario } from './scenario.js';

@@ -4,8 +4,8 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { contentHash } from '../core/hash.js';
-import type { Json } from '../core/json.js';
+import type { Json } from '../core/canonical-json.js';
+import { contentHash } from '../core/canonical-json.js';
 import { actionSetsSchema } from '../env/screens/screen-actions.js';
 import type { DomainEntry } from '../env/tools/domains.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';

@@ -1,9 +1,8 @@
 // HTML as a screen: drawn in the thread that pages use, without scripts and without a network, within limits of size and of time. What
 // cannot be drawn comes back as a reason.
 
-import { AskedThread } from '../core/asked-thread.js';
 import { reverieError } from '../core/errors.js';
-import { compiledUrl } from '../core/worker-url.js';
+import { AskedThread, compiledUrl } from '../core/threads.js';
 import type { BrowserStart, DrawReply, PageReply } from './page/page-requests.js';
 import type { DrawnPage } from './page/still-page.js';
 import { INSTALLS } from './page-machine.js';
@@ -24,7 +23,7 @@ export class PageDrawer {
   /** @param limitMs longest time for a page */
   constructor(private readonly limitMs = DRAW_MS) {}
 
-  /** One page at a time, in the order they are asked for; a sentence where it cannot be drawn. @throws BROWSER_MISSING */
+  /** One page at a time, in the order they are asked for; a sentence where it cannot be drawn. @throws ENV_UNUSABLE */
   draw(html: string): Promise<DrawnPage | string> {
     const drawn = this.last.then(() => this.drawn(html));
     this.last = drawn.catch(() => {});
@@ -63,5 +62,8 @@ async function started(): Promise<Thread> {
   thread.end();
   const problem =
     reply !== undefined && 'missing' in reply ? reply.missing : `it did not start in ${START_MS / 1000} s`;
-  throw reverieError('BROWSER_MISSING', { browser: 'jsdom', problem, install: INSTALLS.jsdom });
+  throw reverieError('ENV_UNUSABLE', {
+    problem: `This world runs in jsdom, which could not be started: ${problem}.`,
+    hint: INSTALLS.jsdom,
+  });
 }

@@ -1,8 +1,7 @@
 // A browser that is asked like a function. What it holds is lost when it ends; the next request starts another.
 
-import { AskedThread } from '../core/asked-thread.js';
 import { reverieError } from '../core/errors.js';
-import { compiledUrl } from '../core/worker-url.js';
+import { AskedThread, compiledUrl } from '../core/threads.js';
 import type { CallSpec } from '../env/tools/domain.js';
 import type { PageMoment, PageSpec } from './page/page-browser.js';
 import type { BrowserName, BrowserStart, PageReply, PageRequest } from './page/page-requests.js';
@@ -43,7 +42,7 @@ export class PageMachine {
     private readonly timeoutSeconds: number,
   ) {}
 
-  /** Opens a page in a slot and does on it what was done. @throws BrowserDied, PageThrown, BROWSER_MISSING */
+  /** Opens a page in a slot and does on it what was done. @throws BrowserDied, PageThrown, ENV_UNUSABLE */
   play(slot: string, spec: PageSpec, calls: readonly CallSpec[]): PageMoment {
     return this.ask({ verb: 'play', slot, spec, calls });
   }
@@ -80,7 +79,10 @@ export class PageMachine {
     if (reply === undefined) throw this.died(START_MS / 1000);
     if (!('missing' in reply)) return this.thread;
     this.end();
-    throw reverieError('BROWSER_MISSING', { browser, problem: reply.missing, install: INSTALLS[browser] });
+    throw reverieError('ENV_UNUSABLE', {
+      problem: `This world runs in ${browser}, which could not be started: ${reply.missing}.`,
+      hint: INSTALLS[browser],
+    });
   }
 
   private died(seconds: number): BrowserDied {

@@ -3,7 +3,7 @@
 // on such a screen is done on the page as it is, so that its task and what it pays stay what they are.
 
 import { z } from 'zod';
-import { contentHash } from '../core/hash.js';
+import { contentHash } from '../core/canonical-json.js';
 import type { ScreenElement, ScreenView } from '../env/screens/screen-state.js';
 import type { CallSpec } from '../env/tools/domain.js';
 import { drawBySeed } from './seeded-pages.js';

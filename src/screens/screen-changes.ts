@@ -1,6 +1,6 @@
 // From one screen to the next as operations: an element that changed a little is changed, not told anew.
 
-import type { Json } from '../core/json.js';
+import type { Json } from '../core/canonical-json.js';
 import type { ScreenElement, ScreenState } from '../env/screens/screen-state.js';
 import type { Operation } from '../env/tools/prediction.js';
 

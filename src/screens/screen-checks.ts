@@ -1,8 +1,8 @@
 // Checks of a screen by their names, which hold all that they look for: tasks that were made from others have no page of their own that
 // knows when they are done.
 
-import { contentHash } from '../core/hash.js';
-import type { JsonObject } from '../core/json.js';
+import type { JsonObject } from '../core/canonical-json.js';
+import { contentHash } from '../core/canonical-json.js';
 import { ELEMENT_PROPERTIES, type ScreenState } from '../env/screens/screen-state.js';
 import { elementText, screenText } from '../env/screens/screen-tree.js';
 import type { CheckResult } from '../env/tools/domain.js';

@@ -2,8 +2,8 @@
 // pages, each where it was left, and one that is wanted elsewhere is opened anew and acted on again.
 
 import { LRUCache } from 'lru-cache';
+import { sha256 } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
 import { type Seat, SeatPool } from '../env/replayed/seat-pool.js';
 import { actionLine } from '../env/screens/screen-actions.js';
 import type { CallSpec, Picture } from '../env/tools/domain.js';
@@ -41,7 +41,7 @@ export class ScreenPlays {
 
   constructor(private readonly machine: Pick<PageMachine, 'play' | 'act' | 'close'>) {}
 
-  /** @throws PAGE_FAILED, BROWSER_DIED, BROWSER_MISSING, PAGE_NOT_REPEATABLE */
+  /** @throws PAGE_FAILED, BROWSER_DIED, ENV_UNUSABLE, PAGE_NOT_REPEATABLE */
   begin(page: PlayedPage): PageMoment {
     return this.surviving(page, 'its beginning', () => {
       this.taken = this.pool.free();

@@ -1,9 +1,9 @@
 // Pages as a domain: its tools are what can be done on a screen, its state is the screen, its tasks are pages by seed. The browser
 // that runs the pages is the exact code of it.
 
+import type { JsonObject } from '../core/canonical-json.js';
+import { contentHash } from '../core/canonical-json.js';
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
-import { contentHash } from '../core/hash.js';
-import type { JsonObject } from '../core/json.js';
 import {
   type ActionSet,
   ANSWERS,
@@ -77,21 +77,30 @@ export function pagesNotFound(
   place: string,
   problem: string,
 ): ReverieError {
-  return reverieError('PAGES_NOT_FOUND', { what, place, problem, package: name, variable });
+  return reverieError('ENV_UNUSABLE', {
+    problem: `The pages of ${what} were not found by "${place}": ${problem}.`,
+    hint: `Run "pip install ${name}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder or the package's wheel: domain.pages, or ${variable}.`,
+  });
 }
 
 /** An application that is not where it should be. @param install  how it comes there */
 export function appNotFound(app: string, place: string, install: string): ReverieError {
-  return reverieError('APP_NOT_FOUND', { app, place, install });
+  return reverieError('ENV_UNUSABLE', {
+    problem: `The application ${app} was not found by "${place}".`,
+    hint: install,
+  });
 }
 
 /** @param where why it is none, where there is more to say */
 export function pageUnknown(what: string, value: string, where: string, known: readonly string[]): ReverieError {
   const close = nearest(value, known) ?? known[0];
-  return reverieError('PAGE_UNKNOWN', { what, value, where, nearest: close, known: known.join(', ') });
+  return reverieError('NAME_UNKNOWN', {
+    problem: `${what} has no task "${value}"${where}.`,
+    hint: `Did you mean "${close}"? There are: ${known.join(', ')}.`,
+  });
 }
 
-/** No browser is started before a page is opened. @throws SCREENSHOTS_UNAVAILABLE, UPLOADS_UNAVAILABLE */
+/** No browser is started before a page is opened. @throws ENV_UNUSABLE, ENV_UNUSABLE */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   if (options.screenshots) requirePictures(options);
   const { id, pages, browser, contract, settle = SETTLE_MS, perturb, actionSets } = options;
@@ -158,11 +167,17 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
 function requirePictures({ browser, perturb }: ScreensDomainOptions): void {
   if (browser === 'jsdom') {
     const problem = 'jsdom has no layout and draws nothing';
-    throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Set domain.browser to chromium' });
+    throw reverieError('ENV_UNUSABLE', {
+      problem: `There are no screenshots here: ${problem}.`,
+      hint: `Set domain.browser to chromium, or leave out domain.screenshots.`,
+    });
   }
   if (perturb === undefined) return;
   const problem = 'a picture shows the page as it is, and domain.perturb has its screens told otherwise';
-  throw reverieError('SCREENSHOTS_UNAVAILABLE', { problem, hint: 'Leave out domain.perturb' });
+  throw reverieError('ENV_UNUSABLE', {
+    problem: `There are no screenshots here: ${problem}.`,
+    hint: `Leave out domain.perturb, or leave out domain.screenshots.`,
+  });
 }
 
 class ScreenRules implements ToolRules {

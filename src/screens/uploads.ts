@@ -3,8 +3,8 @@
 
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
+import { sha256 } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
-import { sha256 } from '../core/hash.js';
 import type { CallSpec } from '../env/tools/domain.js';
 import type { BrowserName } from './page/page-requests.js';
 
@@ -14,9 +14,13 @@ export type Uploads = Readonly<Record<string, string>>;
 /** The tool tells all of them. */
 const MOST = 100;
 
-/** The files below a folder, without links, which may lead out of it. @throws UPLOADS_UNAVAILABLE */
+/** The files below a folder, without links, which may lead out of it. @throws ENV_UNUSABLE */
 export function uploadsIn(folder: string, browser: BrowserName): Uploads {
-  const unavailable = (problem: string) => reverieError('UPLOADS_UNAVAILABLE', { folder, problem });
+  const unavailable = (problem: string) =>
+    reverieError('ENV_UNUSABLE', {
+      problem: `No files of "${folder}" can be uploaded: ${problem}.`,
+      hint: 'Name a folder of 1 to 100 files, none of them a link, and "browser: chromium"; or leave out domain.uploads.',
+    });
   if (browser === 'jsdom') throw unavailable('jsdom has no files to choose among');
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) throw unavailable('there is no such folder');
   const files = uploadFiles(folder);

@@ -74,7 +74,7 @@ const LAST_ANSWERS = 1;
 
 /**
  * Holds the port first: until all is open, `/ready` says that it starts.
- * @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN, ENV_NAME_RESERVED, WORKERS_INVALID; as `openScenarios` and `openSessions`
+ * @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ENV_NAME_INVALID, SETTING_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', port = 8000, tokens = [], workers } = options;
@@ -196,7 +196,7 @@ interface OpenOptions {
 /** Names become parts of paths. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID, ENV_NAME_TWICE; as `openServable` */
+/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID, ENV_NAME_INVALID; as `openServable` */
 async function openScenarios(options: OpenOptions): Promise<readonly Servable[]> {
   const names = options.scenarios.map(({ config }, i) => options.names?.[i] ?? config.name);
   const { environments = [] } = options;
@@ -221,8 +221,16 @@ async function openScenarios(options: OpenOptions): Promise<readonly Servable[]>
 
 function checkNames(names: readonly string[]): void {
   for (const [i, name] of names.entries()) {
-    if (!NAME.test(name)) throw reverieError('ENV_NAME_INVALID', { name });
-    if (names.indexOf(name) < i) throw reverieError('ENV_NAME_TWICE', { name });
+    if (!NAME.test(name))
+      throw reverieError('ENV_NAME_INVALID', {
+        problem: `An environment cannot be served as "${name}".`,
+        hint: 'Names are parts of URLs: letters, digits, "_", "." and "-", at most 64, the first a letter or digit.',
+      });
+    if (names.indexOf(name) < i)
+      throw reverieError('ENV_NAME_INVALID', {
+        problem: `Two environments would be served as "${name}".`,
+        hint: 'Give one of them another name: reverie serve other-name=SCENARIO.',
+      });
   }
 }
 

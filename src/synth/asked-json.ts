@@ -2,9 +2,9 @@
 // errors, as another try may do better.
 
 import { z } from 'zod';
+import type { Json, JsonObject } from '../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { ReverieError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
 import type { Message } from '../env/tools/message.js';
 import type { ChatMessage, LanguageModel } from '../llm/language-model.js';
 

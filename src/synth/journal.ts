@@ -10,8 +10,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { reverieError } from '../core/errors.js';
-import { ensureFolder, storageError, syncPath } from '../store/atomic-file.js';
-import { readBytes } from '../store/file-bytes.js';
+import { ensureFolder, readBytes, storageError, syncPath } from '../core/files.js';
 
 const FILE_NAME = 'rollouts.journal';
 const MAGIC = Buffer.from('RVJ1');
@@ -60,7 +59,7 @@ export class Journal {
 
   /**
    * Opens or begins the journal of `job` in `folder` (made if missing); one writer at a time.
-   * Throws JOURNAL_MISMATCH if it is another job's, JOURNAL_CORRUPT, STORAGE_FULL, STORAGE_FAILED.
+   * Throws STATE_MISMATCH if it is another job's, FILE_INVALID, STORAGE_FULL, STORAGE_FAILED.
    */
   static async open(folder: string, job: JobDescription): Promise<Journal> {
     await ensureFolder(folder);
@@ -87,12 +86,12 @@ export class Journal {
     return this.places.length - 1;
   }
 
-  /** Payload of piece `index` < `pieces`. Throws JOURNAL_CORRUPT. */
+  /** Payload of piece `index` < `pieces`. Throws FILE_INVALID. */
   async read(index: number): Promise<Uint8Array> {
     return payloadOf(await this.readRecord(index));
   }
 
-  /** The whole record of piece `index`, as `encodeRecord` made it. Throws JOURNAL_CORRUPT. */
+  /** The whole record of piece `index`, as `encodeRecord` made it. Throws FILE_INVALID. */
   readRecord(index: number): Promise<Uint8Array> {
     return readPiece(this.file, this.place(index));
   }
@@ -162,7 +161,10 @@ export class Journal {
     const keys = [...new Set([...Object.keys(was), ...Object.keys(job)])];
     const differences = keys.filter((key) => was[key] !== job[key]);
     if (differences.length > 0)
-      throw reverieError('JOURNAL_MISMATCH', { path: folder, differences: differences.join(', ') });
+      throw reverieError('STATE_MISMATCH', {
+        problem: `The journal in "${folder}" belongs to another job: ${differences.join(', ')} differ.`,
+        hint: 'Give each job a folder of its own, or delete this one to start the job anew.',
+      });
   }
 }
 
@@ -176,7 +178,7 @@ export function payloadOf(record: Uint8Array): Uint8Array {
   return record.subarray(HEAD_BYTES);
 }
 
-/** The record of a piece. Throws JOURNAL_CORRUPT. */
+/** The record of a piece. Throws FILE_INVALID. */
 export async function readPiece(file: FileHandle, { path, index, at, bytes }: PiecePlace): Promise<Uint8Array> {
   const record = await readRecord(file, at, at + bytes);
   if (record?.number === index + 1) return record.whole;
@@ -214,7 +216,7 @@ async function readRecord(file: FileHandle, at: number, end: number): Promise<Jo
   return { number: head.readUInt32LE(4), whole };
 }
 
-/** Places of all records up to the first that is torn. Throws JOURNAL_CORRUPT if that one cannot be a torn tail. */
+/** Places of all records up to the first that is torn. Throws FILE_INVALID if that one cannot be a torn tail. */
 async function intactPlaces(file: FileHandle, size: number, path: string): Promise<Place[]> {
   const places: Place[] = [];
   let at = 0;
@@ -241,5 +243,8 @@ async function refuseDamage(file: FileHandle, at: number, size: number, number: 
 }
 
 function corrupt(path: string, offset: number, problem: string) {
-  return reverieError('JOURNAL_CORRUPT', { path, offset, problem });
+  return reverieError('FILE_INVALID', {
+    problem: `The journal "${path}" is damaged at byte ${offset}: ${problem}`,
+    hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.',
+  });
 }

@@ -3,9 +3,8 @@
 
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { inOrder } from '../pool/in-order.js';
-import { poolTask } from '../pool/task.js';
-import type { WorkerPool } from '../pool/worker-pool.js';
+import type { WorkerPool } from '../core/pool.js';
+import { inOrder, poolTask } from '../core/pool-task.js';
 import { ReplayBuffer } from '../replay/buffer.js';
 import { SavedTransitions } from '../replay/saved-transitions.js';
 import { SNAPSHOT_FILE } from '../replay/snapshot-file.js';
@@ -40,7 +39,7 @@ export interface SaveRolloutsOptions {
 const RANGE_ROWS = 32_768;
 
 /**
- * Saves a job's rows as a replay buffer, the same file as `ReplayBuffer.save` makes of them. Throws JOURNAL_CORRUPT, what
+ * Saves a job's rows as a replay buffer, the same file as `ReplayBuffer.save` makes of them. Throws FILE_INVALID, what
  * `ReplayBuffer.append` throws, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function saveRollouts(

@@ -43,7 +43,7 @@ const HASHED_STARTS = 65_536;
 
 /**
  * Lives a job, or what is left of it, and answers all of it. Throws as `RolloutPool.branchedRollouts`, and
- * JOURNAL_MISMATCH, JOURNAL_CORRUPT, STORAGE_FULL, STORAGE_FAILED; what was finished before stays in the journal.
+ * STATE_MISMATCH, FILE_INVALID, STORAGE_FULL, STORAGE_FAILED; what was finished before stays in the journal.
  */
 export async function synthesize(request: SynthesisRequest, controls: SynthesisControls = {}): Promise<RolloutResult> {
   const chunks: RolloutChunk[] = [];

@@ -39,7 +39,7 @@ export type FittedBackendEntry = Entry<FitBackend>;
 /** How plugins make backends of records, where these do not say it themselves. */
 export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend');
 
-/** What makes a backend of records; undefined where it is not made of any. @throws NOT_REGISTERED */
+/** What makes a backend of records; undefined where it is not made of any. @throws NAME_UNKNOWN */
 export async function fitterOf(backend: string): Promise<FitBackend | undefined> {
   if (fittedBackends.has(backend)) return fittedBackends.get(backend).make();
   return routerBackends.get(backend).fit === undefined ? undefined : (request) => fitLearned(backend, request);

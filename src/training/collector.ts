@@ -1,9 +1,9 @@
 // Lives real episodes with a frozen policy and hands over what was lived, with provenance. Used by collect and train.
 
-import { Acting } from '../core/acting.js';
 import type { FrozenCarry } from '../core/dynamics.js';
 import type { EnvSnapshot, VectorEnvironment } from '../core/environment.js';
 import type { Policy } from '../core/policy.js';
+import { Acting } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import { rowSize } from '../env/space-values.js';
 import { allocateBatch } from '../replay/batch.js';

@@ -48,7 +48,7 @@ export class Explorer implements Recorder {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** @throws DISAGREEMENT_UNAVAILABLE, by the planner, for models without a second opinion; SPACE_UNSUPPORTED but for boxes */
+  /** @throws SETTING_INVALID, by the planner, for models without a second opinion; SCENARIO_UNFIT but for boxes */
   async next(real: ReplayBuffer): Promise<Stretch> {
     const { initialRandomSteps, refitEvery } = this.settings;
     if (real.size < initialRandomSteps) {

@@ -26,7 +26,7 @@ export class TextPolicyAgent implements ToolsPolicy {
     return this.policy.version;
   }
 
-  /** @throws TEXT_COMMANDS_UNKNOWN */
+  /** @throws DOMAIN_UNFIT */
   async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
     const { situation, callOf } = this.situation(query);
     const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
@@ -35,7 +35,7 @@ export class TextPolicyAgent implements ToolsPolicy {
     return { action: { content: null, toolCalls: [{ id: `call_${query.step}`, ...call }] }, cost: NO_COST };
   }
 
-  /** What it would choose among, and all it would choose by. @throws TEXT_COMMANDS_UNKNOWN */
+  /** What it would choose among, and all it would choose by. @throws DOMAIN_UNFIT */
   situation(query: ToolsPolicyQuery): { readonly situation: TextSituation } & Pick<Offered, 'callOf'> {
     const { callOf, ...offered } = this.offered(query);
     return { callOf, situation: { ...this.told(query), ...offered } };
@@ -44,7 +44,10 @@ export class TextPolicyAgent implements ToolsPolicy {
   private offered({ task, admissible }: ToolsPolicyQuery): Offered {
     const found = admissible?.();
     if (found === undefined || found.lines.length === 0)
-      throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: 'agent', task: task.id });
+      throw reverieError('DOMAIN_UNFIT', {
+        problem: `A policy of text chooses among commands, and "agent" does not say which do something (task "${task.id}").`,
+        hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+      });
     const { lines, readings, shown, callOf } = found;
     return { admissible: lines, callOf, ...(readings && { readings }), ...(shown && { shown }) };
   }

@@ -25,7 +25,7 @@ export async function demonstrate({ settings, parts, ports }: TextTraining, rng:
   return demonstrations(parts, evenly(parts.tasks, clone.tasks), clone, rng, ports);
 }
 
-/** @throws TEXT_TASKS_MISSING where nothing can be imitated; what learners throw */
+/** @throws DOMAIN_UNFIT where nothing can be imitated; what learners throw */
 export async function imitate(training: TextTraining, { shown, taken }: Demonstrated, rng: Rng): Promise<void> {
   const { parts, progress } = training;
   const lessons = shown.flatMap(({ steps }) =>
@@ -34,10 +34,9 @@ export async function imitate(training: TextTraining, { shown, taken }: Demonstr
   if (lessons.length === 0) {
     const problem =
       'none of those chosen for cloning has a reference whose commands can be said (train.cloneTasks=0: no cloning)';
-    throw reverieError('TEXT_TASKS_MISSING', {
-      domain: parts.environments[0].tools.domain.id,
-      purpose: 'to imitate',
-      problem,
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `Domain "${parts.environments[0].tools.domain.id}" has no task to imitate: ${problem}.`,
+      hint: 'Name splits that have tasks, in train.splits and train.evalSplits, or give the domain more of them (train.domain).',
     });
   }
   await (parts.values ?? parts.dream)?.remember?.(shown);

@@ -1,9 +1,9 @@
 // Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
 // Which episodes stand side by side follows from their order alone.
 
+import type { JsonObject } from '../core/canonical-json.js';
 import type { Info } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
-import type { JsonObject } from '../core/json.js';
 import { Rng, type RngState } from '../core/rng.js';
 import type { Message } from '../env/tools/message.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
@@ -79,7 +79,7 @@ interface Lane {
 /**
  * Plays each start to its end. What an error costs is said by its entry in the catalogue (`costs`): one that costs an episode leaves
  * it `lost`, after a few tries where another may go better.
- * @throws TEXT_COMMANDS_UNKNOWN, what else environments throw, the reason of the signal; what was lost if every episode was
+ * @throws DOMAIN_UNFIT, what else environments throw, the reason of the signal; what was lost if every episode was
  */
 export async function playTexts(
   policy: TextPolicy,
@@ -217,7 +217,7 @@ export class TextEpisode {
     return this.now;
   }
 
-  /** @throws TEXT_COMMANDS_UNKNOWN, and what the environment throws */
+  /** @throws DOMAIN_UNFIT, and what the environment throws */
   async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
     const { state } = this;
     const { written } = decision;
@@ -278,7 +278,11 @@ function situationOf(
   text: string,
   { admissible, readings, schema }: Info,
 ): TextSituation {
-  if (!Array.isArray(admissible)) throw reverieError('TEXT_COMMANDS_UNKNOWN', { id, task: tools.task.id });
+  if (!Array.isArray(admissible))
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `A policy of text chooses among commands, and "${id}" does not say which do something (task "${tools.task.id}").`,
+      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+    });
   const inWords = Array.isArray(readings) ? { readings } : {};
   const shown = tools.domain.rules?.shown?.(tools.state);
   const written = schema === undefined ? {} : { schema: schema as JsonObject };

@@ -1,11 +1,11 @@
 // Warm start: a learner in the dream against baselines that learn from the real environment alone, with the same seeds, every
 // run judged by episodes of its own. What the dream saved is told against the best of the baselines, in real steps and in time.
 
-import { concurrently } from '../core/concurrently.js';
 import type { VectorEnvironment } from '../core/environment.js';
 import type { Policy } from '../core/policy.js';
 import { Rng } from '../core/rng.js';
 import { mean, median, sampleDeviation } from '../core/statistics.js';
+import { concurrently } from '../core/threads.js';
 import { evaluatePolicy } from '../rl/evaluate.js';
 
 /** The learner from scratch, with the few updates a real step that such learners are mostly run with. */

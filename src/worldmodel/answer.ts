@@ -1,8 +1,7 @@
 // The last part of a step, common to all kinds of dynamics: known reward and end, bounds, and the guard against NaN.
 
-import type { KnownFunctions } from '../core/environment.js';
+import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { VectorSpace } from '../core/spaces.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import { makeEnvironment } from '../env/make-environment.js';
 import { requireFinite } from './input-check.js';
@@ -67,26 +66,32 @@ export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward
 
 /**
  * The functions a stored model uses, from the environment it names; none if it uses none.
- * Throws MODEL_FOLDER_INVALID if that environment knows no reward where one is used, and what `makeEnvironment` throws.
+ * Throws MODEL_FILE_INVALID if that environment knows no reward where one is used, and what `makeEnvironment` throws.
  */
 export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, path: string): Promise<KnownFunctions> {
   if (outcome.reward !== 'known' && outcome.terminated !== 'known') return {};
   const hint = 'Restore manifest.json as it was saved.';
   if (env === undefined) {
-    throw reverieError('MODEL_FOLDER_INVALID', { path, problem: 'it uses known functions but names no "env".', hint });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `World model "${path}" cannot be loaded: it uses known functions but names no "env".`,
+      hint,
+    });
   }
   const environment = await makeEnvironment(env);
   const { known = {} } = environment;
   environment.close();
   if (outcome.reward === 'known' && !known.reward) {
     const problem = `environment ${JSON.stringify(env)} has no known reward function.`;
-    throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
+    throw reverieError('MODEL_FILE_INVALID', { problem: `World model "${path}" cannot be loaded: ${problem}`, hint });
   }
   return known;
 }
 
-/** Throws MODEL_NOT_PORTABLE if another thread could not revive the functions. */
+/** Throws NOT_PORTABLE if another thread could not revive the functions. */
 export function requirePortable(outcome: Outcome, env: EnvSpec | undefined): void {
   if (env !== undefined || (outcome.reward !== 'known' && outcome.terminated !== 'known')) return;
-  throw reverieError('MODEL_NOT_PORTABLE', { problem: 'it uses known functions of no named environment.' });
+  throw reverieError('NOT_PORTABLE', {
+    problem: `This world model cannot be saved or sent to another thread: it uses known functions of no named environment.`,
+    hint: 'Give the environment specification (env) whose known functions the model uses.',
+  });
 }

@@ -61,7 +61,7 @@ export class BatchedDream {
   private present: Present | undefined;
   private steps: Uint32Array;
 
-  /** Throws DREAM_INVALID or NON_FINITE_VALUE for bad start states or rows. */
+  /** Throws SETTING_INVALID or NON_FINITE_VALUE for bad start states or rows. */
   constructor(options: BatchedDreamOptions) {
     const {
       model,
@@ -73,8 +73,8 @@ export class BatchedDream {
       step = {},
     } = options;
     if (!Number.isInteger(rows) || rows < 1) {
-      throw reverieError('DREAM_INVALID', {
-        problem: `${rows} rows.`,
+      throw reverieError('SETTING_INVALID', {
+        problem: `Dream: ${`${rows} rows.`}`,
         hint: 'Give a whole number of episodes from 1.',
       });
     }
@@ -172,7 +172,10 @@ export class BatchedDream {
   private truncations(steps: Uint32Array, disagreement: Float32Array | undefined): Uint8Array {
     const { disagreementLimit: limit, maxEpisodeSteps } = this;
     if (Number.isFinite(limit) && disagreement === undefined) {
-      throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.model.backend });
+      throw reverieError('SETTING_INVALID', {
+        problem: `World model "${this.model.backend}" gives no disagreement, which this rollout asks for.`,
+        hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+      });
     }
     return Uint8Array.from(steps, (count, row) =>
       count >= maxEpisodeSteps || (disagreement !== undefined && !(disagreement[row] <= limit)) ? 1 : 0,

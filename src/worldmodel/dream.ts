@@ -8,10 +8,10 @@ import type {
   RestoreOptions,
   StepResult,
   VectorEnvironment,
+  VectorSpace,
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import { requireAction } from '../env/space-values.js';
 import type { VectorDynamics } from './dynamics.js';
 import { type RowShape, rowShape } from './model-spaces.js';
@@ -63,7 +63,7 @@ export class Dream implements VectorEnvironment {
   private steps = 0;
   private running = false;
 
-  /** Throws DREAM_INVALID or NON_FINITE_VALUE for start states that are not rows of the observation space. */
+  /** Throws SETTING_INVALID or NON_FINITE_VALUE for start states that are not rows of the observation space. */
   constructor({ model, starts, maxEpisodeSteps, range = 1, id = 'dream', step = {} }: DreamOptions) {
     this.id = id;
     this.model = model;

@@ -34,7 +34,7 @@ export interface DynamicsEntry extends Entry<DynamicsKind> {
 
 /** What models of a kind are made by. */
 export interface DynamicsKind {
-  /** Throws MODEL_FOLDER_INVALID unless the folder is whole and of this kind, and what the place throws. */
+  /** Throws MODEL_FILE_INVALID unless the folder is whole and of this kind, and what the place throws. */
   load(folder: string, place: ModelPlace): Promise<StoredDynamics>;
   revive(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<StoredDynamics>;
   /** Absent where models are brought. */

@@ -2,9 +2,9 @@
 // be put away and sent to other threads, and what only some can do.
 
 import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
+import type { VectorSpace } from '../core/environment.js';
 import type { PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import type { DeviceTarget } from '../nn/cuda.js';
 import type { SeenRange } from './seen-range.js';
 
@@ -36,9 +36,9 @@ export interface VectorDynamics<C extends Carry = Carry> extends Dynamics<C, Num
 
 /** A world model that can be put away and sent to other threads: every kind that is registered (kinds.ts). */
 export interface StoredDynamics<C extends Carry = Carry> extends VectorDynamics<C> {
-  /** Throws MODEL_NOT_PORTABLE if it uses functions that no environment specification names. */
+  /** Throws NOT_PORTABLE if it uses functions that no environment specification names. */
   snapshot(): WorldModelSnapshot;
-  /** Replaces the folder, atomically and durably. Throws MODEL_NOT_PORTABLE, STORAGE_FULL or STORAGE_FAILED. */
+  /** Replaces the folder, atomically and durably. Throws NOT_PORTABLE, STORAGE_FULL or STORAGE_FAILED. */
   save(folder: string): Promise<void>;
 }
 

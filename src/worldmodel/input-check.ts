@@ -1,14 +1,14 @@
 // Guards at the border of world models: arrays of the right size, finite, and actions that exist.
 
 import type { Rngs } from '../core/dynamics.js';
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
 
 /**
- * Throws MODEL_INPUT_INVALID unless obs is [rows, obsDim] and action [rows, actionDim] with discrete actions in their space;
+ * Throws DATA_MISMATCH unless obs is [rows, obsDim] and action [rows, actionDim] with discrete actions in their space;
  * NON_FINITE_VALUE for NaN or infinity.
  */
 export function checkStepInput(
@@ -41,14 +41,14 @@ export function checkObservations(
   checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
 }
 
-/** Throws MODEL_INPUT_INVALID unless there is one stream for all rows, or one for each. */
+/** Throws DATA_MISMATCH unless there is one stream for all rows, or one for each. */
 export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
   if (rngs instanceof Rng || rngs.length === rows) return;
   throw refused(backend, `${rngs.length} random streams where one, or ${rows}, are needed.`);
 }
 
 /**
- * Throws MODEL_DATA_INVALID or NON_FINITE_VALUE unless a world model can learn from every row.
+ * Throws DATA_MISMATCH or NON_FINITE_VALUE unless a world model can learn from every row.
  * @param before rows that came before these, of the same data
  */
 export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces, before = 0): void {
@@ -56,15 +56,18 @@ export function checkTrainingData(backend: string, batch: TransitionBatch, space
   const { rows } = batch;
   if (before + rows < 2) {
     const hint = 'Collect more transitions first: one row is held out, and at least one must be left.';
-    throw reverieError('MODEL_DATA_INVALID', { problem: `it has ${rows} rows, where two are the least.`, hint });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `A world model cannot be fitted to this data: ${`it has ${rows} rows, where two are the least.`}`,
+      hint,
+    });
   }
   const widths = { obs: obsDim, action: actionDim, reward: 1, nextObs: obsDim, terminated: 1 } as const;
   for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
     const values = batch[column];
     if (values.length !== rows * widths[column]) {
       const problem = `column "${column}" has ${values.length} values where ${rows} rows of ${widths[column]} are needed.`;
-      throw reverieError('MODEL_DATA_INVALID', {
-        problem,
+      throw reverieError('DATA_MISMATCH', {
+        problem: `A world model cannot be fitted to this data: ${problem}`,
         hint: 'Columns are row-major [rows, dim]; check the spaces.',
       });
     }
@@ -109,5 +112,8 @@ function checkDiscrete(backend: string, name: string, values: Float32Array, spac
 }
 
 function refused(backend: string, problem: string): Error {
-  return reverieError('MODEL_INPUT_INVALID', { backend, problem });
+  return reverieError('DATA_MISMATCH', {
+    problem: `World model "${backend}" was asked with ${problem}`,
+    hint: 'Give obs [rows, obsDim] and action [rows, actionDim] as Float32Array, actions within the action space.',
+  });
 }

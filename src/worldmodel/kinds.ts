@@ -24,8 +24,8 @@ export function modelSectionSchema() {
 }
 
 /**
- * Revives a world model, on the processor or on a device. Throws MODEL_FOLDER_INVALID for what is none, is damaged, or names
- * what does not exist; DEVICE_UNSUPPORTED for a kind that devices do not run, and what its kind throws.
+ * Revives a world model, on the processor or on a device. Throws MODEL_FILE_INVALID for what is none, is damaged, or names
+ * what does not exist; DEVICE_UNAVAILABLE for a kind that devices do not run, and what its kind throws.
  */
 export async function loadWorldModel(
   source: WorldModelSnapshot | string,
@@ -37,7 +37,10 @@ export async function loadWorldModel(
   const kind = await entry.make();
   if (place.device && kind.devices === undefined) {
     const backend = isFolder ? entry.format : entry.name;
-    throw reverieError('DEVICE_UNSUPPORTED', { backend, device: place.device.kind, problem: 'devices run ensembles' });
+    throw reverieError('DEVICE_UNAVAILABLE', {
+      problem: `World model "${backend}" cannot run on ${place.device.kind}: devices run ensembles.`,
+      hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
+    });
   }
   return isFolder ? kind.load(source, place) : kind.revive(source, place);
 }
@@ -52,7 +55,7 @@ export async function sectionDeviceFit(
   return devices?.ofSection(section, spaces, precision) ?? { problem: NO_DEVICE, precision };
 }
 
-/** The same of a saved world model. Throws MODEL_FOLDER_INVALID for a folder without a readable manifest. */
+/** The same of a saved world model. Throws MODEL_FILE_INVALID for a folder without a readable manifest. */
 export async function folderDeviceFit(folder: string, precision: Precision): Promise<DeviceFit> {
   const manifest = await readManifest(folder);
   const entry = dynamicsKinds.list().find(({ format }) => format === manifest['format']);

@@ -10,9 +10,9 @@ import {
   type Rngs,
   type RowCodec,
 } from '../core/dynamics.js';
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { VectorSpace } from '../core/spaces.js';
 import type { StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import { checkObservations, checkStepInput, checkStreams } from './input-check.js';
 import { type RowShape, rowShape, type Spaces } from './model-spaces.js';
@@ -110,7 +110,7 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
   abstract save(folder: string): Promise<void>;
   abstract close(): Promise<void>;
 
-  /** Throws NON_FINITE_VALUE, DISAGREEMENT_UNAVAILABLE; streams may have moved then. */
+  /** Throws NON_FINITE_VALUE, SETTING_INVALID; streams may have moved then. */
   protected abstract predict(question: StepQuestion): Promise<VectorPrediction>;
 
   /** Whether a row gets the same bytes in any batch: see src/nn/row-operators.ts. Else rows with streams of their own are asked alone. */

@@ -6,8 +6,7 @@ import { open, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { recoverFolder, replaceFolderAtomic } from '../store/atomic-file.js';
-import { openSealed, parseObject, SEAL, sealedText } from '../store/sealed-json.js';
+import { openSealed, parseObject, recoverFolder, replaceFolderAtomic, SEAL, sealedText } from '../core/files.js';
 
 export const MANIFEST = 'manifest.json';
 
@@ -32,7 +31,7 @@ export async function writeModelFolder(
 
 /**
  * The manifest of a folder, unchecked but for its seal. Only dynamics of a user's own come without one, and without the
- * `files` that we add. Throws MODEL_FOLDER_INVALID.
+ * `files` that we add. Throws MODEL_FILE_INVALID.
  */
 export async function readManifest(folder: string): Promise<Record<string, unknown>> {
   await recoverFolder(folder);
@@ -45,7 +44,7 @@ export async function readManifest(folder: string): Promise<Record<string, unkno
   }
 }
 
-/** A file of the folder whose hash must be `expected`, where one is given. Throws MODEL_FOLDER_INVALID. */
+/** A file of the folder whose hash must be `expected`, where one is given. Throws MODEL_FILE_INVALID. */
 export async function readModelPart(folder: string, name: string, expected?: string): Promise<Uint8Array> {
   if (name !== basename(name) || name === '..' || name === '.') {
     throw folderInvalid(folder, `it names the file "${name}", which is not a plain name.`);
@@ -56,7 +55,11 @@ export async function readModelPart(folder: string, name: string, expected?: str
 }
 
 export function folderInvalid(path: string, problem: string, hint = CORRUPT_HINT, cause?: unknown): Error {
-  return reverieError('MODEL_FOLDER_INVALID', { path, problem, hint }, cause);
+  return reverieError(
+    'MODEL_FILE_INVALID',
+    { problem: `World model "${path}" cannot be loaded: ${problem}`, hint },
+    cause,
+  );
 }
 
 export function sha256(bytes: Uint8Array | string): string {

@@ -1,7 +1,7 @@
 // Spaces of a world model as its networks see them: row widths, one-hot actions, bounds of what may be predicted.
 
 import { z } from 'zod';
-import type { VectorSpace } from '../core/spaces.js';
+import type { VectorSpace } from '../core/environment.js';
 import { rowSize } from '../env/space-values.js';
 
 /** Any environment, dream or world model has these two. */

@@ -147,7 +147,7 @@ export type StartStates = Float32Array | ((rng: Rng) => Float32Array | Start);
 /** Draws one start, in arrays of its own. */
 export type DrawStart = (rng: Rng) => Start;
 
-/** Throws DREAM_INVALID or NON_FINITE_VALUE unless `starts` has whole rows; a sampler is checked as it draws. */
+/** Throws SETTING_INVALID or NON_FINITE_VALUE unless `starts` has whole rows; a sampler is checked as it draws. */
 export function startSampler(starts: StartStates, obsDim: number): DrawStart {
   if (typeof starts === 'function') {
     return (rng) => {
@@ -173,8 +173,8 @@ export function checkRows(starts: Float32Array, obsDim: number, wanted?: number)
     const want = wanted === undefined ? `rows of ${obsDim}` : `${wanted} rows of ${obsDim}`;
     const hint =
       'Give observations of the environment the model was fitted on, e.g. first observations of its episodes.';
-    throw reverieError('DREAM_INVALID', {
-      problem: `start states have ${starts.length} values where ${want} are needed.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Dream: ${`start states have ${starts.length} values where ${want} are needed.`}`,
       hint,
     });
   }

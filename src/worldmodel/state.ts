@@ -1,8 +1,8 @@
 // Keeps a typed state honest: what a backend proposes for a call is believed only if the state can do it, stays what its
 // schema and its invariants say, and nothing is spoken of that does not exist.
 
+import type { Json, JsonObject } from '../core/canonical-json.js';
 import { ReverieError } from '../core/errors.js';
-import type { Json, JsonObject } from '../core/json.js';
 import { applyOperations } from '../env/state/operations.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import type { Message, ToolCall } from '../env/tools/message.js';

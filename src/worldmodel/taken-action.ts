@@ -1,8 +1,8 @@
 // What a call is about: its name and arguments with the names of objects taken out, so that `act` with "take apple 1 from fridge 1" is
 // an action `take {object} from {receptacle}` of two objects.
 
+import type { Json } from '../core/canonical-json.js';
 import { canonicalJson } from '../core/canonical-json.js';
-import type { Json } from '../core/json.js';
 import type { CallSpec, Scene } from '../env/tools/domain.js';
 
 export interface Parameter {

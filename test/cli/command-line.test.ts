@@ -129,7 +129,7 @@ describe('check-env', () => {
     const env = '{ mjcf: body.xml, observation: [{ qpos: all }], reward: [{ name: up, of: { alive: true } }] }';
     writeFileSync(join(folder, 'scenario.yaml'), `name: own\nenv: ${env}\n`);
     const { stderr, exitCode } = await reverie('check-env', folder);
-    expect(stderr).toContain('error[MJCF_INVALID]');
+    expect(stderr).toContain('error[ENV_UNUSABLE]');
     expect(exitCode).toBe(1);
   });
 });

@@ -144,7 +144,7 @@ describe('a device', () => {
       const narrow = await synth('narrow', '--device', 'native');
       delete process.env['REVERIE_NATIVE_WIDTH'];
       expect([narrow.exitCode, existsSync(at('narrow'))]).toEqual([1, false]);
-      expect(narrow.stderr).toMatch(/NATIVE_UNAVAILABLE.*mmx/);
+      expect(narrow.stderr).toMatch(/DEVICE_UNAVAILABLE.*mmx/);
     },
   );
 
@@ -220,7 +220,7 @@ describe('a device', () => {
     const rewrite = (device: object) =>
       writeFileSync(join(at('resumed'), 'run.json'), JSON.stringify({ ...before, status: 'interrupted', device }));
     rewrite({ ...before.device, name: 'another GPU' });
-    expect((await reverie('synth', '--resume', at('resumed'))).stderr).toContain('DEVICE_CHANGED');
+    expect((await reverie('synth', '--resume', at('resumed'))).stderr).toContain('STATE_MISMATCH');
     rewrite(before.device);
     const resumed = await reverie('synth', '--resume', at('resumed'), '--json', '--quiet');
     expect(JSON.parse(resumed.stdout).device).toBe('host emulation, bf16');

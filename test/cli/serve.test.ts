@@ -93,7 +93,7 @@ describe('reverie serve', () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const port = String((other.address() as AddressInfo).port);
     expect((await refused('pendulum', '--port', port, '--out', folder)).stderr).toContain(
-      `error[PORT_TAKEN]: Port ${port}`,
+      `error[ADDRESS_UNUSABLE]: Port ${port}`,
     );
     other.close();
     expect((await refused('pendulun', '--port', '0')).stderr).toContain('SCENARIO_NOT_FOUND');

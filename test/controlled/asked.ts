@@ -1,7 +1,7 @@
 // Who asks, and what: read off the name of the schema and the sections of the last message.
 
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import { requestRng } from '../llm-server/faults.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';

@@ -1,6 +1,6 @@
 // Requests to a controlled model as the product's own prompts make them, and what is true of each: shared by its tests.
 
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import { stateHash } from '../../src/env/state/state-hash.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';

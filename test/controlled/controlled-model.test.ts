@@ -1,7 +1,7 @@
 // The controlled model errs as often as it is told to, in the ways it is told to, and always the same way.
 
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { judgeMessages } from '../../src/worldmodel/reward/judge.js';
 import type { Completion } from '../llm-server/completion.js';

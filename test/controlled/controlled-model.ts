@@ -1,7 +1,7 @@
 // A language model whose errors are known: an OpenAI-compatible server that answers from a domain's true rules and is
 // wrong as often as it is told to be. Every draw depends on (seed, content of the request, seed of the request) alone.
 
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import type { Faults } from '../llm-server/faults.js';

@@ -1,6 +1,6 @@
 // As experience model: answers a call, in a state that is shown (`prediction`) or from the conversation (`text_prediction`).
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import type { Operation } from '../../src/env/tools/prediction.js';
 import { type Asked, asList, asObject, asText } from './asked.js';

@@ -2,7 +2,7 @@
 // fixed chance. What is forgotten stays forgotten for the rest of the episode.
 
 import { createHash } from 'node:crypto';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';

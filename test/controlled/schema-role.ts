@@ -1,6 +1,6 @@
 // For any other schema: the smallest value that fits it, with texts that say so. Enough for replies that are only read.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import { asList, asObject, asText } from './asked.js';
 
 const TEXT =

@@ -1,7 +1,7 @@
 // As author of a whole trajectory: the task's reference solution as a conversation, with results by the rules; of these a
 // share is wrong.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { CallSpec, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';

@@ -1,6 +1,6 @@
 // The truth a controlled model answers from: the domain's rules, and which task it is about.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import { callChecks } from '../../src/env/tools/call-checks.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';

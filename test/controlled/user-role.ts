@@ -1,6 +1,6 @@
 // As user: says the lines of the task's script; of a task without one, the beginning of what it wants, and then goodbye.
 
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';

@@ -1,7 +1,7 @@
 // As judge: whether each sentence of the rubric holds. The truth is found by carrying the conversation's calls out by the
 // rules and asking the task's exact checks; with the chance `rewardError` the verdict is the opposite.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';

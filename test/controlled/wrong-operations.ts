@@ -1,6 +1,6 @@
 // Changes of the state that are not the true ones: one dropped, one altered, or one invented.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import { stateHash } from '../../src/env/state/state-hash.js';

@@ -1,6 +1,6 @@
 // A wrong answer to a call: silent (the observation is right, the state is not) or visible.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
 import { asObject, parseJson } from './asked.js';

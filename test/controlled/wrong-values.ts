@@ -1,6 +1,6 @@
 // Values that are not the right ones, and look as if they were.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 
 export function pick<T>(items: readonly T[], rng: Rng): T {

@@ -1,9 +1,9 @@
 // Policies with a memory, wherever environments are stepped: what they remember is of one episode, and of its own row.
 
 import { describe, expect, it } from 'vitest';
-import { Acting } from '../../src/core/acting.js';
 import type { Carry } from '../../src/core/dynamics.js';
 import type { Policy } from '../../src/core/policy.js';
+import { Acting } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
 import { Gridworld } from '../../src/env/tabular/gridworld.js';

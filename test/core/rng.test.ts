@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { normalQuantile, philox, Rng } from '../../src/core/rng.js';
-import { KERNEL_WORDS, makeRngKernel } from '../../src/core/rng-kernel.js';
-import { naturalLog } from '../../src/core/rng-log.js';
+import { KERNEL_WORDS, makeRngKernel, naturalLog } from '../../src/core/rng-kernel.js';
 
 const hex = (words: Uint32Array) => [...words].map((word) => word.toString(16).padStart(8, '0')).join(' ');
 

@@ -6,8 +6,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { temporaryFolder } from '../../src/core/temporary-folder.js';
-import { compiledUrl } from '../../src/core/worker-url.js';
+import { temporaryFolder } from '../../src/core/files.js';
+import { compiledUrl } from '../../src/core/threads.js';
 
 const before = process.env.TMPDIR;
 const folder = mkdtempSync(join(tmpdir(), 'reverie-test-'));
@@ -21,10 +21,7 @@ afterAll(() => {
 });
 
 it('goes with its process, or with the next where that was killed', async () => {
-  const module = compiledUrl(
-    new URL('../../src/core/temporary-folder.ts', import.meta.url).href,
-    './temporary-folder.js',
-  );
+  const module = compiledUrl(new URL('../../src/core/files.ts', import.meta.url).href, './temporary-folder.js');
   const program = `import { temporaryFolder } from '${module}';
     console.log(temporaryFolder('child').path); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

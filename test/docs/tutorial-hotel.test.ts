@@ -65,13 +65,13 @@ describe('the hotel from three logs', () => {
 
   it('answers nobody before a rule is accepted', async () => {
     const { code, message } = await refusal(['synth', './hotel', '--out', 'runs/none'], folder);
-    expect(code).toBe('MODEL_BACKENDS_MISSING');
+    expect(code).toBe('SCENARIO_UNFIT');
     expect(message).toContain('no rule of induced.yaml is accepted');
   });
 
   it('names the rules there are where one is unknown', async () => {
     const { stderr } = await reverie(['accept', 'hotel', 'no.such'], folder);
-    expect(stderr).toMatch(/^error\[INDUCED_RULE_UNKNOWN\].*"no.such"\.\nhint: It has: .*cancel_booking\.set/);
+    expect(stderr).toMatch(/^error\[NAME_UNKNOWN\].*"no.such"\.\nhint: It has: .*cancel_booking\.set/);
   });
 
   it('accepts, is fit to give rewards, and makes a dataset', async () => {
@@ -114,7 +114,7 @@ describe('the hotel from three logs', () => {
   it('refuses logs in which none of the tools is called', async () => {
     const other = join(ROOT, 'packs/cellar/logs');
     const { code } = await outcomeOf(['induce', 'hotel', '--logs', other]);
-    expect(code).toBe('INDUCTION_EMPTY');
+    expect(code).toBe('SCENARIO_UNFIT');
   });
 });
 

@@ -67,7 +67,7 @@ describe('an MJCF of one’s own that is wrong', () => {
     own(xml);
     writeFileSync(at('secret.xml'), GOOD);
     const { code, message: said } = await collect();
-    expect(code).toBe('MJCF_INVALID');
+    expect(code).toBe('ENV_UNUSABLE');
     expect(said).toContain(at('own', 'body.xml'));
     expect(said).toMatch(message);
   });
@@ -76,7 +76,7 @@ describe('an MJCF of one’s own that is wrong', () => {
     own('<mujoco><include file="part.xml"/></mujoco>');
     symlinkSync(at('secret.xml'), at('own', 'part.xml'));
     expect(await collect()).toMatchObject({
-      code: 'MJCF_INVALID',
+      code: 'ENV_UNUSABLE',
       message: expect.stringMatching(/"part.xml".*outside/),
     });
   });
@@ -84,7 +84,7 @@ describe('an MJCF of one’s own that is wrong', () => {
   it('is a folder', async () => {
     own();
     mkdirSync(at('own', 'body.xml'));
-    expect(await collect()).toMatchObject({ code: 'MJCF_INVALID', message: expect.stringContaining('regular file') });
+    expect(await collect()).toMatchObject({ code: 'ENV_UNUSABLE', message: expect.stringContaining('regular file') });
   });
 
   it('has a reward that becomes NaN or infinite', async () => {
@@ -113,7 +113,7 @@ describe('an MJCF of one’s own that is wrong', () => {
       folder,
     );
     expect(`${code}${stderr}`).toBe('0');
-    expect(await collect()).toMatchObject({ code: 'RUN_EXISTS' });
+    expect(await collect()).toMatchObject({ code: 'OUTPUT_EXISTS' });
   });
 });
 
@@ -146,7 +146,7 @@ describe('ONNX dynamics of one’s own that are wrong', () => {
     own({ externalData: location });
     link();
     const { code, message, hint } = await synth();
-    expect(code).toBe('MODEL_EXTERNAL_DATA');
+    expect(code).toBe('MODEL_FILE_INVALID');
     expect(message).toContain(at('own-model', 'dynamics.onnx'));
     expect(hint).toContain('external_data=False');
   });
@@ -165,13 +165,13 @@ describe('ONNX dynamics of one’s own that are wrong', () => {
     ['names a file elsewhere', { model: '../dynamics.onnx' }, /not a plain name/],
   ])('come with a manifest that %s', async (_, manifest, message) => {
     own({ manifest });
-    expect(await synth()).toMatchObject({ code: 'MODEL_FOLDER_INVALID', message: expect.stringMatching(message) });
+    expect(await synth()).toMatchObject({ code: 'MODEL_FILE_INVALID', message: expect.stringMatching(message) });
   });
 
   it('are for other spaces', async () => {
     own({ manifest: { observationSpace: { type: 'box', shape: [2], low: [null, null], high: [null, null] } } });
     expect(await synth()).toMatchObject({
-      code: 'MODEL_FOLDER_INVALID',
+      code: 'MODEL_FILE_INVALID',
       message: expect.stringMatching(/\[batch, 2\]/),
     });
   });
@@ -179,7 +179,7 @@ describe('ONNX dynamics of one’s own that are wrong', () => {
   it('are no ONNX', async () => {
     own({});
     writeFileSync(at('own-model', 'dynamics.onnx'), 'no model');
-    expect(await synth()).toMatchObject({ code: 'MODEL_INVALID' });
+    expect(await synth()).toMatchObject({ code: 'MODEL_FILE_INVALID' });
   });
 });
 
@@ -228,8 +228,8 @@ describe('wrong arguments', () => {
 
   it.each([
     [['train', 'pendulm'], 'SCENARIO_NOT_FOUND'],
-    [['train', 'pendulum', '--profile', 'smok'], 'PROFILE_UNKNOWN'],
-    [['fit', '--data', 'nowhere'], 'INPUT_NOT_FOUND'],
+    [['train', 'pendulum', '--profile', 'smok'], 'NAME_UNKNOWN'],
+    [['fit', '--data', 'nowhere'], 'INPUT_NEEDED'],
     [['fit', '--data', 'trained/checkpoint/learner'], 'INPUT_MISSING'],
     [['eval', '--checkpoint', 'trained/checkpoint/model'], 'INPUT_MISSING'],
     [['synth', '--model', 'trained/checkpoint/learner', '--data', 'seen'], 'INPUT_MISSING'],
@@ -241,8 +241,8 @@ describe('wrong arguments', () => {
     [['train', 'reacher', '--data', 'seen'], 'INPUT_UNFIT'],
     [['train', 'reacher', '--checkpoint', 'trained'], 'INPUT_UNFIT'],
     [['train', '--data', 'trained/checkpoint/synthetic', 'pendulum'], 'INPUT_UNFIT'],
-    [['train', '--resume', 'seen'], 'RUN_NOT_RESUMABLE'],
-    [['train', '--resume', 'nowhere'], 'RUN_NOT_RESUMABLE'],
+    [['train', '--resume', 'seen'], 'STATE_MISMATCH'],
+    [['train', '--resume', 'nowhere'], 'STATE_MISMATCH'],
   ])('refuse %s', async (args, code) => {
     const out = args.includes('--resume') ? [] : ['--out', `refused-${args[0]}`];
     expect(await refused(...args, ...out)).toMatchObject({ code });
@@ -286,14 +286,14 @@ describe('a folder to write to', () => {
 
   it('that holds a run is not written over', async () => {
     const before = fileHashes(at('trained'));
-    expect(await refused('train', ...SMOKE, '--out', 'trained')).toMatchObject({ code: 'RUN_EXISTS' });
+    expect(await refused('train', ...SMOKE, '--out', 'trained')).toMatchObject({ code: 'OUTPUT_EXISTS' });
     expect(fileHashes(at('trained'))).toEqual(before);
   });
 
   it('that holds something else is not written into', async () => {
     mkdirSync(at('papers', 'checkpoint'), { recursive: true });
     writeFileSync(at('papers', 'checkpoint', 'notes.txt'), 'mine');
-    expect(await refused('train', ...SMOKE, '--out', 'papers')).toMatchObject({ code: 'OUT_NOT_EMPTY' });
+    expect(await refused('train', ...SMOKE, '--out', 'papers')).toMatchObject({ code: 'OUTPUT_EXISTS' });
     expect(Object.keys(fileHashes(at('papers')))).toEqual(['checkpoint/notes.txt']);
     expect(await refused('train', ...SMOKE, '--out', '')).toMatchObject({ code: 'FLAG_INVALID' });
   });

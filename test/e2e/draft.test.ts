@@ -72,15 +72,15 @@ describe('reverie draft', () => {
     rules = [CARELESS];
     const { code, stderr } = await draft('refused', '--repairs', '1', '--seed', '7');
     expect(code).toBe(1);
-    expect(stderr).toContain('DRAFT_REFUSED');
+    expect(stderr).toContain('DRAFT_UNUSABLE');
     expect(readdirSync(at('refused'))).toEqual(['draft.json']);
   });
 
   it('says what it lacks, and writes over nothing', async () => {
     const told = async (...args: string[]) => (await reverie(['draft', ...args], folder)).stderr;
-    expect(await told('new')).toContain('DRAFT_INVALID');
+    expect(await told('new')).toContain('DRAFT_UNUSABLE');
     expect(await told('new', '--from', 'nowhere.md')).toContain('nowhere.md');
-    expect(await told('library', '--about', 'x')).toContain('OUT_NOT_EMPTY');
+    expect(await told('library', '--about', 'x')).toContain('OUTPUT_EXISTS');
     expect(await told('new', '--about', 'x', ...set('synth.episodes=3'))).toContain('FLAG_INVALID');
     expect(existsSync(at('new'))).toBe(false);
   });

@@ -93,16 +93,16 @@ describe('a gate that is shut', () => {
 
 describe('wrong input', () => {
   it.each([
-    [[...DESK, '--fail-under', 'one-step.state-exakt=0.9'], 'FIDELITY_METRIC_UNKNOWN', /one-step\.state-exact"/],
-    [[...PENDULUM, '--fail-under', 'k-steps.drft=1'], 'FIDELITY_METRIC_UNKNOWN', /k-steps\.drift"/],
-    [['helpdesk', '--fail-under', 'learning.gap=0'], 'FIDELITY_GATE_INVALID', /not among fidelity\.sections/],
-    [[...PENDULUM, '--fail-under', 'reward-end.optimism=0'], 'FIDELITY_GATE_INVALID', /neither higher nor lower/],
+    [[...DESK, '--fail-under', 'one-step.state-exakt=0.9'], 'GATE_INVALID', /one-step\.state-exact"/],
+    [[...PENDULUM, '--fail-under', 'k-steps.drft=1'], 'GATE_INVALID', /k-steps\.drift"/],
+    [['helpdesk', '--fail-under', 'learning.gap=0'], 'GATE_INVALID', /not among fidelity\.sections/],
+    [[...PENDULUM, '--fail-under', 'reward-end.optimism=0'], 'GATE_INVALID', /neither higher nor lower/],
     [['pendulum', '--model', 'seen'], 'INPUT_MISSING', /world model/],
-    [['pendulum'], 'FIDELITY_NO_MODEL', /--url/],
+    [['pendulum'], 'INPUT_NEEDED', /--url/],
     [['helpdesk', '--model', 'model'], 'FLAG_INVALID', /fidelity\.subjects/],
     [['helpdesk', '--url', 'http://127.0.0.1:9'], 'SERVER_UNREACHABLE', /127\.0\.0\.1:9/],
-    [['helpdesk', '--compare', 'nowhere'], 'INPUT_NOT_FOUND', /nowhere/],
-    [['pendulum', '--model', 'model', '--held-out', 'seen'], 'FIDELITY_HELD_OUT_SEEN', /held out/],
+    [['helpdesk', '--compare', 'nowhere'], 'INPUT_NEEDED', /nowhere/],
+    [['pendulum', '--model', 'model', '--held-out', 'seen'], 'INPUT_INVALID', /held out/],
   ])('%j is told at once', async (args, code, message) => {
     rmSync(at('wrong'), { recursive: true, force: true });
     const told = await refusal(['fidelity', ...args, '--out', 'wrong'], folder);

@@ -74,7 +74,7 @@ describe('a damaged checkpoint', () => {
     writeFileSync(path, DAMAGES[damage](Buffer.from(whole)));
     const before = fileHashes(at('resumed', 'checkpoint'));
     const { code, message } = await refused('train', '--resume', 'resumed');
-    expect(code).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FOLDER_INVALID)$/);
+    expect(code).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FILE_INVALID)$/);
     expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
     expect(fileHashes(at('resumed', 'checkpoint'))).toEqual(before);
     expect(halfWritten(at('resumed'))).toEqual([]);
@@ -93,7 +93,7 @@ describe('a damaged checkpoint', () => {
       bytes[position] ^= 1 << (position % 7);
       writeFileSync(path, bytes);
       const error = await load().catch((reason) => reason);
-      expect(error.code, `byte ${position}`).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FOLDER_INVALID)$/);
+      expect(error.code, `byte ${position}`).toMatch(/^(CHECKPOINT_CORRUPT|MODEL_FILE_INVALID)$/);
       expect(error.message).not.toContain('\n');
     }
     writeFileSync(path, whole);
@@ -106,7 +106,7 @@ describe('a damaged checkpoint', () => {
       const whole = readFileSync(path);
       rmSync(path);
       const { code, message } = await refused('train', '--resume', 'resumed');
-      expect(code).toMatch(/^(CHECKPOINT_CORRUPT|CHECKPOINT_NOT_FOUND|MODEL_FOLDER_INVALID)$/);
+      expect(code).toMatch(/^(CHECKPOINT_CORRUPT|FILE_INVALID|MODEL_FILE_INVALID)$/);
       expect(message).toContain(at('resumed', 'checkpoint', file.split('/')[0]));
       writeFileSync(path, whole);
     },
@@ -117,7 +117,7 @@ describe('a damaged checkpoint', () => {
     expect(`${code}${stderr}`).toBe('0');
     expect(fileHashes(at('resumed', 'checkpoint'))).toEqual(fileHashes(at('trained', 'checkpoint')));
     expect(await refused('train', '--resume', 'resumed')).toMatchObject({
-      code: 'RUN_NOT_RESUMABLE',
+      code: 'STATE_MISMATCH',
       message: expect.stringContaining('finished'),
     });
   });

@@ -40,13 +40,13 @@ describe('the panel of an evaluation', () => {
   it('is refused with what differs, before anything is lived', async () => {
     const other = ['eval', 'helpdesk', '--set', 'synth.episodes=5', '--set', 'synth.splits=[test]', '--seed', '9'];
     const { code, message } = await refusal([...other, '--panel', 'first/result.json', '--out', 'other'], folder);
-    expect(code).toBe('PANEL_DIFFERS');
+    expect(code).toBe('STATE_MISMATCH');
     expect(message).toMatch(/tasks: without .*; seeds: \[9\] here, \[0\] there; settings.episodes: 5 here, 4 there/);
   });
 
   it('must be one', async () => {
     const { code, message } = await refusal(['eval', 'helpdesk', '--panel', 'nowhere', '--out', 'bad'], folder);
-    expect([code, message]).toEqual(['PANEL_UNREADABLE', 'No panel is named by "nowhere" (--panel).']);
+    expect([code, message]).toEqual(['EVALUATION_SET_UNREADABLE', 'No panel is named by "nowhere" (--panel).']);
   });
 });
 
@@ -68,7 +68,7 @@ describe('the panel of a judgement', () => {
       expect(readFileSync(join(folder, 'judged', file), 'utf8'), file).toContain(hash);
     await run(...judge, '--panel', 'judged/fidelity.json', '--out', 'again');
     const { code, message } = await refusal([...judge, '--seed', '3', '--panel', hash, '--out', 'no'], folder);
-    expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringContaining('a hash alone')]);
+    expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringContaining('a hash alone')]);
   });
 });
 
@@ -92,7 +92,7 @@ describe('the panel of a training', () => {
   it('is refused with what differs, and compared after the fact by inspect', async () => {
     const other = train('--seed', '4', '--set', 'rl.gamma=0.9');
     const { code, message } = await refusal([...other, '--panel', 'trained', '--out', 'untrained'], folder);
-    expect(code).toBe('PANEL_DIFFERS');
+    expect(code).toBe('STATE_MISMATCH');
     expect(message).toMatch(/seeds: \[4\] here, \[0\] there; policies.learner: sac@\w{12} here, sac@\w{12} there/);
     expect(await run('inspect', 'trained', '--panel', 'trained-again')).toMatch(/comparable +yes, /);
     expect(await run('inspect', 'trained', '--panel', 'first')).toMatch(
@@ -135,7 +135,7 @@ describe('the panels of records, of a model fitted to them and of what is dreamt
     ['a dream', [...dreaming('--set', 'synth.starts=5'), '--panel', 'dreamt'], /settings.starts: 5 here, 4 there/],
   ])('are refused with what differs, before anything is done: %s', async (_, args, differs) => {
     const { code, message } = await refusal([...args, '--out', 'refused'], folder);
-    expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringMatching(differs)]);
+    expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringMatching(differs)]);
   });
 });
 
@@ -147,5 +147,5 @@ it('the panel of an audit names who answers, and is refused where another does',
   expect([Object.keys(policies), tasks.length > 0]).toEqual([['answers'], true]);
   const replayed = [...audit, '--set', 'model.backends=[replay]'];
   const { code, message } = await refusal([...replayed, '--panel', 'audited', '--out', 'other-audit'], folder);
-  expect([code, message]).toEqual(['PANEL_DIFFERS', expect.stringContaining('policies.answers')]);
+  expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringContaining('policies.answers')]);
 });

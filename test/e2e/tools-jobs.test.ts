@@ -125,7 +125,7 @@ describe('audit and export', () => {
 describe('wrong settings', () => {
   it.each([
     [['agent.kind=llm'], 'SCENARIO_INVALID', /needs a language model/],
-    [['model.backends=[llm]'], 'MODEL_BACKENDS_MISSING', /no language model/],
+    [['model.backends=[llm]'], 'SCENARIO_UNFIT', /no language model/],
     [['synth.exprot=[openai]'], 'UNKNOWN_KEY', /synth\.exprot/],
     [['experience.logs=[nowhere.jsonl]'], 'LOG_INVALID', /nowhere/],
     [['synth.splits=[validation]', 'quality.splits.validation=2'], 'SCENARIO_INVALID', /validation/],
@@ -136,7 +136,7 @@ describe('wrong settings', () => {
   });
 
   it('a job that scenarios of this family do not have says so', async () => {
-    expect((await refusal(['audit', 'pendulum', '--out', 'never'], folder)).code).toBe('SCENARIO_FAMILY');
+    expect((await refusal(['audit', 'pendulum', '--out', 'never'], folder)).code).toBe('SCENARIO_UNFIT');
     expect(existsSync(at('never'))).toBe(false);
   });
 

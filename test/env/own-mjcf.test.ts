@@ -208,7 +208,7 @@ describe('what the data says is what happens', () => {
     expect(Number.isFinite(env.step(new Float32Array(2)).reward)).toBe(true);
     env.close();
     rmSync(path.join(folder, 'meshes', 'wedge.obj'));
-    await expect(make({ mjcf: 'mesh.xml' })).rejects.toMatchObject({ code: 'MJCF_INVALID' });
+    await expect(make({ mjcf: 'mesh.xml' })).rejects.toMatchObject({ code: 'ENV_UNUSABLE' });
   });
 
   test('a path may lead up from the scenario folder; includes from within the model folder are read', async () => {
@@ -220,22 +220,22 @@ describe('what the data says is what happens', () => {
 
 describe('one clear error each', () => {
   const cases: [string, Record<string, unknown>, RegExp, string][] = [
-    ['a model that is not there', { mjcf: 'none.xml' }, /none\.xml/, 'MJCF_INVALID'],
-    ['a file that is not XML', { mjcf: 'text.xml' }, /XML_ERROR_PARSING_TEXT/, 'MJCF_INVALID'],
-    ['a model MuJoCo does not compile', { mjcf: 'massless.xml' }, /mass and inertia/, 'MJCF_INVALID'],
+    ['a model that is not there', { mjcf: 'none.xml' }, /none\.xml/, 'ENV_UNUSABLE'],
+    ['a file that is not XML', { mjcf: 'text.xml' }, /XML_ERROR_PARSING_TEXT/, 'ENV_UNUSABLE'],
+    ['a model MuJoCo does not compile', { mjcf: 'massless.xml' }, /mass and inertia/, 'ENV_UNUSABLE'],
     [
       'an include outside the folder',
       { mjcf: 'outside.xml' },
       /"\.\.\/outside\.xml", which lies outside/,
-      'MJCF_INVALID',
+      'ENV_UNUSABLE',
     ],
     [
       'an include outside through a link',
       { mjcf: 'linked.xml' },
       /"parts\/link\.xml", which lies outside/,
-      'MJCF_INVALID',
+      'ENV_UNUSABLE',
     ],
-    ['an absolute include', { mjcf: 'absolute.xml' }, /"\/etc\/hosts", which lies outside/, 'MJCF_INVALID'],
+    ['an absolute include', { mjcf: 'absolute.xml' }, /"\/etc\/hosts", which lies outside/, 'ENV_UNUSABLE'],
     ['a joint that is not there', { observation: [{ qpos: ['trun'] }] }, /no joint "trun".*"turn"/, 'ENV_SPEC_INVALID'],
     ['a reward of several numbers', { reward: [{ name: 'x', of: { qpos: 'all' } }] }, /2 numbers/, 'ENV_SPEC_INVALID'],
     [
@@ -304,7 +304,7 @@ describe('one clear error each', () => {
 
   test('a key that does not apply to an environment', async () => {
     await expect(makeEnvironment({ id: 'pendulum', slip: 0.1 })).rejects.toThrow(/"slip" does not apply to "pendulum"/);
-    await expect(makeEnvironment({ id: 'hoper' })).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
+    await expect(makeEnvironment({ id: 'hoper' })).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
     await expect(makeEnvironment({})).rejects.toThrow(/give "id"/);
   });
 

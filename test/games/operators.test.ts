@@ -1,7 +1,7 @@
 // Operators from tries of a small world of ours: what they say, what they foretell in a room they never saw, and what they leave open.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { FactTable, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../../src/env/tools/message.js';

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { describe, expect, it } from 'vitest';
 import { canonicalJson } from '../../src/core/canonical-json.js';
+import { closeDatabase } from '../../src/core/lmdb-file.js';
 import type { ChatRequest } from '../../src/llm/language-model.js';
-import { closeDatabase } from '../../src/store/lmdb-file.js';
 import type { Answer } from '../llm-server/llm-server.js';
 import { modelOf, POINT_SCHEMA, question, serve, temporaryFolder } from './helpers.js';
 
@@ -202,7 +202,7 @@ describe('a damaged cache', () => {
     await first.close();
     await rewrite(cacheFolder, keyOf(question('a')), change);
     const replaying = await modelOf(server, REPLAY, { cacheFolder });
-    await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'LLM_CACHE_CORRUPT' });
+    await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
     const second = await modelOf(server, {}, { cacheFolder });
     expect(await second.chat(question('a'))).toEqual(live);
     expect(second.stats().corruptEntries).toBe(1);
@@ -220,7 +220,7 @@ describe('a damaged cache', () => {
     await database.put(keyOf(question('a')), database.get(keyOf(question('b')))!);
     await closeDatabase(database);
     const replaying = await modelOf(server, REPLAY, { cacheFolder });
-    await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'LLM_CACHE_CORRUPT' });
+    await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 
   it.each([
@@ -237,6 +237,6 @@ describe('a damaged cache', () => {
     for (let i = 0; i < 50; i++) await model.chat(question(`${i}`));
     await model.close();
     await damage(join(cacheFolder, 'data.mdb'));
-    await expect(modelOf(server, {}, { cacheFolder })).rejects.toMatchObject({ code: 'LLM_CACHE_CORRUPT' });
+    await expect(modelOf(server, {}, { cacheFolder })).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });

@@ -32,7 +32,7 @@ describe('the configuration', () => {
     ['a provider nobody knows', { provider: 'oracle' }, /provider/],
   ])('refuses %s', async (_, keys, message) => {
     const made = makeLanguageModel({ ...SERVER, ...keys } as LlmConfigInput);
-    await expect(made).rejects.toMatchObject({ code: 'LLM_CONFIG_INVALID', message: expect.stringMatching(message) });
+    await expect(made).rejects.toMatchObject({ code: 'SETTING_INVALID', message: expect.stringMatching(message) });
     await expect(made).rejects.not.toThrow(/secret|sk-123/);
   });
 

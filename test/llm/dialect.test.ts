@@ -187,7 +187,7 @@ describe('the API key', () => {
     const server = await serve('x');
     const missing = modelOf(server, { apiKeyEnv: 'REVERIE_TEST_KEY' });
     await expect(missing).rejects.toMatchObject({
-      code: 'LLM_CONFIG_INVALID',
+      code: 'SETTING_INVALID',
       message: expect.stringMatching(/REVERIE_TEST_KEY .* is not set/),
     });
     process.env.REVERIE_TEST_KEY = 'two words';

@@ -139,7 +139,7 @@ describe('what is missing', () => {
   it('is named: the file', async () => {
     const made = makeLanguageModel({ provider: 'node-llama-cpp', modelPath: 'no/such.gguf' });
     await expect(made).rejects.toMatchObject({
-      code: 'LLM_CONFIG_INVALID',
+      code: 'SETTING_INVALID',
       message: expect.stringMatching(/no\/such\.gguf/),
     });
   });

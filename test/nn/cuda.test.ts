@@ -76,11 +76,11 @@ describe.skipIf(isSkipped)('a device', () => {
 
   it('is an error that names the widths there are where another is asked for', async () => {
     await expect(steppedBy('mmx', 1)).rejects.toMatchObject({
-      code: 'NATIVE_UNAVAILABLE',
+      code: 'DEVICE_UNAVAILABLE',
       message: expect.stringMatching(/REVERIE_NATIVE_WIDTH is "mmx".*plain/),
     });
     await expect(DeviceEnsemble.open({ kind: 'native', precision: 'tf32' }, weights)).rejects.toMatchObject({
-      code: 'DEVICE_UNSUPPORTED',
+      code: 'DEVICE_UNAVAILABLE',
     });
   });
 

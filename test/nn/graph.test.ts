@@ -118,7 +118,7 @@ describe('refusals', () => {
     try {
       act(x, graph);
     } catch (error) {
-      expect(error).toMatchObject({ code: 'GRAPH_MISMATCH' });
+      expect(error).toMatchObject({ code: 'DATA_MISMATCH' });
     }
   };
 

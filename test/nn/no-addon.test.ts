@@ -24,7 +24,7 @@ describe('without the addon', () => {
   it('a device is one clear error', async () => {
     const hint = expect.stringContaining('node scripts/build-native.mjs');
     await expect(door.requireDevice({ kind: 'native', precision: 'fp32' })).rejects.toMatchObject({
-      ...{ code: 'NATIVE_UNAVAILABLE', hint },
+      ...{ code: 'DEVICE_UNAVAILABLE', hint },
       message: 'The device native cannot be used: the addon is not compiled.',
     });
     await expect(door.requireDevice({ kind: 'cuda', precision: 'tf32' })).rejects.toMatchObject({

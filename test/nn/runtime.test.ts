@@ -89,7 +89,7 @@ describe('sessions', () => {
   ])('refuse %s', async (_, feeds, message) => {
     const session = await InferenceSession.fromBytes(dense().toModel());
     await expect(session.run(feeds as never)).rejects.toMatchObject({
-      code: 'FEED_MISMATCH',
+      code: 'DATA_MISMATCH',
       message: expect.stringMatching(message),
       hint: expect.stringContaining('x float32[batch, 2]'),
     });
@@ -99,7 +99,7 @@ describe('sessions', () => {
     const session = await InferenceSession.fromBytes(dense().toModel());
     const shared = new Float32Array(new SharedArrayBuffer(8));
     await expect(session.run({ x: float32(shared, [1, 2]) })).rejects.toMatchObject({
-      code: 'FEED_MISMATCH',
+      code: 'DATA_MISMATCH',
       message: expect.stringContaining('SharedArrayBuffer'),
     });
   });
@@ -110,7 +110,7 @@ describe('sessions', () => {
     const session = await InferenceSession.fromBytes(graph.toModel(), {}, 'picker.onnx');
     const feeds = { x: float32(new Float32Array(3)), i: int32(Int32Array.of(3)) };
     await expect(session.run(feeds)).rejects.toMatchObject({
-      code: 'MODEL_RUN_FAILED',
+      code: 'MODEL_FILE_INVALID',
       message: expect.stringMatching(/picker\.onnx.*out of/s),
     });
   });
@@ -207,27 +207,31 @@ describe('models that keep data elsewhere are refused', () => {
     linkSync(path, linked);
     for (const at of [path, linked]) {
       await expect(InferenceSession.fromFile(at)).rejects.toMatchObject({
-        code: 'MODEL_EXTERNAL_DATA',
+        code: 'MODEL_FILE_INVALID',
         message: expect.stringContaining(at),
       });
     }
-    await expect(InferenceSession.fromBytes(model)).rejects.toMatchObject({ code: 'MODEL_EXTERNAL_DATA' });
+    await expect(InferenceSession.fromBytes(model)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
   });
 });
 
 describe('things that are no models are refused', () => {
   test.each<[string, string, () => Uint8Array | string]>([
-    ['text', 'MODEL_INVALID', () => 'not a model at all, only a sentence of some length'],
-    ['an empty file', 'MODEL_INVALID', () => ''],
-    ['a truncated model', 'MODEL_INVALID', () => dense().toModel().subarray(0, -40)],
-    ['random bytes', 'MODEL_INVALID', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
-    ['an operator nobody knows', 'MODEL_INVALID', () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] })],
+    ['text', 'MODEL_FILE_INVALID', () => 'not a model at all, only a sentence of some length'],
+    ['an empty file', 'MODEL_FILE_INVALID', () => ''],
+    ['a truncated model', 'MODEL_FILE_INVALID', () => dense().toModel().subarray(0, -40)],
+    ['random bytes', 'MODEL_FILE_INVALID', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
+    [
+      'an operator nobody knows',
+      'MODEL_FILE_INVALID',
+      () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] }),
+    ],
     [
       'doubles',
-      'MODEL_INVALID',
+      'MODEL_FILE_INVALID',
       () => modelOf({ node: [identity('x')], input: [{ name: 'x', type: { tensorType: { elemType: 11 } } }] }),
     ],
-    ['nesting without end', 'MODEL_INVALID', () => modelOf(nested(25))],
+    ['nesting without end', 'MODEL_FILE_INVALID', () => modelOf(nested(25))],
   ])('%s', async (_, code, make) => {
     await expect(InferenceSession.fromFile(written(make()))).rejects.toMatchObject({ code });
   });
@@ -236,11 +240,11 @@ describe('things that are no models are refused', () => {
     const pipe = join(folder, 'pipe');
     execFileSync('mkfifo', [pipe]);
     const large = written(dense().toModel());
-    await expect(InferenceSession.fromFile(folder)).rejects.toMatchObject({ code: 'MODEL_NOT_A_FILE' });
-    await expect(InferenceSession.fromFile(pipe)).rejects.toMatchObject({ code: 'MODEL_NOT_A_FILE' });
-    await expect(InferenceSession.fromFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+    await expect(InferenceSession.fromFile(folder)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
+    await expect(InferenceSession.fromFile(pipe)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
+    await expect(InferenceSession.fromFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     await expect(InferenceSession.fromFile(large, { maxBytes: 100 })).rejects.toMatchObject({
-      code: 'MODEL_TOO_LARGE',
+      code: 'MODEL_FILE_INVALID',
     });
   });
 });

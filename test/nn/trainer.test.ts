@@ -138,7 +138,7 @@ describe('refusals', () => {
   ])('%s', async (_, spoil, message) => {
     const trainer = await build();
     await expect(trainer.run(spoil(drawRun(problem, 5)))).rejects.toMatchObject({
-      code: 'FEED_MISMATCH',
+      code: 'DATA_MISMATCH',
       message: expect.stringMatching(message),
     });
   });
@@ -162,11 +162,11 @@ describe('refusals', () => {
     const forget: nn.TrainerSpec = { ...spec, body: ({ state }) => ({ state: { w: state.w }, metrics: {} }) };
     const invent: nn.TrainerSpec = { ...spec, body: ({ state }) => ({ state: { ...state, u: state.w }, metrics: {} }) };
     await expect(nn.buildTrainer(forget)).rejects.toMatchObject({
-      code: 'GRAPH_MISMATCH',
+      code: 'DATA_MISMATCH',
       message: expect.stringContaining('"c"'),
     });
     await expect(nn.buildTrainer(invent)).rejects.toMatchObject({
-      code: 'GRAPH_MISMATCH',
+      code: 'DATA_MISMATCH',
       message: expect.stringContaining('"u"'),
     });
   });

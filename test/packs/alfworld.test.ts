@@ -82,12 +82,12 @@ describe('the pack alfworld', () => {
   });
 
   it('tells where games should be, and which file is cut off', async () => {
-    await expect(opened({ splits: ['valid_train'] })).rejects.toMatchObject({ code: 'GAMES_NOT_FOUND' });
+    await expect(opened({ splits: ['valid_train'] })).rejects.toMatchObject({ code: 'ENV_UNUSABLE' });
     await expect(opened({ path: 'nowhere' })).rejects.toThrow('there is no such folder');
     await expect(opened({ splits: ['valid'] })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
     const file = written('valid_train', 'pick-A/trial_T1', (text) => text.slice(0, text.length / 2));
     const cut = await opened({ splits: ['valid_train'] });
-    expect(() => cut.tasks[0].user.opening).toThrow(expect.objectContaining({ code: 'GAME_FILE_INVALID' }));
+    expect(() => cut.tasks[0].user.opening).toThrow(expect.objectContaining({ code: 'FILE_INVALID' }));
     expect(() => cut.tasks[0].user.opening).toThrow(file);
   });
 

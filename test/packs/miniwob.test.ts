@@ -8,7 +8,7 @@ import AdmZip from 'adm-zip';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { pythonPackage } from '../../src/env/gymnasium/python-program.js';
 import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
@@ -115,7 +115,7 @@ describe.skipIf(python === '')('MiniWoB++', () => {
 
   it('names what it does not have', async () => {
     await expect(domainOf({ screens: ['click-buton'] })).rejects.toMatchObject({
-      code: 'PAGE_UNKNOWN',
+      code: 'NAME_UNKNOWN',
       hint: expect.stringContaining('"click-button"'),
     });
   });
@@ -124,7 +124,7 @@ describe.skipIf(python === '')('MiniWoB++', () => {
 describe('pages that are not there', () => {
   it('are told with the place they were looked for', async () => {
     await expect(domainOf({ pages: 'nowhere' })).rejects.toMatchObject({
-      code: 'PAGES_NOT_FOUND',
+      code: 'ENV_UNUSABLE',
       message: expect.stringContaining(join(folder, 'nowhere')),
     });
   });
@@ -135,12 +135,12 @@ describe('pages that are not there', () => {
     zip.addFile('other/page.html', Buffer.from('<p>'));
     zip.writeZip(join(folder, 'other.whl'));
     await expect(domainOf({ pages: 'other.whl' })).rejects.toMatchObject({
-      code: 'PAGES_NOT_FOUND',
+      code: 'ENV_UNUSABLE',
       message: expect.stringContaining('other.whl": there is no miniwob/click-button.html'),
     });
     writeFileSync(join(folder, 'text.whl'), 'not a zip');
     await expect(domainOf({ pages: 'text.whl' })).rejects.toMatchObject({
-      code: 'ARCHIVE_UNREADABLE',
+      code: 'FILE_INVALID',
       message: expect.stringContaining(join(folder, 'text.whl')),
     });
   });

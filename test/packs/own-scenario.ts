@@ -2,7 +2,7 @@
 // to fail that it lists, its state keeps to its schema, and its recorded episodes are what its rules do.
 
 import { readFileSync } from 'node:fs';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { SchemaCheck } from '../../src/env/state/schema.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';

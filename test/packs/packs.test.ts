@@ -93,7 +93,7 @@ describe('a pack', () => {
       join(home, 'taken.mjs'),
       `export default { domains: [{ name: 'helpdesk', summary: '', make: ${make} }] };`,
     );
-    await expect(loadToolsScenario(home)).rejects.toMatchObject({ code: 'REGISTRATION_INVALID' });
+    await expect(loadToolsScenario(home)).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE' });
     expect(packModule('helpdesk')).toMatch(/helpdesk/);
   });
 });

@@ -35,7 +35,7 @@ async function reverie(...args: string[]) {
 it('tells how TiddlyWiki is installed where it is not', async () => {
   const made = makeDomain({ id: 'tiddlywiki', app: 'nowhere' }, { folder });
   await expect(made).rejects.toMatchObject({
-    code: 'APP_NOT_FOUND',
+    code: 'ENV_UNUSABLE',
     hint: expect.stringContaining('npm install tiddlywiki'),
   });
 });

@@ -133,6 +133,6 @@ describe('a buffer on disk', () => {
     const { scalar } = await import('../../src/replay/schema.js');
     DiskRows.create({ folder: join(folder, 'other'), schema: { a: scalar('bool') }, capacity: 4 }).close();
     await expect(ReplayBuffer.load(join(folder, 'other'))).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
-    await expect(ReplayBuffer.load(join(folder, 'none'))).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
+    await expect(ReplayBuffer.load(join(folder, 'none'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });

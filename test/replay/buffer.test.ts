@@ -53,22 +53,22 @@ describe('ReplayBuffer', () => {
     expect(into.obs.subarray(128, 192)).toEqual(rows.obs.subarray(192, 256));
     expect(into.obs.subarray(192, 256)).toEqual(rows.obs.subarray(64, 128));
     expect(into.obs.subarray(0, 128).every((value) => value === 0)).toBe(true);
-    expect(() => wide.gather(Uint32Array.of(0), into, 5)).toThrow(expect.objectContaining({ code: 'BATCH_MISMATCH' }));
+    expect(() => wide.gather(Uint32Array.of(0), into, 5)).toThrow(expect.objectContaining({ code: 'DATA_MISMATCH' }));
   });
 
   it('refuses rows that do not exist', () => {
     const buffer = makeBuffer(10);
     fill(buffer, 4);
     for (const indices of [Uint32Array.of(4), Int32Array.of(-1)]) {
-      expect(() => buffer.gather(indices)).toThrow(expect.objectContaining({ code: 'ROW_OUT_OF_RANGE' }));
+      expect(() => buffer.gather(indices)).toThrow(expect.objectContaining({ code: 'DATA_MISMATCH' }));
     }
-    expect(() => buffer.provenanceAt(4)).toThrow(expect.objectContaining({ code: 'ROW_OUT_OF_RANGE' }));
+    expect(() => buffer.provenanceAt(4)).toThrow(expect.objectContaining({ code: 'DATA_MISMATCH' }));
   });
 
   it.each(['capacity', 'obsDim', 'actionDim'])('refuses a bad %s', (option) => {
     for (const value of [0, -1, 1.5, Number.NaN]) {
       const options = { capacity: 1, obsDim: 1, actionDim: 1, source: 'real' as const, [option]: value };
-      expect(() => new ReplayBuffer(options)).toThrow(expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }));
+      expect(() => new ReplayBuffer(options)).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
     }
   });
 
@@ -98,10 +98,10 @@ describe('what a buffer refuses', () => {
     const buffer = makeBuffer(10);
     const rows = { ...makeRows(0, 4), action: new Float32Array(5) };
     expect(() => buffer.append(rows, makeProvenance('real', 0, 4))).toThrow(
-      expect.objectContaining({ code: 'BATCH_MISMATCH' }),
+      expect.objectContaining({ code: 'DATA_MISMATCH' }),
     );
     const short = makeProvenance('real', 0, 4, { step: new Uint32Array(3) });
-    expect(() => buffer.append(makeRows(0, 4), short)).toThrow(expect.objectContaining({ code: 'BATCH_MISMATCH' }));
+    expect(() => buffer.append(makeRows(0, 4), short)).toThrow(expect.objectContaining({ code: 'DATA_MISMATCH' }));
   });
 
   it.each([
@@ -115,7 +115,7 @@ describe('what a buffer refuses', () => {
   ] as const)('%s', (_, source, changes) => {
     const buffer = makeBuffer(10, source);
     expect(() => buffer.append(makeRows(0, 2), makeProvenance(source, 0, 2, changes))).toThrow(
-      expect.objectContaining({ code: 'PROVENANCE_INVALID' }),
+      expect.objectContaining({ code: 'DATA_MISMATCH' }),
     );
     expect(buffer.size).toBe(0);
   });
@@ -177,7 +177,7 @@ describe('batches', () => {
     expect(slice.obs.buffer).toBe(rows.obs.buffer);
     expect(concatBatches([sliceBatch(rows, 0, 2), sliceBatch(rows, 2, 6)], OBS_DIM, ACTION_DIM)).toEqual(rows);
     expect(() => concatBatches([rows], OBS_DIM + 1, ACTION_DIM)).toThrow(
-      expect.objectContaining({ code: 'BATCH_MISMATCH' }),
+      expect.objectContaining({ code: 'DATA_MISMATCH' }),
     );
   });
 });

@@ -79,7 +79,7 @@ describe('MixtureSampler', () => {
       expect(selector.probability(index)).toBeCloseTo((raised.has(index) ? 9 : 1) / total, 12);
     }
     expect(() => sampler.updatePriorities(new Float32Array(3))).toThrow(
-      expect.objectContaining({ code: 'BATCH_MISMATCH' }),
+      expect.objectContaining({ code: 'DATA_MISMATCH' }),
     );
   });
 
@@ -113,7 +113,7 @@ describe('MixtureSampler', () => {
       { real, synthetic, realRatio: Number.NaN },
     ];
     for (const options of wrong) {
-      expect(() => new MixtureSampler(options)).toThrow(expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }));
+      expect(() => new MixtureSampler(options)).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
     }
   });
 });

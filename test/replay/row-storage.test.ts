@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sha256 } from '../../src/core/hash.js';
+import { sha256 } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
-import { compiledUrl } from '../../src/core/worker-url.js';
+import { compiledUrl } from '../../src/core/threads.js';
 import { DiskRows } from '../../src/replay/disk-rows.js';
 import { MemoryRows } from '../../src/replay/memory-rows.js';
 import { type RowStorage, takeRows } from '../../src/replay/row-storage.js';
@@ -190,7 +190,7 @@ describe('damaged files', () => {
     rmSync(path);
     refuse();
     rmSync(join(rows, 'store.json'));
-    expect(() => DiskRows.open(rows)).toThrow(expect.objectContaining({ code: 'CHECKPOINT_NOT_FOUND' }));
+    expect(() => DiskRows.open(rows)).toThrow(expect.objectContaining({ code: 'FILE_INVALID' }));
   });
 });
 

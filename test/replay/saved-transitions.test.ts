@@ -49,7 +49,7 @@ describe('saved transitions', () => {
     truncateSync(join(folder, SNAPSHOT_FILE), 300);
     await expect(SavedTransitions.open(folder)).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
     await expect(SavedTransitions.open(join(folder, 'nowhere'))).rejects.toMatchObject({
-      code: 'CHECKPOINT_NOT_FOUND',
+      code: 'FILE_INVALID',
     });
   });
 

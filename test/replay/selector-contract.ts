@@ -71,7 +71,7 @@ export function selectorContract({ name, make, expected }: SelectorCase): void {
     it('refuses the state of another kind', () => {
       const selector = make(makeBuffer(10));
       expect(() => selector.restore({ kind: 'other', scalars: {}, arrays: {} })).toThrow(
-        expect.objectContaining({ code: 'SELECTOR_STATE_MISMATCH' }),
+        expect.objectContaining({ code: 'STATE_MISMATCH' }),
       );
     });
 

@@ -106,8 +106,8 @@ describe('PrioritizedSelector', () => {
     ['NaN', [0], [Number.NaN], 'NON_FINITE_VALUE'],
     ['infinity', [0], [Number.POSITIVE_INFINITY], 'NON_FINITE_VALUE'],
     ['a negative priority', [0], [-1], 'NON_FINITE_VALUE'],
-    ['a row that does not exist', [0, 4], [1, 1], 'ROW_OUT_OF_RANGE'],
-    ['as many priorities as rows only', [0, 1], [1], 'BATCH_MISMATCH'],
+    ['a row that does not exist', [0, 4], [1, 1], 'DATA_MISMATCH'],
+    ['as many priorities as rows only', [0, 1], [1], 'DATA_MISMATCH'],
   ])('refuses %s and changes nothing', (_, indices, priorities, code) => {
     const buffer = makeBuffer(10);
     const selector = new PrioritizedSelector(buffer);
@@ -133,14 +133,14 @@ describe('PrioritizedSelector', () => {
       { ...state, scalars: { ...state.scalars, beta: 7 } },
     ];
     for (const other of others) {
-      expect(() => selector.restore(other)).toThrow(expect.objectContaining({ code: 'SELECTOR_STATE_MISMATCH' }));
+      expect(() => selector.restore(other)).toThrow(expect.objectContaining({ code: 'STATE_MISMATCH' }));
     }
     expect(selector.state()).toEqual(state);
   });
 
   it.each([{ alpha: -1 }, { alpha: 1.5 }, { beta: Number.NaN }, { epsilon: -1 }])('refuses option %o', (options) => {
     expect(() => new PrioritizedSelector(makeBuffer(4), options)).toThrow(
-      expect.objectContaining({ code: 'REPLAY_OPTION_INVALID' }),
+      expect.objectContaining({ code: 'SETTING_INVALID' }),
     );
   });
 });

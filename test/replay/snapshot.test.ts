@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { compiledUrl } from '../../src/core/worker-url.js';
+import { compiledUrl } from '../../src/core/threads.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { describeBuffer } from '../../src/replay/describe.js';
 import { faultyFiles } from '../faulty-files.js';
@@ -166,7 +166,7 @@ describe('damaged files', () => {
   });
 
   it('absent is another error than damaged', async () => {
-    await expect(ReplayBuffer.load(join(folder, 'nowhere'))).rejects.toMatchObject({ code: 'CHECKPOINT_NOT_FOUND' });
+    await expect(ReplayBuffer.load(join(folder, 'nowhere'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });
 

@@ -1,7 +1,7 @@
 // Transitions and spaces made up for tests of learners.
 
+import type { VectorSpace } from '../../src/core/environment.js';
 import type { Rng } from '../../src/core/rng.js';
-import type { VectorSpace } from '../../src/core/spaces.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 
 export function box(dim: number, low: number | null, high: number | null): VectorSpace {

@@ -4,13 +4,13 @@ import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/pro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSealed, sealedText } from '../../src/core/files.js';
 import { Rng } from '../../src/core/rng.js';
 import type { TrainingDevice } from '../../src/nn/native-trainer.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 import { loadLearner, readManifest, saveLearner } from '../../src/rl/checkpoint.js';
 import type { Learner } from '../../src/rl/learner.js';
 import { loadPolicy } from '../../src/rl/load-policy.js';
-import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 
 export interface LearnerCase {
   readonly obsDim: number;
@@ -78,7 +78,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
 
     it('refuses observations of another width', async () => {
       await expect(learner.policy().act(new Float32Array(c.obsDim + 1), 1, Rng.fromSeed(0))).rejects.toMatchObject({
-        code: 'BATCH_SHAPE_MISMATCH',
+        code: 'DATA_MISMATCH',
       });
     });
 

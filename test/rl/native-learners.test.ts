@@ -126,7 +126,7 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
     const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critic.size) }, perStep, steps: 1 };
     for (const trainer of [nativeTrainerOf(net, config), await buildTrainer(sacTrainer(net, config))]) {
       const refused = (change: object) =>
-        expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'FEED_MISMATCH' });
+        expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
       await refused({ steps: 0 });
       await refused({ steps: 2 });
       await refused({ perStep: { ...perStep, obs: rows(3) } });

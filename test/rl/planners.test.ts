@@ -67,7 +67,7 @@ describe('a plan', () => {
 
   it('needs a box of actions with bounds', () => {
     const model = { ...line, actionSpace: discreteSpace(3) };
-    expect(() => new IcemPlanner(model)).toThrow(expect.objectContaining({ code: 'SPACE_UNSUPPORTED' }));
+    expect(() => new IcemPlanner(model)).toThrow(expect.objectContaining({ code: 'SCENARIO_UNFIT' }));
   });
 
   it('seeks what the model disagrees about where that is what counts', async () => {

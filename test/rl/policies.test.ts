@@ -56,7 +56,7 @@ describe('ScriptedPolicy', () => {
 
   it('names the function a module lacks', async () => {
     await expect(ScriptedPolicy.load({ ...pendulumSource, export: 'absent' })).rejects.toMatchObject({
-      code: 'POLICY_INVALID',
+      code: 'MODEL_FILE_INVALID',
       message: expect.stringContaining('absent'),
     });
   });
@@ -65,12 +65,12 @@ describe('ScriptedPolicy', () => {
 describe('loadPolicy', () => {
   it('refuses what is not a policy', async () => {
     for (const payload of [undefined, 3, {}, { kind: 'oracle' }, { kind: 'network', net: {}, theta: [1, 2] }]) {
-      await expect(loadPolicy(payload)).rejects.toMatchObject({ code: 'POLICY_INVALID' });
+      await expect(loadPolicy(payload)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     }
     const sac = await makeSac({ hidden: [4] }, spacesOf(2, box(1, -1, 1)), Rng.fromSeed(0));
     const { payload } = sac.policySnapshot() as { payload: { theta: Float32Array } };
     const cut = { ...payload, theta: payload.theta.slice(1) };
-    await expect(loadPolicy(cut)).rejects.toMatchObject({ code: 'POLICY_INVALID' });
+    await expect(loadPolicy(cut)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     await sac.close();
   });
 });

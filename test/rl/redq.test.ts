@@ -118,7 +118,7 @@ describe('a learner with many steps of its critics', () => {
 
   it('refuses to draw more critics than there are', async () => {
     const refused = makeRedq({ critics: 2, drawn: 3 }, spaces, Rng.fromSeed(0));
-    await expect(refused).rejects.toMatchObject({ code: 'LEARNER_CONFIG_INVALID' });
+    await expect(refused).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });
 

@@ -189,7 +189,7 @@ describe.each(DEVICES)('SAC on %s', (device) => {
     const update = (batch: typeof good) => sac.update(batch, 1, Rng.fromSeed(1));
     await expect(update({ ...good, reward })).rejects.toMatchObject(refusal('row 2'));
     await expect(update({ ...good, obs })).rejects.toMatchObject(refusal('obs'));
-    await expect(sac.update(good, 2, Rng.fromSeed(1))).rejects.toMatchObject({ code: 'BATCH_SHAPE_MISMATCH' });
+    await expect(sac.update(good, 2, Rng.fromSeed(1))).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
     expect(sac.state()).toEqual(before);
     await sac.close();
   });
@@ -208,12 +208,12 @@ describe.each(DEVICES)('SAC on %s', (device) => {
   it('refuses unknown settings, discrete actions and unbounded boxes', async () => {
     const rng = Rng.fromSeed(0);
     await expect(makeSac({ gama: 0.9 } as never, spaces, rng)).rejects.toMatchObject({
-      code: 'LEARNER_CONFIG_INVALID',
+      code: 'SETTING_INVALID',
       message: expect.stringContaining('"gamma"'),
     });
     const discrete = spacesOf(2, { type: 'discrete', n: 3, start: 0 });
-    await expect(makeSac({}, discrete, rng)).rejects.toMatchObject({ code: 'SPACE_UNSUPPORTED' });
-    await expect(makeSac({}, spacesOf(2, box(1, null, 1)), rng)).rejects.toMatchObject({ code: 'SPACE_UNSUPPORTED' });
+    await expect(makeSac({}, discrete, rng)).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
+    await expect(makeSac({}, spacesOf(2, box(1, null, 1)), rng)).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
   });
 });
 

@@ -60,6 +60,6 @@ describe('TD3+BC', () => {
   it('refuses settings it does not know, and spaces without bounds', async () => {
     await expect(makeTd3Bc({ aplha: 1 } as never, SPACES, Rng.fromSeed(1))).rejects.toThrow('Did you mean "alpha"?');
     const unbounded = spacesOf(1, box(1, null, null));
-    await expect(makeTd3Bc({}, unbounded, Rng.fromSeed(1))).rejects.toMatchObject({ code: 'SPACE_UNSUPPORTED' });
+    await expect(makeTd3Bc({}, unbounded, Rng.fromSeed(1))).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
   });
 });

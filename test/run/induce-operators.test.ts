@@ -92,18 +92,18 @@ describe('a dream by induced operators', () => {
   it('tells what cannot be', async () => {
     const file = join(folder, 'none.json');
     const desk = await reverie('induce', 'helpdesk', '--logs', folder, '--operators', file);
-    expect(desk.stderr).toMatch(/^error\[OPERATORS_NO_FACTS\]/);
+    expect(desk.stderr).toMatch(/^error\[DOMAIN_UNFIT\]/);
     writeFileSync(join(folder, 'broken.json'), '{"format": "reverie-oper');
     const broken = await reverie(
       ...['synth', join(folder, 'dream.yaml'), '--out', join(folder, 'runs', 'broken')],
       ...['--set', 'model.operators.file=broken.json'],
     );
-    expect(broken.stderr).toMatch(/^error\[OPERATORS_INVALID\].*broken\.json/);
+    expect(broken.stderr).toMatch(/^error\[FILE_INVALID\].*broken\.json/);
     const foreign = await reverie(
       ...['synth', 'helpdesk', '--out', join(folder, 'runs', 'foreign'), '--set', 'model.backends=[operators]'],
       ...['--set', `model.operators.file=${join(folder, 'operators.json')}`],
     );
-    expect(foreign.stderr).toMatch(/^error\[MODEL_BACKENDS_MISSING\].*no facts about objects/m);
+    expect(foreign.stderr).toMatch(/^error\[SCENARIO_UNFIT\].*no facts about objects/m);
     const unfit = await reverie(
       'collect',
       'helpdesk',
@@ -112,6 +112,6 @@ describe('a dream by induced operators', () => {
       '--set',
       'agent.kind=explorer',
     );
-    expect(unfit.stderr).toMatch(/^error\[AGENT_UNFIT\]/m);
+    expect(unfit.stderr).toMatch(/^error\[DOMAIN_UNFIT\]/m);
   });
 });

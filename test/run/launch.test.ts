@@ -113,7 +113,7 @@ describe('launching a job', () => {
     await expect(
       launch('eval', { jobs: { vector: async () => async () => result }, ...options }),
     ).rejects.toMatchObject({
-      code: 'RUN_EXISTS',
+      code: 'OUTPUT_EXISTS',
     });
     const resume = { resume: folder, stream: options.stream, command: '' };
     await expect(launch('eval', { jobs: { vector: async () => async () => result }, ...resume })).rejects.toThrow(
@@ -185,7 +185,7 @@ describe('launching a job', () => {
     await expect(
       launch('eval', { jobs: { vector: async () => async () => result }, ...missing }),
     ).rejects.toMatchObject({
-      code: 'INPUT_NOT_FOUND',
+      code: 'INPUT_NEEDED',
     });
     expect(existsSync(folder)).toBe(false);
   });

@@ -62,7 +62,7 @@ describe('the metrics journal', () => {
   it('names the line that is damaged elsewhere than at its end', () => {
     const { file } = journal();
     writeFileSync(file, '{"kind":"a","wallSeconds":0}\n{"kind":\n{"kind":"c","wallSeconds":1}\n');
-    expect(() => readMetrics(file)).toThrow(expect.objectContaining({ code: 'METRICS_CORRUPT' }));
+    expect(() => readMetrics(file)).toThrow(expect.objectContaining({ code: 'FILE_INVALID' }));
     expect(() => readMetrics(file)).toThrow(/Line 2/);
   });
 });

@@ -108,25 +108,25 @@ describe('a plugin is refused', () => {
     expect(loadAnyScenario(home)).rejects.toMatchObject({ code, message: expect.stringMatching(text) });
 
   it('where there is none', async () => {
-    await refused(written('absent', '', '[./none.mjs]'), 'PLUGIN_NOT_FOUND', /"\.\/none\.mjs"/);
-    await refused(written('uninstalled', '', '[no-such-worlds]'), 'PLUGIN_NOT_FOUND', /"no-such-worlds"/);
+    await refused(written('absent', '', '[./none.mjs]'), 'PLUGIN_UNUSABLE', /"\.\/none\.mjs"/);
+    await refused(written('uninstalled', '', '[no-such-worlds]'), 'PLUGIN_UNUSABLE', /"no-such-worlds"/);
     await refused(written('bare', '', 'plugin.mjs'), 'SCENARIO_INVALID', /expected array/);
   });
 
   it('that throws, exports nothing, or what is none', async () => {
-    await refused(written('throwing', 'throw new Error("on import");'), 'PLUGIN_FAILED', /on import/);
-    await refused(written('silent', 'export const nothing = 1;'), 'PLUGIN_INVALID', /no default export/);
-    await refused(written('empty', 'export default {};'), 'PLUGIN_INVALID', /is empty/);
-    await refused(written('astray', 'export default { worlds: [] };'), 'PLUGIN_INVALID', /"worlds" is none of kinds/);
+    await refused(written('throwing', 'throw new Error("on import");'), 'PLUGIN_UNUSABLE', /on import/);
+    await refused(written('silent', 'export const nothing = 1;'), 'PLUGIN_UNUSABLE', /no default export/);
+    await refused(written('empty', 'export default {};'), 'PLUGIN_UNUSABLE', /is empty/);
+    await refused(written('astray', 'export default { worlds: [] };'), 'PLUGIN_UNUSABLE', /"worlds" is none of kinds/);
     const nameless = 'export default { learners: [{ summary: "" }] };';
-    await refused(written('nameless', nameless), 'PLUGIN_INVALID', /learners\[0\] is no learner: it has no name/);
+    await refused(written('nameless', nameless), 'PLUGIN_UNUSABLE', /learners\[0\] is no learner: it has no name/);
   });
 
   it('whose name is taken, or none', async () => {
     const taken = `export default { environments: [${environment('pendulum')}] };`;
-    await refused(written('taken', taken), 'REGISTRATION_INVALID', /environment "pendulum".*taken/);
+    await refused(written('taken', taken), 'PLUGIN_UNUSABLE', /environment "pendulum".*taken/);
     const odd = `export default { environments: [${environment('Odd Name')}] };`;
-    await refused(written('odd', odd), 'REGISTRATION_INVALID', /lower-case/);
+    await refused(written('odd', odd), 'PLUGIN_UNUSABLE', /lower-case/);
   });
 
   it('in a profile or a flag, which are read too late', async () => {
@@ -141,6 +141,6 @@ describe('a plugin is refused', () => {
   it('where the scenario comes from elsewhere', async () => {
     const scenario = await loadAnyScenario(written('elsewhere', 'export default { environments: [] };'));
     const revived = reviveScenario(scenario, 'of the queue', { plugins: false });
-    await expect(revived).rejects.toMatchObject({ code: 'PLUGIN_REFUSED' });
+    await expect(revived).rejects.toMatchObject({ code: 'PLUGIN_UNUSABLE' });
   });
 });

@@ -179,7 +179,7 @@ describe('a scenario with a mistake', () => {
     expect((await failure(BASE, { set: ['rollout.horizon'] })).code).toBe('FLAG_INVALID');
     expect((await failure(BASE, { set: ['rollout.horizon=[1,'] })).code).toBe('FLAG_INVALID');
     expect((await failure(BASE, { profile: 'smok' })).hint).toContain('smoke');
-    expect((await failure(BASE, { set: ['env.id=hoper'] })).code).toBe('ENV_UNKNOWN');
+    expect((await failure(BASE, { set: ['env.id=hoper'] })).code).toBe('NAME_UNKNOWN');
     expect((await failure(`${BASE}  big: { trian: {} }\n`)).message).toContain('profile big');
   });
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { compiledUrl } from '../../src/core/worker-url.js';
+import { compiledUrl } from '../../src/core/threads.js';
 import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { screenText } from '../../src/env/screens/screen-tree.js';

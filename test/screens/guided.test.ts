@@ -102,7 +102,7 @@ describe('a guided walk', () => {
     const kept = await wrap(record, wrapping({ instruction: 'List everything.', thoughts: ['I search for all.'] }));
     expect(calls(kept)).toEqual(['click']);
     const nothing = await walked(model, { labeller: shopper([]), pruneEvery: 1 });
-    await expect(wrap(nothing, wrapping())).rejects.toMatchObject({ code: 'WALK_PRUNED' });
+    await expect(wrap(nothing, wrapping())).rejects.toMatchObject({ code: 'WALK_INVALID' });
   });
 });
 
@@ -146,7 +146,7 @@ describe('a wrapped walk', () => {
     const judge = shopper([], { walk_verdict: (nth) => ({ reasoning: 'No.', done: nth < 2 }) });
     await expect(wrap(record, wrapping(), { judge, judges: 3 })).rejects.toThrow(/a judge finds/);
     await expect(wrap(record, wrapping(), { judge: SILENT, judges: 1 })).rejects.toThrow(/it gave no verdict/);
-    await expect(wrap(record, SILENT)).rejects.toMatchObject({ code: 'WALK_REFUSED' });
+    await expect(wrap(record, SILENT)).rejects.toMatchObject({ code: 'WALK_INVALID' });
     const still: Responder = {
       ...responder,
       version: 'still',
@@ -156,7 +156,7 @@ describe('a wrapped walk', () => {
     await expect(wrap(record, wrapping(), { responder: still })).rejects.toThrow(/comes to another screen/);
     const silent = messages.map((message) => (message.role === 'tool' ? { ...message, content: '' } : message));
     await expect(wrap({ ...record, messages: silent }, wrapping(), { responder: still })).rejects.toMatchObject({
-      code: 'WALK_REFUSED',
+      code: 'WALK_INVALID',
     });
   });
 });

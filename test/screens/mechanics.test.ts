@@ -3,7 +3,7 @@
 import '../../src/kinds/registry.js';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../src/core/json.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';

@@ -2,7 +2,7 @@
 
 import '../../src/kinds/registry.js';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';

@@ -75,7 +75,7 @@ it.each([
 ] as const)('is refused where it cannot be had: %j', (options, message) => {
   const asked = () => pagesDomain('order', { ...options, screenshots: true } as Partial<ScreensDomainOptions>);
   expect(asked).toThrowError(
-    expect.objectContaining({ code: 'SCREENSHOTS_UNAVAILABLE', message: expect.stringMatching(message) }),
+    expect.objectContaining({ code: 'ENV_UNUSABLE', message: expect.stringMatching(message) }),
   );
 });
 

@@ -1,7 +1,7 @@
 // A language model of a test that walks through the shop by a plan: what to do next is a role and a name, whose id it reads off the screen.
 
+import type { Json } from '../../src/core/canonical-json.js';
 import { NO_COST } from '../../src/core/cost.js';
-import type { Json } from '../../src/core/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../src/llm/language-model.js';
 
 export type Plan = readonly (readonly [action: string, role: string, name: string, rest?: string])[];

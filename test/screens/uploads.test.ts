@@ -98,7 +98,7 @@ it.each([
   mkdirSync(join(folder, 'empty'), { recursive: true });
   expect(() => domainOf({ uploads: join(folder, name), browser })).toThrow(
     expect.objectContaining({
-      code: 'UPLOADS_UNAVAILABLE',
+      code: 'ENV_UNUSABLE',
       message: `No files of "${join(folder, name)}" can be uploaded: ${problem}.`,
     }),
   );

@@ -73,11 +73,11 @@ describe('a server that is told what to serve', () => {
   });
 
   it.each([
-    [{ names: ['a', 'a'] }, 'ENV_NAME_TWICE'],
+    [{ names: ['a', 'a'] }, 'ENV_NAME_INVALID'],
     [{ names: ['a/b', 'c'] }, 'ENV_NAME_INVALID'],
     [{ names: ['..', 'c'] }, 'ENV_NAME_INVALID'],
-    [{ names: ['v1', 'c'] }, 'ENV_NAME_RESERVED'],
-    [{ names: ['health', 'c'] }, 'ENV_NAME_RESERVED'],
+    [{ names: ['v1', 'c'] }, 'ENV_NAME_INVALID'],
+    [{ names: ['health', 'c'] }, 'ENV_NAME_INVALID'],
     [{ models: { other: 'runs/x' } }, 'FLAG_INVALID'],
     [{ real: true, model: 'runs/x' }, 'FLAG_INVALID'],
     [{ host: 'nowhere.invalid' }, 'ADDRESS_UNUSABLE'],
@@ -93,7 +93,7 @@ describe('a server that is told what to serve', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
-    await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({ code: 'PORT_TAKEN' });
+    await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({ code: 'ADDRESS_UNUSABLE' });
     other.close();
   });
 });
@@ -182,7 +182,9 @@ describe('a server that starts', () => {
   it('lets its port go where something cannot be opened', async () => {
     const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
     const { url } = held;
-    await expect(serveScenarios(['pendulum', 'pendulum'], { held })).rejects.toMatchObject({ code: 'ENV_NAME_TWICE' });
+    await expect(serveScenarios(['pendulum', 'pendulum'], { held })).rejects.toMatchObject({
+      code: 'ENV_NAME_INVALID',
+    });
     await expect(fetch(`${url}/health`)).rejects.toThrow();
   });
 

@@ -143,7 +143,7 @@ describe('bad input', () => {
     [{ startIds: [1, 2] }, 'start states have 6 values'],
   ])('refuses %o', async (overrides, problem) => {
     await expect(attempt(overrides)).rejects.toMatchObject({
-      code: 'ROLLOUT_INVALID',
+      code: 'SETTING_INVALID',
       message: expect.stringContaining(problem),
     });
   });
@@ -168,7 +168,7 @@ describe('bad input', () => {
   it('refuses a limit on a model that knows no disagreement', async () => {
     const model = frozenModel({ disagreementScale: undefined });
     await expect(branchedRollouts(await revive(requestOf(4, { model, disagreementLimit: 1 })))).rejects.toMatchObject({
-      code: 'DISAGREEMENT_UNAVAILABLE',
+      code: 'SETTING_INVALID',
     });
   });
 });

@@ -96,7 +96,7 @@ describe('the ensemble and a SAC policy in the pool', () => {
     const damaged = { ...request.model, modelVersion: 'other', backend: 'sorcery' };
     for (const pool of pools.slice(0, 2)) {
       await expect(pool.branchedRollouts({ ...request, model: damaged })).rejects.toMatchObject({
-        code: 'MODEL_FOLDER_INVALID',
+        code: 'MODEL_FILE_INVALID',
       });
     }
   });

@@ -1,6 +1,6 @@
 // Invented episodes of an invented parcel office, for tests of filters and exporters.
 
-import type { Json, JsonObject } from '../../src/core/json.js';
+import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask, Verdict } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import type { Prediction } from '../../src/env/tools/prediction.js';

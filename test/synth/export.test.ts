@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { VectorSpace } from '../../src/core/spaces.js';
+import type { VectorSpace } from '../../src/core/environment.js';
 import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
 import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
@@ -121,7 +121,7 @@ describe('transitions', () => {
     const path = join(folder, 'precious');
     writeFileSync(path, 'mine');
     for (const write of [exportParquet, exportJsonl]) {
-      await expect(write(result, path)).rejects.toMatchObject({ code: 'EXPORT_EXISTS' });
+      await expect(write(result, path)).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
     }
     expect(readFileSync(path, 'utf8')).toBe('mine');
     expect(Object.keys(expectedRows()[0])).toEqual(Object.keys(TRANSITION_COLUMNS));
@@ -202,7 +202,7 @@ describe('a Minari dataset', () => {
     }
     expect(readdirSync(folder)).toEqual([]);
     await exportMinari(result, options());
-    await expect(exportMinari(result, options())).rejects.toMatchObject({ code: 'EXPORT_EXISTS' });
+    await expect(exportMinari(result, options())).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
   });
 
   it('keeps discrete actions as integers', async () => {

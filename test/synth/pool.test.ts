@@ -125,13 +125,13 @@ describe('errors', () => {
   it('refuses a snapshot that cannot be sent, at once', async () => {
     const policy = frozenPolicy({ callback: () => 1 });
     await expect(poolOf(1).branchedRollouts(requestOf(10, { policy }))).rejects.toMatchObject({
-      code: 'TASK_NOT_PORTABLE',
+      code: 'NOT_PORTABLE',
       message: expect.stringContaining('could not be cloned'),
     });
   });
 
   it.each([-1, 1.5, Number.NaN])('refuses %d workers', (workers) => {
-    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'POOL_OPTION_INVALID' }));
+    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
   });
 });
 

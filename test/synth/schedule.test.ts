@@ -17,5 +17,5 @@ it('stays where both ends agree, jumps where both steps do, and may fall', () =>
 });
 
 it.each([[[5, 1, 1, 2]], [[0, 1, 0, 2]], [[0, 1, 1, 2.5]], [[Number.NaN, 1, 1, 2]]])('refuses %o', (schedule) => {
-  expect(() => horizonSchedule(0, schedule as never)).toThrow(expect.objectContaining({ code: 'ROLLOUT_INVALID' }));
+  expect(() => horizonSchedule(0, schedule as never)).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
 });

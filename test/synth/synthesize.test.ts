@@ -182,7 +182,7 @@ describe('refusals', () => {
     ];
     for (const [overrides, differences] of others) {
       await expect(synthesize(jobOf('j', overrides))).rejects.toMatchObject({
-        code: 'JOURNAL_MISMATCH',
+        code: 'STATE_MISMATCH',
         message: expect.stringContaining(`another job: ${differences} differ`),
       });
     }
@@ -198,7 +198,7 @@ describe('refusals', () => {
       damaged[at] ^= 0x40;
       writeFileSync(journalOf('d'), damaged);
       await expect(synthesize(jobOf('d'))).rejects.toMatchObject({
-        code: 'JOURNAL_CORRUPT',
+        code: 'FILE_INVALID',
         message: expect.stringContaining(`byte ${tenth}: record 10`),
       });
       expect(readFileSync(journalOf('d')).equals(damaged)).toBe(true);
@@ -208,7 +208,7 @@ describe('refusals', () => {
   it('refuses a file that is no journal', async () => {
     await synthesize(jobOf('n'));
     writeFileSync(journalOf('n'), 'my notes');
-    await expect(synthesize(jobOf('n'))).rejects.toMatchObject({ code: 'JOURNAL_CORRUPT' });
+    await expect(synthesize(jobOf('n'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 
   it('keeps what was acknowledged when the model fails later', async () => {

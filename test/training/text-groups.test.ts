@@ -95,9 +95,7 @@ describe('training in a game of text', () => {
     });
     const evalEnvironments = [textEnvironment(tools)];
     const parts = { ...training.parts, evalEnvironments, evalTasks: silent.tasks as never };
-    await expect(textGroups({ ...training, parts })).rejects.toThrow(
-      expect.objectContaining({ code: 'TEXT_COMMANDS_UNKNOWN' }),
-    );
+    await expect(textGroups({ ...training, parts })).rejects.toThrow(expect.objectContaining({ code: 'DOMAIN_UNFIT' }));
     await learner.close();
   });
 });

@@ -132,13 +132,13 @@ export function worldModelContract(name: string, subject: ContractSubject): void
 
     it('refuses bad rows with their own streams as it refuses them together', async () => {
       const rngs = [Rng.fromSeed(1), Rng.fromSeed(2)];
-      const refused = { code: 'MODEL_INPUT_INVALID' };
+      const refused = { code: 'DATA_MISMATCH' };
       await expect(oneStep(model, obs, action, rngs)).rejects.toMatchObject(refused);
     });
 
     it('says how much it is in doubt, without changing its answer, or refuses to say', async () => {
       if (!subject.givesDisagreement) {
-        await expect(step({ disagreement: true })).rejects.toMatchObject({ code: 'DISAGREEMENT_UNAVAILABLE' });
+        await expect(step({ disagreement: true })).rejects.toMatchObject({ code: 'SETTING_INVALID' });
         return;
       }
       for (const propagation of ['ts1', 'mean'] as const) {
@@ -151,7 +151,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
     });
 
     it('refuses arrays of the wrong size', async () => {
-      const refused = { code: 'MODEL_INPUT_INVALID' };
+      const refused = { code: 'DATA_MISMATCH' };
       const rng = Rng.fromSeed(1);
       const actionDim = rowSize(model.actionSpace);
       const begun = await model.begin(obs, rng);
@@ -205,7 +205,7 @@ export function worldModelContract(name: string, subject: ContractSubject): void
           bytes[position] ^= 1 << (position % 7);
           await writeFile(path, bytes);
           const loading = loadWorldModel(stored);
-          await expect(loading, `byte ${position}`).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+          await expect(loading, `byte ${position}`).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
         }
       } finally {
         await rm(folder, { recursive: true });

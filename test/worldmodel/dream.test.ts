@@ -77,8 +77,8 @@ describe('Dream', () => {
 
   it('refuses start states that are none', () => {
     const make = (bad: Float32Array) => () => new Dream({ model, starts: bad });
-    expect(make(new Float32Array(3))).toThrowError(expect.objectContaining({ code: 'DREAM_INVALID' }));
-    expect(make(new Float32Array(0))).toThrowError(expect.objectContaining({ code: 'DREAM_INVALID' }));
+    expect(make(new Float32Array(3))).toThrowError(expect.objectContaining({ code: 'SETTING_INVALID' }));
+    expect(make(new Float32Array(0))).toThrowError(expect.objectContaining({ code: 'SETTING_INVALID' }));
     expect(make(Float32Array.of(1, Number.NaN))).toThrowError(expect.objectContaining({ code: 'NON_FINITE_VALUE' }));
   });
 });
@@ -136,7 +136,7 @@ describe('BatchedDream', () => {
     });
     const certain = make({ model: mute, disagreementLimit });
     await certain.reset();
-    await expect(certain.step(actions(1))).rejects.toMatchObject({ code: 'DISAGREEMENT_UNAVAILABLE' });
+    await expect(certain.step(actions(1))).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 
   it('is the same for the same seed, and goes on exactly from a snapshot, in another instance too', async () => {
@@ -155,14 +155,14 @@ describe('BatchedDream', () => {
   it('starts where it is told to', async () => {
     const own = Rng.fromSeed(5).fillNormal(new Float32Array(2 * rows));
     expect(await make().reset(own)).toEqual(own);
-    await expect(make().reset(own.subarray(2))).rejects.toMatchObject({ code: 'DREAM_INVALID' });
+    await expect(make().reset(own.subarray(2))).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 
   it('is as it was after a step that failed', async () => {
     const dream = make();
     await dream.reset();
     const before = dream.snapshot();
-    await expect(dream.step(new Float32Array(3))).rejects.toMatchObject({ code: 'MODEL_INPUT_INVALID' });
+    await expect(dream.step(new Float32Array(3))).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
     expect(dream.snapshot()).toEqual(before);
     await expect(make().step(actions(1))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
   });

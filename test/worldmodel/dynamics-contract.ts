@@ -115,7 +115,7 @@ export function dynamicsContract<R extends Rows>(name: string, subject: Dynamics
         async () => model.follow(carry, actions, subject.observations.pick(observation, fewer)),
       ];
       for (const [i, ask] of wrong.entries())
-        await expect(ask(), `case ${i}`).rejects.toMatchObject({ code: 'MODEL_INPUT_INVALID' });
+        await expect(ask(), `case ${i}`).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
     });
   });
 }

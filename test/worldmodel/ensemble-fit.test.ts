@@ -130,7 +130,7 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
       { ...config, hidden: [16] },
       { rng: Rng.fromSeed(1), previous: model },
     );
-    await expect(fit).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+    await expect(fit).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });
 
@@ -182,7 +182,7 @@ describe('a learned end', () => {
   it('is demanded where transitions end and it is not to be learnt', async () => {
     const batch = linearTransitions(100, Rng.fromSeed(1), { edge: 0 });
     const fit = fitEnsemble(batch, linearSpaces, { ...config, learnTermination: false }, { rng: Rng.fromSeed(2) });
-    await expect(fit).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+    await expect(fit).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });
 
@@ -240,7 +240,7 @@ describe('known functions', () => {
       expect(reward[r]).toBe(Math.fround(meanReward(batch.obs[2 * r], batch.action[r])));
       expect(terminated[r]).toBe(nextObs[2 * r] > 1 ? 1 : 0);
     }
-    expect(() => model.snapshot()).toThrowError(expect.objectContaining({ code: 'MODEL_NOT_PORTABLE' }));
+    expect(() => model.snapshot()).toThrowError(expect.objectContaining({ code: 'NOT_PORTABLE' }));
     await model.close();
   });
 });
@@ -264,11 +264,11 @@ describe('bad input', () => {
     const wide = { ...linearTransitions(50, Rng.fromSeed(1)), action: new Float32Array(100) };
     const options = { rng: Rng.fromSeed(2) };
     await expect(fitEnsemble(wide, linearSpaces, config, options)).rejects.toMatchObject({
-      code: 'MODEL_DATA_INVALID',
+      code: 'DATA_MISMATCH',
     });
     const single = linearTransitions(1, Rng.fromSeed(1));
     await expect(fitEnsemble(single, linearSpaces, config, options)).rejects.toMatchObject({
-      code: 'MODEL_DATA_INVALID',
+      code: 'DATA_MISMATCH',
     });
   });
 
@@ -283,7 +283,7 @@ describe('bad input', () => {
       { learnReward: false },
     ]) {
       await expect(fitChanged(nothing, settings), JSON.stringify(settings)).rejects.toMatchObject({
-        code: 'MODEL_CONFIG_INVALID',
+        code: 'SETTING_INVALID',
       });
     }
   });
@@ -291,6 +291,6 @@ describe('bad input', () => {
   it('refuses discrete observations', async () => {
     const spaces = { ...linearSpaces, observationSpace: { type: 'discrete', n: 4, start: 0 } as const };
     const fitting = fitEnsemble(linearTransitions(50, Rng.fromSeed(1)), spaces, config, { rng: Rng.fromSeed(2) });
-    await expect(fitting).rejects.toMatchObject({ code: 'SPACE_UNSUPPORTED' });
+    await expect(fitting).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
   });
 });

@@ -2,9 +2,9 @@ import { cp, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openSealed, sealedText } from '../../src/core/files.js';
 import { Rng } from '../../src/core/rng.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
-import { openSealed, sealedText } from '../../src/store/sealed-json.js';
 import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
@@ -63,7 +63,7 @@ describe('an ensemble on disk', () => {
     expect(fromDisk.model.modelVersion).toBe(fromMemory.model.modelVersion);
     const revived = (await loadWorldModel(model.snapshot())) as EnsembleModel;
     const fromSnapshot = fitEnsemble(batch, linearSpaces, config, { ...options, previous: revived });
-    await expect(fromSnapshot).rejects.toMatchObject({ code: 'MODEL_CONFIG_INVALID' });
+    await expect(fromSnapshot).rejects.toMatchObject({ code: 'SETTING_INVALID' });
     await Promise.all([loaded, fromMemory.model, fromDisk.model, revived].map((each) => each.close()));
   });
 
@@ -131,7 +131,7 @@ describe('an ensemble on disk', () => {
       try {
         await damage(copy);
         const loading = loadWorldModel(copy);
-        await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+        await expect(loading).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
         await expect(loading).rejects.toThrow(message);
       } finally {
         await rm(copy, { recursive: true });
@@ -140,7 +140,7 @@ describe('an ensemble on disk', () => {
 
     it('is refused where there is nothing', async () => {
       const loading = loadWorldModel(join(folder, 'nowhere'));
-      await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+      await expect(loading).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     });
   });
 });

@@ -149,7 +149,7 @@ describe('rollouts of a model that remembers', () => {
   it('are refused without a history', async () => {
     const { starts, startIds } = drawStarts(recorded(100), 5, Rng.fromSeed(5), 0);
     const asking = branchedRollouts({ starts, startIds, horizon: 2, rng, policy: still, model });
-    await expect(asking).rejects.toMatchObject({ code: 'ROLLOUT_INVALID' });
+    await expect(asking).rejects.toMatchObject({ code: 'SETTING_INVALID' });
     await expect(asking).rejects.toThrow(/history/);
     const history: History = {
       steps: 2,
@@ -158,6 +158,6 @@ describe('rollouts of a model that remembers', () => {
       action: new Float32Array(2),
     };
     const wrong = branchedRollouts({ starts, startIds, history, horizon: 2, rng, policy: still, model });
-    await expect(wrong).rejects.toMatchObject({ code: 'ROLLOUT_INVALID' });
+    await expect(wrong).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });

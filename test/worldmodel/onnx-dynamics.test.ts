@@ -84,7 +84,7 @@ describe('ONNX dynamics of one’s own', () => {
   ];
   it.each(wrongs)('refuses a manifest that does not fit: %s', async (_, change, message) => {
     const loading = loadWorldModel(await writeOwn(folder, { ...ownManifest, ...change }));
-    await expect(loading).rejects.toMatchObject({ code: 'MODEL_FOLDER_INVALID' });
+    await expect(loading).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     await expect(loading).rejects.toThrow(message);
   });
 
@@ -99,9 +99,9 @@ describe('ONNX dynamics of one’s own', () => {
     await writeOwn(folder, ownManifest, external);
     await writeFile(join(folder, 'secret.bin'), 'secret');
     await link(join(folder, 'secret.bin'), join(folder, 'weights.bin'));
-    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_EXTERNAL_DATA' });
+    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
     await writeOwn(folder, ownManifest, new TextEncoder().encode('not a model at all'));
-    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_INVALID' });
+    await expect(loadWorldModel(folder)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
   });
 });
 

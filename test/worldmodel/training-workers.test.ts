@@ -74,6 +74,6 @@ describe('training in worker threads', () => {
 
   it('refuses a number of workers that is none', async () => {
     const fitting = fitEnsemble(data, linearSpaces, config, { rng: Rng.fromSeed(2), workers: -1 });
-    await expect(fitting).rejects.toMatchObject({ code: 'POOL_OPTION_INVALID' });
+    await expect(fitting).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });

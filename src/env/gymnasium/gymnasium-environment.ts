@@ -6,7 +6,7 @@ import { rowSize } from '../space-values.js';
 import type { GymnasiumSpec } from './python-process.js';
 import { type Place, placeFor } from './shared-process.js';
 
-/** @throws GYMNASIUM_NO_PYTHON, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
+/** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
 export async function openGymnasium(spec: GymnasiumSpec): Promise<ReplayedEnvironment> {
   const form = (told: Place['spaces']) => ({ size: rowSize(told.observation), dtype: told.dtype });
   const { timeoutSeconds: _, ...configuration } = spec;

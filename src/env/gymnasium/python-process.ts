@@ -3,9 +3,9 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { BoxSpace, VectorSpace } from '../../core/environment.js';
 import { type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
-import type { BoxSpace, VectorSpace } from '../../core/spaces.js';
 import { PlaceLost, type PlaceSpaces } from '../replayed/place.js';
 import { pythonProgram } from './python-program.js';
 
@@ -91,7 +91,7 @@ export class PythonProcess {
     return this.child.pid;
   }
 
-  /** @throws GYMNASIUM_NO_PYTHON, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
+  /** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
   async begin(): Promise<SpacesTold> {
     const told = greeting.parse(JSON.parse((await this.answer('to start')).toString('utf8')));
     if ('spaces' in told) return told.spaces;
@@ -168,7 +168,10 @@ export class PythonProcess {
   }
 
   private notStarted({ message }: Error): Error {
-    return reverieError('GYMNASIUM_NO_PYTHON', { id: this.spec.id, python: pythonProgram(), problem: message });
+    return reverieError('ENV_UNUSABLE', {
+      problem: `Environment "${this.spec.id}" needs Python, and "${pythonProgram()}" could not be started: ${message}.`,
+      hint: 'Install Python 3.10 or later, or name the program of one that is there: --python PATH, or REVERIE_PYTHON.',
+    });
   }
 
   private died(code: number | null, signal: NodeJS.Signals | null): Error {

@@ -28,7 +28,14 @@ export function readModelFiles(file: string): ModelFiles {
 }
 
 export function mjcfInvalid(file: string, problem: string, cause?: unknown): Error {
-  return reverieError('MJCF_INVALID', { path: file, problem }, cause);
+  return reverieError(
+    'ENV_UNUSABLE',
+    {
+      problem: `MuJoCo could not load "${file}": ${problem}`,
+      hint: 'Check that the file is MJCF XML that this MuJoCo version compiles, and that files it includes lie in its folder.',
+    },
+    cause,
+  );
 }
 
 class ModelReader {

@@ -57,7 +57,7 @@ export class Simulation {
     this.stateSize = mujoco.mj_stateSize(model, this.stateSignature);
   }
 
-  /** Compiles a model; MJCF_INVALID with MuJoCo's own message where it cannot. */
+  /** Compiles a model; ENV_UNUSABLE with MuJoCo's own message where it cannot. */
   static async load(files: ModelFiles): Promise<Simulation> {
     wasm ??= loadMujoco({ print: ignore, printErr: ignore });
     const mujoco = await wasm;

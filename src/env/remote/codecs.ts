@@ -1,9 +1,8 @@
 // Observations and actions of each family between memory and the wire, and what is refused before it is sent.
 
 import { z } from 'zod';
-import type { Info } from '../../core/environment.js';
+import type { Info, Space, TextSpace, ToolsSpace, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Space, TextSpace, ToolsSpace, VectorSpace } from '../../core/spaces.js';
 import { describeSpace, requireAction, rowSize } from '../space-values.js';
 import { messageOf } from '../tools/check-action.js';
 import type { AssistantMessage, Message, ToolMessage } from '../tools/message.js';

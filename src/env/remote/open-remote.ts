@@ -1,7 +1,7 @@
 // Opens an environment of a server, whatever its family.
 
+import type { TextSpace, ToolsSpace, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { TextSpace, ToolsSpace, VectorSpace } from '../../core/spaces.js';
 import type { Message } from '../tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../tools/tools-family.js';
 import { ConversationCodec, rowCodec, textCodec } from './codecs.js';
@@ -52,7 +52,7 @@ export type AnyRemoteEnvironment = RemoteVectorEnvironment | RemoteTextEnvironme
 
 /**
  * An environment that `reverie serve` serves at `url`, as one of this process. Close it: it holds a session there.
- * @throws REMOTE_URL_INVALID, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, REMOTE_ANSWER_INVALID, ENV_NOT_SERVED
+ * @throws REMOTE_URL_INVALID, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT, ENV_NOT_SERVED
  */
 export async function openRemote(url: string, options: RemoteOptions = {}): Promise<AnyRemoteEnvironment> {
   const connection = new RemoteConnection(url, options);

@@ -4,7 +4,7 @@
 import type { Agent } from 'undici';
 import type { z } from 'zod';
 import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
-import { undici } from '../../core/late-packages.js';
+import { undici } from '../../core/packs.js';
 
 export interface ConnectionOptions {
   /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
@@ -48,7 +48,7 @@ export class RemoteConnection {
     });
   }
 
-  /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, REMOTE_ANSWER_INVALID; what `signal` is aborted with */
+  /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT; what `signal` is aborted with */
   async get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
     return this.read({ method: 'GET', path }, schema);
   }
@@ -129,7 +129,14 @@ export class RemoteConnection {
   }
 
   private invalid(asked: Asked, problem: string, cause?: unknown): Error {
-    return reverieError('REMOTE_ANSWER_INVALID', { url: this.url, what: whatOf(asked), problem }, cause);
+    return reverieError(
+      'SERVER_FAULT',
+      {
+        problem: `What the server at ${this.url} answered to ${whatOf(asked)} is not understood: ${problem}.`,
+        hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
+      },
+      cause,
+    );
   }
 }
 

@@ -8,10 +8,10 @@ import type {
   ResetOptions,
   ResetResult,
   RestoreOptions,
+  Space,
   StepResult,
 } from '../../core/environment.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import type { Space } from '../../core/spaces.js';
 import type { Codec } from './codecs.js';
 import { isSessionGone, type RemoteConnection } from './remote-connection.js';
 import {
@@ -58,7 +58,7 @@ export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /**
    * Starts an episode. A session that the server closed is opened anew where a seed is given; without one its stream is lost.
-   * @throws ENV_CLOSED, ENV_BUSY, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, REMOTE_ANSWER_INVALID
+   * @throws ENV_CLOSED, ENV_BUSY, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT
    */
   reset(options: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<Obs>> {
     return this.alone(async () => {
@@ -163,7 +163,14 @@ export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     } catch (error) {
       this.phase = 'lost';
       const problem = `observation: ${describeIssues(error as z.ZodError)}`;
-      throw reverieError('REMOTE_ANSWER_INVALID', { url: this.connection.url, what: 'a turn', problem }, error);
+      throw reverieError(
+        'SERVER_FAULT',
+        {
+          problem: `What the server at ${this.connection.url} answered to a turn is not understood: ${problem}.`,
+          hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
+        },
+        error,
+      );
     }
   }
 

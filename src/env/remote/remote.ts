@@ -5,7 +5,7 @@ import type { AnyRemoteEnvironment, RemoteOptions } from './open-remote.js';
 /**
  * An environment that `reverie serve` serves at `url`, as one of this process: it is reset, stepped, kept and restored there.
  * Close it: it holds a session.
- * @throws REMOTE_URL_INVALID, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, REMOTE_ANSWER_INVALID, ENV_NOT_SERVED
+ * @throws REMOTE_URL_INVALID, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT, ENV_NOT_SERVED
  */
 export async function remoteEnvironment(url: string, options: RemoteOptions = {}): Promise<AnyRemoteEnvironment> {
   const { openRemote } = await import('./open-remote.js');

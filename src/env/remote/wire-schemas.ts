@@ -1,8 +1,8 @@
 // What a server answers over the native API, as far as an environment needs it; the form is that of docs/native-api.md.
 
 import { z } from 'zod';
+import type { Space } from '../../core/environment.js';
 import { ENV_FAMILIES } from '../../core/environment.js';
-import type { Space } from '../../core/spaces.js';
 import { rowSize, spacesOf } from '../space-values.js';
 
 const bound = z.number().nullable();

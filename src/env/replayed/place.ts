@@ -1,7 +1,7 @@
 // Where an environment of numbers lives that cannot be read: in another process, on a server. It is asked to begin, to step, and to
 // live an episode again; when it dies, all that was lived there is forgotten.
 
-import type { VectorSpace } from '../../core/spaces.js';
+import type { VectorSpace } from '../../core/environment.js';
 
 /** An episode as it was lived: what brings it back, in a new process as well. */
 export interface Lived {

@@ -9,10 +9,10 @@ import type {
   RestoreOptions,
   StepResult,
   VectorEnvironment,
+  VectorSpace,
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import type { VectorSpace } from '../../core/spaces.js';
 import { requireAction } from '../space-values.js';
 import { type Failed, type Lived, type Moved, type Place, PlaceLost, type Request } from './place.js';
 

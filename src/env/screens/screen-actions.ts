@@ -2,7 +2,7 @@
 // tool, and written as that package writes them: `click('12')`, `fill('7', 'a text')`.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, ToolSpec } from '../tools/domain.js';
 import { quoted } from './screen-tree.js';
 

@@ -2,7 +2,7 @@
 // The tree is kept flat, an entry an element, so that a change of one is one operation.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../tools/domain.js';
 
 /** An element of a screen, as accessibility trees have them. */

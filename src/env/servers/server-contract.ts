@@ -1,7 +1,7 @@
 // What somebody else's server of environments is to us, whichever protocol it speaks: it tells what it has, and opens sessions in
 // which episodes are begun and tools called. A protocol is a folder here that makes one of an address.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec } from '../tools/domain.js';
 
 /** What a server tells of the environment that was asked for. */
@@ -50,7 +50,7 @@ export interface ServerAnswer {
 export interface ServerSession {
   /**
    * Begins an episode, in place of the one before; answers what is seen first.
-   * @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_REFUSED, SERVER_ANSWER_INVALID, the reason of `signal`
+   * @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT, the reason of `signal`
    */
   begin(start: EpisodeStart, signal?: AbortSignal): Promise<string>;
   /** @throws as `begin`; what a tool itself refuses is an answer */
@@ -75,7 +75,7 @@ export interface EnvironmentServer {
   /** Without what may be secret. */
   readonly url: string;
   readonly lacks: ServerLacks;
-  /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_REFUSED, SERVER_ANSWER_INVALID, ENV_NOT_SERVED */
+  /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT, ENV_NOT_SERVED */
   describe(): Promise<ServerCard>;
   /** @throws SessionLost, ServerFull, and as `describe` */
   open(): Promise<ServerSession>;

@@ -1,9 +1,9 @@
 // An environment on somebody else's server as a domain of tools. Its state stays there and is not known: here it is an empty object,
 // and the conversation is what brings an episode back. What its episodes are worth is what the server paid.
 
+import { contentHash } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import { contentHash } from '../../core/hash.js';
 import { callChecks } from '../tools/call-checks.js';
 import type { CallSpec, ToolSpec, ToolsTask } from '../tools/domain.js';
 import type { Message } from '../tools/message.js';

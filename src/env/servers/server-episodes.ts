@@ -1,8 +1,8 @@
 // Which session of a server stands where in which episode. An episode is its start and the calls since: that finds the session that
 // goes on, and brings the episode back in another session where it was lost, forked, or put aside for others.
 
+import { contentHash } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { contentHash } from '../../core/hash.js';
 import type { CallSpec } from '../tools/domain.js';
 import {
   type EnvironmentServer,

@@ -4,7 +4,7 @@
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { undici } from '../../core/late-packages.js';
+import { undici } from '../../core/packs.js';
 import { SessionLost } from './server-contract.js';
 
 /** Paths go on from the server's address; whole URLs stand for themselves. */
@@ -51,7 +51,7 @@ export class ServerHttp {
     this.headers = secret ? { authorization: `Bearer ${secret}` } : {};
   }
 
-  /** @throws SessionLost, REMOTE_TIMEOUT; SERVER_REFUSED for another status than 2xx; SERVER_ANSWER_INVALID */
+  /** @throws SessionLost, REMOTE_TIMEOUT; SERVER_FAULT for another status than 2xx; SERVER_FAULT */
   async json<T>(path: string, schema: z.ZodType<T>, asked: Asked = {}): Promise<T> {
     const { status, text } = await this.exchange(path, asked);
     const what = whatOf(path, asked);
@@ -80,14 +80,14 @@ export class ServerHttp {
     });
   }
 
-  /** @throws SERVER_ANSWER_INVALID */
+  /** @throws SERVER_FAULT */
   read<T>(what: string, text: string, schema: z.ZodType<T>): T {
     const value = parsedJson(text);
     if (value === undefined) throw this.invalid(what, text, 'it is no JSON');
     return this.checked(what, value, schema);
   }
 
-  /** @throws SERVER_ANSWER_INVALID */
+  /** @throws SERVER_FAULT */
   checked<T>(what: string, value: unknown, schema: z.ZodType<T>): T {
     const found = schema.safeParse(value);
     if (found.success) return found.data;
@@ -96,12 +96,18 @@ export class ServerHttp {
 
   invalid(what: string, value: string, problem: string): Error {
     const { protocol, url } = this;
-    return reverieError('SERVER_ANSWER_INVALID', { protocol, url, what, value: brief(value), problem });
+    return reverieError('SERVER_FAULT', {
+      problem: `The ${protocol} server at ${url} answered ${what} with ${brief(value)}: ${problem}.`,
+      hint: 'That is no answer of the protocol. Check the address and that the server is of this protocol; `reverie validate URL` tells what else it does otherwise.',
+    });
   }
 
   refused(what: string, problem: string): Error {
     const { protocol, url } = this;
-    return reverieError('SERVER_REFUSED', { protocol, url, what, problem });
+    return reverieError('SERVER_FAULT', {
+      problem: `The ${protocol} server at ${url} refused ${what}: ${problem}.`,
+      hint: 'Its log says why; REVERIE_TOKEN holds the token that it may ask for, and `reverie validate URL` tries what else it does.',
+    });
   }
 
   late(what: string): Error {

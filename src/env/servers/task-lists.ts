@@ -1,7 +1,7 @@
 // Lists of tasks over HTTP, in the form that the Open Reward Standard and OpenEnv's Task API share.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { ServerTask } from './server-contract.js';
 import type { ServerHttp } from './server-http.js';
 

@@ -2,8 +2,8 @@
 
 import { enablePatches, type Patch, produce, produceWithPatches } from 'immer';
 import { applyPatch, createPatch, type Operation as Rfc6902Operation } from 'rfc6902';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Operation } from '../tools/prediction.js';
 import { appliedPlainly } from './plain-operations.js';
 

@@ -1,7 +1,7 @@
 // The operations that rules write, on frozen states and without drafts: keys set, and removed, where a pointer leads. Whatever
 // else an operation may be, or be wrong in, is left to the library that knows all of RFC 6902.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Operation } from '../tools/prediction.js';
 import { pointerKeys } from './pointer.js';
 

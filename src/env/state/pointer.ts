@@ -1,6 +1,6 @@
 // JSON Pointers (RFC 6901): reading the value one points at.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 
 /** The keys a pointer goes through; undefined if it is no pointer (it must be empty or begin with a slash). */
 export function pointerKeys(pointer: string): string[] | undefined {

@@ -3,9 +3,9 @@
 import type { Ajv, ErrorObject, ValidateFunction } from 'ajv';
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
-import { ajvDraft7, ajvDraft2020 } from '../../core/late-packages.js';
+import { ajvDraft7, ajvDraft2020 } from '../../core/packs.js';
 
 export type SchemaCheck = (value: Json) => readonly string[];
 

@@ -3,8 +3,8 @@
 
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Json, JsonObject } from '../../core/json.js';
 
 const known = new WeakMap<object, string>();
 /** Of what is no object: the same few dates, counts and names stand in all states of a job. */

@@ -1,8 +1,8 @@
 // Games of text as a domain of the one tool `act`: its tasks are the games. What a game begins with is worked out when a task of it
 // is first played, as that may take a while.
 
-import { contentHash } from '../../core/hash.js';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import type { CallSpec, ToolRules, ToolsDomain, ToolsTask } from './domain.js';
 import type { Operation } from './prediction.js';
 

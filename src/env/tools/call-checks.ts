@@ -1,9 +1,9 @@
 // What is refused before any backend is asked: tools that do not exist and arguments that break a tool's schema.
 
 import { createHash } from 'node:crypto';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { nearest } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { compileSchema, type SchemaCheck } from '../state/schema.js';
 import type { CallSpec, ToolSpec } from './domain.js';
 import { exactPrediction, type Prediction } from './prediction.js';

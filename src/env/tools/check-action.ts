@@ -1,7 +1,7 @@
 // Is this an action of family `tools`? What passes is a message of the conversation, its calls with ids of their own.
 
+import type { ToolsSpace } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { ToolsSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
 import { ARGUMENT_LIMITS, jsonProblem } from './json-limits.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';

@@ -10,7 +10,7 @@ import { initialStateOf } from './task-states.js';
 /**
  * All but what the rules have to say.
  * @param file what the tasks are called in errors
- * @throws DOMAIN_INVALID
+ * @throws DOMAIN_FILE_INVALID
  */
 export function checkTasks(domain: ToolsDomain, file: string): void {
   const stateCheck = compileSchema(domain.stateSchema, 'the state');
@@ -24,7 +24,7 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
 
 /**
  * @param checks names of the checks that the rules have
- * @throws DOMAIN_INVALID if a task asks for another one
+ * @throws DOMAIN_FILE_INVALID if a task asks for another one
  */
 export function checkNamedChecks({ tasks }: ToolsDomain, checks: ReadonlySet<string>, file: string): void {
   for (const task of tasks) {
@@ -100,9 +100,8 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
 }
 
 function invalid(file: string, { id }: ToolsTask, problem: string): ReverieError {
-  return reverieError('DOMAIN_INVALID', {
-    file,
-    problem: `task "${id}": ${problem}`,
+  return reverieError('DOMAIN_FILE_INVALID', {
+    problem: `Domain file "${file}": ${`task "${id}": ${problem}`}`,
     hint: 'Correct the task; the verifier must be able to tell success from failure.',
   });
 }

@@ -1,7 +1,7 @@
 // A domain of tools: what a team has (tool schemas, a policy text, a database snapshot, tasks) and, where there is one,
 // exact code of what the tools do. The same domain is the real environment (with rules) and what a dream is made from.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases/phrase-book.js';

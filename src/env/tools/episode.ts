@@ -2,7 +2,7 @@
 // cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { RngState } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import { loadSituation, type SavedSituation, type Situation, savedSituation, saveSituation } from './situation.js';

@@ -2,7 +2,7 @@
 // person has set `accepted: true`. What its expressions mean is said in src/worldmodel/induced/expression.ts.
 
 import { z } from 'zod';
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 
 const name = z.string().min(1).max(128);
 const value = z.json() as unknown as z.ZodType<Json>;

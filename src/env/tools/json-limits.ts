@@ -1,6 +1,6 @@
 // How large and deep untrusted JSON may be. Whatever passes can be hashed, compared and written by recursive code.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 
 export interface JsonLimits {
   /** Levels of lists and objects within one another. */

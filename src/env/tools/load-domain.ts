@@ -6,9 +6,9 @@ import path from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { parse, YAMLParseError } from 'yaml';
 import type { z } from 'zod';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { compileSchema } from '../state/schema.js';
 import { parseStrictly } from '../strict-parse.js';
 import { callChecks } from './call-checks.js';
@@ -37,7 +37,7 @@ const STANDARD: Required<DomainFiles> = {
 /**
  * Loads a domain folder; `files` names those that are called otherwise than in the standard (policy.md, tools.yaml,
  * state.json, state.schema.json, tasks.yaml; rules.js, induced.yaml and phrases.yaml may be absent).
- * @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, UNKNOWN_KEY, SCHEMA_INVALID, RULES_INVALID, OPERATION_INVALID
+ * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, UNKNOWN_KEY, SCHEMA_INVALID, RULES_INVALID, OPERATION_INVALID
  */
 export async function loadDomain(folder: string, files: DomainFiles = {}): Promise<ToolsDomain> {
   const read = new DomainFolder(folder, files);
@@ -60,12 +60,12 @@ export async function loadDomain(folder: string, files: DomainFiles = {}): Promi
   return { ...domain, rules };
 }
 
-/** The tools of a folder that may have no more than these yet. @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID, SCHEMA_INVALID */
+/** The tools of a folder that may have no more than these yet. @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, SCHEMA_INVALID */
 export function readTools(folder: string): readonly ToolSpec[] {
   return toolsOf(new DomainFolder(folder, {}));
 }
 
-/** Its rules from logs. @throws DOMAIN_NOT_FOUND, DOMAIN_INVALID */
+/** Its rules from logs. @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID */
 export function readInducedRules(folder: string): InducedRules {
   const read = new DomainFolder(folder, {});
   return inducedOf(read, toolsOf(read), true)!;
@@ -111,7 +111,7 @@ async function rulesOf(
   return sandboxedRules(read.text('rules'), read.nameOf('rules'), { readers });
 }
 
-/** @throws DOMAIN_INVALID, UNKNOWN_KEY */
+/** @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
 function inducedOf(read: DomainFolder, tools: readonly ToolSpec[], isNeeded: boolean): InducedRules | undefined {
   if (!isNeeded && !read.has('induced')) return undefined;
   const induced = read.checked('induced', inducedFileSchema);
@@ -198,7 +198,15 @@ class DomainFolder {
       return readFileSync(this.nameOf(file), 'utf8').replace(/^\uFEFF/, '');
     } catch (error) {
       const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (isMissing) throw reverieError('DOMAIN_NOT_FOUND', { file: this.nameOf(file) }, error);
+      if (isMissing)
+        throw reverieError(
+          'DOMAIN_FILE_INVALID',
+          {
+            problem: `There is no domain file "${this.nameOf(file)}".`,
+            hint: 'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.js.',
+          },
+          error,
+        );
       throw this.invalid(file, (error as Error).message);
     }
   }
@@ -217,7 +225,7 @@ class DomainFolder {
 
   invalid(file: keyof DomainFiles, problem: string): ReverieError {
     const hint = 'See docs/domains.md for what each file of a domain holds.';
-    return reverieError('DOMAIN_INVALID', { file: this.nameOf(file), problem, hint });
+    return reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "${this.nameOf(file)}": ${problem}`, hint });
   }
 
   private parsed(file: keyof DomainFiles): Json {

@@ -1,7 +1,7 @@
 // A conversation between an agent, a user and tools, in one internal form. Calls keep their arguments as an object, and
 // beside it the text the model wrote, as malformed calls are worth learning from too. Ids are always there.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 
 export interface ToolCall {
   /** Unique within an episode. */

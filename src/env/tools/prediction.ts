@@ -1,7 +1,7 @@
 // What answers a tool call, exact or dreamt: changes of a typed state, and what the agent is shown of them.
 
+import type { Json } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
-import type { Json } from '../../core/json.js';
 
 /** JSON Patch, RFC 6902: paths are JSON Pointers (RFC 6901) into the state. */
 export type Operation =

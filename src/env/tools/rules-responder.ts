@@ -1,7 +1,7 @@
 // The real environment: calls answered by the domain's own rules.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { ToolOutcome, ToolRules, ToolsDomain } from './domain.js';
 import type { ToolCall } from './message.js';
 import { exactPrediction, type Prediction, refusalOf } from './prediction.js';

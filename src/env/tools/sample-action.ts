@@ -1,8 +1,8 @@
 // Random actions of family `tools`, for checks: something is said, or a tool is called with arguments of the right types.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { ToolsSpace } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
-import type { ToolsSpace } from '../../core/spaces.js';
 import type { ToolsAction } from './tools-family.js';
 
 const SAYINGS = ['How can I help you?', 'Which number do you mean?', 'It is done. Is there anything else?'];

@@ -30,7 +30,7 @@ export class ScriptedUser implements UserSimulator {
     return { content: opening ?? task.user.goal, done: false, cost: NO_COST };
   }
 
-  /** @throws DOMAIN_INVALID if a `when` of the script is no regular expression or takes too long */
+  /** @throws DOMAIN_FILE_INVALID if a `when` of the script is no regular expression or takes too long */
   reply({ domain, task, messages, seed }: UserQuery): UserTurn {
     const script = this.varied ? variedUser(domain, task, seed).script : (task.user.script ?? []);
     const left = [...script, { say: NOTHING_TO_ADD }, { say: FAREWELL, done: true }];
@@ -90,5 +90,5 @@ function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean 
   }
   const problem = `task ${task.id}, the script's /${pattern}/ cannot be used: ${failure?.message}`;
   const hint = 'Give "when" a simple regular expression, without repetitions of repetitions.';
-  throw reverieError('DOMAIN_INVALID', { file: 'tasks', problem, hint }, failure);
+  throw reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "tasks": ${problem}`, hint }, failure);
 }

@@ -3,7 +3,7 @@
 // operations.
 
 import { isDeepStrictEqual } from 'node:util';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from './domain.js';
 import type { Operation } from './prediction.js';
 

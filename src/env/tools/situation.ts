@@ -3,7 +3,7 @@
 // cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state-hash.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';

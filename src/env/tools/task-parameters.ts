@@ -1,8 +1,7 @@
 // Tasks with parameters: one entry of tasks.yaml that stands for many tasks, one for each fitting choice of records of the data.
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { nearest } from '../../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import type { ToolsTask } from './domain.js';
 
 export interface TaskParameter {

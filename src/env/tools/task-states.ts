@@ -1,6 +1,6 @@
 // The states tasks begin with and are meant to end in; each is made once a task and shared.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../state/operations.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 

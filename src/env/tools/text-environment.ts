@@ -1,10 +1,17 @@
 // Worlds that are lived line by line over the same core: the action is a line of text, which is a call of one of the domain's tools; the
 // observation is what the tool answers. Family `text` is a domain with the one tool `act` {text} and nobody to talk to.
 
-import type { EnvFamily, Environment, EnvSnapshot, Info, ResetResult, StepResult } from '../../core/environment.js';
+import type { JsonObject } from '../../core/canonical-json.js';
+import type {
+  EnvFamily,
+  Environment,
+  EnvSnapshot,
+  Info,
+  ResetResult,
+  StepResult,
+  TextSpace,
+} from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
-import type { TextSpace } from '../../core/spaces.js';
 import { describeSpace } from '../space-values.js';
 import type { Picture, ToolsDomain, Verdict } from './domain.js';
 import type { ToolCall, ToolMessage } from './message.js';

@@ -1,12 +1,18 @@
 // An agent talks to a user and calls tools; calls change a typed state. Real and simulated episodes are this class; they differ
 // in who answers. A step that throws leaves everything as it was.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { EnvSnapshot, ResetOptions, ResetResult, RestoreOptions, StepResult } from '../../core/environment.js';
+import type {
+  EnvSnapshot,
+  ResetOptions,
+  ResetResult,
+  RestoreOptions,
+  StepResult,
+  ToolsSpace,
+} from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
-import type { ToolsSpace } from '../../core/spaces.js';
 import { stateHash } from '../state/state-hash.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';

@@ -1,10 +1,9 @@
 // The contract of family `tools`: an agent acts by messages and calls; calls change a typed state; a user answers what is
 // said. Real and dreamt environments are one class that differs in who answers a call.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
-import type { Awaitable, Environment } from '../../core/environment.js';
-import type { JsonObject } from '../../core/json.js';
-import type { ToolsSpace } from '../../core/spaces.js';
+import type { Awaitable, Environment, ToolsSpace } from '../../core/environment.js';
 import type { CallSpec, Picture, ToolSpec, ToolsDomain, ToolsTask, Verdict } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';

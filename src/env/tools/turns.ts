@@ -1,6 +1,6 @@
 // Turns of an agent in a typed world: calls are checked, answered one after the other, and applied to the state.
 
-import type { ToolsSpace } from '../../core/spaces.js';
+import type { ToolsSpace } from '../../core/environment.js';
 import { applyOperations } from '../state/operations.js';
 import { type CallChecks, callChecks } from './call-checks.js';
 import { messageOf } from './check-action.js';

@@ -1,8 +1,7 @@
 // Did an episode solve its task? Every check that needs no judge, with its reason.
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { valueAt } from '../state/pointer.js';
 import { stateHash } from '../state/state-hash.js';
 import { spokenMessages, successfulCalls } from './conversation.js';

@@ -94,7 +94,7 @@ export interface TrustQuery {
   readonly path: string;
 }
 
-/** @throws FIDELITY_UNFIT for a report of another scenario or another version, or one without a trust horizon */
+/** @throws INPUT_INVALID for a report of another scenario or another version, or one without a trust horizon */
 export function trustedSteps(report: FidelityReport, { scenario, version, path }: TrustQuery): Trust {
   if (report.scenario !== scenario) {
     throw unfit(path, `it judges scenario "${report.scenario}", and this is "${scenario}"`);
@@ -119,5 +119,8 @@ function short(version: string): string {
 }
 
 function unfit(path: string, problem: string): Error {
-  return reverieError('FIDELITY_UNFIT', { path, problem });
+  return reverieError('INPUT_INVALID', {
+    problem: `The fidelity report "${path}" does not say how far this dream can be trusted: ${problem}.`,
+    hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then dreamt in; or give numbers in place of auto.',
+  });
 }

@@ -1,6 +1,6 @@
 // What a conversation has named so far, and how: where a learner without a language model finds the values it puts into calls.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { AssistantMessage, Message } from '../../env/tools/message.js';
 import { shapeOf, spansOf, templateOf, wordsIn } from './named-values.js';
 

@@ -13,7 +13,7 @@ const LEVEL = 0.05;
  * Every metric that has a sample of both models, as many units of one as of the other. Differences have bootstrap intervals
  * of their own; whether one counts as found is decided for all of them together.
  *
- * @throws FIDELITY_NUMBERS_INVALID for samples with NaN or infinity
+ * @throws DATA_MISMATCH for samples with NaN or infinity
  */
 export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): Comparison[] {
   const [first, ...others] = subjects;

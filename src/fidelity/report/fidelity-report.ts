@@ -1,7 +1,7 @@
 // What is found of world models: plain JSON, from which the page, the Markdown, the model card and the gate are made.
 
-import { FIDELITY_SECTIONS as SECTIONS, type FidelitySectionId as SectionId } from '../../core/fidelity-sections.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { FIDELITY_SECTIONS as SECTIONS, type FidelitySectionId as SectionId } from '../../core/kind.js';
 import type { Estimate } from '../statistics/estimate.js';
 
 export { SECTIONS, type SectionId };

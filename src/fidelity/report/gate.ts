@@ -17,14 +17,18 @@ const FORM = /^(value:)?([a-z0-9-]+)\.([a-z0-9-]+)=(.+)$/;
 /**
  * Gates as written on a command line: `[value:]section.metric=limit`, the limit a number or a percentage.
  *
- * @throws FIDELITY_GATE_INVALID
+ * @throws GATE_INVALID
  */
 export function parseGates(texts: readonly string[]): Gate[] {
   return texts.map(parseGate);
 }
 
 function parseGate(text: string): Gate {
-  const invalid = (problem: string) => reverieError('FIDELITY_GATE_INVALID', { gate: text, problem });
+  const invalid = (problem: string) =>
+    reverieError('GATE_INVALID', {
+      problem: `Gate "${text}": ${problem}.`,
+      hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
+    });
   const [whole, value, section, metric, limitText] = FORM.exec(text.trim()) ?? [];
   if (whole === undefined) throw invalid('it is not of the form section.metric=limit');
   if (!(SECTIONS as readonly string[]).includes(section))
@@ -42,7 +46,7 @@ function parseGate(text: string): Gate {
  * exceed it. Without `value:` it is the worse end of the interval that must: few units prove little. An estimate that has no
  * interval is held by its value; one that counted nothing fails.
  *
- * @throws FIDELITY_METRIC_UNKNOWN, FIDELITY_GATE_INVALID for a metric of which neither way is better
+ * @throws GATE_INVALID, GATE_INVALID for a metric of which neither way is better
  */
 export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateResult[] {
   const metrics = metricsOf(subject);
@@ -55,7 +59,10 @@ export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateR
 function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): GateResult {
   if (better === 'neither') {
     const problem = 'of this metric neither higher nor lower is better, so it has no limit';
-    throw reverieError('FIDELITY_GATE_INVALID', { gate: `${metric}=${limit}`, problem });
+    throw reverieError('GATE_INVALID', {
+      problem: `Gate "${`${metric}=${limit}`}": ${problem}.`,
+      hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
+    });
   }
   const worse = better === 'higher' ? 'low' : 'high';
   const end = on === 'interval' && estimate[worse] !== null ? worse : 'value';
@@ -64,14 +71,13 @@ function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): G
   return { metric, limit, bound: better === 'higher' ? 'at-least' : 'at-most', end, value, passed };
 }
 
-/** @throws FIDELITY_METRIC_UNKNOWN naming the nearest that is known */
+/** @throws GATE_INVALID naming the nearest that is known */
 export function requireMetric(subject: ShownSubject, name: string): Metric {
   const metrics = metricsOf(subject);
   const metric = metrics.get(name);
   if (metric !== undefined) return metric;
-  throw reverieError('FIDELITY_METRIC_UNKNOWN', {
-    subject: subject.name,
-    metric: name,
-    nearest: nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric',
+  throw reverieError('GATE_INVALID', {
+    problem: `Nothing that is measured of "${subject.name}" is called "${name}".`,
+    hint: `Did you mean "${nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric'}"? The report lists all that is measured.`,
   });
 }

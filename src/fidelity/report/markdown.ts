@@ -1,7 +1,7 @@
 // The report as Markdown: to be read in a pull request, a terminal, a wiki. Charts become tables of their numbers.
 
 import { stringify } from 'yaml';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { kindNamed } from '../kinds.js';
 import type { BarsChart, FidelityChart, LinesChart, WorstTransition } from './fidelity-report.js';
 import {

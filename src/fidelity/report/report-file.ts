@@ -4,10 +4,9 @@ import { existsSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import type { Json } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { type FidelityReport, SECTIONS } from './fidelity-report.js';
 
 const number = z.number();
@@ -152,7 +151,7 @@ export const FIDELITY_FILE = 'fidelity.json';
 
 /**
  * @param path the file, or a folder that holds `fidelity.json`
- * @throws FIDELITY_REPORT_MISSING where there is none, FIDELITY_REPORT_INVALID where it is damaged, was edited, or is of
+ * @throws FILE_INVALID where there is none, FILE_INVALID where it is damaged, was edited, or is of
  *   another format
  */
 export async function readFidelityReport(path: string): Promise<FidelityReport> {
@@ -160,10 +159,17 @@ export async function readFidelityReport(path: string): Promise<FidelityReport> 
   return openFidelityReport(await readFile(file, 'utf8'), file);
 }
 
-/** The report in a sealed text. `path` is for messages. @throws FIDELITY_REPORT_INVALID */
+/** The report in a sealed text. `path` is for messages. @throws FILE_INVALID */
 export function openFidelityReport(text: string, path: string): FidelityReport {
   const invalid = (problem: string, cause?: unknown) =>
-    reverieError('FIDELITY_REPORT_INVALID', { path, problem }, cause);
+    reverieError(
+      'FILE_INVALID',
+      {
+        problem: `The fidelity report "${path}" cannot be used: ${problem}.`,
+        hint: 'Make it anew with reverie fidelity; its file is not to be edited.',
+      },
+      cause,
+    );
   let content: unknown;
   try {
     content = openSealed(text);
@@ -178,7 +184,11 @@ export function openFidelityReport(text: string, path: string): FidelityReport {
 function fidelityFile(path: string): string {
   const isFolder = existsSync(path) && statSync(path).isDirectory();
   const file = isFolder ? join(path, FIDELITY_FILE) : path;
-  if (!existsSync(file)) throw reverieError('FIDELITY_REPORT_MISSING', { path });
+  if (!existsSync(file))
+    throw reverieError('FILE_INVALID', {
+      problem: `There is no fidelity report at "${path}".`,
+      hint: 'Name a run of reverie fidelity, or its fidelity.json.',
+    });
   return file;
 }
 
@@ -186,11 +196,15 @@ function fidelityFile(path: string): string {
 
 /**
  * Writes the report to `path`, in a folder that exists.
- * @throws FIDELITY_REPORT_INVALID for what JSON cannot hold (NaN, infinity) or what is no report, STORAGE_FULL,
+ * @throws FILE_INVALID for what JSON cannot hold (NaN, infinity) or what is no report, STORAGE_FULL,
  *   STORAGE_FAILED
  */
 export async function writeFidelityReport(path: string, report: FidelityReport): Promise<void> {
   const { success, error } = fidelityReportSchema.safeParse(report);
-  if (!success) throw reverieError('FIDELITY_REPORT_INVALID', { path, problem: describeIssues(error) });
+  if (!success)
+    throw reverieError('FILE_INVALID', {
+      problem: `The fidelity report "${path}" cannot be used: ${describeIssues(error)}.`,
+      hint: 'Make it anew with reverie fidelity; its file is not to be edited.',
+    });
   await writeFileAtomic(path, sealedText(report));
 }

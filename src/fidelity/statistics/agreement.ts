@@ -6,7 +6,7 @@ import { allFinite, sameLength, unfit } from './estimate.js';
 /**
  * Pearson's product-moment correlation, in [-1, 1].
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
   checked('pearson', x, y);
@@ -31,7 +31,7 @@ export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | nu
 /**
  * Spearman's rank correlation: Pearson's of ranks, ties by their mean rank.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
   checked('spearman', x, y);
@@ -41,7 +41,7 @@ export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | n
 /**
  * Kendall's tau-b, which allows for ties, in O(n log n) (Knight 1966, J. Am. Stat. Assoc. 61).
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function kendall(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
   checked('kendall', x, y);
@@ -150,7 +150,7 @@ interface PolicyReturns {
  * dream puts on the wrong side of it, averaged; in units of real return. 0 is best; null for fewer than two policies. As in
  * the released code of SIMPLER, a pair that is only tied in the dream counts, for its better policy alone.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function mmrv({ real, dreamt }: PolicyReturns): number | null {
   checkedReturns('mmrv', { real, dreamt });
@@ -181,7 +181,7 @@ export function mmrvShare(returns: PolicyReturns): number | null {
  * for Deep Off-Policy Evaluation, section 4). Among policies tied in the dream the worst come first, so that a dream that
  * tells nothing apart earns nothing by their order. null without policies.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, k is not a whole number from 1 on, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, k is not a whole number from 1 on, or for NaN or infinity
  */
 export function regretAt(k: number, { real, dreamt }: PolicyReturns): number | null {
   checkedReturns('regret', { real, dreamt });

@@ -21,7 +21,7 @@ const INT_SCALE = 2 ** -32;
 /**
  * Mean of the values that are there, with a bootstrap interval; one value has no interval, none is NOTHING.
  *
- * @throws FIDELITY_NUMBERS_INVALID for NaN or infinity
+ * @throws DATA_MISMATCH for NaN or infinity
  */
 export function meanEstimate(
   values: readonly (number | null)[] | ArrayLike<number>,
@@ -41,7 +41,7 @@ export function meanEstimate(
 /**
  * Mean of second minus first over the units for which both have a value, with a bootstrap interval.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function pairedDifference(
   first: readonly (number | null)[],
@@ -60,7 +60,7 @@ export function pairedDifference(
  * more than half are, there is no interval. Above 200 units the acceleration is taken as 0.
  *
  * @param statistic pure, of an array that is only lent to it: it is filled anew for each draw
- * @throws FIDELITY_NUMBERS_INVALID if the statistic is NaN or infinite
+ * @throws DATA_MISMATCH if the statistic is NaN or infinite
  */
 export function bootstrapEstimate<T>(
   units: readonly T[],

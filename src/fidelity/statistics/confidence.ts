@@ -26,7 +26,7 @@ export interface Reliability {
  * Reliability over `bins` bins of equal width; a confidence on an edge falls into the upper bin, 1 into the last. ECE, MCE and
  * Brier score are null without answers.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, a confidence is outside [0, 1], or there is no bin
+ * @throws DATA_MISMATCH if lengths differ, a confidence is outside [0, 1], or there is no bin
  */
 export function reliability(confidence: ArrayLike<number>, correct: readonly boolean[], bins = 10): Reliability {
   sameLength('reliability', confidence, correct);
@@ -72,7 +72,7 @@ function binCounts(confidence: ArrayLike<number>, correct: readonly boolean[], b
  * Area under the ROC curve: the chance that a positive scores above a negative, ties counted half (Mann-Whitney's U). null
  * where all labels are the same.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function auroc(score: ArrayLike<number>, label: readonly boolean[]): number | null {
   sameLength('auroc', score, label);
@@ -109,7 +109,7 @@ interface SelectiveRisk {
  * Risk of taking only answers of enough confidence (El-Yaniv and Wiener 2010). Answers of equal confidence are taken together;
  * between, the area counts the risk that is expected of them in random order.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or for NaN or infinity
+ * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function selectiveRisk(confidence: ArrayLike<number>, correct: readonly boolean[]): SelectiveRisk {
   sameLength('selective risk', confidence, correct);
@@ -159,7 +159,7 @@ interface Block {
  * Isotonic regression of correctness on confidence by pooling adjacent violators (Zadrozny and Elkan 2002): linear between the
  * confidences it was fitted to, constant beyond them.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, a confidence is outside [0, 1], or there are none
+ * @throws DATA_MISMATCH if lengths differ, a confidence is outside [0, 1], or there are none
  */
 export function isotonic(confidence: ArrayLike<number>, correct: readonly boolean[]): (confidence: number) => number {
   sameLength('isotonic', confidence, correct);
@@ -176,7 +176,7 @@ export function isotonic(confidence: ArrayLike<number>, correct: readonly boolea
  * that what is then measured of them was not fitted to. Answers that hang together (steps of one episode) may still lend one
  * another a hint across folds.
  *
- * @throws FIDELITY_NUMBERS_INVALID as `isotonic`, or for fewer than two folds or answers
+ * @throws DATA_MISMATCH as `isotonic`, or for fewer than two folds or answers
  */
 export function recalibrated(
   confidence: ArrayLike<number>,

@@ -21,20 +21,20 @@ export const NOTHING: Estimate = { value: null, low: null, high: null, n: 0, met
 
 // What every statistic asks of its numbers: finite, and as many of one kind as of the other.
 
-/** @throws FIDELITY_NUMBERS_INVALID if lengths differ */
+/** @throws DATA_MISMATCH if lengths differ */
 export function sameLength(statistic: string, first: ArrayLike<unknown>, second: ArrayLike<unknown>): void {
   if (first.length === second.length) return;
   throw unfit(statistic, `there are ${first.length} of one kind and ${second.length} of the other.`);
 }
 
-/** @throws FIDELITY_NUMBERS_INVALID if any is NaN or infinite */
+/** @throws DATA_MISMATCH if any is NaN or infinite */
 export function allFinite(statistic: string, values: ArrayLike<number>): void {
   for (let i = 0; i < values.length; i++) {
     if (!Number.isFinite(values[i])) throw unfit(statistic, `number ${i} is ${values[i]}.`);
   }
 }
 
-/** @throws FIDELITY_NUMBERS_INVALID if any is outside [0, 1] */
+/** @throws DATA_MISMATCH if any is outside [0, 1] */
 export function allShares(statistic: string, values: ArrayLike<number>): void {
   for (let i = 0; i < values.length; i++) {
     if (!(values[i] >= 0 && values[i] <= 1)) throw unfit(statistic, `number ${i} is ${values[i]}, outside [0, 1].`);
@@ -42,7 +42,10 @@ export function allShares(statistic: string, values: ArrayLike<number>): void {
 }
 
 export function unfit(statistic: string, problem: string): Error {
-  return reverieError('FIDELITY_NUMBERS_INVALID', { statistic, problem });
+  return reverieError('DATA_MISMATCH', {
+    problem: `Numbers for "${statistic}" are not acceptable: ${problem}`,
+    hint: 'Each statistic takes finite numbers, as many of one kind as of the other; docs/fidelity-metrics.md says what it takes.',
+  });
 }
 
 // A share of counted units with its interval.
@@ -50,7 +53,7 @@ export function unfit(statistic: string, problem: string): Error {
 /**
  * `hits` of `of` units as a share with Wilson's score interval (Wilson 1927); NOTHING where `of` is 0. Halves count as halves.
  *
- * @throws FIDELITY_NUMBERS_INVALID unless 0 <= hits <= of
+ * @throws DATA_MISMATCH unless 0 <= hits <= of
  */
 export function shareEstimate(hits: number, of: number, confidence = 0.95): Estimate {
   if (!(hits >= 0 && hits <= of && of < Number.POSITIVE_INFINITY)) throw unfit('share', `${hits} of ${of}.`);
@@ -72,7 +75,7 @@ interface PrecisionRecall {
   readonly falsePositive: Estimate;
 }
 
-/** @throws FIDELITY_NUMBERS_INVALID if lengths differ */
+/** @throws DATA_MISMATCH if lengths differ */
 export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]): PrecisionRecall {
   sameLength('precision and recall', predicted, actual);
   let hits = 0;

@@ -7,7 +7,7 @@ const SQRT_PI = Math.sqrt(Math.PI);
 /**
  * Negative log-likelihood of x, in nats.
  *
- * @throws FIDELITY_NUMBERS_INVALID unless std > 0 and all are finite: a prediction without spread has no likelihood
+ * @throws DATA_MISMATCH unless std > 0 and all are finite: a prediction without spread has no likelihood
  */
 export function gaussianNll(x: number, mean: number, std: number): number {
   if (!(std > 0 && Number.isFinite(std))) throw unfit('negative log-likelihood', `the standard deviation is ${std}.`);
@@ -20,7 +20,7 @@ export function gaussianNll(x: number, mean: number, std: number): number {
  * Negative log-likelihood of x under a mixture, in nats; `means` and `stds` one a member. Summed as logarithms, so that stds
  * far smaller than the error do not underflow.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or as `gaussianNll`
+ * @throws DATA_MISMATCH if lengths differ, or as `gaussianNll`
  */
 export function mixtureNll(x: number, means: ArrayLike<number>, stds: ArrayLike<number>): number {
   checkedMembers('negative log-likelihood', means, stds);
@@ -30,7 +30,7 @@ export function mixtureNll(x: number, means: ArrayLike<number>, stds: ArrayLike<
 /**
  * The same for vectors: a mixture of diagonal Gaussians, `means` and `stds` one vector a member. Sum over elements, in nats.
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, or as `gaussianNll`
+ * @throws DATA_MISMATCH if lengths differ, or as `gaussianNll`
  */
 export function jointMixtureNll(
   x: ArrayLike<number>,
@@ -53,7 +53,7 @@ export function crpsGaussian(x: number, mean: number, std: number): number {
  * CRPS of a mixture in closed form (Grimit et al. 2006, Q. J. R. Meteorol. Soc. 132, equation 5), in the units of x; of points
  * (stds 0) that of their empirical distribution. O(members squared).
  *
- * @throws FIDELITY_NUMBERS_INVALID if lengths differ, there is no member, or a std is negative or NaN
+ * @throws DATA_MISMATCH if lengths differ, there is no member, or a std is negative or NaN
  */
 export function crpsMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<number>): number {
   checkedMembers('CRPS', means, stds);
@@ -159,7 +159,7 @@ export function pitMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<
  * Share of truths inside the central predicted interval of `level` (0.9: from the 5th to the 95th percentile), from their
  * probability integral transforms.
  *
- * @throws FIDELITY_NUMBERS_INVALID if a pit or the level is outside [0, 1]
+ * @throws DATA_MISMATCH if a pit or the level is outside [0, 1]
  */
 export function coverage(pits: ArrayLike<number>, level: number): Estimate {
   allShares('interval coverage', pits);

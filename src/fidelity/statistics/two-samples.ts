@@ -17,7 +17,7 @@ const LEAST_ROWS = 4;
  * Looks at whole rows: where rows are (state, next state) a wrong pairing shows, where they are next states alone it does not.
  *
  * @param x,y row-major, `dim` numbers a row
- * @throws FIDELITY_NUMBERS_INVALID if a length is no multiple of dim, or for NaN or infinity
+ * @throws DATA_MISMATCH if a length is no multiple of dim, or for NaN or infinity
  */
 export function c2st(x: ArrayLike<number>, y: ArrayLike<number>, dim: number, rng: Rng): Estimate {
   const limit = Math.min(C2ST_ROWS, Math.floor(x.length / dim), Math.floor(y.length / dim));
@@ -60,7 +60,7 @@ function shareOfSecond(
  * standard deviation over both (one that does not vary is 0).
  *
  * @param x,y row-major, `dim` numbers a row
- * @throws FIDELITY_NUMBERS_INVALID if a length is no multiple of dim, or for NaN or infinity
+ * @throws DATA_MISMATCH if a length is no multiple of dim, or for NaN or infinity
  */
 function drawnRows(
   statistic: string,
@@ -129,7 +129,7 @@ interface Mmd {
  * deviation first; at most 500 rows of each sample are drawn.
  *
  * @param x,y row-major, `dim` numbers a row
- * @throws FIDELITY_NUMBERS_INVALID if a length is no multiple of dim, or for NaN or infinity
+ * @throws DATA_MISMATCH if a length is no multiple of dim, or for NaN or infinity
  */
 export function mmd2(x: ArrayLike<number>, y: ArrayLike<number>, dim: number, rng: Rng): Mmd {
   const { rows, first, second } = drawnRows('mmd', { x, y, dim, limit: MMD_ROWS }, rng.split('rows'));
@@ -212,7 +212,7 @@ const WORD = /[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu;
  * Different n-grams of words as a share of all (Li et al. 2016, 1510.03055), over all texts together; words and single marks
  * count as tokens, in lower case. null where no text has n tokens. Falls with the amount of text: compare equal amounts alone.
  *
- * @throws FIDELITY_NUMBERS_INVALID unless n is a whole number from 1 on
+ * @throws DATA_MISMATCH unless n is a whole number from 1 on
  */
 export function distinctN(texts: readonly string[], n: number): number | null {
   if (!(Number.isInteger(n) && n >= 1)) throw unfit('distinct n-grams', `n is ${n}.`);
@@ -229,7 +229,7 @@ export function distinctN(texts: readonly string[], n: number): number | null {
 /**
  * Mean cosine distance of two different embeddings, in [0, 2]; null for fewer than two. O(n): by the length of their sum.
  *
- * @throws FIDELITY_NUMBERS_INVALID if their lengths differ, or one is all zeros or not finite
+ * @throws DATA_MISMATCH if their lengths differ, or one is all zeros or not finite
  */
 export function spread(embeddings: readonly ArrayLike<number>[]): number | null {
   const n = embeddings.length;

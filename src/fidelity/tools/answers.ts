@@ -1,8 +1,8 @@
 // One question asked of one model: what was right, how far it was off, and what an episode would have become of it.
 
 import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';

@@ -1,7 +1,7 @@
 // How far one typed state is from another, leaf by leaf: what should have changed and did not, or changed wrongly, or should
 // not have changed.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
 
 /** A scalar or an empty container whose values differ; one that is absent has no value. */

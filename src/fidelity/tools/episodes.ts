@@ -1,8 +1,8 @@
 // Episodes of agents that err, each in its own way: in the real environment for calls to ask about, in a dream to see what it
 // makes of them.
 
-import { concurrently } from '../../core/concurrently.js';
 import { Rng } from '../../core/rng.js';
+import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';

@@ -27,7 +27,7 @@ const NAMED = 5;
  * Refuses episodes that are like what the scenario's model answers from (`experience.logs`).
  *
  * @param path of the episodes, for the message
- * @throws FIDELITY_HELD_OUT_SEEN naming the families, LOG_INVALID
+ * @throws INPUT_INVALID naming the families, LOG_INVALID
  */
 export async function refuseSeenEpisodes(
   path: string,
@@ -41,7 +41,11 @@ export async function refuseSeenEpisodes(
     trained.push(...(await readEpisodeLogs(resolve(folder, log), options)).episodes);
   }
   const overlap = episodeOverlap(episodes, trained);
-  if (overlap !== undefined) throw reverieError('FIDELITY_HELD_OUT_SEEN', { path, overlap });
+  if (overlap !== undefined)
+    throw reverieError('INPUT_INVALID', {
+      problem: `"${path}" is not held out: the model was made from what it holds (${overlap}).`,
+      hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
+    });
 }
 
 /** What both have, in words; undefined where they have nothing in common. */

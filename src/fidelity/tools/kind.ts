@@ -1,6 +1,6 @@
 // Worlds of tools, as a kind that can be judged.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { Instrument } from '../instrument.js';
 import type { FidelityKind } from '../kind.js';
 import { unlearnable } from '../learning/learning.js';

@@ -1,9 +1,9 @@
 // What dreamt episodes are worth to a learner of tools: demonstrations are lived for real and dreamt again, task by task, and the
 // same learner, given as many of them, is judged for real in tasks of other families.
 
-import { concurrently } from '../../core/concurrently.js';
 import { NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
+import { concurrently } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { Responder, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';

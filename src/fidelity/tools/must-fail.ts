@@ -1,6 +1,6 @@
 // The must-fail suite as a section: its verdict is the one that other jobs read, from the same report.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { ProbeKind } from '../../worldmodel/must-fail/probe.js';
 import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { Finding, Instrument } from '../instrument.js';

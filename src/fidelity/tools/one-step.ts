@@ -1,6 +1,6 @@
 // One step, teacher-forced: each question is asked in the true state after the true conversation.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report/fidelity-report.js';
 import { estimateIn, findingOf, percent, shareMetric, type Value } from '../section.js';

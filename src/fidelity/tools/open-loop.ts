@@ -1,7 +1,7 @@
 // A real episode's calls carried out in the dream, on its own state and its own answers: how far it keeps to what happened.
 
-import type { Json, JsonObject } from '../../core/json.js';
-import { takeTurn } from '../../core/turn.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import { callChecks } from '../../env/tools/call-checks.js';

@@ -1,10 +1,10 @@
 // Opens what dreams of tools are held against, and puts models together with it.
 
 import { createHash } from 'node:crypto';
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
-import { type Panel, panelOf } from '../../core/panel.js';
+import { type Panel, panelOf } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import { service } from '../../core/services.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
@@ -41,7 +41,7 @@ export interface ToolsJudging {
   readonly services?: Pick<FidelityServices, 'signal' | 'progress'>;
 }
 
-/** @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN, the signal's reason */
+/** @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, the signal's reason */
 export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedSubjects, 'close'>> {
   const { setup, domain, user, judge, judged } = judging;
   const truth = await truthOf(judging);

@@ -2,8 +2,8 @@
 // true of it.
 
 import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';

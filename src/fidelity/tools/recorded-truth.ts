@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { callChecks } from '../../env/tools/call-checks.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -29,7 +29,7 @@ export interface HeldOut {
 /**
  * @param heldOut  file or folder of episodes in place of those that the scenario names, which the models `from` these
  *   scenarios must not have seen
- * @throws SCENARIO_INVALID without records, LOG_INVALID, FIDELITY_HELD_OUT_SEEN
+ * @throws SCENARIO_INVALID without records, LOG_INVALID, INPUT_INVALID
  */
 export async function recordedTruth(
   scenario: ToolsScenario,

@@ -29,7 +29,7 @@ export interface ServedTools {
 
 /**
  * The environment called as the scenario is, else the server's default one.
- * @throws FIDELITY_SUBJECT_UNFIT where it is of another domain, and as `remoteEnvironment`
+ * @throws INPUT_INVALID where it is of another domain, and as `remoteEnvironment`
  */
 export async function openServedTools(
   url: string,
@@ -50,7 +50,10 @@ export async function openServedTools(
 }
 
 function unfit(given: string, problem: string): ReverieError {
-  return reverieError('FIDELITY_SUBJECT_UNFIT', { given, problem });
+  return reverieError('INPUT_INVALID', {
+    problem: `"${given}" cannot be judged beside this scenario: ${problem}.`,
+    hint: 'All that is judged answers the same tools in the same tasks; other models of this scenario are named under fidelity.subjects.',
+  });
 }
 
 async function knownTasks(remote: Awaited<ReturnType<typeof judgedEnvironment>>): Promise<ReadonlySet<string>> {
@@ -58,7 +61,7 @@ async function knownTasks(remote: Awaited<ReturnType<typeof judgedEnvironment>>)
   return new Set(splits.flat().map(({ id }) => id));
 }
 
-/** The same tools, and all tasks. @throws FIDELITY_SUBJECT_UNFIT */
+/** The same tools, and all tasks. @throws INPUT_INVALID */
 function requireDomain(
   url: string,
   { card }: RemoteToolsEnvironment,

@@ -1,8 +1,8 @@
 // A server as truth: what it answers now to agents that call its tools at random, in episodes lived there for it. Its state is not
 // known, so only what is said can be compared.
 
-import { concurrently } from '../../core/concurrently.js';
-import { contentHash } from '../../core/hash.js';
+import { contentHash } from '../../core/canonical-json.js';
+import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { type RealEnvironment, realResponder } from '../../env/tools/real-environment.js';
 import type { ToolsScenario } from '../../kinds/tools/kind.js';

@@ -1,11 +1,10 @@
 // Policies of a ladder as plain data, so that what was found once acts the same in every thread and after every restart.
 
-import { Acting } from '../../core/acting.js';
-import type { VectorEnvironment } from '../../core/environment.js';
+import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { Policy } from '../../core/policy.js';
+import { Acting } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import type { VectorSpace } from '../../core/spaces.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import { RandomPolicy } from '../../rl/random-policy.js';
 
@@ -134,7 +133,7 @@ interface ActorParts {
   readonly trained?: TrainedPolicies;
 }
 
-/** Acts in one episode. Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
+/** Acts in one episode. Throws SCENARIO_UNFIT for an action box without finite bounds. */
 export function actorOf(recipe: Recipe, parts: ActorParts): Actor {
   const { actionSpace } = parts.env;
   const act = bareActor(recipe, parts);
@@ -171,7 +170,11 @@ function trainedPolicy(realSteps: number | undefined, { trained }: ActorParts): 
 }
 
 function trainedActor(policy: Policy | undefined, { env }: ActorParts): Actor {
-  if (policy === undefined) throw reverieError('INPUT_NEEDED', { what: `a policy for ${env.id}`, input: 'checkpoint' });
+  if (policy === undefined)
+    throw reverieError('INPUT_NEEDED', {
+      problem: `This needs ${`a policy for ${env.id}`}, and --checkpoint was not given.`,
+      hint: `Give --checkpoint FOLDER: one that holds ${`a policy for ${env.id}`}, or a run that does.`,
+    });
   const acting = new Acting(policy, 1);
   return async (obs, rng) => (await acting.act(obs, rng, { deterministic: true })).action;
 }

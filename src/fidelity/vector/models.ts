@@ -24,7 +24,7 @@ export type MakeReal = () => Promise<VectorEnvironment>;
 
 /**
  * All models to judge, the first being the one that gates look at.
- * @throws FIDELITY_NO_MODEL, MODEL_FOLDER_INVALID, INPUT_MISSING, INPUT_UNFIT
+ * @throws INPUT_NEEDED, MODEL_FILE_INVALID, INPUT_MISSING, INPUT_UNFIT
  */
 export async function openModels(setup: VectorSetup, env: VectorEnvironment, real: MakeReal): Promise<OpenedModel[]> {
   const opened: OpenedModel[] = [];
@@ -59,7 +59,11 @@ function namedModels({ inputs, scenario, host }: VectorSetup): NamedModel[] {
     ...(own === undefined ? [] : [{ given: inputs.model ?? own, at: own }]),
     ...compared,
   ];
-  if (all.length === 0) throw reverieError('FIDELITY_NO_MODEL', { name });
+  if (all.length === 0)
+    throw reverieError('INPUT_NEEDED', {
+      problem: `There is no world model of "${name}" to judge.`,
+      hint: 'Give --model FOLDER (a run of fit or train), --url URL of a server, or a scenario whose model is an ONNX file.',
+    });
   const names = all.map(({ given }) => (isUrl(given) ? given : basename(resolve(given))));
   return all.map(({ at, given }, i) => ({ at, name: isOnce(names, i) ? names[i] : given }));
 }
@@ -134,12 +138,16 @@ interface Served {
   readonly spaces: Pick<RemoteVectorEnvironment, 'observationSpace' | 'actionSpace'>;
 }
 
-/** The environment called as the scenario is, else the server's default one. @throws FIDELITY_NO_MODEL, and as `remoteEnvironment` */
+/** The environment called as the scenario is, else the server's default one. @throws INPUT_NEEDED, and as `remoteEnvironment` */
 async function openServed(url: string, scenario: string): Promise<Served> {
   const first = await judgedEnvironment(url, scenario);
   try {
     const { card, observationSpace, actionSpace } = first;
-    if (faceOf(card).acts !== 'numbers') throw reverieError('FIDELITY_NO_MODEL', { name: url });
+    if (faceOf(card).acts !== 'numbers')
+      throw reverieError('INPUT_NEEDED', {
+        problem: `There is no world model of "${url}" to judge.`,
+        hint: 'Give --model FOLDER (a run of fit or train), --url URL of a server, or a scenario whose model is an ONNX file.',
+      });
     const subject: VectorSubjectModel = {
       name: url,
       kind: 'served',

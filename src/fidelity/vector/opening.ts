@@ -1,9 +1,9 @@
 // Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
 
+import type { Json } from '../../core/canonical-json.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
-import { panelOf } from '../../core/panel.js';
+import { panelOf } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { makeEnvironment } from '../../env/make-environment.js';
@@ -150,7 +150,7 @@ interface OpenedTruth {
 
 /**
  * The truth of a run: `--held-out` or `--data` where given, else what is recorded in `<out>/truth` (recorded now, if it is
- * not there yet). @throws FIDELITY_TRUTH_UNFIT, INPUT_UNFIT, INPUT_MISSING, CHECKPOINT_CORRUPT
+ * not there yet). @throws INPUT_INVALID, INPUT_UNFIT, INPUT_MISSING, CHECKPOINT_CORRUPT
  */
 async function openTruth(
   setup: VectorSetup,
@@ -209,12 +209,15 @@ function elementNames(spec: EnvSpec, env: VectorEnvironment): readonly string[] 
 
 // Recorded transitions of the user's as truth: whole episodes, drawn until there are enough rows.
 
-/** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, FIDELITY_TRUTH_UNFIT, FIDELITY_HELD_OUT_SEEN */
+/** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, INPUT_INVALID, INPUT_INVALID */
 async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {
   const buffer = await setup.host.records(env, folder);
   if (buffer.source !== 'real' || buffer.size === 0) {
     const problem = buffer.size === 0 ? 'it holds no transitions.' : 'its transitions were dreamt, not lived.';
-    throw reverieError('FIDELITY_TRUTH_UNFIT', { path: folder, problem });
+    throw reverieError('INPUT_INVALID', {
+      problem: `"${folder}" is no truth to hold a dream against: ${problem}`,
+      hint: 'Give real transitions of this environment (a run of collect or train), or none: then they are recorded first.',
+    });
   }
   const { transitions, starts: wanted } = setup.scenario.config.fidelity;
   const rng = Rng.fromSeed(setup.seed).split('fidelity', 'truth');
@@ -227,7 +230,10 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
     judged(setup.inputs).flatMap((model) => setup.host.trainingFolders(model)),
   );
   if (seen > 0 && setup.inputs.heldOut !== undefined) {
-    throw reverieError('FIDELITY_HELD_OUT_SEEN', { path: folder, overlap: `${seen} transitions` });
+    throw reverieError('INPUT_INVALID', {
+      problem: `"${folder}" is not held out: the model was made from what it holds (${`${seen} transitions`}).`,
+      hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
+    });
   }
   return {
     rows,

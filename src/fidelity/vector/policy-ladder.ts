@@ -39,7 +39,7 @@ const RUNGS = [8, 3, 5, 1] as const;
 /** Shares of random actions. */
 const MIXTURES = [0.5, 0.25, 0.75, 0.1, 0.9] as const;
 
-/** Throws SPACE_UNSUPPORTED for an action box without finite bounds. */
+/** Throws SCENARIO_UNFIT for an action box without finite bounds. */
 export async function planLadder(env: VectorEnvironment, options: LadderOptions): Promise<Ladder> {
   const normaliser = await normaliserOf(env, options.rng.split('normaliser'));
   return options.hasCheckpoint ? trainedLadder(env, normaliser, options) : searchedLadder(env, normaliser, options);

@@ -2,12 +2,11 @@
 
 import { join } from 'node:path';
 import type { VectorEnvironment } from '../../core/environment.js';
+import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
 import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import type { Learner } from '../../rl/learner.js';
-import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
-import { sealedText } from '../../store/sealed-json.js';
 import type { VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { Instrument } from '../instrument.js';
 import { readKept } from '../measure.js';
@@ -43,7 +42,7 @@ export interface OpenedLadder {
 /** Episodes of environments without a clock. */
 const MAX_STEPS = 1000;
 
-/** Throws what making the environment or reading the checkpoint throws, and SPACE_UNSUPPORTED for actions without bounds. */
+/** Throws what making the environment or reading the checkpoint throws, and SCENARIO_UNFIT for actions without bounds. */
 export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder> {
   const { scenario, seed } = setup;
   const { fidelity, env: spec } = scenario.config;

@@ -3,15 +3,14 @@
 
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { Acting } from '../../core/acting.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { EnvSnapshot, VectorEnvironment } from '../../core/environment.js';
+import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
+import { Acting } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
-import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
-import { sealedText } from '../../store/sealed-json.js';
 import { readKept } from '../measure.js';
 import type { FidelityServices } from '../setup.js';
 import type { NamedPolicy, PolicyMixture } from './recording-policies.js';

@@ -1,8 +1,8 @@
 // The consistency of a dream: a policy acts in the dream, and what it did there is done once more for real. What it earns
 // is worth as much as it promised only if the dream did not mislead it.
 
-import { Acting } from '../../core/acting.js';
 import type { VectorEnvironment } from '../../core/environment.js';
+import { Acting } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
 import { batchOfStarts, type Start } from '../../worldmodel/starts.js';
 import type { Ground, Judged, Replay } from './ground.js';

@@ -20,7 +20,7 @@ export interface VectorHost {
   records(env: VectorEnvironment, folder: string): Promise<ReplayBuffer>;
   /** @throws CHECKPOINT_CORRUPT, INPUT_UNFIT */
   learner(env: VectorEnvironment, folder: string): Promise<LoadedLearner>;
-  /** How a learner of that folder plans in its run's own world model; undefined where it does not. @throws MODEL_FOLDER_INVALID */
+  /** How a learner of that folder plans in its run's own world model; undefined where it does not. @throws MODEL_FILE_INVALID */
   planner(learner: Learner, folder: string): Promise<{ readonly policy: Policy; close(): Promise<void> } | undefined>;
   /** Learners that a training run kept on the way, the earliest first. */
   keptLearners(run: string): Promise<readonly { readonly realSteps: number; readonly folder: string }[]>;

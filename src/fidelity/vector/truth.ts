@@ -1,8 +1,7 @@
 // What really happened: recorded transitions as whole episodes, the places where open-loop dreams begin, and the units
 // that intervals are made over.
 
-import type { EnvSnapshot } from '../../core/environment.js';
-import type { VectorSpace } from '../../core/spaces.js';
+import type { EnvSnapshot, VectorSpace } from '../../core/environment.js';
 import { rowSize } from '../../env/space-values.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 

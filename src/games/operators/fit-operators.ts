@@ -2,14 +2,18 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
+import { writeFileAtomic } from '../../core/files.js';
 import type { FitRequest, FittedBackend } from '../../synth/train-backend.js';
 import { induceOperators } from './induce-operators.js';
 import { recordedTries } from './recorded-tries.js';
 
-/** @throws OPERATORS_NO_FACTS in a world whose states are no facts about objects */
+/** @throws DOMAIN_UNFIT in a world whose states are no facts about objects */
 export async function fitOperators({ domain, steps, folder, phase }: FitRequest): Promise<FittedBackend> {
-  if (domain.rules?.scene === undefined) throw reverieError('OPERATORS_NO_FACTS', { domain: domain.id });
+  if (domain.rules?.scene === undefined)
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `The states of domain "${domain.id}" are no facts about objects, so operators cannot be found in its records.`,
+      hint: 'Take a domain of PDDL games (text-games, alfworld). Rules of other domains: reverie induce FOLDER --logs RECORDS.',
+    });
   const bar = phase('induce operators', 1, 'fits');
   const found = induceOperators(recordedTries(steps, domain));
   const file = join(folder, 'operators.json');

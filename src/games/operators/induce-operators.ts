@@ -1,7 +1,6 @@
 // Operators from transitions, each action's on its own: what it may speak of, what it needs, what it makes so, what is answered.
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { sha256 } from '../../core/hash.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { Chances } from './chance.js';
 import { type Case, type Condition, casesOf, conditionsOf, holds, truthIn } from './conditions.js';
 import { effectsOf } from './effects.js';

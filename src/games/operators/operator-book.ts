@@ -1,7 +1,7 @@
 // What operators say of an action in a situation: that it is carried out, with what becomes so; that it is refused; or nothing, where
 // they were never shown anything like it.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';

@@ -5,16 +5,26 @@ import { resolve } from 'node:path';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { type OperatorsFile, operatorsFileSchema } from './operator.js';
 
-/** @throws OPERATORS_INVALID */
+/** @throws FILE_INVALID */
 export function readOperators(file: string, folder = '.'): OperatorsFile {
   const path = resolve(folder, file);
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw reverieError('OPERATORS_INVALID', { file: path, problem: (cause as Error).message }, cause);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `Operators "${path}": ${(cause as Error).message}.`,
+        hint: 'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.',
+      },
+      cause,
+    );
   }
   const read = operatorsFileSchema.safeParse(json);
   if (read.success) return read.data;
-  throw reverieError('OPERATORS_INVALID', { file: path, problem: describeIssues(read.error) });
+  throw reverieError('FILE_INVALID', {
+    problem: `Operators "${path}": ${describeIssues(read.error)}.`,
+    hint: 'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.',
+  });
 }

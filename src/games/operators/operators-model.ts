@@ -1,8 +1,7 @@
 // Induced operators as a backend of the router.
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { sha256 } from '../../core/hash.js';
 import type { FactTable, ToolRules } from '../../env/tools/domain.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';

@@ -1,6 +1,6 @@
 // Recorded calls as tries of actions: the facts around each, as far as the state is known, and what the world offered to do there.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { FactTable, Scene, ToolsDomain } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';

@@ -22,7 +22,7 @@ export interface Scope {
 /** More clauses than this are a domain that nobody could play. */
 const MAX_CLAUSES = 20_000;
 
-/** @throws PDDL_INVALID for a variable or object that nobody declared, and for more clauses than can be handled */
+/** @throws PDDL_UNFIT for a variable or object that nobody declared, and for more clauses than can be handled */
 export function clausesOf(condition: Condition, scope: Scope): Clause[] {
   let fresh = 0;
   const walk = (one: Condition, names: ReadonlyMap<string, string>): Clause[] => {

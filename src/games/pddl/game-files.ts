@@ -4,8 +4,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../../core/canonical-json.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
 import type { GameFile } from './games-domain.js';
 
 const GAME_FILE = '.tw-pddl';
@@ -29,7 +29,7 @@ export interface FoundGame {
 
 /**
  * All games below a folder, sorted by name.
- * @throws GAMES_NOT_FOUND if there is no such folder, or no game in it
+ * @throws ENV_UNUSABLE if there is no such folder, or no game in it
  */
 export function findGames(folder: string): FoundGame[] {
   const root = path.resolve(folder);
@@ -49,12 +49,15 @@ export function findGames(folder: string): FoundGame[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** GAMES_NOT_FOUND, for whoever looks for games in a place of its own. */
+/** ENV_UNUSABLE, for whoever looks for games in a place of its own. */
 export function gamesNotFound(folder: string, problem: string): ReverieError {
-  return reverieError('GAMES_NOT_FOUND', { folder, problem });
+  return reverieError('ENV_UNUSABLE', {
+    problem: `No games are in "${folder}": ${problem}.`,
+    hint: 'Name the folder that the games lie in; docs/text-games.md says where ALFWorld keeps its own, and how to lay out yours.',
+  });
 }
 
-/** @throws GAME_FILE_INVALID if it cannot be read, is cut off, or holds something else */
+/** @throws FILE_INVALID if it cannot be read, is cut off, or holds something else */
 export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFile {
   if (domain !== undefined && grammar !== undefined) {
     return { domain: textOf(domain), problem: textOf(file), grammar: textOf(grammar) };
@@ -64,15 +67,21 @@ export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFil
     json = JSON.parse(textOf(file));
   } catch (cause) {
     throw reverieError(
-      'GAME_FILE_INVALID',
-      { file, problem: `it is no whole JSON: ${(cause as Error).message}` },
+      'FILE_INVALID',
+      {
+        problem: `"${file}" is no game file: ${`it is no whole JSON: ${(cause as Error).message}`}.`,
+        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+      },
       cause,
     );
   }
   const read = gameFileSchema.safeParse(json);
   if (!read.success) {
     const [{ path: keys, message }] = read.error.issues;
-    throw reverieError('GAME_FILE_INVALID', { file, problem: `"${keys.join('.')}": ${message}` });
+    throw reverieError('FILE_INVALID', {
+      problem: `"${file}" is no game file: ${`"${keys.join('.')}": ${message}`}.`,
+      hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+    });
   }
   const { pddl_domain, pddl_problem, walkthrough } = read.data;
   const texts = { domain: pddl_domain, problem: pddl_problem, grammar: read.data.grammar };
@@ -88,6 +97,13 @@ function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw reverieError('GAME_FILE_INVALID', { file, problem: (cause as Error).message }, cause);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `"${file}" is no game file: ${(cause as Error).message}.`,
+        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+      },
+      cause,
+    );
   }
 }

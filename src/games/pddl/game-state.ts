@@ -1,7 +1,7 @@
 // The typed state of a game, as JSON: the facts that can change, by predicate, with objects by the names that texts call them by.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { TextGame } from './text-game.js';

@@ -2,9 +2,9 @@
 // A game is read when a task of it is first played.
 
 import { LRUCache } from 'lru-cache';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import { nearest, reverieError } from '../../core/errors.js';
-import { contentHash } from '../../core/hash.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { originOf } from '../../env/state/operations.js';
 import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/act-domain.js';
 import type { CheckResult, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';

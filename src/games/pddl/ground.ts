@@ -39,7 +39,7 @@ export interface GroundTask {
   readonly goals: readonly { readonly needs: readonly number[]; readonly forbids: readonly number[] }[];
 }
 
-/** @throws PDDL_INVALID for variables and objects that nobody declared */
+/** @throws PDDL_UNFIT for variables and objects that nobody declared */
 export function groundTask(domain: PddlDomain, problem: PddlProblem, what: string): GroundTask {
   return new Grounder(domain, problem, what).ground();
 }

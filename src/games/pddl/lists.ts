@@ -8,12 +8,15 @@ export interface TermList extends ReadonlyArray<Term> {}
 
 /** `what` names the text in errors: a file, or the part of one. */
 export function pddlInvalid(what: string, problem: string): ReverieError {
-  return reverieError('PDDL_INVALID', { what, problem });
+  return reverieError('PDDL_UNFIT', {
+    problem: `${what}: ${problem}.`,
+    hint: 'Correct it there, or take the file from where it came once more if it was cut off; docs/text-games.md says what a game consists of.',
+  });
 }
 
 /**
  * The one list a text consists of; comments run from a semicolon to the end of the line.
- * @throws PDDL_INVALID if a bracket is missing, or something stands after the list
+ * @throws PDDL_UNFIT if a bracket is missing, or something stands after the list
  */
 export function readTerms(text: string, what: string): TermList {
   const open: Term[][] = [];
@@ -37,13 +40,13 @@ export function readTerms(text: string, what: string): TermList {
   return whole;
 }
 
-/** @throws PDDL_INVALID unless the term is a word */
+/** @throws PDDL_UNFIT unless the term is a word */
 export function wordOf(term: Term | undefined, what: string, role: string): string {
   if (typeof term === 'string') return term;
   throw pddlInvalid(what, `${role} should be a word, not ${shown(term)}`);
 }
 
-/** @throws PDDL_INVALID unless the term is a list */
+/** @throws PDDL_UNFIT unless the term is a list */
 export function listOf(term: Term | undefined, what: string, role: string): TermList {
   if (Array.isArray(term)) return term;
   throw pddlInvalid(what, `${role} should be a list in brackets, not ${shown(term)}`);

@@ -31,7 +31,7 @@ export function readTyped(list: TermList, { what, types }: Pick<Vocabulary, 'wha
   return [...found, ...names.map((name) => ({ name, type: 'object' }))];
 }
 
-/** @throws PDDL_INVALID */
+/** @throws PDDL_UNFIT */
 export function readCondition(term: Term | undefined, vocabulary: Vocabulary, negated = false): Condition {
   const list = listOf(term, vocabulary.what, 'a condition');
   if (list.length === 0) return TRUE;
@@ -74,7 +74,7 @@ export function readLiteral(list: TermList, { what, predicates }: Vocabulary, ne
   return { predicate, args, negated };
 }
 
-/** @throws PDDL_INVALID, PDDL_UNSUPPORTED */
+/** @throws PDDL_UNFIT, PDDL_UNFIT */
 export function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
   const list = listOf(term, vocabulary.what, 'an effect');
   if (list.length === 0) return [];

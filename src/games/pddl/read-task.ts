@@ -1,6 +1,6 @@
 // Domains and problems of PDDL: the typed part of ADL, without numbers, time and derived predicates.
 
-import { nearest, reverieError } from '../../core/errors.js';
+import { reverieError } from '../../core/errors.js';
 import { listOf, pddlInvalid, readTerms, shown, type TermList, wordOf } from './lists.js';
 import { readCondition, readEffects, readLiteral, readTyped, type Vocabulary } from './read-condition.js';
 import type { ActionSchema, Literal, PddlDomain, PddlProblem, Typed } from './task.js';
@@ -21,7 +21,7 @@ export const PDDL_REQUIREMENTS: readonly string[] = [
   ':action-costs',
 ];
 
-/** @throws PDDL_INVALID, PDDL_UNSUPPORTED; both name the text as `what` */
+/** @throws PDDL_UNFIT, PDDL_UNFIT; both name the text as `what` */
 export function readDomain(text: string, what: string): PddlDomain {
   const sections = sectionsOf(text, what, 'domain');
   const requirements = sections.words(':requirements');
@@ -38,7 +38,7 @@ export function readDomain(text: string, what: string): PddlDomain {
   };
 }
 
-/** @throws PDDL_INVALID, PDDL_UNSUPPORTED */
+/** @throws PDDL_UNFIT, PDDL_UNFIT */
 export function readProblem(text: string, domain: PddlDomain, what: string): PddlProblem {
   const sections = sectionsOf(text, what, 'problem');
   const [of] = sections.words(':domain');
@@ -85,7 +85,10 @@ function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sec
 }
 
 function unsupported(what: string, value: string, known: readonly string[]) {
-  return reverieError('PDDL_UNSUPPORTED', { what, value, known: known.join(', '), nearest: nearest(value, known) });
+  return reverieError('PDDL_UNFIT', {
+    problem: `${what} asks for "${value}", which is not supported here.`,
+    hint: `Known: ${known.join(', ')}. Write the domain without it: what follows from other facts can be an effect of the actions, numbers can be objects.`,
+  });
 }
 
 /** Supertypes by type. `object` may be declared again, as some domains do. */

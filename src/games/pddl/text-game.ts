@@ -1,7 +1,7 @@
 // A game of text: a planning task with the grammar of what it says. A game is worked out once and shared; each play of it holds
 // only what changes.
 
-import { sha256 } from '../../core/hash.js';
+import { sha256 } from '../../core/canonical-json.js';
 import { groundTask, type Operator } from './ground.js';
 import { pddlInvalid } from './lists.js';
 import { readDomain, readProblem } from './read-task.js';
@@ -51,7 +51,7 @@ export class TextGame {
   private readonly texts: readonly ActionText[];
   private readonly parameters: readonly (readonly string[])[];
 
-  /** @throws PDDL_INVALID, PDDL_UNSUPPORTED */
+  /** @throws PDDL_UNFIT, PDDL_UNFIT */
   constructor({ domain, problem, grammar }: GameSource, { what, names }: GameOptions) {
     this.hash = sha256(JSON.stringify([domain, problem, grammar]));
     this.domainHash = sha256(domain);

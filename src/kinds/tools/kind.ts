@@ -66,7 +66,7 @@ export function isToolsScenario(scenario: ScenarioOf): scenario is ToolsScenario
   return scenario.family === toolsKind.name;
 }
 
-/** The scenario itself, if it is one of tools. @throws SCENARIO_FAMILY */
+/** The scenario itself, if it is one of tools. @throws SCENARIO_UNFIT */
 export function toolsScenario(scenario: ScenarioOf): ToolsScenario {
   return ofKind(toolsKind, scenario);
 }

@@ -52,7 +52,7 @@ export const vectorKind: Kind = {
   device: async () => (await import('../../run/dream-device.js')).dreamDevice,
 };
 
-/** The scenario itself, if it is one of numbers. @throws SCENARIO_FAMILY */
+/** The scenario itself, if it is one of numbers. @throws SCENARIO_UNFIT */
 export function vectorScenario(scenario: ScenarioOf): Scenario {
   return ofKind(vectorKind, scenario);
 }

@@ -38,12 +38,15 @@ export type DecoderConfigInput = z.input<typeof fieldsSchema>;
 
 /**
  * The whole configuration, defaults filled in.
- * @throws DECODER_CONFIG_INVALID
+ * @throws SETTING_INVALID
  */
 export function decoderConfig(input: DecoderConfigInput): DecoderConfig {
   const parsed = decoderConfigSchema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw reverieError('DECODER_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
+    hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+  });
 }
 
 /** Ids that `transformers` and llama.cpp want to know. */
@@ -110,11 +113,15 @@ const huggingFaceSchema = z.object({
 
 /**
  * The configuration that a `config.json` describes; keys that do not change the model are ignored.
- * @throws DECODER_CONFIG_INVALID for another architecture, biases or scaled rotations
+ * @throws SETTING_INVALID for another architecture, biases or scaled rotations
  */
 export function configFromHuggingFace(content: unknown): DecoderConfig {
   const parsed = huggingFaceSchema.safeParse(content);
-  if (!parsed.success) throw reverieError('DECODER_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
+  if (!parsed.success)
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
+      hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+    });
   const given = parsed.data;
   const heads = given.num_attention_heads;
   return decoderConfig({

@@ -39,7 +39,7 @@ export class Decoder implements GeneratingModel {
     this.weights = sessions.weights(theta);
   }
 
-  /** A decoder with random weights. @throws DECODER_CONFIG_INVALID */
+  /** A decoder with random weights. @throws SETTING_INVALID */
   static create(config: DecoderConfigInput, rng: Rng): Decoder {
     const sessions = new DecoderSessions(decoderConfig(config));
     return new Decoder(sessions, sessions.layout.init(rng));
@@ -52,7 +52,7 @@ export class Decoder implements GeneratingModel {
 
   /**
    * Log-probability of each token given those before it, in nats: entry i of a sequence's answer is that of its token i + 1.
-   * @throws CONTEXT_TOO_LONG, DECODER_INPUT_INVALID for fewer than two tokens or an unknown one
+   * @throws CONTEXT_TOO_LONG, DATA_MISMATCH for fewer than two tokens or an unknown one
    */
   async score(sequences: readonly TokenSequence[], options: ScoreOptions = {}): Promise<Float32Array[]> {
     const { temperature = 1 } = options;
@@ -84,7 +84,7 @@ export class Decoder implements GeneratingModel {
 
   /**
    * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
-   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DATA_MISMATCH for an empty prompt or an unknown token
    */
   generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
     for (const { prompt } of requests) requireTokens(this.config, 'A prompt', prompt, 1, 0);
@@ -93,7 +93,7 @@ export class Decoder implements GeneratingModel {
 
   /**
    * What belongs after each prompt, all tokens foretold at once and the likeliest taken. An answer does not depend on the others.
-   * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for an empty prompt or an unknown token
+   * @throws CONTEXT_TOO_LONG; DATA_MISMATCH for an empty prompt or an unknown token
    */
   async answerAtOnce(prompts: readonly TokenSequence[], options: AtOnceOptions): Promise<Generated[]> {
     for (const prompt of prompts) requireTokens(this.config, 'A prompt', prompt, 1, 0);

@@ -4,10 +4,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../../core/canonical-json.js';
 import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
-import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
 import { decodeTensors, encodeTensors } from '../safetensors.js';
 import { float32 } from '../tensor.js';
 import { configFromHuggingFace, type DecoderConfig, huggingFaceConfig, type SpecialIds } from './config.js';
@@ -37,7 +36,7 @@ const json = (content: unknown) => `${JSON.stringify(content, null, 2)}\n`;
 /**
  * Writes (or atomically replaces) the folder. The same decoder gives the same bytes.
  * @param more texts written beside it, by name, and hashed as its own files are
- * @throws DECODER_INPUT_INVALID for a tokenizer of another size; STORAGE_FULL or STORAGE_FAILED, leaving what was there
+ * @throws DATA_MISMATCH for a tokenizer of another size; STORAGE_FULL or STORAGE_FAILED, leaving what was there
  */
 export async function saveDecoder(
   folder: string,
@@ -48,7 +47,10 @@ export async function saveDecoder(
   const { config, theta } = decoder;
   if (tokenizer.size !== config.vocabSize) {
     const problem = `a tokenizer of ${tokenizer.size} tokens for a vocabulary of ${config.vocabSize}`;
-    throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Save the tokenizer that it was trained with.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${problem}.`,
+      hint: 'Save the tokenizer that it was trained with.',
+    });
   }
   const contents: Record<string, string | Uint8Array> = {
     [CONFIG]: json(huggingFaceConfig(config, tokenizer.special)),
@@ -77,7 +79,7 @@ function tokenizerConfig({ parts, special }: Tokenizer, { contextLength }: Decod
 
 /**
  * The decoder and tokenizer of a folder: one of `saveDecoder`, or any LlamaForCausalLM with a byte-level tokenizer like GPT-2's.
- * @throws DECODER_FOLDER_INVALID for a missing, damaged or foreign file; DECODER_CONFIG_INVALID, TOKENIZER_INVALID
+ * @throws MODEL_FILE_INVALID for a missing, damaged or foreign file; SETTING_INVALID, MODEL_FILE_INVALID
  */
 export async function loadDecoder(folder: string): Promise<{ decoder: Decoder; tokenizer: Tokenizer }> {
   await recoverFolder(folder);
@@ -87,7 +89,10 @@ export async function loadDecoder(folder: string): Promise<{ decoder: Decoder; t
   const tokenizer = Tokenizer.fromJson(String(await read(TOKENIZER)), join(folder, TOKENIZER), specialIds(content));
   if (tokenizer.size !== config.vocabSize) {
     const problem = `its tokenizer has ${tokenizer.size} tokens and its weights know ${config.vocabSize}`;
-    throw reverieError('DECODER_FOLDER_INVALID', { path: folder, problem });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Decoder "${folder}" cannot be loaded: ${problem}.`,
+      hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+    });
   }
   const weights = await read(WEIGHTS);
   const tensors = inFolder(folder, WEIGHTS, () => decodeTensors(weights));
@@ -101,10 +106,20 @@ async function filesOf(folder: string): Promise<(file: string) => Promise<Buffer
   const manifest = sealed === undefined ? undefined : readManifest(folder, sealed);
   return async (file) => {
     const bytes = await readFile(join(folder, file)).catch((error: Error) => {
-      throw reverieError('DECODER_FOLDER_INVALID', { path: folder, problem: error.message }, error);
+      throw reverieError(
+        'MODEL_FILE_INVALID',
+        {
+          problem: `Decoder "${folder}" cannot be loaded: ${error.message}.`,
+          hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+        },
+        error,
+      );
     });
     if (manifest === undefined || manifest.files[file] === sha256(bytes)) return bytes;
-    throw reverieError('DECODER_FOLDER_INVALID', { path: folder, problem: `${file} was changed after it was written` });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Decoder "${folder}" cannot be loaded: ${`${file} was changed after it was written`}.`,
+      hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+    });
   };
 }
 
@@ -119,7 +134,14 @@ function inFolder<T>(folder: string, file: string, read: () => T): T {
   } catch (error) {
     if (error instanceof ReverieError) throw error;
     const reason = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
-    throw reverieError('DECODER_FOLDER_INVALID', { path: folder, problem: `${file}: ${reason}` }, error);
+    throw reverieError(
+      'MODEL_FILE_INVALID',
+      {
+        problem: `Decoder "${folder}" cannot be loaded: ${`${file}: ${reason}`}.`,
+        hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+      },
+      error,
+    );
   }
 }
 
@@ -176,13 +198,20 @@ export async function saveTraining(folder: string, trainer: DecoderTrainer): Pro
 
 /**
  * Has a trainer go on from a folder of `saveTraining`, as if it had never stopped.
- * @throws DECODER_FOLDER_INVALID if it is damaged or of a training with other settings
+ * @throws MODEL_FILE_INVALID if it is damaged or of a training with other settings
  */
 export async function resumeTraining(folder: string, trainer: DecoderTrainer): Promise<void> {
   await recoverFolder(folder);
   const read = (file: string) =>
     readFile(join(folder, file)).catch((error: Error) => {
-      throw reverieError('DECODER_FOLDER_INVALID', { path: folder, problem: error.message }, error);
+      throw reverieError(
+        'MODEL_FILE_INVALID',
+        {
+          problem: `Decoder "${folder}" cannot be loaded: ${error.message}.`,
+          hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+        },
+        error,
+      );
     });
   const [text, bytes] = [String(await read(TRAINING)), await read(STATE)];
   trainer.restore(inFolder(folder, TRAINING, () => stateOf(text, bytes, trainer)));

@@ -156,7 +156,7 @@ function extendRow(row: Row, logProbs: Float32Array, { contextLength }: DecoderC
 
 /**
  * @param beyond tokens that need no place in the context, as nothing follows them
- * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID for fewer tokens than `least` or an unknown one
+ * @throws CONTEXT_TOO_LONG; DATA_MISMATCH for fewer tokens than `least` or an unknown one
  */
 export function requireTokens(
   { contextLength, vocabSize }: DecoderConfig,
@@ -170,12 +170,15 @@ export function requireTokens(
   }
   if (tokens.length < least) {
     const hint = 'Begin with the token that begins every document.';
-    throw reverieError('DECODER_INPUT_INVALID', { problem: `${tokens.length} tokens where it needs ${least}`, hint });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${`${tokens.length} tokens where it needs ${least}`}.`,
+      hint,
+    });
   }
   for (let i = 0; i < tokens.length; i++) {
     if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
     const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
     const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
-    throw reverieError('DECODER_INPUT_INVALID', { problem, hint });
+    throw reverieError('DATA_MISMATCH', { problem: `The decoder was given ${problem}.`, hint });
   }
 }

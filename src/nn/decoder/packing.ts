@@ -81,7 +81,7 @@ function startAfter(end: number, size: number, chain: number): number {
   return end + size <= next ? end : next;
 }
 
-/** Rows laid out as one batch; missing ones are empty. @throws DECODER_INPUT_INVALID for weights of another length */
+/** Rows laid out as one batch; missing ones are empty. @throws DATA_MISMATCH for weights of another length */
 export function layOut(
   documents: readonly TrainingDocument[],
   plans: readonly RowPlan[],
@@ -104,7 +104,10 @@ export function layOut(
     ] as const) {
       if (given === undefined || given.length === tokens.length) continue;
       const problem = `${given.length} ${what} for the ${tokens.length} tokens of document ${document}`;
-      throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Give one for each token.' });
+      throw reverieError('DATA_MISMATCH', {
+        problem: `The decoder was given ${problem}.`,
+        hint: 'Give one for each token.',
+      });
     }
     const first = row * shape.length + start;
     for (let i = 0; i + 1 < tokens.length; i++) {
@@ -120,14 +123,17 @@ export function layOut(
 
 /**
  * One batch of all documents.
- * @throws CONTEXT_TOO_LONG; DECODER_INPUT_INVALID if they do not fit
+ * @throws CONTEXT_TOO_LONG; DATA_MISMATCH if they do not fit
  */
 export function packAll(documents: readonly TrainingDocument[], shape: PackedShape): PackedBatch {
   const sizes = documents.map(({ tokens }) => tokens.length);
   const plans = planRows(sizes, documents.keys(), shape);
   if (plans.length > shape.rows) {
     const problem = `documents that fill ${plans.length} rows for a batch of ${shape.rows}`;
-    throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'Make several batches, or a trainer of more rows.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${problem}.`,
+      hint: 'Make several batches, or a trainer of more rows.',
+    });
   }
   return layOut(documents, plans, shape);
 }
@@ -140,7 +146,7 @@ export class PackedCorpus {
   private readonly sizes: readonly number[];
   private readonly epochs: RowPlan[][] = [];
 
-  /** @throws DECODER_INPUT_INVALID without documents */
+  /** @throws DATA_MISMATCH without documents */
   constructor(
     private readonly documents: readonly TrainingDocument[],
     private readonly shape: PackedShape,
@@ -149,7 +155,10 @@ export class PackedCorpus {
     this.sizes = documents.map(({ tokens }) => tokens.length);
     if (documents.length > 0 && !this.sizes.some((tokens) => tokens < 2)) return;
     const problem = documents.length === 0 ? 'no documents' : 'a document of fewer than two tokens';
-    throw reverieError('DECODER_INPUT_INVALID', { problem, hint: 'A document is two tokens or more.' });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${problem}.`,
+      hint: 'A document is two tokens or more.',
+    });
   }
 
   /** Batch number `step`, from 0. @throws CONTEXT_TOO_LONG for a document longer than a row */

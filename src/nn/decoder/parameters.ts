@@ -102,7 +102,7 @@ export function huggingFaceTensors(config: DecoderConfig, theta: Float32Array): 
 /**
  * Theta from tensors with Hugging Face's names and shapes.
  * @param path where they came from, for messages
- * @throws DECODER_FOLDER_INVALID if one is missing or of another shape
+ * @throws MODEL_FILE_INVALID if one is missing or of another shape
  */
 export function thetaOfTensors(
   config: DecoderConfig,
@@ -119,7 +119,10 @@ export function thetaOfTensors(
     if (String(tensor?.dims) !== String(dims)) {
       const found = tensor === undefined ? 'is missing' : `has shape [${tensor.dims}]`;
       const problem = `tensor "${file}" ${found} where [${dims}] is needed`;
-      throw reverieError('DECODER_FOLDER_INVALID', { path, problem });
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Decoder "${path}" cannot be loaded: ${problem}.`,
+        hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+      });
     }
     const target = layout.view(theta, own);
     const source = tensor.data as Float32Array;

@@ -94,7 +94,10 @@ export class Tokenizer {
       const token = this.parts.tokens[id];
       if (token === undefined) {
         const hint = 'Decode by the tokenizer that the decoder was trained with.';
-        throw reverieError('DECODER_INPUT_INVALID', { problem: `token ${id} of ${this.size} to be decoded`, hint });
+        throw reverieError('DATA_MISMATCH', {
+          problem: `The decoder was given ${`token ${id} of ${this.size} to be decoded`}.`,
+          hint,
+        });
       }
       if (!this.specialIds.has(id)) for (const byte of bytesOfToken(token)!) bytes.push(byte);
       else if (withSpecials) for (const byte of utf8.encode(token)) bytes.push(byte);
@@ -136,10 +139,18 @@ export class Tokenizer {
    * The tokenizer of a `tokenizer.json`.
    * @param special ids with a role; absent: those of `<|begin|>`, `<|end|>` and `<|pad|>`
    * @param origin where it came from, for messages
-   * @throws TOKENIZER_INVALID if it is damaged or works by other rules
+   * @throws MODEL_FILE_INVALID if it is damaged or works by other rules
    */
   static fromJson(text: string, origin: string, special?: SpecialIds): Tokenizer {
-    const invalid = (problem: string, cause?: unknown) => reverieError('TOKENIZER_INVALID', { origin, problem }, cause);
+    const invalid = (problem: string, cause?: unknown) =>
+      reverieError(
+        'MODEL_FILE_INVALID',
+        {
+          problem: `Tokenizer "${origin}" cannot be used: ${problem}.`,
+          hint: 'Give the tokenizer.json of a byte-level byte-pair tokenizer, as `trainTokenizer` makes it.',
+        },
+        cause,
+      );
     let content: z.infer<typeof fileSchema>;
     try {
       content = fileSchema.parse(JSON.parse(text));

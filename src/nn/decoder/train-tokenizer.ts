@@ -25,7 +25,7 @@ const LEAST_COUNT = 2;
 
 /**
  * The tokenizer of texts; special tokens have the first ids, then come the 256 bytes, then merges in the order learnt.
- * @throws DECODER_INPUT_INVALID for a size below that of special tokens and bytes, or special tokens named twice or empty
+ * @throws DATA_MISMATCH for a size below that of special tokens and bytes, or special tokens named twice or empty
  */
 export function trainTokenizer(texts: Iterable<string>, { size, specials = [] }: TokenizerTraining): Tokenizer {
   const special = [SPECIAL_TOKENS.pad, SPECIAL_TOKENS.begin, SPECIAL_TOKENS.end, ...specials];
@@ -56,11 +56,14 @@ function requireUsable(size: number, special: readonly string[]): void {
   const least = special.length + BYTE_CHARACTERS.length;
   const hint = `Give a size of at least ${least} and special tokens that differ.`;
   if (!Number.isInteger(size) || size < least) {
-    throw reverieError('DECODER_INPUT_INVALID', { problem: `a tokenizer's size of ${size}`, hint });
+    throw reverieError('DATA_MISMATCH', { problem: `The decoder was given ${`a tokenizer's size of ${size}`}.`, hint });
   }
   const twice = special.find((token, i) => token === '' || special.indexOf(token) !== i);
   if (twice === undefined) return;
-  throw reverieError('DECODER_INPUT_INVALID', { problem: `the special token "${twice}" twice or empty`, hint });
+  throw reverieError('DATA_MISMATCH', {
+    problem: `The decoder was given ${`the special token "${twice}" twice or empty`}.`,
+    hint,
+  });
 }
 
 /** The different pieces of all texts, sorted, so that the order of texts does not count. */

@@ -2,8 +2,8 @@
 // same functions as the sessions that score and generate, so its log-probabilities are theirs to the byte (attention.ts).
 
 import { reverieError } from '../../core/errors.js';
-import { joinedFloats, joinedIntegers } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
+import { joinedFloats, joinedIntegers } from '../../core/statistics.js';
 import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
 import { and, div, equal, less, maximum, mul, neg, where } from '../ops-elementwise.js';
@@ -57,7 +57,7 @@ export class DecoderTrainer {
     this.state_ = { step: 0, arrays: { theta, m: zeros(), v: zeros() } };
   }
 
-  /** @throws DECODER_CONFIG_INVALID; DECODER_INPUT_INVALID for weights of another decoder */
+  /** @throws SETTING_INVALID; DATA_MISMATCH for weights of another decoder */
   static async create({
     config: givenConfig,
     training,
@@ -69,15 +69,18 @@ export class DecoderTrainer {
     const settings = decoderTraining(training);
     if (settings.length > config.contextLength) {
       const problem = `rows of ${settings.length} tokens are longer than the context of ${config.contextLength}`;
-      throw reverieError('DECODER_CONFIG_INVALID', { problem });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Settings of the decoder: ${problem}.`,
+        hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+      });
     }
     const sessions = given ?? new DecoderSessions(config);
     const { layout } = sessions;
     const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
     if (theta.length !== layout.size) {
       const problem = `${theta.length} weights where it has ${layout.size}`;
-      throw reverieError('DECODER_INPUT_INVALID', {
-        problem,
+      throw reverieError('DATA_MISMATCH', {
+        problem: `The decoder was given ${problem}.`,
         hint: 'Give the weights of a decoder of the same settings.',
       });
     }
@@ -105,14 +108,14 @@ export class DecoderTrainer {
     return this.state_;
   }
 
-  /** Goes on from a state. @throws DECODER_INPUT_INVALID for that of another decoder */
+  /** Goes on from a state. @throws DATA_MISMATCH for that of another decoder */
   restore(state: DecoderTrainingState): void {
     const { size } = this.sessions.layout;
     const wrong = Object.values(state.arrays).find((array) => array.length !== size);
     if (wrong !== undefined) {
       const problem = `a state of ${wrong.length} numbers an array where it has ${size}`;
-      throw reverieError('DECODER_INPUT_INVALID', {
-        problem,
+      throw reverieError('DATA_MISMATCH', {
+        problem: `The decoder was given ${problem}.`,
         hint: 'Give the state of a training of the same settings.',
       });
     }
@@ -122,7 +125,7 @@ export class DecoderTrainer {
   /**
    * One gradient step a batch, all in one run. Answers a number per step and metric: `loss` and `gradientNorm` (before clipping).
    * @param learningRate of all these steps; as the settings have it unless given
-   * @throws NON_FINITE_VALUE if training diverges; the state is then as before. FEED_MISMATCH for batches of another form
+   * @throws NON_FINITE_VALUE if training diverges; the state is then as before. DATA_MISMATCH for batches of another form
    */
   async train(batches: readonly PackedBatch[], learningRate?: number): Promise<Record<string, Float32Array>> {
     const { step, arrays } = this.state_;

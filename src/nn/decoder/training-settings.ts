@@ -31,12 +31,15 @@ export type DecoderTrainingInput = z.input<typeof settingsSchema>;
 
 /**
  * The whole settings, defaults filled in.
- * @throws DECODER_CONFIG_INVALID
+ * @throws SETTING_INVALID
  */
 export function decoderTraining(input: DecoderTrainingInput): DecoderTrainingSettings {
   const parsed = settingsSchema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw reverieError('DECODER_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
+    hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+  });
 }
 
 /** The learning rate of gradient step `step`, from 0. */

@@ -7,8 +7,7 @@ import { join } from 'node:path';
 import { unpack } from 'msgpackr';
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
-import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import type { ExperienceStep } from './experience.js';
 import { StepFile } from './step-file.js';
 import type { StepLog } from './step-log.js';
@@ -42,7 +41,7 @@ export function memoryFiles(): ExperienceFiles {
   };
 }
 
-/** Opens or begins the files in `folder`; one writer at a time. Throws EXPERIENCE_STORE_INVALID, STORAGE_FAILED. */
+/** Opens or begins the files in `folder`; one writer at a time. Throws FILE_INVALID, STORAGE_FAILED. */
 export async function openFiles(folder: string): Promise<ExperienceFiles> {
   await ensureFolder(folder);
   const marks = join(folder, 'quarantine.json');
@@ -65,7 +64,14 @@ async function readQuarantine(path: string): Promise<readonly QuarantineRecord[]
   try {
     return quarantineSchema.parse(openSealed(await readFile(path, 'utf8'))).modelVersions;
   } catch (error) {
-    throw reverieError('EXPERIENCE_STORE_INVALID', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `The experience in "${path}" cannot be used: ${(error as Error).message}.`,
+        hint: 'Restore the file from a copy, or name another folder and read the logs anew.',
+      },
+      error,
+    );
   }
 }
 

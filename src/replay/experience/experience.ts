@@ -1,8 +1,8 @@
 // One lived tool call as it is remembered, and an episode of them: what retrieval searches and what datasets are made of.
 // Nothing synthetic is remembered without saying who dreamt it.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Verdict } from '../../env/tools/domain.js';
 import type { AssistantMessage, Message } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';

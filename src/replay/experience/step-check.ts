@@ -8,17 +8,24 @@ import { MAX_HISTORY } from './tokens.js';
 export const MAX_ARGUMENT_DEPTH = 100;
 const MAX_OBSERVATION = 1_000_000;
 
-/** Throws PROVENANCE_INVALID or EXPERIENCE_INVALID, naming the step. */
+/** Throws DATA_MISMATCH or SETTING_INVALID, naming the step. */
 export function checkStep(step: ExperienceStep): void {
   const what = `step ${step.step} of episode "${step.episode}"`;
   const problem = provenanceProblem(step);
   if (problem !== undefined) {
     const hint =
       'A real step has row -1 and no model version; a synthetic one names its backend, model version and row.';
-    throw reverieError('PROVENANCE_INVALID', { problem: `${what} ${problem}`, hint });
+    throw reverieError('DATA_MISMATCH', {
+      problem: `Provenance of the batch is not acceptable: ${`${what} ${problem}`}`,
+      hint,
+    });
   }
   const fault = shapeProblem(step);
-  if (fault !== undefined) throw reverieError('EXPERIENCE_INVALID', { what, problem: fault });
+  if (fault !== undefined)
+    throw reverieError('SETTING_INVALID', {
+      problem: `Experience: ${what} ${fault}.`,
+      hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+    });
 }
 
 function provenanceProblem({ source, backend, modelVersion, row, scenario, task, episode }: ExperienceStep) {

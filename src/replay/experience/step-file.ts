@@ -11,8 +11,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
 import { unpack } from 'msgpackr';
 import { reverieError } from '../../core/errors.js';
-import { storageError } from '../../store/atomic-file.js';
-import { readBytes } from '../../store/file-bytes.js';
+import { readBytes, storageError } from '../../core/files.js';
 import type { ExperienceStep } from './experience.js';
 import type { StepLog } from './step-log.js';
 
@@ -37,7 +36,7 @@ export class StepFile implements StepLog {
     private readonly file: FileHandle,
   ) {}
 
-  /** Opens or begins the file; one writer at a time. Throws EXPERIENCE_STORE_INVALID, STORAGE_FAILED. */
+  /** Opens or begins the file; one writer at a time. Throws FILE_INVALID, STORAGE_FAILED. */
   static async open(path: string): Promise<StepFile> {
     const file = await open(path, 'a+').catch((error) => {
       throw storageError(path, error);
@@ -153,5 +152,8 @@ async function readRecord(file: FileHandle, at: number, size: number): Promise<B
 }
 
 function invalid(path: string, problem: string) {
-  return reverieError('EXPERIENCE_STORE_INVALID', { path, problem });
+  return reverieError('FILE_INVALID', {
+    problem: `The experience in "${path}" cannot be used: ${problem}.`,
+    hint: 'Restore the file from a copy, or name another folder and read the logs anew.',
+  });
 }

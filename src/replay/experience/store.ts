@@ -69,7 +69,7 @@ export class ExperienceStore implements ExperienceIndex {
 
   /**
    * Opens or begins the store in `options.folder`; one writer at a time.
-   * Throws EXPERIENCE_STORE_INVALID, STORAGE_FULL, STORAGE_FAILED.
+   * Throws FILE_INVALID, STORAGE_FULL, STORAGE_FAILED.
    */
   static async open(options: ExperienceOptions = {}): Promise<ExperienceStore> {
     const files = options.folder === undefined ? memoryFiles() : await openFiles(options.folder);
@@ -88,7 +88,7 @@ export class ExperienceStore implements ExperienceIndex {
 
   /**
    * Remembers steps in the order given, those of one source all or none; durable once the promise resolves.
-   * Throws PROVENANCE_INVALID, EXPERIENCE_INVALID, EXPERIENCE_FULL, STORAGE_FULL, STORAGE_FAILED.
+   * Throws DATA_MISMATCH, SETTING_INVALID, EXPERIENCE_FULL, STORAGE_FULL, STORAGE_FAILED.
    */
   add(steps: readonly ExperienceStep[]): Promise<AddedSteps> {
     for (const step of steps) checkStep(step);
@@ -106,7 +106,10 @@ export class ExperienceStore implements ExperienceIndex {
 
   retrieve(query: RetrievalQuery, k: number): readonly RetrievedStep[] {
     if (!Number.isSafeInteger(k) || k < 0)
-      throw reverieError('EXPERIENCE_INVALID', { what: 'a query', problem: `asks for ${k} steps` });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Experience: a query ${`asks for ${k} steps`}.`,
+        hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+      });
     if (k === 0) return [];
     const hits = (this.vectors ?? this.lexical).hits(query, k, this.filters(query));
     // Stable: of equal scores the real side's come first, each side in its own order.
@@ -126,7 +129,10 @@ export class ExperienceStore implements ExperienceIndex {
   /** Hides everything that this model version dreamt, now and later, durably; answers how many steps that are. */
   quarantine(modelVersion: string, reason: string): Promise<number> {
     if (modelVersion === '')
-      throw reverieError('EXPERIENCE_INVALID', { what: 'a quarantine', problem: 'names no model version' });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Experience: a quarantine names no model version.`,
+        hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+      });
     return this.inTurn(async () => {
       const others = [...this.quarantinedVersions.values()].filter((record) => record.modelVersion !== modelVersion);
       const record = { modelVersion, reason };

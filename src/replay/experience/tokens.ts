@@ -1,8 +1,8 @@
 // What of a tool call is searched for: its name, the keys and values of its arguments, and the calls made before it.
 // Identifiers are kept whole and also in parts, so that `reservation_4WQ150` finds itself first and its like next.
 
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Json } from '../../core/json.js';
 
 /** A call as experience knows it: no id. */
 export interface LivedCall {

@@ -45,7 +45,10 @@ export class VectorLookup {
   hits(query: RetrievalQuery, k: number, filters: readonly (Filter | undefined)[]): Hit[] {
     const vector = this.embedder === undefined ? this.fittedVector(query) : this.queries.get(embeddedText(query));
     if (vector === undefined)
-      throw reverieError('EXPERIENCE_INVALID', { what: 'a query', problem: 'was not prepared: await prepare(query)' });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Experience: a query was not prepared: await prepare(query).`,
+        hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+      });
     return this.sides.flatMap((side, at) => {
       const filter = filters[at];
       if (filter === undefined) return [];
@@ -88,7 +91,10 @@ async function embedded(embedder: Embedder, texts: readonly string[]): Promise<F
   const vectors = await embedder.embed(texts);
   if (vectors.length === texts.length) return vectors;
   const problem = `gave ${vectors.length} vectors for ${texts.length} texts`;
-  throw reverieError('EXPERIENCE_INVALID', { what: `embedder ${embedder.version}`, problem });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Experience: ${`embedder ${embedder.version}`} ${problem}.`,
+    hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+  });
 }
 
 // Nearest vectors by cosine, every one looked at: exact, and fast enough for some ten thousand steps (about 8 ms for
@@ -100,7 +106,7 @@ class VectorIndex {
   private dimensions = 0;
   private values = new Float32Array(0);
 
-  /** Adds a vector, scaled to unit length; answers its number. Throws EXPERIENCE_INVALID for another length or NaN. */
+  /** Adds a vector, scaled to unit length; answers its number. Throws SETTING_INVALID for another length or NaN. */
   add(vector: Float32Array): number {
     if (this.dimensions === 0) this.dimensions = vector.length;
     const unit = this.unit(vector);
@@ -136,6 +142,9 @@ class VectorIndex {
     if (vector.length === this.dimensions && Number.isFinite(length))
       return length === 0 ? vector : vector.map((value) => value / length);
     const problem = `has ${vector.length} values of length ${length}; all must be finite and ${this.dimensions}`;
-    throw reverieError('EXPERIENCE_INVALID', { what: 'a vector of the embedder', problem });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Experience: a vector of the embedder ${problem}.`,
+      hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+    });
   }
 }

@@ -32,7 +32,7 @@ export interface BcMetrics {
   readonly loss: number;
 }
 
-/** A fresh cloning learner. Throws LEARNER_CONFIG_INVALID or SPACE_UNSUPPORTED. */
+/** A fresh cloning learner. Throws SETTING_INVALID or SCENARIO_UNFIT. */
 export async function makeBc(config: z.input<typeof bcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Bc> {
   const settings = parseConfig('cloning learner', bcConfigSchema, config);
   const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
@@ -55,7 +55,7 @@ export class Bc extends NetworkLearner<BcConfig> {
 
   /**
    * `steps` gradient steps on minibatches drawn uniformly from `data`.
-   * Throws BATCH_SHAPE_MISMATCH, NON_FINITE_VALUE or ACTION_OUT_OF_SPACE; the learner is then as before the call.
+   * Throws DATA_MISMATCH, NON_FINITE_VALUE or ACTION_OUT_OF_SPACE; the learner is then as before the call.
    */
   async update(data: Demonstrations, steps: number, rng: Rng): Promise<BcMetrics> {
     const rows = this.trainingRows(data);

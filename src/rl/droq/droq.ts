@@ -11,7 +11,7 @@ import type { Spaces } from '../spaces.js';
 
 /**
  * A fresh DroQ learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
+ * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
 export async function makeDroq(
   config: z.input<typeof droqConfigSchema>,

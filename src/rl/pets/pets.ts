@@ -14,7 +14,7 @@ import { boxActions, type Spaces } from '../spaces.js';
 
 /**
  * A fresh agent; its taught policy's initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, or SPACE_UNSUPPORTED unless actions are a Box with finite bounds.
+ * Throws SETTING_INVALID, or SCENARIO_UNFIT unless actions are a Box with finite bounds.
  */
 export async function makePets(config: z.input<typeof petsConfigSchema>, spaces: Spaces, rng: Rng): Promise<Pets> {
   const settings = parseConfig('PETS learner', petsConfigSchema, config);

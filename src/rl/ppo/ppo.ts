@@ -29,7 +29,7 @@ export interface PpoMetrics {
 
 /**
  * A fresh PPO learner, for a Box with finite bounds (Gaussian with its own standard deviation) or a Discrete (categorical).
- * Throws LEARNER_CONFIG_INVALID or SPACE_UNSUPPORTED.
+ * Throws SETTING_INVALID or SCENARIO_UNFIT.
  */
 export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: Spaces, rng: Rng): Promise<Ppo> {
   const settings = parseConfig('PPO learner', ppoConfigSchema, config);
@@ -78,7 +78,7 @@ export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
 
   /**
    * Epochs of minibatches over one rollout; rows beyond the last full minibatch of an epoch's shuffle are left to the next epoch.
-   * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
   async update(rollout: Rollout, rng: Rng): Promise<PpoMetrics> {
     assertRollout(rollout, this.net, this.config.batchSize);

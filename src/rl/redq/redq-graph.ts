@@ -175,7 +175,7 @@ export function policyTrainer(net: PolicyNet, design: RedqDesign): TrainerSpec {
 
 /**
  * Both by vector code of our own (native/cuda/processor/redq-update.cc): equal but for the order of sums, and the same bytes on every
- * processor. Throws NATIVE_UNAVAILABLE without the addon.
+ * processor. Throws DEVICE_UNAVAILABLE without the addon.
  */
 export function nativeTrainersOf(net: PolicyNet, design: RedqDesign): { critics: Trainer; policy: Trainer } {
   const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, critics, drawn, dropout } = design;

@@ -29,7 +29,7 @@ import {
 
 /**
  * A fresh REDQ learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
+ * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
 export async function makeRedq(
   config: z.input<typeof redqConfigSchema>,
@@ -40,7 +40,10 @@ export async function makeRedq(
   const settings = parseConfig('REDQ learner', redqConfigSchema, config);
   if (settings.drawn > settings.critics) {
     const problem = `drawn is ${settings.drawn} of ${settings.critics} critics; draw as many as there are at most`;
-    throw reverieError('LEARNER_CONFIG_INVALID', { learner: 'REDQ learner', problem });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the REDQ learner: ${problem}`,
+      hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+    });
   }
   return criticEnsemble('redq', settings, { ...settings, dropout: 0 }, spaces, rng, device);
 }

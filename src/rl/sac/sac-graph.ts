@@ -101,7 +101,7 @@ export function sacTrainer(net: PolicyNet, config: SacConfig): TrainerSpec {
 
 /**
  * The same by vector code of our own (native/cuda/processor/sac-update.cc): equal but for the order of sums, and the same bytes on
- * every processor. Throws NATIVE_UNAVAILABLE without the addon.
+ * every processor. Throws DEVICE_UNAVAILABLE without the addon.
  */
 export function nativeTrainerOf(net: PolicyNet, config: SacConfig): Trainer {
   const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, actorLr, criticLr, alphaLr } = config;

@@ -28,7 +28,7 @@ export interface SacMetrics {
 
 /**
  * A fresh SAC learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
+ * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
 export async function makeSac(
   config: z.input<typeof sacConfigSchema>,
@@ -60,7 +60,7 @@ export class Sac extends CriticLearner<SacConfig> implements ReplayLearner {
    * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`.
    * @param batch steps * config.batchSize rows, actions in the environment's units
    * @param weights importance weight per row (prioritised replay); 1 if absent
-   * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
   async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<SacMetrics> {
     const columns = this.columnsOf(batch, steps, weights);
@@ -79,7 +79,7 @@ export class Sac extends CriticLearner<SacConfig> implements ReplayLearner {
 
   /**
    * |Q - y| of every row of `batch`, mean over the twins, by the weights of now: priorities for prioritised replay.
-   * The next actions' noise comes from `rng`. Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE.
+   * The next actions' noise comes from `rng`. Throws DATA_MISMATCH or NON_FINITE_VALUE.
    */
   tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
     return this.errorsOf(batch, rng, ['theta', 'target']);

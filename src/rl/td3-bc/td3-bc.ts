@@ -29,7 +29,7 @@ export interface Td3BcMetrics {
 
 /**
  * A fresh TD3+BC learner; its initial weights come from `rng`.
- * Throws LEARNER_CONFIG_INVALID, SPACE_UNSUPPORTED unless actions are a Box with finite bounds, or NATIVE_UNAVAILABLE.
+ * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
 export async function makeTd3Bc(config: z.input<typeof td3BcConfigSchema>, spaces: Spaces, rng: Rng): Promise<Td3Bc> {
   const settings = parseConfig('TD3+BC learner', td3BcConfigSchema, config);
@@ -55,7 +55,7 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
   /**
    * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`.
    * @param weights importance weight per row (prioritised replay); 1 if absent
-   * Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
   async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<Td3BcMetrics> {
     const columns = this.columnsOf(batch, steps, weights);
@@ -71,7 +71,7 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
     };
   }
 
-  /** As of SAC: |Q - y| of every row, mean over the twins. Throws BATCH_SHAPE_MISMATCH or NON_FINITE_VALUE. */
+  /** As of SAC: |Q - y| of every row, mean over the twins. Throws DATA_MISMATCH or NON_FINITE_VALUE. */
   tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
     return this.errorsOf(batch, rng, ['theta', 'target']);
   }

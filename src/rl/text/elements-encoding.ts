@@ -3,7 +3,7 @@
 // its text, and the words before that text in the goal.
 
 import { reverieError } from '../../core/errors.js';
-import { joinedIntegers } from '../../core/joined.js';
+import { joinedIntegers } from '../../core/statistics.js';
 import { parseAction, SCREEN_ACTIONS } from '../../env/screens/screen-actions.js';
 import type { ScreenElement, ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
@@ -46,7 +46,7 @@ export interface EncodedScreen {
   readonly actionCounts: Float32Array;
 }
 
-/** @throws TEXT_SCREEN_UNREADABLE where there is no screen, or too large a one; TEXT_TOO_MANY_COMMANDS */
+/** @throws DOMAIN_UNFIT where there is no screen, or too large a one; DOMAIN_UNFIT */
 export function encodeScreen(situation: TextSituation, vocabulary: number): EncodedScreen {
   checkCommands(situation);
   const { admissible, goal } = situation;
@@ -114,7 +114,10 @@ function screenOf({ shown }: TextSituation): ScreenView {
 }
 
 function unreadable(problem: string) {
-  return reverieError('TEXT_SCREEN_UNREADABLE', { problem });
+  return reverieError('DOMAIN_UNFIT', {
+    problem: `The network "elements" cannot read what a situation shows: ${problem}.`,
+    hint: 'Use rl.network=relevance, which reads any world of text; "elements" is for screens of up to 512 elements.',
+  });
 }
 
 function inOrder({ root, elements }: ScreenView): Node[] {

@@ -44,7 +44,7 @@ export interface EncodingSettings {
   readonly history: number;
 }
 
-/** @throws TEXT_TOO_MANY_COMMANDS */
+/** @throws DOMAIN_UNFIT */
 export function encodeSituation(situation: TextSituation, settings: EncodingSettings): EncodedSituation {
   checkCommands(situation);
   const { admissible, readings = admissible } = situation;

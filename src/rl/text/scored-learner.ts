@@ -1,10 +1,10 @@
 // A scoring network as policy of text: a softmax over its scores acts and learns, in graphs of the same nodes over the same shapes, so
 // that log-probabilities in training equal those of the rollout to the byte.
 
+import { sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
-import { joinedFloats, joinedIntegers } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
+import { joinedFloats, joinedIntegers } from '../../core/statistics.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import type { Tensor } from '../../nn/tensor.js';
 import { buildTrainer, type OpenSession, type Trainer } from '../../nn/trainer.js';

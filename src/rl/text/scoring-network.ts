@@ -66,7 +66,7 @@ export interface ScoringNetwork<Encoded> {
   /** What a graph is fed of a batch. */
   readonly inputs: BatchInputs;
   scores(params: Values, batch: Values): Scores;
-  /** @throws TEXT_TOO_MANY_COMMANDS, and what else cannot be read */
+  /** @throws DOMAIN_UNFIT, and what else cannot be read */
   encode(situation: TextSituation): Encoded;
   /** Indices of situations, in order, as batches that fit. */
   packed(situations: readonly Encoded[]): number[][];
@@ -125,9 +125,13 @@ export function layPairs(
   for (let i = 0; i < count; i++) slots[row * MAX_COMMANDS + i] = pair + i;
 }
 
-/** @throws TEXT_TOO_MANY_COMMANDS also where there are none */
+/** @throws DOMAIN_UNFIT also where there are none */
 export function checkCommands({ admissible: { length: count } }: TextSituation): void {
-  if (count === 0 || count > MAX_COMMANDS) throw reverieError('TEXT_TOO_MANY_COMMANDS', { count, max: MAX_COMMANDS });
+  if (count === 0 || count > MAX_COMMANDS)
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `A situation has ${count} commands to choose from; a policy of text takes 1 to ${MAX_COMMANDS}.`,
+      hint: 'Let the rules of the domain offer fewer commands at a time.',
+    });
 }
 
 /** The turn in which each command was last said, and how often it was. */

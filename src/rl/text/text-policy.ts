@@ -1,7 +1,7 @@
 // What every policy of text offers, whatever network it is: it is told how an episode has gone and which commands would do
 // something, chooses one with its log-probability, and learns from choices. Loops of training know no more of it.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 
 /** One turn of an episode: the command that was said, and the text that followed. */
 export interface TextTurn {
@@ -52,7 +52,7 @@ export interface TextPolicy {
   /**
    * A choice for each situation, in order.
    * @param draws  a number in (0, 1) for each situation, by which its choice is drawn; the most probable command unless given
-   * @throws TEXT_TOO_MANY_COMMANDS
+   * @throws DOMAIN_UNFIT
    */
   decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]>;
 }

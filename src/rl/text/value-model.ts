@@ -1,7 +1,7 @@
 // A value environment model (VEM, Song et al. 2025, 2502.18906): what choosing a command in a situation came to in the end, learned from
 // records, without a model of what is seen next. It is a scoring network whose scores are the values.
 
-import { sha256 } from '../../core/hash.js';
+import { sha256 } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import { mul, square, sub } from '../../nn/ops-elementwise.js';
 import { takeAlongAxis } from '../../nn/ops-index.js';
@@ -27,7 +27,7 @@ export interface TextValueModel {
   readonly parameters: number;
   /** Changes with the weights. */
   readonly version: string;
-  /** Of each situation, the value of each of its commands. @throws TEXT_TOO_MANY_COMMANDS */
+  /** Of each situation, the value of each of its commands. @throws DOMAIN_UNFIT */
   values(situations: readonly TextSituation[]): Promise<Float32Array[]>;
   /** One pass over the lessons; the mean squared error, each batch's before its own step. @throws NON_FINITE_VALUE */
   update(lessons: readonly ValueLesson[], options: TextUpdateOptions): Promise<{ readonly error: number }>;

@@ -1,8 +1,8 @@
 // One run of a comparison as a task for worker threads: a whole training run, then the final evaluation of what it learned.
 
 import { join } from 'node:path';
+import { poolTask } from '../../core/pool-task.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import { poolTask } from '../../pool/task.js';
 import { loadLearner } from '../../rl/checkpoint.js';
 import { judgePolicy } from '../../training/warm-start.js';
 import type { TrainResult } from '../job.js';

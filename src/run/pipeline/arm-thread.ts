@@ -2,9 +2,9 @@
 
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { signalOf } from '../../core/stop-flag.js';
-import type { TaskContext } from '../../pool/task.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
+import { writeFileAtomic } from '../../core/files.js';
+import type { TaskContext } from '../../core/pool-task.js';
+import { signalOf } from '../../core/threads.js';
 import type { JobContext } from '../job.js';
 import { MetricsWriter } from '../metrics.js';
 import type { Phase, Progress } from '../progress.js';

@@ -4,8 +4,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
-import type { PoolTask } from '../../pool/task.js';
-import { WorkerPool } from '../../pool/worker-pool.js';
+import { WorkerPool } from '../../core/pool.js';
+import type { PoolTask } from '../../core/pool-task.js';
 import { trainEveryArm } from '../../training/warm-start.js';
 import { interrupted, type JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';

@@ -11,12 +11,11 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
+import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { Selector, SelectorState } from '../../replay/selector.js';
 import type { Source } from '../../replay/transition.js';
 import { loadLearner, saveLearner } from '../../rl/checkpoint.js';
-import { recoverFolder, replaceFolderAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { WorldState } from '../../training/dream-world.js';
 import type { Training } from '../../training/training.js';
 import type { TrainingPorts } from '../../training/training-settings.js';
@@ -90,7 +89,7 @@ export async function saveRun(folder: string, training: Training, context: JobCo
 
 /**
  * The run exactly as it was saved.
- * Throws CHECKPOINT_CORRUPT, also for another algorithm's learner, or CHECKPOINT_MISMATCH for another scenario or seed.
+ * Throws CHECKPOINT_CORRUPT, also for another algorithm's learner, or STATE_MISMATCH for another scenario or seed.
  */
 export async function loadRun(folder: string, context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
   const manifest = await readRunManifest(folder);
@@ -159,10 +158,9 @@ async function describeRun(run: Training, { scenario, seed }: JobContext): Promi
 
 function checkSameRun(manifest: RunManifest, { scenario, seed }: JobContext, path: string): void {
   if (manifest.scenarioHash === scenario.hash && manifest.seed === seed) return;
-  throw reverieError('CHECKPOINT_MISMATCH', {
-    path,
-    theirs: `scenario ${manifest.scenario} (${manifest.scenarioHash.slice(0, 12)}), seed ${manifest.seed}`,
-    ours: `scenario ${scenario.config.name} (${scenario.hash.slice(0, 12)}), seed ${seed}`,
+  throw reverieError('STATE_MISMATCH', {
+    problem: `Checkpoint "${path}" was made by ${`scenario ${manifest.scenario} (${manifest.scenarioHash.slice(0, 12)}), seed ${manifest.seed}`}; this run is ${`scenario ${scenario.config.name} (${scenario.hash.slice(0, 12)}), seed ${seed}`}.`,
+    hint: 'Resume with the scenario, overrides and seed of the checkpoint, or start anew from its policy with --from in another folder.',
   });
 }
 

@@ -1,7 +1,7 @@
 // What a warm start saved against the best of its baselines: the table, the figures, the charts, and the price of a real step
 // from which the dream pays.
 
-import type { Panel } from '../../core/panel.js';
+import type { Panel } from '../../core/evaluation-set.js';
 import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import {
   type ArmSummary,

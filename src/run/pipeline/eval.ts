@@ -1,6 +1,6 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
-import { requirePanel } from '../../core/panel.js';
+import { requirePanel } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { type Panel, requirePanel } from '../../core/panel.js';
+import { type Panel, requirePanel } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import type { FitNote, FitRequest, Fitted } from '../../worldmodel/dynamics-kind.js';

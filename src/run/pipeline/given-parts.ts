@@ -81,7 +81,7 @@ export async function agentOf(learner: Learner, folder: string): Promise<Agent> 
   return (await plannerOf(learner, folder)) ?? { policy: learner.policy(), close: async () => {} };
 }
 
-/** Of a learner that plans, and whose run's world model lies beside it; else undefined. @throws MODEL_FOLDER_INVALID */
+/** Of a learner that plans, and whose run's world model lies beside it; else undefined. @throws MODEL_FILE_INVALID */
 export async function plannerOf(learner: Learner, folder: string): Promise<Agent | undefined> {
   const model = [join(folder, 'model'), join(dirname(resolve(folder)), 'model')].find((path) => existsSync(path));
   if (!isPlanning(learner) || model === undefined) return undefined;

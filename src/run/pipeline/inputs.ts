@@ -66,7 +66,11 @@ export function findInput(inputs: JobInputs, name: FoundInput): string | undefin
 /** As `findInput`, where the job cannot do without. @throws INPUT_NEEDED, INPUT_MISSING */
 export function requireInput(inputs: JobInputs, name: FoundInput): string {
   const found = findInput(inputs, name);
-  if (found === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${KINDS[name].what}`, input: name });
+  if (found === undefined)
+    throw reverieError('INPUT_NEEDED', {
+      problem: `This needs ${`a ${KINDS[name].what}`}, and --${name} was not given.`,
+      hint: `Give --${name} FOLDER: one that holds ${`a ${KINDS[name].what}`}, or a run that does.`,
+    });
   return found;
 }
 

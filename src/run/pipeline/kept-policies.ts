@@ -3,8 +3,8 @@
 
 import { readdir } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { ensureFolder } from '../../core/files.js';
 import { saveLearner } from '../../rl/checkpoint.js';
-import { ensureFolder } from '../../store/atomic-file.js';
 import type { Training } from '../../training/training.js';
 
 export const POLICIES_FOLDER = 'policies';

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { requirePanel } from '../../core/panel.js';
+import { requirePanel } from '../../core/evaluation-set.js';
 import { mean } from '../../core/statistics.js';
 import { learners } from '../../rl/learners.js';
 import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../training/warm-start.js';

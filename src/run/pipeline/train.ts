@@ -3,7 +3,7 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { requirePanel } from '../../core/panel.js';
+import { requirePanel } from '../../core/evaluation-set.js';
 import type { OpenPhase, Phase } from '../../core/progress.js';
 import { train } from '../../training/train.js';
 import type { Training } from '../../training/training.js';

@@ -1,10 +1,9 @@
 // The panels of figures about worlds of numbers: what a recording, a fit, dreamt transitions, an evaluation, a training and a comparison
 // of trainings were measured on.
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { sha256 } from '../../core/hash.js';
-import type { Json } from '../../core/json.js';
-import { type Panel, panelOf } from '../../core/panel.js';
+import type { Json } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
+import { type Panel, panelOf } from '../../core/evaluation-set.js';
 import type { JobContext, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
 import { versions } from '../versions.js';

@@ -113,7 +113,7 @@ export class RowCoordinator implements Elsewhere {
     return `${workers} ${workers === 1 ? 'worker' : 'workers'} · ${running} under way, ${queued} waiting`;
   }
 
-  /** Throws BUDGET_SPENT, ROLLOUT_LOST, ROLLOUT_FAILED, what the worker threw, what the queue throws. */
+  /** Throws BUDGET_SPENT, ROLLOUT_GIVEN_UP, ROLLOUT_GIVEN_UP, what the worker threw, what the queue throws. */
   readonly live = async (row: PlannedRow, signal: AbortSignal): Promise<EpisodeRecord> => {
     if (!this.isStopping) {
       this.isStopping = true;
@@ -126,7 +126,15 @@ export class RowCoordinator implements Elsewhere {
       const error = failureOf(row, outcome.error);
       if (error instanceof ReverieError) throw error;
       const problem = error.message;
-      if (times === TRIES) throw reverieError('ROLLOUT_FAILED', { row: row.plan.row, times, problem }, error);
+      if (times === TRIES)
+        throw reverieError(
+          'ROLLOUT_GIVEN_UP',
+          {
+            problem: `Row ${row.plan.row} was given up after ${times} tries: ${problem}`,
+            hint: 'Workers tell the stack with REVERIE_DEBUG=1; the other rows are not affected.',
+          },
+          error,
+        );
     }
   };
 
@@ -181,7 +189,10 @@ export class RowCoordinator implements Elsewhere {
     const { scenario, seed } = this.options.description;
     const isThat = record.id === episodeId(scenario, seed, plan.row) && record.row === plan.row;
     if (!isThat || record.task !== task.id || record.scenarioHash !== scenario) {
-      throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: 'it is of another row' });
+      throw reverieError('QUEUE_REFUSED', {
+        problem: `The queue holds something else where ${what} should be: it is of another row.`,
+        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+      });
     }
     return record as unknown as EpisodeRecord;
   }
@@ -199,7 +210,11 @@ export class RowCoordinator implements Elsewhere {
 
 /** Why the try failed, as it would have been thrown here. */
 function failureOf({ plan: { row } }: PlannedRow, packed: PackedError | undefined): Error {
-  if (packed === undefined) return reverieError('ROLLOUT_LOST', { row, times: MAX_LOST_LEASES });
+  if (packed === undefined)
+    return reverieError('ROLLOUT_GIVEN_UP', {
+      problem: `Row ${row} was given up: ${MAX_LOST_LEASES} workers that took it were lost before it ended.`,
+      hint: 'See how those workers ended, such as out of memory; the other rows are not affected.',
+    });
   if (packed.code === undefined) return unpackError(packed);
   // Values travel as text; who is at fault is asked for as it was.
   const { ofModel, retryable } = packed.values ?? {};
@@ -207,7 +222,7 @@ function failureOf({ plan: { row } }: PlannedRow, packed: PackedError | undefine
   return new ReverieError(packed.code, { ...packed.values, ...flags });
 }
 
-/** @throws QUEUE_MESSAGE_INVALID */
+/** @throws QUEUE_REFUSED */
 function noteOf(outcome: Outcome): Note | undefined {
   const text = outcome.state === 'succeeded' ? outcome.result.note : outcome.note;
   if (text === '') return undefined;
@@ -215,7 +230,14 @@ function noteOf(outcome: Outcome): Note | undefined {
     return noteSchema.parse(JSON.parse(text));
   } catch (error) {
     const what = `the note of rollout ${outcome.id}`;
-    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: (error as Error).message }, error);
+    throw reverieError(
+      'QUEUE_REFUSED',
+      {
+        problem: `The queue holds something else where ${what} should be: ${(error as Error).message}.`,
+        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+      },
+      error,
+    );
   }
 }
 

@@ -4,13 +4,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
+import { contentHash, sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { contentHash, sha256 } from '../../core/hash.js';
+import { writeFileAtomic } from '../../core/files.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { toolsTaskSchema } from '../../env/tools/domain-schemas.js';
 import { serverKeyOf } from '../../env/tools/domain-spec.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
 import { openParcel } from '../../synth/queue/rollout-queue.js';
 import type { JobContext } from '../job.js';
 import type { ToolsScenario } from '../scenario.js';
@@ -177,12 +177,15 @@ export function jobIdOf(description: JobDescription): string {
   return contentHash(description);
 }
 
-/** @throws QUEUE_MESSAGE_INVALID, also of a description that is not the one its id says; QUEUE_JOB_REFUSED by version */
+/** @throws QUEUE_REFUSED, also of a description that is not the one its id says; QUEUE_REFUSED by version */
 export async function openDescription(job: string, bytes: Uint8Array): Promise<JobDescription> {
   const what = `the description of job ${job}`;
   const description = await openParcel(bytes, jobDescriptionSchema, what);
   if (jobIdOf(description) !== job) {
-    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: 'it does not match its id' });
+    throw reverieError('QUEUE_REFUSED', {
+      problem: `The queue holds something else where ${what} should be: it does not match its id.`,
+      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+    });
   }
   return description;
 }

@@ -4,14 +4,14 @@
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import { type PackedError, packError, unpackError } from '../../core/errors.js';
-import { isRaised } from '../../core/stop-flag.js';
-import { temporaryFolder } from '../../core/temporary-folder.js';
+import { temporaryFolder } from '../../core/files.js';
+import { WorkerPool } from '../../core/pool.js';
+import { moved, poolTask } from '../../core/pool-task.js';
+import { isRaised } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/trusted-sandbox.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { toolsScenario } from '../../kinds/tools/kind.js';
-import { moved, poolTask } from '../../pool/task.js';
-import { WorkerPool } from '../../pool/worker-pool.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
 import type { JobContext } from '../job.js';

@@ -5,12 +5,10 @@ import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { addCosts, type Cost, NO_COST, subtractCosts } from '../../core/cost.js';
 import { packError, ReverieError, reverieError } from '../../core/errors.js';
-import { temporaryFolder } from '../../core/temporary-folder.js';
+import { ensureFolder, lockFolder, temporaryFolder } from '../../core/files.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { toolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { ensureFolder } from '../../store/atomic-file.js';
-import { lockFolder } from '../../store/folder-lock.js';
 import { planRow } from '../../synth/episodes/run-episode.js';
 import { openQueue } from '../../synth/queue/open-queue.js';
 import {
@@ -70,7 +68,7 @@ export interface WorkResult {
 const DEFAULT_SLOTS = 32;
 const DEFAULT_GRACE_SECONDS = 20;
 
-/** Lives rows until `signal` is aborted. @throws QUEUE_URL_INVALID, QUEUE_UNREACHABLE, RUN_IN_USE, and as `RowWorker.run` */
+/** Lives rows until `signal` is aborted. @throws QUEUE_REFUSED, QUEUE_REFUSED, RUN_IN_USE, and as `RowWorker.run` */
 export async function work(options: WorkOptions, progress: Progress, signal: AbortSignal): Promise<WorkResult> {
   const { concurrency = DEFAULT_SLOTS, grace = DEFAULT_GRACE_SECONDS, idle, dir, files } = options;
   const leaseMs = options.lease === undefined ? DEFAULT_LEASE_MS : 1000 * options.lease;
@@ -190,7 +188,7 @@ export class RowWorker {
 
   /**
    * Lives rows until `signal` is aborted, or none came for too long.
-   * @throws what this worker cannot do, as QUEUE_JOB_REFUSED; its rows are given back
+   * @throws what this worker cannot do, as QUEUE_REFUSED; its rows are given back
    */
   async run(signal: AbortSignal): Promise<WorkerCounts> {
     const stop = AbortSignal.any([signal, this.refusal.signal]);
@@ -368,14 +366,14 @@ export class WorkerJobs {
     return this.jobs.has(job);
   }
 
-  /** @throws QUEUE_JOB_UNKNOWN, QUEUE_MESSAGE_INVALID */
+  /** @throws QUEUE_JOB_UNKNOWN, QUEUE_REFUSED */
   async describe(job: string): Promise<JobDescription> {
     const bytes = await this.options.queue.description(job);
     if (bytes === undefined) throw reverieError('QUEUE_JOB_UNKNOWN', { job });
     return openDescription(job, bytes);
   }
 
-  /** Makes a job's parts. @throws QUEUE_JOB_REFUSED, QUEUE_UNSUITED, and what the parts throw: what this worker cannot do */
+  /** Makes a job's parts. @throws QUEUE_REFUSED, QUEUE_UNSUITED, and what the parts throw: what this worker cannot do */
   async prepare(id: string, description: JobDescription): Promise<void> {
     const scenario = await this.scenarioOf(description);
     requireNoServer(scenario);
@@ -427,7 +425,7 @@ export class WorkerJobs {
     }
   }
 
-  /** The scenario with its folder here. @throws QUEUE_JOB_REFUSED if it, or a file it names, is another */
+  /** The scenario with its folder here. @throws QUEUE_REFUSED if it, or a file it names, is another */
   private async scenarioOf(description: JobDescription): Promise<ToolsScenario> {
     const { config, scenario: hash, reverie } = description;
     const name = String(config.name);
@@ -444,7 +442,7 @@ export class WorkerJobs {
   }
 }
 
-/** @throws QUEUE_JOB_REFUSED naming what is not as it is with the coordinator */
+/** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
 export async function jobOf(
   scenario: ToolsScenario,
   made: ToolsParts,
@@ -481,7 +479,11 @@ export async function livedRow(
   signal: AbortSignal,
 ): Promise<EpisodeRecord> {
   const task = tasks.get(id);
-  if (task === undefined) throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: `there is no task "${id}"` });
+  if (task === undefined)
+    throw reverieError('QUEUE_REFUSED', {
+      problem: `The queue holds something else where ${what} should be: ${`there is no task "${id}"`}.`,
+      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+    });
   const { groupSize, branchAt } = scenario.config.synth;
   return live({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
 }
@@ -491,5 +493,8 @@ function requireSame(name: string, what: string, theirs: string | null, ours: st
 }
 
 function refused(name: string, what: string, theirs: string | null, ours: string | null): ReverieError {
-  return reverieError('QUEUE_JOB_REFUSED', { name, what, theirs: theirs ?? 'none', ours: ours ?? 'none' });
+  return reverieError('QUEUE_REFUSED', {
+    problem: `This worker cannot live rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
+    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
+  });
 }

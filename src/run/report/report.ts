@@ -1,6 +1,6 @@
 // The report page: one HTML file that needs nothing else, made from a ReportInput. All text is escaped.
 
-import { writeFileAtomic } from '../../store/atomic-file.js';
+import { writeFileAtomic } from '../../core/files.js';
 import { armColour, armsOf, drawChart } from './chart.js';
 import { escapeHtml } from './escape.js';
 import { PAGE_STYLE } from './page-style.js';

@@ -37,7 +37,7 @@ export interface EnvironmentMaker<E extends Environment = Environment> {
 /** What a kind of world has as `hosted.maker`. */
 export type MakerOf<B extends Blueprint = Blueprint> = (blueprint: B, thread: MakerThread) => Promise<EnvironmentMaker>;
 
-/** @throws as the kind's maker; NOT_REGISTERED, SCENARIO_FAMILY where there is no such kind or it has no maker */
+/** @throws as the kind's maker; NAME_UNKNOWN, SCENARIO_UNFIT where there is no such kind or it has no maker */
 export async function environmentMaker(blueprint: Blueprint, thread: MakerThread): Promise<EnvironmentMaker> {
   await threadPlugins();
   return ((await hosting(blueprint).maker()) as unknown as MakerOf)(blueprint, thread);
@@ -52,5 +52,8 @@ function hosting({ kind }: Blueprint) {
   const { hosted, name } = kinds.get(kind);
   if (hosted !== undefined) return hosted;
   const able = kinds.list().filter((one) => one.hosted !== undefined);
-  throw reverieError('SCENARIO_FAMILY', { name, family: name, wanted: able.map((one) => one.name).join(' or ') });
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `Scenario "${name}" is of family ${name}; this is for scenarios of family ${able.map((one) => one.name).join(' or ')}.`,
+    hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+  });
 }

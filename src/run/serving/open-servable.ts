@@ -26,7 +26,7 @@ export type OpenServable<S extends AnyScenario = AnyScenario> = (
 
 /**
  * Opens what `scenario` describes.
- * @throws as its parts do; SCENARIO_FAMILY for a kind that cannot be served; TOOL_WITHOUT_RULE for the real environment of a
+ * @throws as its parts do; SCENARIO_UNFIT for a kind that cannot be served; TOOL_WITHOUT_RULE for the real environment of a
  * domain without rules; INPUT_MISSING
  */
 export async function openServable(scenario: AnyScenario, options: ServableOptions): Promise<Servable> {
@@ -34,7 +34,10 @@ export async function openServable(scenario: AnyScenario, options: ServableOptio
   if (open === undefined) {
     const able = kinds.list().filter((kind) => kind.open !== undefined);
     const wanted = able.map(({ name }) => name).join(' or ');
-    throw reverieError('SCENARIO_FAMILY', { name: scenario.config.name, family: scenario.family, wanted });
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Scenario "${scenario.config.name}" is of family ${scenario.family}; this is for scenarios of family ${wanted}.`,
+      hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
+    });
   }
   return ((await open()) as unknown as OpenServable)(scenario, options);
 }

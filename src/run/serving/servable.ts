@@ -1,8 +1,7 @@
 // What of a scenario can be served: an environment by name, with all that a client may know of it, and a way to make
 // one more of it. Real or dreamt, numbers or tools: whoever serves it cannot tell.
 
-import type { EnvFamily, Environment } from '../../core/environment.js';
-import type { Space } from '../../core/spaces.js';
+import type { EnvFamily, Environment, Space } from '../../core/environment.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
 import type { Blueprint } from './blueprint.js';

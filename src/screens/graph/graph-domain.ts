@@ -1,8 +1,8 @@
 // From the file of a graph to its domain: the same actions, tree and refusals as of any screen, played without a browser.
 
 import { basename, extname } from 'node:path';
-import { contentHash } from '../../core/hash.js';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import { ANSWERS, SCREEN_ACTIONS, type ScreenAction } from '../../env/screens/screen-actions.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Perturbation } from '../perturbation.js';
@@ -29,7 +29,7 @@ const OFFERED: readonly ScreenAction[] = [
 
 /**
  * @param file absolute path
- * @throws GRAPH_INVALID, UNKNOWN_KEY, PAGE_UNKNOWN
+ * @throws FILE_INVALID, UNKNOWN_KEY, NAME_UNKNOWN
  */
 export function graphDomain(file: string, { screens, seeds, perturb }: GraphDomainOptions): ToolsDomain {
   const graph = readGraph(file);

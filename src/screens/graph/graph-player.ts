@@ -50,7 +50,7 @@ export class GraphPlayer implements ScreenPlayer {
     return this.world.look(after);
   }
 
-  /** @throws GRAPH_INVALID where nothing that can be done does the task */
+  /** @throws FILE_INVALID where nothing that can be done does the task */
   solution(page: string): readonly CallSpec[] | undefined {
     const { done, answer } = this.taskOf(page);
     // A place to walk from, which is never done.
@@ -89,7 +89,7 @@ export class GraphPlayer implements ScreenPlayer {
     return typeof after === 'string' ? before : after;
   }
 
-  /** @throws GRAPH_INVALID */
+  /** @throws FILE_INVALID */
   private beginning(page: string): GraphMoment {
     const { seed } = this.pages.get(page)!;
     const start = startOf(this.file, this.taskOf(page), seed, (place, problem) =>

@@ -8,7 +8,7 @@ import { jsonProblem, STATE_LIMITS } from '../../env/tools/json-limits.js';
 import { checkGraph, GraphFault } from './graph-check.js';
 import { type GraphFile, graphSchema } from './graph-schema.js';
 
-/** @throws GRAPH_INVALID, UNKNOWN_KEY */
+/** @throws FILE_INVALID, UNKNOWN_KEY */
 export function readGraph(file: string): GraphFile {
   let value: unknown;
   try {
@@ -32,5 +32,12 @@ export function readGraph(file: string): GraphFile {
 }
 
 export function graphInvalid(file: string, place: string, problem: string, cause?: unknown): ReverieError {
-  return reverieError('GRAPH_INVALID', { file, place, problem }, cause);
+  return reverieError(
+    'FILE_INVALID',
+    {
+      problem: `The navigation graph "${file}" cannot be used: ${place}: ${problem}.`,
+      hint: 'See docs/screens.md for what pages, edges, data and tasks may say.',
+    },
+    cause,
+  );
 }

@@ -4,10 +4,10 @@
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
+import type { JsonObject } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import { contentHash } from '../../core/hash.js';
-import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { actionLine, parseAction, type ScreenAction } from '../../env/screens/screen-actions.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
@@ -90,10 +90,14 @@ export class GuidedAgent implements ToolsPolicy {
   /** By the id of the walk's last call, which is made of what is remembered: whoever has the same remembers the same. */
   private readonly memories = new LRUCache<string, Memory>({ max: MEMORIES });
 
-  /** @throws SCREENS_NEEDED for a domain of anything else */
+  /** @throws DOMAIN_UNFIT for a domain of anything else */
   constructor(private readonly options: GuidedAgentOptions) {
     const { domain, model, labeller, goals, goalKinds = [], subgoals, pruneEvery, temperature } = options;
-    if (!isScreenDomain(domain)) throw reverieError('SCREENS_NEEDED', { what: 'agent.kind guided', domain: domain.id });
+    if (!isScreenDomain(domain))
+      throw reverieError('DOMAIN_UNFIT', {
+        problem: `agent.kind guided needs a domain of screens, and "${domain.id}" has none.`,
+        hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
+      });
     this.kinds = [...GOAL_KINDS, ...(domain.goalKinds ?? []), ...goalKinds];
     const pruned = pruneEvery === undefined ? '' : `, pruned every ${pruneEvery} by ${labeller?.version}`;
     const kinds = goals === 'task' ? '' : ` of ${this.kinds.length} kinds`;

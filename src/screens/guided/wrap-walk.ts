@@ -43,7 +43,7 @@ export interface WrapRequest {
 export const UNVERIFIED_WEIGHT = 0.5;
 const LONGEST = 1_000;
 
-/** @throws WALK_PRUNED, WALK_REFUSED, and what models and the responder throw */
+/** @throws WALK_INVALID, WALK_INVALID, and what models and the responder throw */
 export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
   const { record, task } = request;
   const recorded = meant(walkOf(record.messages, task), record.walk, task);
@@ -74,7 +74,11 @@ export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
 function meant(walk: Walk, note: WalkNote | undefined, task: ToolsTask): Walk {
   if (note?.ended !== 'pruned') return walk;
   const last = note.labels.findLast(({ instruction }) => instruction !== null)?.step ?? 0;
-  if (last === 0) throw reverieError('WALK_PRUNED', { task: task.id, steps: walk.steps.length });
+  if (last === 0)
+    throw reverieError('WALK_INVALID', {
+      problem: `A walk of task "${task.id}" was ended after ${walk.steps.length} actions, none of which anyone would ask for.`,
+      hint: 'This is what agent.prune is for. Where most walks end so, give the agent other goalKinds, or a better model.',
+    });
   return { ...walk, steps: walk.steps.slice(0, last) };
 }
 
@@ -83,7 +87,7 @@ interface PlayedWalk {
   readonly played: Played;
 }
 
-/** Without what failed or changed nothing, if what is left leads to the same screens; else with it. @throws WALK_REFUSED */
+/** Without what failed or changed nothing, if what is left leads to the same screens; else with it. @throws WALK_INVALID */
 async function playedAgain(request: WrapRequest, walk: Walk): Promise<PlayedWalk> {
   const { task } = request;
   const telling = walk.steps.filter((step, i) => !step.isError && step.screen !== screenBefore(walk, i));
@@ -145,7 +149,7 @@ const SYSTEM = [
   'Write the instruction that the actions carry out. Name every value that was written, chosen or looked for in double quotes, as it stands in the actions or on the last screen; name no ids of elements. Then rewrite the thought before each action so that it leads to what the instruction asks for, and names nothing that the agent has not seen by then.',
 ].join('\n\n');
 
-/** @throws WALK_REFUSED */
+/** @throws WALK_INVALID */
 async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: Walk): Promise<Written> {
   const data = { first: shownScreen(walk.first), actions: shownSteps(walk), last: shownScreen(lastScreen(walk)) };
   const asked = await askChecked(model, {
@@ -250,5 +254,8 @@ async function judged(
 }
 
 function refused({ id }: ToolsTask, problem: string): Error {
-  return reverieError('WALK_REFUSED', { task: id, problem });
+  return reverieError('WALK_INVALID', {
+    problem: `A walk of task "${id}" became no example: ${problem}.`,
+    hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
+  });
 }

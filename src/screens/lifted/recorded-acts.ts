@@ -1,7 +1,7 @@
 // Recorded episodes as the model keeps them: the screens that tasks began with, and from there what was done and what changed.
 
 import { z } from 'zod';
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';

@@ -3,9 +3,9 @@
 // code that is drawn (gWorld, Code2World): the page after the action as HTML. What the overview claims is checked with the rest.
 
 import { createHash } from 'node:crypto';
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import type { Json } from '../../core/json.js';
 import { actionLine } from '../../env/screens/screen-actions.js';
 import { memoryOf, type ScreenState } from '../../env/screens/screen-state.js';
 import type { Operation } from '../../env/tools/prediction.js';

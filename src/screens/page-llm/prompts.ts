@@ -1,7 +1,7 @@
 // The prompts of the stages: a system prompt that is the same for all pages, and one user message of sections, each a line of JSON
 // (UI-Simulator's stages, arXiv 2510.14969, section 3.1; what the agent is asked to do is not told, so that no page helps it).
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
 import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/sections.js';
 

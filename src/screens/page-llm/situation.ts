@@ -1,7 +1,7 @@
 // What the writer of pages is shown of a call: the screen and what is acted on, what was done before and what must stay true, and a few
 // recorded actions that are like it.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { actionLine } from '../../env/screens/screen-actions.js';
 import { memoryOf, type ScreenState } from '../../env/screens/screen-state.js';
 import { screenText } from '../../env/screens/screen-tree.js';

@@ -2,9 +2,9 @@
 // is empty or was cut off, ends the action's try with a reason.
 
 import type { z } from 'zod';
+import type { Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';

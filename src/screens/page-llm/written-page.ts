@@ -1,8 +1,8 @@
 // What the model wrote, as the screen after the action: a tree, changes, or HTML that was drawn. None of it touches what the task is, what
 // was earned or whether it is over.
 
+import type { Json } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
 import { type ScreenElement, type ScreenState, type ScreenView, tabsOf } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { Operation } from '../../env/tools/prediction.js';

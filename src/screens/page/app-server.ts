@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { compiledUrl } from '../../core/worker-url.js';
+import { compiledUrl } from '../../core/threads.js';
 import type { AppSpec } from './page-browser.js';
 
 const KEEPER = fileURLToPath(compiledUrl(import.meta.url, './app-keeper.js'));

@@ -1,7 +1,7 @@
 // A mouse and a keyboard for pages in jsdom: the events that a browser makes of what its user does, in their order (UI Events, W3C),
 // with what follows of themselves: focus, ticking, writing, choosing, sending a form.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { ActionFailed } from './page-browser.js';
 import type { PageElement } from './page-dom.js';
 

@@ -2,8 +2,8 @@
 // is there. A page that never ends its work, or takes all memory, costs this thread and nothing else.
 
 import { workerData } from 'node:worker_threads';
-import { answerOn, type ThreadLine } from '../../core/asked-thread.js';
-import { type TemporaryFolder, temporaryFolder } from '../../core/temporary-folder.js';
+import { type TemporaryFolder, temporaryFolder } from '../../core/files.js';
+import { answerOn, type ThreadLine } from '../../core/threads.js';
 import { openChromium } from './chromium-browser.js';
 import { openJsdom } from './jsdom-browser.js';
 import { ActionFailed, type OpenPage, type PageBrowser } from './page-browser.js';

@@ -3,7 +3,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import {
   type Action,
   type SessionEvent,

@@ -2,8 +2,8 @@
 // but a table of ids.
 
 import { randomBytes } from 'node:crypto';
+import type { Json } from '../../core/canonical-json.js';
 import type { Info } from '../../core/environment.js';
-import type { Json } from '../../core/json.js';
 import type { ToolsAction } from '../../env/tools/tools-family.js';
 import type { Servable } from '../../run/serving/servable.js';
 

@@ -7,13 +7,12 @@ import { resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { EnvSnapshot } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
-import { ensureFolder, storageError } from '../../store/atomic-file.js';
-import { lockFolder } from '../../store/folder-lock.js';
-import { closeDatabase, databaseProblem } from '../../store/lmdb-file.js';
+import { ensureFolder, lockFolder, storageError } from '../../core/files.js';
+import { closeDatabase, databaseProblem } from '../../core/lmdb-file.js';
 import { type Owner, type SnapshotRef, type Spend, sessionKey, type Turn } from './session-contract.js';
 
 export interface Episode {
@@ -97,26 +96,37 @@ export class SessionStore {
     private readonly unlock: () => void,
   ) {}
 
-  /** Opens the store of a folder, which is made if need be. @throws RUN_IN_USE, SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+  /** Opens the store of a folder, which is made if need be. @throws RUN_IN_USE, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL */
   static async open(folder: string): Promise<SessionStore> {
     const path = resolve(folder);
     await ensureFolder(path);
     const unlock = lockFolder(path);
     try {
       const problem = databaseProblem(path);
-      if (problem !== undefined) throw reverieError('SESSIONS_CORRUPT', { path, problem });
+      if (problem !== undefined)
+        throw reverieError('FILE_INVALID', {
+          problem: `The sessions kept in "${path}" cannot be read: ${problem}.`,
+          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
+        });
       return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }), unlock);
     } catch (error) {
       unlock();
       const failure = storageError(path, error);
       if (failure instanceof ReverieError) throw failure;
-      throw reverieError('SESSIONS_CORRUPT', { path, problem: (error as Error).message }, error);
+      throw reverieError(
+        'FILE_INVALID',
+        {
+          problem: `The sessions kept in "${path}" cannot be read: ${(error as Error).message}.`,
+          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
+        },
+        error,
+      );
     }
   }
 
   /**
    * Those that are there, in the order of their opening; damaged ones are left out.
-   * @throws SESSIONS_CORRUPT where not an entry but the file around it is damaged; so do the others that read
+   * @throws FILE_INVALID where not an entry but the file around it is damaged; so do the others that read
    */
   sessions(): { readonly record: SessionRecord; readonly answers: readonly AnsweredRequest[] }[] {
     const found = this.entries<SessionRecord>(KIND.session).map((record) => ({
@@ -242,7 +252,14 @@ export class SessionStore {
     try {
       return work();
     } catch (error) {
-      throw reverieError('SESSIONS_CORRUPT', { path: this.path, problem: (error as Error).message }, error);
+      throw reverieError(
+        'FILE_INVALID',
+        {
+          problem: `The sessions kept in "${this.path}" cannot be read: ${(error as Error).message}.`,
+          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
+        },
+        error,
+      );
     }
   }
 }

@@ -55,7 +55,7 @@ interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
   readonly persist?: string;
 }
 
-/** @throws RUN_IN_USE where another server has the folder, SESSIONS_CORRUPT, STORAGE_FAILED, STORAGE_FULL */
+/** @throws RUN_IN_USE where another server has the folder, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL */
 export async function openSessions(
   served: readonly Servable[],
   { persist, ...options }: OpenSessionsOptions = {},

@@ -2,9 +2,9 @@
 // {text} in family `text`; `step` {action} in family `vector`.
 
 import { z } from 'zod';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { Space, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
-import type { Space, VectorSpace } from '../../core/spaces.js';
 import { describeSpace } from '../../env/space-values.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { ToolsObservation } from '../../env/tools/tools-family.js';

@@ -5,8 +5,8 @@
 // four to five times slower: while the model is at work the next rows gather anyhow.
 
 import type { Carry, FrozenCarry, Imagined, ImagineOptions, Rngs } from '../../core/dynamics.js';
+import type { VectorSpace } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
-import type { VectorSpace } from '../../core/spaces.js';
 import { rowSize } from '../../env/space-values.js';
 import type { VectorDynamics } from '../../worldmodel/dynamics.js';
 import type { SeenRange } from '../../worldmodel/seen-range.js';

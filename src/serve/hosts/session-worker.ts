@@ -4,7 +4,7 @@
 
 import { type ResourceLimits, Worker } from 'node:worker_threads';
 import { packError, reverieError, unpackError } from '../../core/errors.js';
-import { compiledUrl } from '../../core/worker-url.js';
+import { compiledUrl } from '../../core/threads.js';
 import type { Blueprint } from '../../run/serving/blueprint.js';
 import {
   AnsweredCalls,

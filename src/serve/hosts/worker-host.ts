@@ -10,10 +10,10 @@ import type {
   ResetOptions,
   ResetResult,
   RestoreOptions,
+  Space,
   StepResult,
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Space } from '../../core/spaces.js';
 import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
 import type { Servable } from '../../run/serving/servable.js';
 import { type Answering, type Description, Journal } from './messages.js';
@@ -80,18 +80,22 @@ export class WorkerHost {
   private forNumbers: readonly SessionWorker[] | undefined;
   private lastEnv = 0;
 
-  /** @throws WORKERS_INVALID */
+  /** @throws SETTING_INVALID */
   constructor(private readonly options: WorkerHostOptions = {}) {
     const { workers = 1, batchRows = 1, inFlight = 1, attempts = 1 } = options;
     for (const [what, value] of Object.entries({ workers, batchRows, inFlight, attempts })) {
-      if (!Number.isSafeInteger(value) || value < 1) throw reverieError('WORKERS_INVALID', { what, value });
+      if (!Number.isSafeInteger(value) || value < 1)
+        throw reverieError('SETTING_INVALID', {
+          problem: `Workers cannot be started with ${what} = ${value}.`,
+          hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
+        });
     }
   }
 
   /**
    * Says what environments of `model`, a name of one's own choice, are made from. Those of numbers share threads; a world that
    * runs rules has threads of its own, so that no other waits for its rules.
-   * @param answering  answers what its environments ask @throws NOT_REGISTERED, SCENARIO_FAMILY
+   * @param answering  answers what its environments ask @throws NAME_UNKNOWN, SCENARIO_UNFIT
    */
   add(model: string, blueprint: Blueprint, answering: Answering = NOBODY): void {
     const { workers = defaultWorkers() } = this.options;
@@ -290,7 +294,7 @@ export interface Hosting {
 
 /**
  * @param options  `workers` 0: everything lives in this thread
- * @throws WORKERS_INVALID; what was opened is closed then
+ * @throws SETTING_INVALID; what was opened is closed then
  */
 export async function hosted(opened: readonly Servable[], options: WorkerHostOptions = {}): Promise<Hosting> {
   const closeAll = async () => {

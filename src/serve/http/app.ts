@@ -84,15 +84,19 @@ interface AppOptions {
 /** Paths of the server itself. */
 const OWN_PATHS = [...DESCRIPTION_PATHS, ...PROBE_PATHS, METRICS_PATH, 'login', 'logout'];
 
-/** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_RESERVED */
+/** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_INVALID */
 function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
   const reserved = new Set<string>([...OWN_PATHS, ...facades.flatMap((facade) => facade.reserved)]);
   for (const name of sessions.environments.keys()) {
-    if (reserved.has(name)) throw reverieError('ENV_NAME_RESERVED', { name });
+    if (reserved.has(name))
+      throw reverieError('ENV_NAME_INVALID', {
+        problem: `An environment cannot be served as "${name}": a route of the server is called so.`,
+        hint: 'Give it another name: reverie serve other-name=SCENARIO.',
+      });
   }
 }
 
-/** @throws ENV_NAME_RESERVED */
+/** @throws ENV_NAME_INVALID */
 export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   const { sessions, facades, version, metrics, phase = () => 'ready' } = options;
   checkNames(sessions, facades);

@@ -24,7 +24,14 @@ loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
  */
 export async function listenAddress(host: string, port: number): Promise<ListenAddress> {
   const found = await lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }).catch((error: NodeJS.ErrnoException) => {
-    throw reverieError('ADDRESS_UNUSABLE', { host, port, problem: `no such address (${error.code})` }, error);
+    throw reverieError(
+      'ADDRESS_UNUSABLE',
+      {
+        problem: `Cannot listen on "${host}", port ${port}: ${`no such address (${error.code})`}.`,
+        hint: 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.',
+      },
+      error,
+    );
   });
   const isLoopback = found.every(({ address, family }) => loopback.check(address, family === 6 ? 'ipv6' : 'ipv4'));
   return { address: found[0].address, isLoopback };
@@ -38,9 +45,26 @@ export function urlOf(address: string, port: number): string {
 
 /** What listening failed with, as an error of the catalogue. */
 function listenError(host: string, port: number, error: NodeJS.ErrnoException): unknown {
-  if (error.code === 'EADDRINUSE') return reverieError('PORT_TAKEN', { host, port }, error);
+  if (error.code === 'EADDRINUSE')
+    return reverieError(
+      'ADDRESS_UNUSABLE',
+      {
+        problem: `Port ${port} of "${host}" is taken: something listens there already.`,
+        hint: 'Give another --port, or 0 for a free one.',
+      },
+      error,
+    );
   const problem = { EACCES: 'not allowed', EADDRNOTAVAIL: 'no address of this machine' }[error.code ?? ''];
-  return problem === undefined ? error : reverieError('ADDRESS_UNUSABLE', { host, port, problem }, error);
+  return problem === undefined
+    ? error
+    : reverieError(
+        'ADDRESS_UNUSABLE',
+        {
+          problem: `Cannot listen on "${host}", port ${port}: ${problem}.`,
+          hint: 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.',
+        },
+        error,
+      );
 }
 
 /** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */
@@ -83,10 +107,14 @@ export class HeldPort {
     readonly server: Server,
   ) {}
 
-  /** @throws ADDRESS_NEEDS_TOKEN, ADDRESS_UNUSABLE, PORT_TAKEN */
+  /** @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE */
   static async hold({ host, port, hasTokens, limits }: PortRequest): Promise<HeldPort> {
     const { address, isLoopback } = await listenAddress(host, port);
-    if (!isLoopback && !hasTokens) throw reverieError('ADDRESS_NEEDS_TOKEN', { host, address });
+    if (!isLoopback && !hasTokens)
+      throw reverieError('ADDRESS_UNUSABLE', {
+        problem: `Not listening on "${host}" (${address}) without tokens: whoever reaches that address could use the server.`,
+        hint: 'Give --token-file FILE or set REVERIE_TOKEN; or listen on 127.0.0.1, which only this machine reaches.',
+      });
     const server = nodeServer((request, response) => held.listener(request, response), limits);
     const held = new HeldPort(address, isLoopback, server);
     await new Promise<void>((resolve, reject) => {

@@ -3,8 +3,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { LRUCache } from 'lru-cache';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domain-spec.js';
 import { makeDomain } from '../../env/tools/make-domain.js';

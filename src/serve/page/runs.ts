@@ -222,7 +222,7 @@ export async function readReport(root: string, name: string): Promise<Buffer> {
   return readFile(path);
 }
 
-/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, FIDELITY_REPORT_INVALID */
+/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, FILE_INVALID */
 export async function readFidelity(root: string, name: string): Promise<ShownReport> {
   const path = pathBelow(root, name);
   if (!isFidelity(path) || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });

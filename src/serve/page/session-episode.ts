@@ -1,7 +1,7 @@
 // The episode a session is in, for the viewer: from what the server remembers of it.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import type { Face } from '../../core/kind.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';

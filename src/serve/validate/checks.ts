@@ -1,9 +1,9 @@
 // Is it an environment that learning can stand on? Schemas, state, rewards; and the same again for the same seed, whoever
 // else is there.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import { concurrently } from '../../core/concurrently.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import { concurrently } from '../../core/threads.js';
 import { compileSchema } from '../../env/state/schema.js';
 import {
   connected,

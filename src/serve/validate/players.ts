@@ -3,9 +3,9 @@
 import type { Socket } from 'node:net';
 import { fetch } from 'undici';
 import { WebSocket } from 'ws';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { connectOpenEnv } from '../../env/servers/openenv/entry.js';
 import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv/socket.js';

@@ -1,7 +1,7 @@
 // What is checked of a served environment, and what a check is given. The list follows OpenEnv's runtime checks and its
 // RFC 008 (auto-validation).
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { ServerLacks } from '../../env/servers/server-contract.js';
 
 type CheckStatus = 'passed' | 'failed' | 'not-checked';

@@ -1,7 +1,7 @@
 // `reverie validate`: is this served environment sound? Runs every check and reports; a scenario is served for it.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import type { EnvironmentServer } from '../../env/servers/server-contract.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { faceOf } from '../../kinds/registry.js';

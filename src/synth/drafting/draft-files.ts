@@ -2,7 +2,7 @@
 // only then the rules, whose author is shown neither, so that rules and what tries them are written apart.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
 
 export const DRAFT_FILES = [

@@ -1,8 +1,8 @@
 // Why the expert's action beats the alternatives, written by a language model that saw what each led to, for an agent
 // that will not have seen it: the text may name no id or number that the agent could not know.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import type { Message } from '../../env/tools/message.js';
 import type { ToolsAction } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';

@@ -202,7 +202,7 @@ export class RowJournal<T extends object> {
     this.appended = journal.pieces;
   }
 
-  /** Opens or begins the journal of `job`. Throws as `Journal.open`; JOURNAL_CORRUPT if a row is there twice. */
+  /** Opens or begins the journal of `job`. Throws as `Journal.open`; FILE_INVALID if a row is there twice. */
   static async open<T extends object>(folder: string, job: JobDescription): Promise<RowJournal<T>> {
     const journal = await Journal.open(folder, job);
     try {
@@ -210,7 +210,10 @@ export class RowJournal<T extends object> {
       for (let piece = 0; piece < journal.pieces; piece++) {
         const { row } = packr.unpack(await journal.read(piece)) as Entry<T>;
         if (pieces.has(row)) {
-          throw reverieError('JOURNAL_CORRUPT', { path: journal.path, offset: piece, problem: `row ${row} is twice.` });
+          throw reverieError('FILE_INVALID', {
+            problem: `The journal "${journal.path}" is damaged at byte ${piece}: ${`row ${row} is twice.`}`,
+            hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.',
+          });
         }
         pieces.set(row, piece);
       }

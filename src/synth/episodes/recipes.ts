@@ -1,7 +1,7 @@
 // What a recipe of episodes is: it stands between who acts and the environment, and decides what of it is worth learning.
 
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';

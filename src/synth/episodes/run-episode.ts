@@ -2,20 +2,26 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { sha256 } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { StepResult } from '../../core/environment.js';
-import { sha256 } from '../../core/hash.js';
+import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
-import { takeTurn } from '../../core/turn.js';
-import type { Picture, ToolsTask, Verdict, EpisodeEnd, ToolsDomain } from '../../env/tools/domain.js';
-import { admissibleIn } from '../../env/tools/text-environment.js';
-import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
-import type { ToolsAction, ToolsObservation, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
-import { verifyEpisode, rewardOf } from '../../env/tools/verify-episode.js';
-import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
-import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
+import { takeTurn } from '../../core/threads.js';
+import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
+import type {
+  ToolsAction,
+  ToolsObservation,
+  ToolsPolicy,
+  ToolsStepInfo,
+  WalkNote,
+} from '../../env/tools/tools-family.js';
+import { rewardOf, verifyEpisode } from '../../env/tools/verify-episode.js';
+import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 
 /** What an episode has come to, step by step. */

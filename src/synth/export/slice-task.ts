@@ -1,9 +1,8 @@
 // Exports piece by piece: slices of a table are encoded a few ahead and come in order. Rows on disk are read and encoded by
 // worker threads, so that the thread that writes has nothing else to do; rows in memory are encoded where they are.
 
-import { inOrder } from '../../pool/in-order.js';
-import { moved, type PoolTask, poolTask } from '../../pool/task.js';
-import type { WorkerPool } from '../../pool/worker-pool.js';
+import type { WorkerPool } from '../../core/pool.js';
+import { inOrder, moved, type PoolTask, poolTask } from '../../core/pool-task.js';
 import { SavedTransitions } from '../../replay/saved-transitions.js';
 import { type TransitionSlice, type TransitionSource, tableOf } from './table.js';
 

@@ -2,10 +2,10 @@
 // make of its episodes. A reward that the exact checks do not bear out, and that comes again with other seeds, is a trick.
 
 import { z } from 'zod';
-import { concurrently } from '../../core/concurrently.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
+import { concurrently } from '../../core/threads.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';

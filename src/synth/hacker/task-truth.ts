@@ -1,7 +1,7 @@
 // What an episode truly came to, whatever a judge or a simulator made of it: its calls are made again by the exact rules, and
 // the task's exact checks decide. Where there are none, the state decides: was anything of the solution done at all?
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import { callChecks } from '../../env/tools/call-checks.js';

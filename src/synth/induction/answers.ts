@@ -1,6 +1,6 @@
 // What tools answer when a call succeeds: one record's fields, a text, or a list of records that fit the arguments.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { InducedRule } from '../../env/tools/induced-schema.js';
 import { isName, type Scope } from '../../worldmodel/induced/expression.js';

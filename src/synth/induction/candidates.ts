@@ -2,8 +2,7 @@
 // refer to, constants, and products, sums and differences of two numbers. The simplest that agrees with every example wins; others that
 // agree as well are told, for whoever must decide between them.
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { isName, parseExpression, type Scope } from '../../worldmodel/induced/expression.js';

@@ -3,9 +3,8 @@
 // from plan traces (ARMS, Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts.
 // Two rounds: what the first finds that calls change, the second knows of the state that later calls were made in.
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { sha256 } from '../../core/hash.js';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';

@@ -1,7 +1,7 @@
 // What held throughout the logs: how ids look, fields that no call changed, the values of fields that have few, and references
 // that always lead to a record.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import { type Beliefs, isChange, isEnumerated, listed, type StateShape, same, valueIn } from './candidates.js';
 import { type Draft, evidence } from './drafts.js';
 

@@ -1,7 +1,7 @@
 // What logs show: calls with their answers, and the records that answers are made of. A record is an object with an id: its
 // first field that is called one (`booking_id`, `bookingId`), or an argument of the call where the answer is about one thing.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

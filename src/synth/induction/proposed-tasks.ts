@@ -1,8 +1,8 @@
 // Tasks and verifiers proposed from logs: what the user said becomes the user, what the agent did the reference, and what had
 // changed at the end the verifier. Each is tried on the induced rules: its reference must pass and doing nothing must fail.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';

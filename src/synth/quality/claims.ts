@@ -1,7 +1,7 @@
 // Filter: what the agent says has to agree with what it was told and with the typed state. A turn that does not is masked:
 // it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { AssistantMessage, Message, ToolMessage } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases/phrases.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

@@ -1,8 +1,8 @@
 // Filter: what the policy forbids. Rules of conversation are judged turn by turn; the domain's exact rules, where there are
 // any, judge each change of the state (preconditions, invariants) and the episode as a whole (checks by name).
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { EpisodeEnd, ToolRules, ToolsTask } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';

@@ -1,7 +1,7 @@
 // Filter: an id in a call must have been seen before: said by the user, answered by a tool, or written in the policy. An
 // agent that makes one up and is told so made a mistake (masked); one that gets away with it learnt nonsense (cut).
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {

@@ -46,7 +46,7 @@ export interface QualityInput {
 
 /**
  * The filters that a configuration asks for, in order: mending first, then what a mended episode must still hold.
- * @throws SCHEMA_INVALID for a tool whose parameters are no JSON Schema, QUALITY_FILE_UNREADABLE
+ * @throws SCHEMA_INVALID for a tool whose parameters are no JSON Schema, FILE_INVALID
  */
 export function makeFilters({ config, domain, tasks = [], rules = [], filters = [] }: QualityInput): Filter[] {
   const { decontaminate, loops, nearDuplicates } = config;
@@ -79,7 +79,14 @@ function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw reverieError('QUALITY_FILE_UNREADABLE', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `Cannot read "${path}", which must not leak into the dataset: ${(error as Error).message}`,
+        hint: 'Give the path of a text file in quality.decontaminate.files, or take it out.',
+      },
+      error,
+    );
   }
 }
 

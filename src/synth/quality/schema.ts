@@ -3,7 +3,7 @@
 // the rest of the conversation is not worth keeping.
 
 import { jsonrepair } from 'jsonrepair';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';

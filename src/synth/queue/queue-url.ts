@@ -18,12 +18,15 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * User and password come from REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD.
- * @throws QUEUE_URL_INVALID
+ * @throws QUEUE_REFUSED
  */
 export function parseQueueUrl(text: string, env: Environment = process.env): QueueAddress {
   const shown = text.replace(/\/\/[^@/]*@/, '//***@');
   const refuse = (problem: string) =>
-    reverieError('QUEUE_URL_INVALID', { url: shown, problem, forms: QUEUE_URL_FORMS });
+    reverieError('QUEUE_REFUSED', {
+      problem: `"${shown}" names no queue: ${problem}.`,
+      hint: `Give one of: ${QUEUE_URL_FORMS}.`,
+    });
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
   if (url.username !== '' || url.password !== '') {

@@ -40,7 +40,7 @@ const CONNECT_MS = 10_000;
 const dataSchema = z.object({ job: z.string().regex(/^[0-9a-f]{64}$/), payload: z.base64() });
 const kept = { age: KEPT_SECONDS };
 
-/** @throws QUEUE_UNREACHABLE */
+/** @throws QUEUE_REFUSED */
 export async function openRedisQueue(address: QueueAddress, options: QueueOptions): Promise<RolloutQueue> {
   const { host, port, user: username, password, tls } = address;
   const connection = { host, port, username, password, ...(tls ? { tls: {} } : {}) };
@@ -63,7 +63,14 @@ async function requireAnswer(connection: object, address: QueueAddress): Promise
     await probe.ping();
   } catch (error) {
     const cause = problem ?? (error as Error);
-    throw reverieError('QUEUE_UNREACHABLE', { url: addressText(address), problem: cause.message || cause.name }, cause);
+    throw reverieError(
+      'QUEUE_REFUSED',
+      {
+        problem: `The queue at ${addressText(address)} cannot be used: ${cause.message || cause.name}.`,
+        hint: 'See that Redis runs there and lets this machine in; docs/distributed.md says how.',
+      },
+      cause,
+    );
   } finally {
     probe.disconnect();
   }
@@ -309,7 +316,10 @@ class RedisQueue implements RolloutQueue {
 }
 
 function invalidText({ id }: Job, problem: z.ZodError): string {
-  const error = reverieError('QUEUE_MESSAGE_INVALID', { what: `rollout ${id}`, problem: describeIssues(problem) });
+  const error = reverieError('QUEUE_REFUSED', {
+    problem: `The queue holds something else where ${`rollout ${id}`} should be: ${describeIssues(problem)}.`,
+    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+  });
   return failureText({ kind: 'failed', error: packError(error), note: '' });
 }
 
@@ -364,12 +374,15 @@ export function failureText(refusal: Extract<Refusal, { kind: 'failed' }> | unde
   return JSON.stringify({ error: refusal === undefined ? null : shortened(refusal.error), note: refusal?.note ?? '' });
 }
 
-/** @throws QUEUE_MESSAGE_INVALID */
+/** @throws QUEUE_REFUSED */
 export function failureOf(id: string, text: string): Extract<Outcome, { state: 'failed' }> {
   const checked = failureSchema.safeParse(jsonOf(text));
   if (!checked.success) {
     const what = `why rollout ${id} failed`;
-    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: describeIssues(checked.error) });
+    throw reverieError('QUEUE_REFUSED', {
+      problem: `The queue holds something else where ${what} should be: ${describeIssues(checked.error)}.`,
+      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+    });
   }
   const { error, note } = checked.data;
   return { id, state: 'failed', error: (error as PackedError | null) ?? undefined, note };

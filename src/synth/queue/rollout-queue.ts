@@ -83,7 +83,7 @@ export const KEPT_SECONDS = 7 * 24 * 3600;
 /** Milliseconds for which a worker counts as present after it told of itself. */
 export const PRESENCE_MS = 15_000;
 
-/** One process's end of a queue. All may throw QUEUE_UNREACHABLE, QUEUE_MESSAGE_INVALID. */
+/** One process's end of a queue. All may throw QUEUE_REFUSED, QUEUE_REFUSED. */
 export interface RolloutQueue {
   /** Makes a job's description known to workers; the first one stands. */
   describe(job: string, description: Uint8Array): Promise<void>;
@@ -131,7 +131,7 @@ export async function packParcel(value: unknown): Promise<Uint8Array> {
 
 /**
  * The value, as it was packed: same keys, same order. `what` names it in errors.
- * @throws QUEUE_MESSAGE_INVALID
+ * @throws QUEUE_REFUSED
  */
 export async function openParcel<S extends z.ZodType>(
   bytes: Uint8Array,
@@ -141,7 +141,10 @@ export async function openParcel<S extends z.ZodType>(
   const value = await unpacked(bytes, what);
   const checked = schema.safeParse(value);
   if (!checked.success) {
-    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: describeIssues(checked.error) });
+    throw reverieError('QUEUE_REFUSED', {
+      problem: `The queue holds something else where ${what} should be: ${describeIssues(checked.error)}.`,
+      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+    });
   }
   // What the schema makes of it would have its keys in the schema's order.
   return value as z.output<S>;
@@ -151,7 +154,14 @@ async function unpacked(bytes: Uint8Array, what: string): Promise<unknown> {
   try {
     return JSON.parse((await decompress(bytes, { maxOutputLength: MAX_BYTES })).toString('utf8'));
   } catch (error) {
-    throw reverieError('QUEUE_MESSAGE_INVALID', { what, problem: (error as Error).message }, error);
+    throw reverieError(
+      'QUEUE_REFUSED',
+      {
+        problem: `The queue holds something else where ${what} should be: ${(error as Error).message}.`,
+        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+      },
+      error,
+    );
   }
 }
 

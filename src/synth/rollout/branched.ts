@@ -17,7 +17,7 @@ import { mergeChunks } from './result.js';
 
 /**
  * Short imagined runs from given states (MBPO, 1906.08253): each start lives up to `horizon` steps of `policy` inside `model`.
- * Rows come branch after branch in the order of starts. Throws ROLLOUT_INVALID, NON_FINITE_VALUE, DISAGREEMENT_UNAVAILABLE,
+ * Rows come branch after branch in the order of starts. Throws SETTING_INVALID, NON_FINITE_VALUE, SETTING_INVALID,
  * or the signal's reason.
  */
 export async function branchedRollouts(
@@ -61,7 +61,7 @@ export type EpisodeRequest<Request extends RolloutRequest> = Omit<Request, 'hori
 
 /**
  * The rollout request that dreams these episodes, wherever rollouts run; default chunk: 64 episodes.
- * Starts are drawn from `rng.split('starts')`. Throws ROLLOUT_INVALID.
+ * Starts are drawn from `rng.split('starts')`. Throws SETTING_INVALID.
  */
 export function episodeRollouts<Request extends RolloutRequest>(request: EpisodeRequest<Request>): Request {
   const { maxEpisodeSteps, episodes, ...rest } = request;
@@ -88,8 +88,8 @@ type Starts = Pick<RolloutRequest, 'starts' | 'startIds' | 'history'>;
 function drawnStarts(request: Starts & Pick<RolloutRequest, 'rng'>, episodes: number): Starts {
   const rows = request.startIds.length;
   if (!Number.isSafeInteger(episodes) || episodes < 1 || rows === 0) {
-    throw reverieError('ROLLOUT_INVALID', {
-      problem: `${episodes} episodes from ${rows} start states.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Rollout request: ${`${episodes} episodes from ${rows} start states.`}`,
       hint: 'Give at least one start state and a whole number of episodes >= 1.',
     });
   }

@@ -3,14 +3,14 @@
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
 import { Packr } from 'msgpackr';
-import { Acting } from '../../core/acting.js';
 import type { ImagineOptions } from '../../core/dynamics.js';
 import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
+import { Acting } from '../../core/policy.js';
+import { moved, poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
-import type { StopFlag } from '../../core/stop-flag.js';
-import { moved, poolTask } from '../../pool/task.js';
+import type { StopFlag } from '../../core/threads.js';
 import type { VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import { beginFrom } from '../../worldmodel/starts.js';
 import { encodeRecord, payloadOf } from '../journal.js';
@@ -29,7 +29,7 @@ import { Revival } from './revival.js';
 /**
  * Lives `task` and answers its rows, or undefined if `isStopped` said so between two steps.
  * Step t draws the policy's noise from `rng.split('act', t)` and the model's from `rng.split('model', t)`.
- * Throws NON_FINITE_VALUE, DISAGREEMENT_UNAVAILABLE, ROLLOUT_INVALID.
+ * Throws NON_FINITE_VALUE, SETTING_INVALID, SETTING_INVALID.
  */
 export async function rolloutChunk(
   model: VectorDynamics,
@@ -89,7 +89,10 @@ function judge(
   const { disagreementLimit: limit, onDoubt, horizon } = settings;
   const { disagreement, terminated } = imagined;
   if (disagreement === undefined && (limit !== undefined || settings.confidence)) {
-    throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend });
+    throw reverieError('SETTING_INVALID', {
+      problem: `World model "${backend}" gives no disagreement, which this rollout asks for.`,
+      hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+    });
   }
   const doubt = onDoubt === 'truncate' ? VERDICT.doubted : VERDICT.dropped;
   const otherwise = step + 1 === horizon ? VERDICT.outOfHorizon : VERDICT.goesOn;
@@ -242,7 +245,7 @@ export function unpackRecord(record: Uint8Array): RolloutChunk {
 /**
  * The rows of `task`; undefined where it has to be lived step by step: because model or policy cannot do otherwise, or
  * because something was not finite, which a step then names.
- * Throws ROLLOUT_INVALID, and what the model throws.
+ * Throws SETTING_INVALID, and what the model throws.
  */
 export async function wholeChunk(
   model: VectorDynamics,
@@ -303,7 +306,7 @@ function chunkOf(answer: WholeRolloutAnswer, task: ChunkTask): RolloutChunk {
 }
 
 export interface ChunkInput {
-  /** Bytes inside are shared, see src/pool/shared-bytes.ts. */
+  /** Bytes inside are shared, see src/core/pool-task.ts. */
   readonly model: WorldModelSnapshot;
   readonly policy: PolicySnapshot;
   /** Module that revives the model; the world-model room if left out. */

@@ -5,10 +5,10 @@ import { reverieError } from '../../core/errors.js';
 import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import { type History, batchOfStarts, pickHistory, type Start } from '../../worldmodel/starts.js';
-import type { ReplayBuffer } from '../../replay/buffer.js';
+import { batchOfStarts, type History, pickHistory, type Start } from '../../worldmodel/starts.js';
 
 const DEFAULT_CHUNK_SIZE = 512;
 
@@ -41,7 +41,7 @@ export class RolloutPlan {
   readonly starts: StartSource;
   private readonly rngOfJob: Rng;
 
-  /** Throws ROLLOUT_INVALID naming the value that does not fit. */
+  /** Throws SETTING_INVALID naming the value that does not fit. */
   constructor(request: RolloutRequest | Drawn<RolloutRequest>) {
     this.starts = startSource(request);
     const { rows, obsDim } = this.starts;
@@ -109,7 +109,7 @@ function seedOf(rng: Rng): number {
 }
 
 function invalid(problem: string, hint: string): never {
-  throw reverieError('ROLLOUT_INVALID', { problem, hint });
+  throw reverieError('SETTING_INVALID', { problem: `Rollout request: ${problem}`, hint });
 }
 
 // Finds values that are not finite; runs over everything that is dreamt.
@@ -122,7 +122,7 @@ export type HorizonSchedule = readonly [fromStep: number, toStep: number, fromHo
 /**
  * Horizon at `step`: `fromHorizon` until `fromStep`, then linear to `toHorizon` at `toStep`, rounded down, then constant
  * (MBPO, 1906.08253, appendix C: `[20, 150, 1, 1]` for HalfCheetah, `[20, 300, 1, 25]` for Humanoid;
- * rounding as in its code, `_set_rollout_length`). Throws ROLLOUT_INVALID.
+ * rounding as in its code, `_set_rollout_length`). Throws SETTING_INVALID.
  */
 export function horizonSchedule(step: number, schedule: HorizonSchedule): number {
   const [fromStep, toStep, fromHorizon, toHorizon] = schedule;
@@ -132,8 +132,8 @@ export function horizonSchedule(step: number, schedule: HorizonSchedule): number
     Number.isInteger(fromHorizon) &&
     Number.isInteger(toHorizon);
   if (!fits || fromHorizon < 1 || toHorizon < 1 || Number.isNaN(step)) {
-    throw reverieError('ROLLOUT_INVALID', {
-      problem: `horizon schedule [${schedule.join(', ')}] at step ${step}.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Rollout request: ${`horizon schedule [${schedule.join(', ')}] at step ${step}.`}`,
       hint: 'Give [fromStep, toStep, fromHorizon, toHorizon] with fromStep <= toStep and whole horizons >= 1.',
     });
   }
@@ -156,14 +156,14 @@ export interface PredictionPlace {
 export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
   const want = rowSize(model.observationSpace);
   if (obsDim !== want) {
-    throw reverieError('ROLLOUT_INVALID', {
-      problem: `start states have ${obsDim} values, the world model's observations ${want}.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Rollout request: ${`start states have ${obsDim} values, the world model's observations ${want}.`}`,
       hint: 'Start from observations of the environment that the model learned.',
     });
   }
   if (model.context === 0 || history !== undefined) return;
-  throw reverieError('ROLLOUT_INVALID', {
-    problem: `the world model remembers, and no history of the starts is given.`,
+  throw reverieError('SETTING_INVALID', {
+    problem: `Rollout request: ${`the world model remembers, and no history of the starts is given.`}`,
     hint: `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
   });
 }
@@ -171,8 +171,8 @@ export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTas
 export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {
   const actionDim = rowSize(model.actionSpace);
   if (acted.action.length !== rows * actionDim) {
-    throw reverieError('ROLLOUT_INVALID', {
-      problem: `the policy gave ${acted.action.length} action values for ${rows} rows of ${actionDim}.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Rollout request: ${`the policy gave ${acted.action.length} action values for ${rows} rows of ${actionDim}.`}`,
       hint: 'Use a policy made for the action space of this world model.',
     });
   }
@@ -189,8 +189,8 @@ export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: n
 export function checkPrediction(imagined: VectorImagined, place: PredictionPlace): void {
   const { rows, obsDim } = place;
   if (imagined.observation.length !== rows * obsDim || imagined.reward.length !== rows) {
-    throw reverieError('ROLLOUT_INVALID', {
-      problem: `the world model answered ${imagined.observation.length} observation values and ${imagined.reward.length} rewards for ${rows} rows of ${obsDim}.`,
+    throw reverieError('SETTING_INVALID', {
+      problem: `Rollout request: ${`the world model answered ${imagined.observation.length} observation values and ${imagined.reward.length} rewards for ${rows} rows of ${obsDim}.`}`,
       hint: 'A world model answers one row for each row it is given.',
     });
   }
@@ -388,7 +388,7 @@ function rowsBefore(real: ReplayBuffer, index: number, most: number): number[] {
   return before;
 }
 
-/** Throws ROLLOUT_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */
+/** Throws SETTING_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */
 export function startSource(request: Starts | Pick<Drawn<RolloutRequest>, 'starts'>): StartSource {
   return 'startIds' in request ? sourceOfArrays(request) : request.starts;
 }

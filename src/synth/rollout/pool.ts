@@ -3,10 +3,9 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { inOrder } from '../../pool/in-order.js';
-import { shareBytes } from '../../pool/shared-bytes.js';
-import type { PoolTask } from '../../pool/task.js';
-import { WorkerPool, type WorkerPoolOptions } from '../../pool/worker-pool.js';
+import { WorkerPool, type WorkerPoolOptions } from '../../core/pool.js';
+import type { PoolTask } from '../../core/pool-task.js';
+import { inOrder, shareBytes } from '../../core/pool-task.js';
 import type { ModelPlace } from '../../worldmodel/dynamics.js';
 import { type EpisodeRequest, episodeRollouts } from './branched.js';
 import {
@@ -60,7 +59,7 @@ export class RolloutPool {
   private readonly shared = new WeakMap<object, unknown>();
   private readonly jobs = new Set<Promise<unknown>>();
 
-  /** With a device there are no threads. Throws POOL_OPTION_INVALID. */
+  /** With a device there are no threads. Throws SETTING_INVALID. */
   constructor({ workers, device, modelLoader, ...limits }: RolloutPoolOptions) {
     this.pool = new WorkerPool({ ...limits, workers: device ? 0 : workers });
     this.workers = this.pool.workers;

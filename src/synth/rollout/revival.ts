@@ -1,7 +1,7 @@
 // Brings frozen models and policies to life in this thread, once per version; the last few stay alive.
 
 import type { Policy, PolicySnapshot } from '../../core/policy.js';
-import { unshareBytes } from '../../pool/shared-bytes.js';
+import { unshareBytes } from '../../core/pool-task.js';
 import type { ModelPlace, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 
 /** A pool serves one training run, or a few that take turns. */

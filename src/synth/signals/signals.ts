@@ -1,8 +1,8 @@
 // What is wrong with an episode, as flags that cost next to nothing: no model is asked, and what has no rules or state to be
 // known by is not flagged.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { successfulCalls } from '../../env/tools/conversation.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';

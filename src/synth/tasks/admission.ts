@@ -44,13 +44,16 @@ export class Admissions {
   private refusals: RejectionCounts = {};
   private taken = 0;
 
-  /** @throws ADMISSION_NEEDS_ANSWERS if neither rules nor a responder can play a task */
+  /** @throws SCENARIO_UNFIT if neither rules nor a responder can play a task */
   constructor(
     private readonly domain: ToolsDomain,
     { responder, ...config }: AdmissionOptions = {},
   ) {
     if (responder === undefined && domain.rules === undefined)
-      throw reverieError('ADMISSION_NEEDS_ANSWERS', { domain: domain.id });
+      throw reverieError('SCENARIO_UNFIT', {
+        problem: `Domain "${domain.id}" has no rules to play new tasks by, and nobody else was named who answers calls.`,
+        hint: 'Give the domain rules, or a world model that answers in their place.',
+      });
     this.responder = responder ?? rulesResponder(domain, 'rules');
     this.config = admissionSchema.parse(config);
     this.texts = new TaskTexts(domain.tasks);

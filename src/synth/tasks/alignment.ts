@@ -1,7 +1,7 @@
 // What of one entity stands where in another of its kind: the values to exchange when a task is moved between them,
 // along references to further entities (an order's user, that user's name).
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Entities, type Entity, isRecord } from './entities.js';
 
 export interface Aligned {

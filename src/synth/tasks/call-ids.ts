@@ -1,6 +1,6 @@
 // Whether the ids in calls are ids of anything: an invented one makes a task that nobody can solve.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { Entities } from './entities.js';
 import type { PlayedCall } from './task-play.js';
 

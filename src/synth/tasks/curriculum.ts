@@ -66,7 +66,7 @@ export class Curriculum {
     | { readonly frontier: number; readonly scores: Float64Array; readonly shares: Float64Array }
     | undefined;
 
-  /** @throws CURRICULUM_INVALID if two tasks share an id, or a cap below 1 has no original task beside it */
+  /** @throws SETTING_INVALID if two tasks share an id, or a cap below 1 has no original task beside it */
   constructor(
     private readonly tasks: readonly CurriculumTask[],
     private readonly options: CurriculumOptions,
@@ -80,7 +80,7 @@ export class Curriculum {
       throw invalid(`the share of synthetic tasks is capped at ${options.syntheticCap}, and there is no original task`);
   }
 
-  /** What became of a row, in any order of rows. @throws CURRICULUM_INVALID if the row is none, or had another outcome before */
+  /** What became of a row, in any order of rows. @throws SETTING_INVALID if the row is none, or had another outcome before */
   observe(row: number, outcome: RowOutcome): void {
     if (!Number.isSafeInteger(row) || row < 0) throw invalid(`row ${row} is no row number`);
     if (outcome.reward !== null && !Number.isFinite(outcome.reward))
@@ -99,7 +99,7 @@ export class Curriculum {
 
   /**
    * The task of a row. Depends on outcomes of rows < row - lag, the row and the stream `rng`, which is not advanced.
-   * @throws CURRICULUM_NOT_READY
+   * @throws SCENARIO_UNFIT
    */
   pick(row: number, rng: Rng): Pick {
     const { scores, shares } = this.scoresFor(row);
@@ -118,7 +118,10 @@ export class Curriculum {
   private scoresFor(row: number) {
     const frontier = this.frontier(row);
     if (frontier > this.complete)
-      throw reverieError('CURRICULUM_NOT_READY', { row, needed: frontier, complete: this.complete });
+      throw reverieError('SCENARIO_UNFIT', {
+        problem: `Row ${row} cannot pick a task yet: it sees the outcomes of ${frontier} rows, and the first ${this.complete} are in.`,
+        hint: 'Ask ready(row) first, or raise the lag so that rows wait for fewer.',
+      });
     if (this.scored?.frontier === frontier) return this.scored;
     if (frontier < this.folded) {
       this.folded = 0;
@@ -184,5 +187,8 @@ function choose(
 }
 
 function invalid(problem: string) {
-  return reverieError('CURRICULUM_INVALID', { problem });
+  return reverieError('SETTING_INVALID', {
+    problem: `Curriculum: ${problem}.`,
+    hint: 'Give each task an id of its own and each row one outcome; scores answer finite numbers.',
+  });
 }

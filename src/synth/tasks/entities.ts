@@ -1,6 +1,6 @@
 // The things a typed state holds: records of its collections, by id, and where a text or a task names them.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 
 export interface Entity {
   readonly collection: string;

@@ -1,7 +1,7 @@
 // The same task about another entity: another order of another customer. Ids, names and amounts are exchanged together,
 // in goal, reference, verifier and start; what the text names and cannot be exchanged must be the same in both.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { type Aligned, type Alignment, align, valuesAt } from './alignment.js';

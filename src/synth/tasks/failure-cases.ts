@@ -1,6 +1,6 @@
 // Ways to fail a task, made from its reference solution: what a verifier that can be trusted must refuse.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { Entities, isRecord } from './entities.js';
 import type { Played } from './task-play.js';

@@ -35,7 +35,7 @@ export interface MadeTask {
 /**
  * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when `overGeneration`
  * times as many were proposed.
- * @throws VARIATION_NEEDS_MODEL, ADMISSION_NEEDS_ANSWERS, and what the model's server throws
+ * @throws SCENARIO_UNFIT, SCENARIO_UNFIT, and what the model's server throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, model, judge, responder, signal } = request;

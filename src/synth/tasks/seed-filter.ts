@@ -1,8 +1,8 @@
 // Leaves out seed logs that are incomplete, illogical or badly formatted, as Simia does before it simulates from them
 // (2511.01824): rules first, then, if wished, a language model's opinion. Reasons are counted.
 
+import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { JsonObject } from '../../core/json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

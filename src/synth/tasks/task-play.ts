@@ -1,6 +1,6 @@
 // Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
 import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';

@@ -1,6 +1,6 @@
 // The verdict on a played task, also where no rules could make the reference's end state: then it is what was played.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';

@@ -45,7 +45,7 @@ const MOST_PARTNERS = 12;
 
 /**
  * A proposal for a new task; where none could be made it holds the reasons instead.
- * @throws VARIATION_NEEDS_MODEL if the strategy needs a language model and none was given; BUDGET_SPENT and what else a
+ * @throws SCENARIO_UNFIT if the strategy needs a language model and none was given; BUDGET_SPENT and what else a
  * model's server throws, but not for a reply that cannot be used
  */
 export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
@@ -70,7 +70,11 @@ async function variantOf(request: VariationRequest): Promise<Variant> {
     return { problems: [{ code: 'seed_split', detail: `its seed "${kept.id}" is kept for ${kept.split}` }] };
   if (strategy === 'entity-swap') return withOtherEntity(request);
   if (strategy === 'compose') return withPartner(request);
-  if (model === undefined) throw reverieError('VARIATION_NEEDS_MODEL', { strategy });
+  if (model === undefined)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Strategy "${strategy}" writes tasks with a language model, and none was given.`,
+      hint: 'Name a language model, or use the strategies entity-swap, compose and persona alone.',
+    });
   const responder = playerOf(domain, request.responder);
   if (responder === undefined) return nothing('nobody can play what would be proposed');
   const proposeTask = await service<ProposeTask>('proposed-task');

@@ -92,11 +92,14 @@ export type EnsembleConfig = z.output<z.ZodObject<typeof settled>>;
 export type EnsembleSection = z.output<z.ZodObject<typeof asked>>;
 export type EnsembleConfigInput = z.input<typeof ensembleSectionSchema>;
 
-/** The settings with defaults filled in. Throws MODEL_CONFIG_INVALID. */
+/** The settings with defaults filled in. Throws SETTING_INVALID. */
 export function parseEnsembleConfig(input: EnsembleConfigInput = {}): EnsembleSection {
   const parsed = ensembleSectionSchema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw reverieError('MODEL_CONFIG_INVALID', { problem: describeIssues(parsed.error) });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the world model: ${describeIssues(parsed.error)}`,
+    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+  });
 }
 
 /** What decides where settings are left open. */

@@ -149,7 +149,7 @@ export interface LoadedEnsemble {
   readonly modelVersion: string;
 }
 
-/** Throws MODEL_FOLDER_INVALID unless every file is there, whole and what the manifest says. */
+/** Throws MODEL_FILE_INVALID unless every file is there, whole and what the manifest says. */
 export async function loadEnsemble(folder: string): Promise<LoadedEnsemble> {
   const parsed = manifestSchema.safeParse(await readManifest(folder));
   if (!parsed.success) throw folderInvalid(folder, `its manifest is not acceptable: ${describeIssues(parsed.error)}`);

@@ -36,7 +36,7 @@ export interface PreparedData {
 
 /**
  * Splits at random (by `rng.split('holdout')`), encodes and normalises with the moments of the training rows.
- * Throws MODEL_DATA_INVALID or NON_FINITE_VALUE for data nothing can be learned from.
+ * Throws DATA_MISMATCH or NON_FINITE_VALUE for data nothing can be learned from.
  */
 export function prepareData(batch: TransitionBatch, spaces: Spaces, config: EnsembleConfig, rng: Rng): PreparedData {
   const shape = rowShape(spaces);

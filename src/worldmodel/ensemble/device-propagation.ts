@@ -50,7 +50,7 @@ export class DevicePropagator implements ElitePropagation {
 
   /**
    * @param openOnProcessor  what `everyElite` is asked of, once it is
-   * @throws CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED, MODEL_INVALID
+   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE, MODEL_FILE_INVALID
    */
   static async open(
     contents: EnsembleContents,
@@ -158,7 +158,7 @@ function policyWeights({ head, activation, layers, logStd, actions }: PolicyNetw
 // The elites' weights in normalised units, as a device takes them: low precision holds numbers around one far better than raw
 // units. They are taken from the members' .onnx files, so that a model has the same weights wherever it was loaded from.
 
-/** Throws MODEL_INVALID for a member that is not of the form that `memberModel` writes. */
+/** Throws MODEL_FILE_INVALID for a member that is not of the form that `memberModel` writes. */
 function eliteWeights({ description, models }: EnsembleContents): EnsembleWeights {
   const { config, normaliser, elites, actionSpace, observationSpace } = description;
   const shape = memberShapeOf(description, config);
@@ -255,7 +255,10 @@ function reader(bytes: Uint8Array, origin: string): Read {
     const data = weights.get(name)?.data;
     if (data instanceof Float32Array && data.length === length) return data;
     const problem = `its weights "${name}" have ${data?.length ?? 'no'} values where ${length} are needed`;
-    throw reverieError('MODEL_INVALID', { origin, problem });
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `Model "${origin}" cannot be used: ${problem}.`,
+      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
+    });
   };
 }
 

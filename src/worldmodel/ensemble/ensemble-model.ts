@@ -54,7 +54,7 @@ export class EnsembleModel extends MemorylessDynamics {
 
   /**
    * Opens the elites. `known` must have the functions that the description's outcome names.
-   * @throws CUDA_UNAVAILABLE, CUDA_OUT_OF_MEMORY, CUDA_FAILED, DEVICE_UNSUPPORTED  for a device that cannot be used
+   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE  for a device that cannot be used
    */
   static async open(
     contents: EnsembleContents,
@@ -67,7 +67,7 @@ export class EnsembleModel extends MemorylessDynamics {
     return new EnsembleModel(contents, known, propagation, version ?? versionOf(contents));
   }
 
-  /** Loads a folder that `save` wrote. Throws MODEL_FOLDER_INVALID for anything else or anything damaged, and as `open`. */
+  /** Loads a folder that `save` wrote. Throws MODEL_FILE_INVALID for anything else or anything damaged, and as `open`. */
   static async load(folder: string, place: ModelPlace = {}): Promise<EnsembleModel> {
     const { contents, known, modelVersion } = await loadEnsemble(folder);
     return EnsembleModel.open(contents, known, modelVersion, place);

@@ -2,9 +2,8 @@
 
 import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import { joinedFloats } from '../../core/joined.js';
 import type { Rng } from '../../core/rng.js';
-import { mean } from '../../core/statistics.js';
+import { joinedFloats, mean } from '../../core/statistics.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { describeSpace } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/native-trainer.js';
@@ -42,7 +41,7 @@ export interface FitOptions extends Partial<TrainingOptions> {
 
 /**
  * Fits an ensemble to a batch, or to all rows of a buffer. The same data, settings and stream give the same bytes for any number of workers.
- * Throws MODEL_CONFIG_INVALID, MODEL_DATA_INVALID, SPACE_UNSUPPORTED, NON_FINITE_VALUE, or the reason of `signal`.
+ * Throws SETTING_INVALID, DATA_MISMATCH, SCENARIO_UNFIT, NON_FINITE_VALUE, or the reason of `signal`.
  */
 export async function fitEnsemble(
   data: TransitionBatch | ReplayBuffer,
@@ -89,17 +88,17 @@ export async function fitEnsemble(
 function requireBox({ observationSpace }: Spaces): void {
   if (observationSpace.type === 'box') return;
   const hint = 'Encode discrete observations as a box.';
-  throw reverieError('SPACE_UNSUPPORTED', {
-    learner: 'ensemble',
-    space: `observations ${describeSpace(observationSpace)}`,
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `The ensemble cannot use ${`observations ${describeSpace(observationSpace)}`}.`,
     hint,
   });
 }
 
 function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunctions): Outcome {
   if (!config.learnReward && !known.reward) {
-    throw reverieError('MODEL_CONFIG_INVALID', {
-      problem: 'learnReward is false, but no known reward function is given.',
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the world model: learnReward is false, but no known reward function is given.`,
+      hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
     });
   }
   const reward = config.learnReward ? 'learned' : 'known';
@@ -107,7 +106,10 @@ function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunc
   if (known.terminated) return { reward, terminated: 'known' };
   if (terminates) {
     const problem = 'learnTermination is false and no known function is given, but some transitions end by the task.';
-    throw reverieError('MODEL_CONFIG_INVALID', { problem });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the world model: ${problem}`,
+      hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+    });
   }
   return { reward, terminated: 'never' };
 }
@@ -151,7 +153,10 @@ function warmStart(
     const problem = parameters
       ? 'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.'
       : 'the previous model is revived from a snapshot and has no parameters to start from; load it from its folder.';
-    throw reverieError('MODEL_CONFIG_INVALID', { problem });
+    throw reverieError('SETTING_INVALID', {
+      problem: `Settings of the world model: ${problem}`,
+      hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+    });
   }
   return Array.from({ length: config.members }, (_, member) => {
     const theta = parameters.slice(member * layout.size, (member + 1) * layout.size);

@@ -1,9 +1,10 @@
 // Trains one member until its hold-out loss stops falling. A pure function of (data, settings, stream, initial weights), so
 // that members can be trained in any thread and in any order with the same bytes.
 
-import { concurrently } from '../../core/concurrently.js';
+import { WorkerPool } from '../../core/pool.js';
+import { poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
-import { signalOf } from '../../core/stop-flag.js';
+import { concurrently, signalOf } from '../../core/threads.js';
 import { gradients } from '../../nn/autodiff.js';
 import { Graph } from '../../nn/graph.js';
 import { nativeMemberTrainer, type TrainingDevice } from '../../nn/native-trainer.js';
@@ -13,8 +14,6 @@ import { adamScalars, adamStep } from '../../nn/optimiser.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import { float32 } from '../../nn/tensor.js';
 import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
-import { poolTask } from '../../pool/task.js';
-import { WorkerPool } from '../../pool/worker-pool.js';
 import type { EnsembleConfig } from './config.js';
 import { localCopy, type MemberData } from './dataset.js';
 import {
@@ -157,7 +156,7 @@ function runSteps(
   return trainer.run({ state, inputs, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
-/** Gradient steps of one member; see `trainMember` for what is fed. Throws NATIVE_UNAVAILABLE. */
+/** Gradient steps of one member; see `trainMember` for what is fed. Throws DEVICE_UNAVAILABLE. */
 export async function memberTrainer(
   shape: MemberShape,
   config: EnsembleConfig,
@@ -355,7 +354,7 @@ export const trainingTask = poolTask(
   },
 );
 
-/** The trained members, in the order of the tasks. @throws POOL_OPTION_INVALID, and what training throws */
+/** The trained members, in the order of the tasks. @throws SETTING_INVALID, and what training throws */
 export async function trainMembers(
   tasks: readonly TrainingTask[],
   { workers, onProgress, signal }: TrainingOptions,

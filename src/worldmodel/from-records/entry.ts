@@ -110,5 +110,5 @@ function tooOftenWrong(name: string, path: string, exactness: number, bar: numbe
   const exact = (exactness * 100).toFixed(1);
   const problem = `it was exactly right in ${exact} % of what was kept from it, and the bar is ${bar * 100} %.`;
   const hint = `Fit it to more records, or lower model.${name}.minExactness.`;
-  return reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
+  return reverieError('MODEL_FILE_INVALID', { problem: `World model "${path}" cannot be loaded: ${problem}`, hint });
 }

@@ -5,12 +5,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
-import type { Json } from '../../core/json.js';
-import { ensureFolder, writeFileAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
+import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { type Calibration, calibrationSchema } from './calibration.js';
 
 /** What such a model is, whatever the form of its records. */
@@ -61,7 +59,7 @@ export class ModelFile<C extends RecordedContents> {
     await writeFileAtomic(join(folder, this.file), sealedText({ ...this.head, ...contents }));
   }
 
-  /** @param given  the model's folder, or a run that made it. @throws MODEL_FOLDER_INVALID for what is missing or damaged */
+  /** @param given  the model's folder, or a run that made it. @throws MODEL_FILE_INVALID for what is missing or damaged */
   async load(given: string): Promise<C> {
     const hint = `Give a run of \`reverie fit\` with the backend ${this.backend}, or restore its folder from a copy.`;
     const read = await readSealed(modelFolder(given, this.file), this.file, { schema: this.schema, hint });
@@ -81,14 +79,18 @@ export function modelFolder(given: string, file: string): string {
   return existsSync(join(inRun, file)) ? inRun : given;
 }
 
-/** @throws MODEL_FOLDER_INVALID for a file that is missing or damaged */
+/** @throws MODEL_FILE_INVALID for a file that is missing or damaged */
 export async function readSealed<T>(
   folder: string,
   file: string,
   { schema, hint }: { readonly schema: z.ZodType<T>; readonly hint: string },
 ): Promise<T> {
   const invalid = (problem: string, cause: unknown) =>
-    reverieError('MODEL_FOLDER_INVALID', { path: folder, problem, hint }, cause);
+    reverieError(
+      'MODEL_FILE_INVALID',
+      { problem: `World model "${folder}" cannot be loaded: ${problem}`, hint },
+      cause,
+    );
   const text = await readFile(join(folder, file), 'utf8').catch((error: Error) => {
     throw invalid(`"${file}" cannot be read: ${error.message}.`, error);
   });

@@ -13,8 +13,7 @@
 //   some bookings.room_id == room_id and status == "confirmed"
 //                                   there is such a record; `no` instead of `some`: there is none
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 
 /** What an expression may speak of. */
 export interface Scope {

@@ -1,7 +1,7 @@
 // Accepted rules from logs that hold whoever answers: when calls must fail, and what the state may never become. A language
 // model's answers are held to them as to the preconditions and invariants of a domain's own rules.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
 import { InducedBook } from './induced-outcome.js';
@@ -16,7 +16,7 @@ export interface HeldRules {
 const NOTHING: HeldRules = { preconditions: () => [], invariants: () => [] };
 const held = new WeakMap<InducedRules, HeldRules>();
 
-/** @throws INDUCED_RULES_INVALID */
+/** @throws FILE_INVALID */
 export function heldRules(induced: InducedRules | undefined): HeldRules {
   if (induced === undefined) return NOTHING;
   let rules = held.get(induced);

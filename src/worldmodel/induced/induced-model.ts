@@ -1,9 +1,8 @@
 // Rules from logs as a backend. It is as sure as the least attested rule it used, by Laplace's rule of succession:
 // (support + 1) / (support + counter-examples + 2).
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { sha256 } from '../../core/hash.js';
 import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
@@ -13,7 +12,7 @@ export class InducedModel implements BackendModel {
   readonly version: string;
   private readonly book: InducedBook;
 
-  /** @throws INDUCED_RULES_INVALID */
+  /** @throws FILE_INVALID */
   constructor({ rules }: InducedRules) {
     this.book = new InducedBook(rules, 'induced.yaml');
     this.version = `induced:${sha256(canonicalJson(rules)).slice(0, 16)}`;

@@ -1,8 +1,8 @@
 // What accepted rules from logs say to a call: an outcome, or why they do not know. Unknown stays unknown: a value that no log
 // showed, a record that is not in the state, a rule that nobody accepted each end in a reason, never in a guess.
 
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolOutcome } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRuleOf } from '../../env/tools/induced-schema.js';
@@ -21,7 +21,7 @@ class Unknown extends Error {}
 export class InducedBook {
   private readonly expressions = new Map<string, Expression>();
 
-  /** @throws INDUCED_RULES_INVALID for an expression that cannot be read */
+  /** @throws FILE_INVALID for an expression that cannot be read */
   constructor(
     private readonly rules: readonly InducedRule[],
     file: string,
@@ -192,7 +192,14 @@ export class InducedBook {
       this.expressions.set(text, parseExpression(text));
     } catch (error) {
       if (!(error instanceof ExpressionProblem)) throw error;
-      throw reverieError('INDUCED_RULES_INVALID', { file, rule: id, problem: error.message }, error);
+      throw reverieError(
+        'FILE_INVALID',
+        {
+          problem: `Rules from logs "${file}", rule "${id}": ${error.message}.`,
+          hint: 'Correct the expression; docs/rules-from-logs.md says what one may hold.',
+        },
+        error,
+      );
     }
   }
 }

@@ -2,9 +2,9 @@
 // turn by turn, and trusted less: every call is checked against its tool, every result against the state it is made in
 // (and against exact rules where there are any). From the first fault on the trajectory is cut, not mended and not dropped.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';

@@ -1,6 +1,6 @@
 // The conversation as a simulator may see it: no policy, no thoughts of the agent, and only what came before the call.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { estimateTokens } from '../../llm/completion.js';

@@ -1,9 +1,9 @@
 // A user by language model: it has a goal that the agent has to find out, and sees only what a user would see.
 
 import { z } from 'zod';
+import type { Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import type { Json } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { spokenMessages } from '../../env/tools/conversation.js';
 import type { Message } from '../../env/tools/message.js';

@@ -2,7 +2,7 @@
 // Every key is required and none is free, as strict servers ask; values of operations are JSON written as text.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Operation } from '../../env/tools/prediction.js';
 
 const claims = {

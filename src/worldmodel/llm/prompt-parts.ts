@@ -1,7 +1,7 @@
 // The parts of a prompt for one call, and how they are put together: a system prompt that holds for every call, and one
 // user message with a section for each thing that is data.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, ToolSpec } from '../../env/tools/domain.js';
 import type { ChatMessage } from '../../llm/language-model.js';
 import { DATA_NOTICE, oneLine, renderSections, type Section } from './sections.js';
@@ -60,10 +60,7 @@ export function renderPrompt(parts: PromptParts): ChatMessage[] {
 
 function systemPrompt({ mode, policy, tools, schema }: PromptParts): string {
   const isTyped = mode === 'typed';
-  const rules = [
-    ...COMMON_RULES,
-    ...(isTyped ? TYPED_RULES : TEXT_RULES),
-  ];
+  const rules = [...COMMON_RULES, ...(isTyped ? TYPED_RULES : TEXT_RULES)];
   const keys = `reasoning, ${isTyped ? 'operations, ' : ''}observation, reward, terminated, confidence`;
   const parts = [
     ROLE,

@@ -1,7 +1,7 @@
 // How data is put before a language model: a heading a section, then one line of JSON. JSON keeps every line break within
 // its quotes, so nothing that data says can begin a section, or pass for an instruction.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 
 export interface Section {
   readonly heading: string;

@@ -2,7 +2,7 @@
 // and shown, and what these point to. A small state is shown whole. The slice has the shape of the state itself, so that
 // paths into it are paths into the state; what was left out is counted.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { estimateTokens } from '../../llm/completion.js';
 import { wordsIn, wordsOf } from '../tools/tokens.js';
 

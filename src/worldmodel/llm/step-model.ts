@@ -2,10 +2,10 @@
 // 2511.03773) on a typed state. With several samples the most frequent outcome stands, and its share is the confidence.
 
 import { createHash } from 'node:crypto';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';

@@ -1,7 +1,7 @@
 // Plays a written trajectory through the typed state, turn by turn, as far as it holds.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';

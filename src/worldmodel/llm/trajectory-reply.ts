@@ -2,7 +2,7 @@
 // servers want every key of every turn.
 
 import { z } from 'zod';
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import { normalisedOperations, operationsReply } from './prediction-schema.js';
 
 const turn = z.strictObject({

@@ -1,7 +1,7 @@
 // Whether an answer says what is true, and whether a change is the one that should have been made. Typed values decide: what
 // was said in other words, in another order or with less beside it still counts; what holds nothing of the truth does not.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { type StateChange, stateChanges } from '../../env/tools/verify-episode.js';
 
 /** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */

@@ -2,7 +2,7 @@
 // insists or flatters, changes made twice, calls whose ground was only claimed, and episodes in which nothing is done but
 // praise the judge.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';

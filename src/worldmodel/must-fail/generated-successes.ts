@@ -1,8 +1,7 @@
 // Probes that must succeed, made from any domain: calls of its solutions, and calls that records show to be answered. The
 // truth of each comes from the rules, from the record, or from the entries of the state that the call names.
 
-import { canonicalJson } from '../../core/canonical-json.js';
-import { isJsonObject, type Json, type JsonObject } from '../../core/json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';

@@ -1,8 +1,8 @@
 // Calls of tasks' solutions in their places, and what the rules say to them: what probes are made of.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { JsonObject } from '../../core/json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';

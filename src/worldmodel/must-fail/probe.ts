@@ -60,18 +60,33 @@ export function mustSucceed({ expect }: Probe): boolean {
   return expect === 'answer' || expect === 'change';
 }
 
-/** Reads a YAML list of probes for a domain. Throws MUST_FAIL_INVALID naming the file and the probe. */
+/** Reads a YAML list of probes for a domain. Throws FILE_INVALID naming the file and the probe. */
 export async function readProbes(path: string, domain: ToolsDomain): Promise<Probe[]> {
   let content: unknown;
   try {
     content = parse(await readFile(path, 'utf8'));
   } catch (error) {
-    throw reverieError('MUST_FAIL_INVALID', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `Probes "${path}": ${(error as Error).message}.`,
+        hint: 'See docs/domains.md for the keys of a probe.',
+      },
+      error,
+    );
   }
   const read = z.array(probeSchema).safeParse(content);
-  if (!read.success) throw reverieError('MUST_FAIL_INVALID', { path, problem: describeIssues(read.error) });
+  if (!read.success)
+    throw reverieError('FILE_INVALID', {
+      problem: `Probes "${path}": ${describeIssues(read.error)}.`,
+      hint: 'See docs/domains.md for the keys of a probe.',
+    });
   const problem = read.data.map((probe, i) => problemOf(probe, read.data.slice(0, i), domain)).find(Boolean);
-  if (problem !== undefined) throw reverieError('MUST_FAIL_INVALID', { path, problem });
+  if (problem !== undefined)
+    throw reverieError('FILE_INVALID', {
+      problem: `Probes "${path}": ${problem}.`,
+      hint: 'See docs/domains.md for the keys of a probe.',
+    });
   return read.data;
 }
 

@@ -2,10 +2,11 @@
 // simulator that plays along with the impossible teaches it, so it cannot mint reward.
 
 import { readFile } from 'node:fs/promises';
-import { concurrently } from '../../core/concurrently.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
+import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
@@ -13,8 +14,6 @@ import type { Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { judgeEpisode } from '../reward/judge-episode.js';

@@ -46,7 +46,7 @@ export class OnnxDynamics extends MemorylessDynamics {
 
   /**
    * Opens a folder with manifest.json, or that file itself.
-   * Throws MODEL_FOLDER_INVALID if manifest and model do not agree; MODEL_EXTERNAL_DATA, MODEL_INVALID for the model itself.
+   * Throws MODEL_FILE_INVALID if manifest and model do not agree; MODEL_FILE_INVALID, MODEL_FILE_INVALID for the model itself.
    */
   static async load(path: string): Promise<OnnxDynamics> {
     const folder = path.endsWith(`/${MANIFEST}`) ? dirname(path) : path;
@@ -76,7 +76,11 @@ export class OnnxDynamics extends MemorylessDynamics {
 
   /** Noise is drawn only where the model declares `logVar`. One model has no second opinion: no disagreement. */
   protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
-    if (options.disagreement) throw reverieError('DISAGREEMENT_UNAVAILABLE', { backend: this.backend });
+    if (options.disagreement)
+      throw reverieError('SETTING_INVALID', {
+        problem: `World model "${this.backend}" gives no disagreement, which this rollout asks for.`,
+        hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+      });
     const { obsDim } = this.shape;
     const isSampled = this.manifest.outputs.logVar !== undefined && !options.deterministic;
     const nextObs = new Float32Array(rows * obsDim);

@@ -51,7 +51,7 @@ export type OnnxManifest = z.output<typeof onnxManifestSchema>;
 
 const HINT = 'Correct the manifest, or export the model with the tensors it declares.';
 
-/** Throws MODEL_FOLDER_INVALID unless `raw` is a manifest. */
+/** Throws MODEL_FILE_INVALID unless `raw` is a manifest. */
 export function parseOnnxManifest(raw: unknown, path: string): OnnxManifest {
   const parsed = onnxManifestSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
@@ -79,7 +79,7 @@ export interface ActionInput {
   readonly isOneHot: boolean;
 }
 
-/** Throws MODEL_FOLDER_INVALID unless the model has every declared tensor with a free batch size and the width of the spaces. */
+/** Throws MODEL_FILE_INVALID unless the model has every declared tensor with a free batch size and the width of the spaces. */
 export function checkSignature(session: InferenceSession, manifest: OnnxManifest, path: string): ActionInput {
   const { obsDim, actionDim, actionWidth } = rowShape(manifest);
   const { inputs, outputs } = manifest;

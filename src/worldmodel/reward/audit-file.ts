@@ -3,9 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { writeFileAtomic } from '../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../store/sealed-json.js';
 import type { Judge } from './judge.js';
 import { type AuditReport, judgedDomainHash, type Rate } from './judge-audit.js';
 import type { AuditLimits } from './judge-schema.js';
@@ -53,19 +52,37 @@ export async function writeAudit(path: string, report: AuditReport): Promise<voi
   await writeFileAtomic(path, sealedText(report));
 }
 
-/** Throws AUDIT_INVALID if the file is missing, was changed after it was written, or is no audit. */
+/** Throws FILE_INVALID if the file is missing, was changed after it was written, or is no audit. */
 export async function readAudit(path: string): Promise<AuditReport> {
   const text = await readFile(path, 'utf8').catch((error: Error) => {
-    throw reverieError('AUDIT_INVALID', { path, problem: error.message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `The judge audit "${path}" cannot be used: ${error.message}.`,
+        hint: 'Make the audit anew; its file is not to be edited.',
+      },
+      error,
+    );
   });
   let content: unknown;
   try {
     content = openSealed(text);
   } catch (error) {
-    throw reverieError('AUDIT_INVALID', { path, problem: (error as Error).message }, error);
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `The judge audit "${path}" cannot be used: ${(error as Error).message}.`,
+        hint: 'Make the audit anew; its file is not to be edited.',
+      },
+      error,
+    );
   }
   const read = auditSchema.safeParse(content);
-  if (!read.success) throw reverieError('AUDIT_INVALID', { path, problem: describeIssues(read.error) });
+  if (!read.success)
+    throw reverieError('FILE_INVALID', {
+      problem: `The judge audit "${path}" cannot be used: ${describeIssues(read.error)}.`,
+      hint: 'Make the audit anew; its file is not to be edited.',
+    });
   return read.data;
 }
 

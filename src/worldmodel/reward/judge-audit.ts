@@ -3,11 +3,11 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
-import { concurrently } from '../../core/concurrently.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json.js';
+import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
@@ -83,7 +83,7 @@ interface Judged {
   readonly cost: Cost;
 }
 
-/** Judges every episode `judge.config.audit.repeats` times. Throws LABEL_INVALID without episodes; what the model throws. */
+/** Judges every episode `judge.config.audit.repeats` times. Throws FILE_INVALID without episodes; what the model throws. */
 export async function auditJudge(
   judge: Judge,
   domain: ToolsDomain,
@@ -91,7 +91,10 @@ export async function auditJudge(
   { seed = 0, concurrency = CONCURRENCY, signal }: AuditOptions = {},
 ): Promise<AuditReport> {
   if (episodes.length === 0)
-    throw reverieError('LABEL_INVALID', { path: domain.id, where: 'labelled episodes', problem: 'there are none' });
+    throw reverieError('FILE_INVALID', {
+      problem: `Labelled episodes "${domain.id}", labelled episodes: there are none.`,
+      hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
+    });
   const judged = await concurrently(episodes, concurrency, (episode) =>
     judgeLabelled(judge, domain, episode, seed, signal),
   );
@@ -234,17 +237,23 @@ const labelSchema = z.looseObject({
   criteria: z.array(z.string().min(1)).min(1).optional(),
 });
 
-/** Reads a file, or all of a folder. Throws LOG_INVALID or LABEL_INVALID naming file and line. */
+/** Reads a file, or all of a folder. Throws LOG_INVALID or FILE_INVALID naming file and line. */
 export async function readLabelledEpisodes(path: string, domain: ToolsDomain): Promise<LabelledEpisode[]> {
   const episodes: LabelledEpisode[] = [];
   for (const file of filesAt(path)) {
     for await (const record of recordsOf(file)) {
       const read = labelled(record, domain);
       if (typeof read === 'string')
-        throw reverieError('LABEL_INVALID', { path: file, where: record.where, problem: read });
+        throw reverieError('FILE_INVALID', {
+          problem: `Labelled episodes "${file}", ${record.where}: ${read}.`,
+          hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
+        });
       if (episodes.some(({ id }) => id === read.id)) {
         const problem = `the id "${read.id}" was there before`;
-        throw reverieError('LABEL_INVALID', { path: file, where: record.where, problem });
+        throw reverieError('FILE_INVALID', {
+          problem: `Labelled episodes "${file}", ${record.where}: ${problem}.`,
+          hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
+        });
       }
       episodes.push(read);
     }

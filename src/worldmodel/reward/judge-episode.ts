@@ -1,7 +1,7 @@
 // What an episode was worth: exact checks first; a judge only where they left the rubric open and nothing has failed.
 
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
-import type { Json, JsonObject } from '../../core/json.js';
 import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import { stateChanges, verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { Judge } from './judge.js';

@@ -3,9 +3,9 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { Json } from '../../core/json.js';
 import { Rng } from '../../core/rng.js';
 import type { CheckResult } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';

@@ -32,7 +32,10 @@ export const sequenceBackend: BackendEntry = {
       if (contents.form.world !== world) {
         const problem = `it was fitted to a state of the form "${contents.form.world}", which is "${world}" here.`;
         const hint = 'Set model.sequence.typed as it was in the fit, or fit a model of this domain.';
-        throw reverieError('MODEL_FOLDER_INVALID', { path, problem, hint });
+        throw reverieError('MODEL_FILE_INVALID', {
+          problem: `World model "${path}" cannot be loaded: ${problem}`,
+          hint,
+        });
       }
       requireReady(path, contents.report, typed, minExactness);
       return new SequenceModel(contents);
@@ -67,7 +70,7 @@ function exactnessOf(report: { readonly stateExact: number; readonly textExact: 
   return typed ? report.stateExact : report.textExact;
 }
 
-/** @throws SEQUENCE_NOT_READY */
+/** @throws SCENARIO_UNFIT */
 function requireReady(
   path: string,
   report: { readonly stateExact: number; readonly textExact: number; readonly steps: number },
@@ -77,5 +80,8 @@ function requireReady(
   const exactness = exactnessOf(report, typed);
   if (exactness >= bar) return;
   const exact = (exactness * 100).toFixed(1);
-  throw reverieError('SEQUENCE_NOT_READY', { path, exact, steps: report.steps, bar: bar * 100 });
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `Sequence model "${path}" got ${exact} % of ${report.steps} held-out steps exactly right, which is below the bar of ${bar * 100} %.`,
+    hint: 'Fit it for more steps or to more records; model.sequence.minExactness is the bar, and 0 uses the model as it is.',
+  });
 }

@@ -3,10 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { canonicalJson } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
-import type { JsonObject } from '../../core/json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { DecoderConfigInput } from '../../nn/decoder/config.js';
@@ -44,7 +43,7 @@ export interface SequenceFitRequest {
 /** Gradient steps of one run of the graph. */
 const CHUNK = 5;
 
-/** @throws MODEL_DATA_INVALID for records that nothing can be learned from; the signal's reason, after a checkpoint */
+/** @throws DATA_MISMATCH for records that nothing can be learned from; the signal's reason, after a checkpoint */
 export async function fitSequence(request: SequenceFitRequest): Promise<SequenceContents> {
   const material = prepared(request);
   const { form, codec, documents } = material;
@@ -103,8 +102,8 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
   );
   if (documents.documents.length === 0 || forJudging.length === 0) {
     const counts = `${documents.documents.length} steps to learn from and ${forJudging.length} to judge by`;
-    throw reverieError('MODEL_DATA_INVALID', {
-      problem: `${episodes.length} episodes leave ${counts}.`,
+    throw reverieError('DATA_MISMATCH', {
+      problem: `A world model cannot be fitted to this data: ${`${episodes.length} episodes leave ${counts}.`}`,
       hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length (and atOnce, where it is given) where steps are too long.',
     });
   }

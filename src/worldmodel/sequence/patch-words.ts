@@ -1,6 +1,6 @@
 // JSON Patch in words: each operation a mark, its path, and its value as JSON; names in either are copied.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { isMark, mark, type Names, type Piece, readText, type Splitter, written } from './script.js';
 

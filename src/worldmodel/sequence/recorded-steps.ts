@@ -1,6 +1,6 @@
 // Recorded episodes as steps to learn from: what was asked, in which state, and what was answered.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';

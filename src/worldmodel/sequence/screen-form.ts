@@ -1,7 +1,7 @@
 // Screens in words: the elements that an action is about and those around them, the goal, and changes of elements as JSON Patch. Ids and
 // the texts of this page have slots and are copied; what many pages read alike (`Submit`) is spelt.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
 import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';

@@ -7,15 +7,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { canonicalJson } from '../../core/canonical-json.js';
+import type { Json } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
-import { sha256 } from '../../core/hash.js';
-import type { Json } from '../../core/json.js';
+import { recoverFolder, sealedText } from '../../core/files.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
 import { DECODER_FILES, loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
 import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
-import { recoverFolder } from '../../store/atomic-file.js';
-import { sealedText } from '../../store/sealed-json.js';
 import { type Calibration, calibrationSchema } from '../from-records/calibration.js';
 import { modelFolder, readSealed } from '../from-records/model-file.js';
 import type { BackendFitReport } from '../tools/backend-model.js';
@@ -99,7 +97,7 @@ export async function sequenceFiles(given: string): Promise<Record<string, Uint8
   return Object.fromEntries(read);
 }
 
-/** @throws MODEL_FOLDER_INVALID, DECODER_FOLDER_INVALID for what is missing, damaged or does not belong together */
+/** @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID for what is missing, damaged or does not belong together */
 export async function loadSequence(given: string): Promise<SequenceContents> {
   for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
   const folder = modelFolder(given, FILE);
@@ -114,9 +112,8 @@ export async function loadSequence(given: string): Promise<SequenceContents> {
   });
   const { decoder, tokenizer } = await loadDecoder(folder);
   if (decoderHash(decoder, tokenizer) !== hash)
-    throw reverieError('MODEL_FOLDER_INVALID', {
-      path: folder,
-      problem: `its ${FILE} was written for other weights or another tokenizer.`,
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `World model "${folder}" cannot be loaded: ${`its ${FILE} was written for other weights or another tokenizer.`}`,
       hint: HINT,
     });
   return { decoder, tokenizer, ...about };

@@ -1,7 +1,7 @@
 // Worlds of entities in collections in words: those that the call names by their ids or values, with what these refer to, and changes as
 // JSON Patch. What a value says (an id, a name, a date) has a slot and is copied; what it is of (`open` or `closed`) is spelt.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { readPatch, splitterOf, writtenPatch } from './patch-words.js';

@@ -1,6 +1,6 @@
 // How a world of one kind is put into words: what of its state is shown around a call, and how changes of it are written and read.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { Names, Piece, Splitter } from './script.js';

@@ -8,7 +8,7 @@ import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /**
  * @param entries  in the order in which they are asked
- * @throws MODEL_BACKENDS_MISSING if none of them can be had, MODEL_BACKEND_UNAVAILABLE if one that is named cannot
+ * @throws SCENARIO_UNFIT if none of them can be had, MODEL_BACKEND_UNAVAILABLE if one that is named cannot
  */
 export async function assembleRouter(
   entries: readonly BackendEntry[],
@@ -43,7 +43,7 @@ async function backendOf(
   };
 }
 
-/** Its section, or what that is where the scenario has none. @throws MODEL_CONFIG_INVALID where it must be told something */
+/** Its section, or what that is where the scenario has none. @throws SETTING_INVALID where it must be told something */
 export function backendSettings(
   { name, schema }: Pick<BackendEntry, 'name' | 'schema'>,
   config: ToolsModelConfig,
@@ -53,5 +53,8 @@ export function backendSettings(
   const read = schema.safeParse({});
   if (read.success) return read.data as BackendSettings;
   const problem = `backend "${name}" needs a section "${name}": ${describeIssues(read.error)}`;
-  throw reverieError('MODEL_CONFIG_INVALID', { problem });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the world model: ${problem}`,
+    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+  });
 }

@@ -1,9 +1,9 @@
 // A backend of the router of structured worlds: what it is to scenarios and plugins, and what it implements: a proposal for one
 // call, or why it has none. backends.ts has the registry.
 
+import type { Json } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import type { Awaitable } from '../../core/environment.js';
-import type { Json } from '../../core/json.js';
 import type { Entry } from '../../core/registry.js';
 import type { Rng } from '../../core/rng.js';
 import type { OutcomeClaim, ToolsDomain } from '../../env/tools/domain.js';
@@ -183,5 +183,5 @@ export interface BackendFitReport {
   readonly tooLong: number;
 }
 
-/** Answers once the model is in its folder. @throws MODEL_DATA_INVALID; the signal's reason, with what is done kept in `work` */
+/** Answers once the model is in its folder. @throws DATA_MISMATCH; the signal's reason, with what is done kept in `work` */
 export type FitBackend = (request: BackendFitRequest) => Promise<BackendFitted>;

@@ -19,7 +19,10 @@ class Backends extends Registry<BackendEntry> {
     const { name } = entry;
     if (TAKEN.includes(name)) {
       const problem = 'it means something else in the section "model", or in what is recorded.';
-      throw reverieError('REGISTRATION_INVALID', { what: this.what, name, problem });
+      throw reverieError('PLUGIN_UNUSABLE', {
+        problem: `The ${this.what} "${name}" cannot be registered: ${problem}`,
+        hint: 'Give it another name in the module that registers it.',
+      });
     }
     super.register(entry);
   }

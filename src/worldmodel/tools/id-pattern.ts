@@ -1,7 +1,7 @@
 // What an id looks like in a domain, learned from the ids its state has: the shape of each (`HAT001`: three capitals, three
 // digits), or, where ids are of many shapes (`4WQ150`), their letters' case and length. Words without a digit are never ids.
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { wordsOf } from './tokens.js';
 

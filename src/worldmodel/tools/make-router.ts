@@ -12,7 +12,7 @@ import type { ToolsModelConfig } from './tools-model-schema.js';
 /** What backends are made from; a configured backend whose part is missing is left out, and every answer says so. */
 export type RouterParts = BackendParts;
 
-/** @throws MODEL_BACKENDS_MISSING if none of the configured backends can be had; NOT_REGISTERED for one that there is not */
+/** @throws SCENARIO_UNFIT if none of the configured backends can be had; NAME_UNKNOWN for one that there is not */
 export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): Promise<Router> {
   await threadPlugins();
   const entries = config.backends.map((name) => routerBackends.get(name));

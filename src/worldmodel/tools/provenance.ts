@@ -1,7 +1,7 @@
 // Where ids come from: an id that neither state, call nor conversation knows, and that nothing creates, was made up.
 // (Simia-plus checks the arguments of calls so; here it is what a world model answers.)
 
-import type { Json, JsonObject } from '../../core/json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';

@@ -16,12 +16,15 @@ export interface ListedBackend {
 
 /**
  * A backend may be absent where one before it answers every call, and so may those of the default list that depend on the domain.
- * @throws MODEL_BACKENDS_MISSING if none is there, MODEL_BACKEND_UNAVAILABLE if one that would be asked is not
+ * @throws SCENARIO_UNFIT if none is there, MODEL_BACKEND_UNAVAILABLE if one that would be asked is not
  */
 export function requireBackends(listed: readonly ListedBackend[], domain: ToolsDomain): void {
   const reasons = listed.flatMap(({ absent }) => absent ?? []);
   if (reasons.length === listed.length)
-    throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: reasons.join('; ') });
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `No backend of the world model can answer calls of domain "${domain.id}": ${reasons.join('; ')}.`,
+      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+    });
   const isDefault = listed.map(({ entry }) => entry.name).join() === DEFAULT_BACKENDS.join();
   for (const { entry, settings, absent } of listed) {
     if (absent === undefined && entry.isReal?.(domain, settings) === true) return;

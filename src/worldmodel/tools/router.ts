@@ -3,9 +3,9 @@
 // is refused with an error of the environment: never silently accepted. What was tried, why and at which cost is told.
 
 import { createHash } from 'node:crypto';
+import type { Json } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { Json } from '../../core/json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';

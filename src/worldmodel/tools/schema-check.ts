@@ -1,6 +1,6 @@
 // Schemas of a domain are compiled once.
 
-import type { JsonObject } from '../../core/json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
 
 const compiled = new WeakMap<JsonObject, SchemaCheck>();

@@ -28,11 +28,14 @@ export class ShadowResponder implements Responder {
   /** Comparisons by row and call: a call that is taken again is counted once. */
   private readonly underway = new Map<number, Map<string, ShadowRow>>();
 
-  /** @throws MODEL_CONFIG_INVALID for a share outside [0, 1] */
+  /** @throws SETTING_INVALID for a share outside [0, 1] */
   constructor(private readonly options: ShadowOptions) {
     const { responder, real, share, seed } = options;
     if (!(share >= 0 && share <= 1))
-      throw reverieError('MODEL_CONFIG_INVALID', { problem: `the share of shadow steps is ${share}, not in [0, 1].` });
+      throw reverieError('SETTING_INVALID', {
+        problem: `Settings of the world model: ${`the share of shadow steps is ${share}, not in [0, 1].`}`,
+        hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+      });
     this.version = `${responder.version}+shadow:${share}:${seed}:${real.version}`;
   }
 

@@ -1,6 +1,6 @@
 // The words of JSON: what a text or a part of a state mentions. Ids are compared as whole words, never as substrings.
 
-import type { Json } from '../../core/json.js';
+import type { Json } from '../../core/canonical-json.js';
 
 /** A word: letters and digits, joined by `_`, `-` or `.`, with a leading `#` where ids have one. */
 const WORD = /#?[\p{L}\p{N}]+(?:[_.-][\p{L}\p{N}]+)*/gu;

@@ -46,7 +46,7 @@ const ownKeys = {
 export type ToolsModelConfig = z.output<z.ZodObject<typeof ownKeys>>;
 export type ToolsModelConfigInput = Partial<z.input<z.ZodObject<typeof ownKeys>>>;
 
-/** As it is with the backends that are registered now. @throws REGISTRATION_INVALID for a backend named as a key of it */
+/** As it is with the backends that are registered now. @throws PLUGIN_UNUSABLE for a backend named as a key of it */
 export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfigInput> {
   const { kind, check, truncateBelow, downWeightBelow } = ownKeys;
   const names = routerBackends.names();
@@ -67,11 +67,14 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
   return z.strictObject(keys) as unknown as z.ZodType<ToolsModelConfig, ToolsModelConfigInput>;
 }
 
-/** @throws MODEL_CONFIG_INVALID */
+/** @throws SETTING_INVALID */
 export function parseToolsModelConfig(input: unknown): ToolsModelConfig {
   const result = toolsModelSchema().safeParse(input);
   if (result.success) return result.data;
-  throw reverieError('MODEL_CONFIG_INVALID', { problem: describeIssues(result.error) });
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the world model: ${describeIssues(result.error)}`,
+    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
+  });
 }
 
 function regularExpression() {

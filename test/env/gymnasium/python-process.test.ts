@@ -122,14 +122,14 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', import: 'no_such_module' })).rejects.toMatchObject({
       code: 'GYMNASIUM_IMPORT',
     });
-    await expect(makeEnvironment({ id: 'gymnasium' })).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
+    await expect(makeEnvironment({ id: 'gymnasium' })).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', slip: 0.1 })).rejects.toMatchObject({
       code: 'ENV_SPEC_INVALID',
       message: expect.stringContaining('"slip" does not apply to "gymnasium"'),
     });
     process.env.REVERIE_PYTHON = '/no/such/python';
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({
-      code: 'GYMNASIUM_NO_PYTHON',
+      code: 'ENV_UNUSABLE',
       hint: expect.stringContaining('REVERIE_PYTHON'),
     });
   });

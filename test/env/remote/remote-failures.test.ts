@@ -106,11 +106,11 @@ describe('a server', () => {
   });
 
   it.each([
-    ['no JSON', 200, '<html>', 'REMOTE_ANSWER_INVALID'],
-    ['no card', 200, '{"environments":[{"name":"x"}]}', 'REMOTE_ANSWER_INVALID'],
-    ['no environment', 200, '{"environments":[]}', 'REMOTE_ANSWER_INVALID'],
-    ['an error of something else', 502, 'Bad Gateway', 'REMOTE_ANSWER_INVALID'],
-    ['a redirect', 302, '', 'REMOTE_ANSWER_INVALID'],
+    ['no JSON', 200, '<html>', 'SERVER_FAULT'],
+    ['no card', 200, '{"environments":[{"name":"x"}]}', 'SERVER_FAULT'],
+    ['no environment', 200, '{"environments":[]}', 'SERVER_FAULT'],
+    ['an error of something else', 502, 'Bad Gateway', 'SERVER_FAULT'],
+    ['a redirect', 302, '', 'SERVER_FAULT'],
     [
       'an error of ours',
       503,
@@ -140,7 +140,7 @@ describe('a server', () => {
     });
     const env = await opened(toy.url);
     await env.reset({ seed: 1 });
-    expect((await failure(env.step(PUSH))).code).toBe('REMOTE_ANSWER_INVALID');
+    expect((await failure(env.step(PUSH))).code).toBe('SERVER_FAULT');
     expect((await failure(env.step(PUSH))).code).toBe('ENV_NOT_RESET');
     await env.close();
     await toy.close();

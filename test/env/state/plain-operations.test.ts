@@ -2,7 +2,7 @@
 // same state, with its keys in the same order, or refuse alike.
 
 import { expect, test } from 'vitest';
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';

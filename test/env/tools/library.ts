@@ -1,7 +1,7 @@
 // The library fixture, for tests: its domain, its real environment, and short ways to write actions.
 
 import { fileURLToPath } from 'node:url';
-import type { Json } from '../../../src/core/json.js';
+import type { Json } from '../../../src/core/canonical-json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';

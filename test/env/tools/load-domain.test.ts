@@ -60,7 +60,7 @@ test('a domain without rules is a specification alone', async () => {
   rmSync(path.join(folder, 'rules.js'));
   const domain = await loadDomain(folder);
   expect(domain.rules).toBeUndefined();
-  await expect(loadDomain(folder, { rules: 'rules.js' })).rejects.toMatchObject({ code: 'DOMAIN_NOT_FOUND' });
+  await expect(loadDomain(folder, { rules: 'rules.js' })).rejects.toMatchObject({ code: 'DOMAIN_FILE_INVALID' });
 });
 
 const FAULTS: [string, string, string | RegExp, string, string][] = [
@@ -131,7 +131,7 @@ describe('a domain folder', () => {
   test.each(FAULTS)('with %s is refused', async (_, file, from, to, problem) => {
     change(file, from, to);
     const error = await loadDomain(folder).catch((thrown) => thrown);
-    expect(error.code).toMatch(/^(DOMAIN_INVALID|UNKNOWN_KEY|SCHEMA_INVALID|RULES_INVALID)$/);
+    expect(error.code).toMatch(/^(DOMAIN_FILE_INVALID|UNKNOWN_KEY|SCHEMA_INVALID|RULES_INVALID)$/);
     expect(`${error.message}`).toContain(problem);
     expect(error.message).not.toMatch(/[\r\n{]name}/);
   });
@@ -141,7 +141,7 @@ describe('a domain folder', () => {
     await expect(loadDomain(folder)).rejects.toMatchObject({ hint: 'Did you mean "family"?' });
     rmSync(path.join(folder, 'tools.yaml'));
     await expect(loadDomain(folder)).rejects.toMatchObject({
-      code: 'DOMAIN_NOT_FOUND',
+      code: 'DOMAIN_FILE_INVALID',
       message: `There is no domain file "${path.join(folder, 'tools.yaml')}".`,
     });
   });
@@ -163,7 +163,7 @@ describe('a domain as data', () => {
     [{ id: 'tau-airline' }, 'ENV_SPEC_INVALID'],
     [{ id: 'tau-airline', data: 'x', tools: 'y' }, 'ENV_SPEC_INVALID'],
     [{ release: 'tau1' }, 'ENV_SPEC_INVALID'],
-    [{ folder: 'nowhere' }, 'DOMAIN_NOT_FOUND'],
+    [{ folder: 'nowhere' }, 'DOMAIN_FILE_INVALID'],
   ])('%j is refused with %s', async (spec, code) => {
     await expect(makeDomain(spec as never, { folder: root })).rejects.toMatchObject({ code });
   });

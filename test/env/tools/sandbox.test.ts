@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { type SandboxedRules, sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture, loadLibrary } from './library.js';

@@ -3,8 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { sha256 } from '../../../src/core/hash.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import { areRulesOfPack, packsFolder } from '../../../src/core/packs.js';
 import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/interpreter.js';
 import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';

@@ -1,7 +1,7 @@
 // Verdicts: each part of a verifier, what counts as told and as called, and when nothing is decided.
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { spokenMessages } from '../../../src/env/tools/conversation.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';

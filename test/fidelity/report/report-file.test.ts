@@ -2,9 +2,8 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { sealedText } from '../../../src/core/files.js';
 import { readFidelityReport, writeFidelityReport } from '../../../src/fidelity/report/report-file.js';
-
-import { sealedText } from '../../../src/store/sealed-json.js';
 import { inventedReport } from './invented-report.js';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'reverie-fidelity-report-'));
@@ -21,7 +20,7 @@ describe("a report's file", () => {
   it('is refused where it is not there, edited, of another format, or no report', async () => {
     const out = folder();
     const file = join(out, 'fidelity.json');
-    await expect(readFidelityReport(out)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_MISSING' });
+    await expect(readFidelityReport(out)).rejects.toMatchObject({ code: 'FILE_INVALID' });
     await writeFidelityReport(file, inventedReport);
     writeFileSync(
       file,
@@ -31,7 +30,7 @@ describe("a report's file", () => {
     writeFileSync(file, sealedText({ ...inventedReport, format: 'reverie-fidelity/2' }));
     await expect(readFidelityReport(file)).rejects.toThrow(/format/);
     writeFileSync(file, sealedText({ ...inventedReport, extra: 1 }));
-    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_INVALID' });
+    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FILE_INVALID' });
     writeFileSync(file, '{');
     await expect(readFidelityReport(file)).rejects.toThrow(/not JSON/);
   });
@@ -41,6 +40,6 @@ describe("a report's file", () => {
     const [first, ...others] = inventedReport.subjects;
     const subjects = [{ ...first, samples: { 'one-step.state-exact': [1, Number.NaN] } }, ...others];
     await expect(writeFidelityReport(file, { ...inventedReport, subjects })).rejects.toThrow(/samples/);
-    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_MISSING' });
+    await expect(readFidelityReport(file)).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });

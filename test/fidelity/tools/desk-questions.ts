@@ -1,6 +1,6 @@
 // Questions of the service desk, drawn once for all tests of a file: calls of its tasks' solutions and of imperfect variants.
 
-import type { Json } from '../../../src/core/json.js';
+import type { Json } from '../../../src/core/canonical-json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';

@@ -93,7 +93,7 @@ describe('is refused', () => {
 
   test('where there is nothing', async () => {
     await expect(nn.loadDecoder(join(root, 'nothing'))).rejects.toThrow(
-      expect.objectContaining({ code: 'DECODER_FOLDER_INVALID' }),
+      expect.objectContaining({ code: 'MODEL_FILE_INVALID' }),
     );
   });
 

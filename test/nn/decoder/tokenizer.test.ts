@@ -30,7 +30,7 @@ describe('encoding', () => {
   });
 
   test('refuses ids of another tokenizer', () => {
-    expect(() => tokenizer.decode([9999])).toThrow(expect.objectContaining({ code: 'DECODER_INPUT_INVALID' }));
+    expect(() => tokenizer.decode([9999])).toThrow(expect.objectContaining({ code: 'DATA_MISMATCH' }));
   });
 });
 
@@ -67,6 +67,6 @@ describe('tokenizer.json', () => {
     ['no end of documents', tokenizer.toJson().replaceAll('<|end|>', '<|ende|>')],
   ])('with %s is refused', (_, text) => {
     expect(text).not.toBe(tokenizer.toJson());
-    expect(() => nn.Tokenizer.fromJson(text, 'here')).toThrow(expect.objectContaining({ code: 'TOKENIZER_INVALID' }));
+    expect(() => nn.Tokenizer.fromJson(text, 'here')).toThrow(expect.objectContaining({ code: 'MODEL_FILE_INVALID' }));
   });
 });

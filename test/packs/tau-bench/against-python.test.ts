@@ -11,7 +11,7 @@ import { describe, expect, type TestContext, test } from 'vitest';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
-import { sha256 } from '../../../src/core/hash.js';
+import { sha256 } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import { readTauTrajectories, type TauTrajectory } from '../../../packs/tau-bench/src/tau-trajectories.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { compileSchema } from '../../../src/env/state/schema.js';
 import { stateHash } from '../../../src/env/state/state-hash.js';

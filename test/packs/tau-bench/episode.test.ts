@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { loadTauDomain } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';

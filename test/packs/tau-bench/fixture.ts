@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 
 const ADDRESS = { address1: '1 Elm', address2: '', city: 'Oz', country: 'USA', state: 'KS', zip: '12345' };

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import { tauBench } from './fixture.js';

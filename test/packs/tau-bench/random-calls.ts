@@ -1,7 +1,7 @@
 // Random calls that mostly make sense: drawn from what the state holds, with a few wrong ids, amounts and choices.
 
 import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { Rng } from '../../../src/core/rng.js';
 import type { CallSpec } from '../../../src/env/tools/domain.js';
 

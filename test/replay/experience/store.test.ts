@@ -75,7 +75,7 @@ describe('a store in a folder', () => {
     const bytes = readFileSync(join(path, name));
     damage(bytes);
     writeFileSync(join(path, name), bytes);
-    await expect(ExperienceStore.open({ folder: path })).rejects.toMatchObject({ code: 'EXPERIENCE_STORE_INVALID' });
+    await expect(ExperienceStore.open({ folder: path })).rejects.toMatchObject({ code: 'FILE_INVALID' });
     expect(readFileSync(join(path, name))).toEqual(bytes);
   });
 });
@@ -154,14 +154,14 @@ describe('an exact match', () => {
 
 describe('what cannot be kept', () => {
   const bad: [string, Partial<ExperienceStep>, string][] = [
-    ['a dream without a model', { source: 'synthetic', backend: 'llm', row: 1 }, 'PROVENANCE_INVALID'],
-    ['a dream that calls itself real', { source: 'synthetic', modelVersion: 'm', row: 1 }, 'PROVENANCE_INVALID'],
-    ['a record with a row', { row: 4 }, 'PROVENANCE_INVALID'],
-    ['a call of nothing', { call: { name: '', arguments: {} } }, 'EXPERIENCE_INVALID'],
-    ['arguments that are a list', { call: { name: 'a', arguments: [] as never } }, 'EXPERIENCE_INVALID'],
-    ['too long a history', { history: Array(9).fill('a()') }, 'EXPERIENCE_INVALID'],
-    ['impossible confidence', { confidence: Number.NaN }, 'EXPERIENCE_INVALID'],
-    ['a huge observation', { observation: 'x'.repeat(2_000_000) }, 'EXPERIENCE_INVALID'],
+    ['a dream without a model', { source: 'synthetic', backend: 'llm', row: 1 }, 'DATA_MISMATCH'],
+    ['a dream that calls itself real', { source: 'synthetic', modelVersion: 'm', row: 1 }, 'DATA_MISMATCH'],
+    ['a record with a row', { row: 4 }, 'DATA_MISMATCH'],
+    ['a call of nothing', { call: { name: '', arguments: {} } }, 'SETTING_INVALID'],
+    ['arguments that are a list', { call: { name: 'a', arguments: [] as never } }, 'SETTING_INVALID'],
+    ['too long a history', { history: Array(9).fill('a()') }, 'SETTING_INVALID'],
+    ['impossible confidence', { confidence: Number.NaN }, 'SETTING_INVALID'],
+    ['a huge observation', { observation: 'x'.repeat(2_000_000) }, 'SETTING_INVALID'],
   ];
   it.each(bad)('%s is refused', async (_, changes, code) => {
     const store = await ExperienceStore.open();

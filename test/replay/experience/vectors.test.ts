@@ -69,6 +69,6 @@ describe('vector retrieval', () => {
     };
     const store = await ExperienceStore.open({ retrieval: 'vector', embedder });
     await store.add([step(), step({ observation: 'b' }), step({ observation: 'c' })]);
-    await expect(store.prepare(query())).rejects.toMatchObject({ code: 'EXPERIENCE_INVALID' });
+    await expect(store.prepare(query())).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });

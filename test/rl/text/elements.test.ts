@@ -63,7 +63,7 @@ describe('the network over elements', () => {
     const [situation] = screens(1, 1);
     const { shown: _shown, ...blind } = situation;
     const error = (problem: string) =>
-      expect.objectContaining({ code: 'TEXT_SCREEN_UNREADABLE', message: expect.stringContaining(problem) });
+      expect.objectContaining({ code: 'DOMAIN_UNFIT', message: expect.stringContaining(problem) });
     expect(() => encodeScreen(blind, 512)).toThrow(error('no tree'));
     const children = Array.from({ length: 512 }, (_, i) => `e${i}`);
     const elements = Object.fromEntries(children.map((id) => [id, { role: 'button', name: id, children: [] }]));

@@ -76,7 +76,7 @@ describe('a situation', () => {
 
   it.each([0, 257])('with %i commands is refused', (count) => {
     const admissible = Array.from({ length: count }, (_, i) => `go to ${i}`);
-    const error = expect.objectContaining({ code: 'TEXT_TOO_MANY_COMMANDS' });
+    const error = expect.objectContaining({ code: 'DOMAIN_UNFIT' });
     expect(() => encodeSituation({ ...situation, admissible }, settings)).toThrow(error);
   });
 

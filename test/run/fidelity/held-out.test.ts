@@ -87,7 +87,7 @@ describe('held-out episodes', () => {
       const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.sections=[one-step]', ...set] });
       return openToolsSubjects({ scenario, seed: 1, inputs: { heldOut: logs }, out: folder() }, services);
     };
-    await expect(open([])).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
+    await expect(open([])).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     const opened = await open(['experience.logs=[]']);
     expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 116 });
     await opened.close();

@@ -36,6 +36,6 @@ describe('inspecting a run of fidelity', () => {
     const { kind, facts } = await inspectFolder(root);
     expect([kind, facts['Trust horizon']]).toEqual(['fidelity report', '3 steps (2 to 4)']);
     writeFileSync(file, '{}');
-    await expect(inspectFolder(root)).rejects.toMatchObject({ code: 'FIDELITY_REPORT_INVALID' });
+    await expect(inspectFolder(root)).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });

@@ -61,7 +61,7 @@ it('fits the backend that learns, says how right it is, and keeps it', async () 
   expect(existsSync(at('fitted', 'model', 'sequence.json'))).toBe(true);
   expect(existsSync(at('fitted', 'training'))).toBe(false);
   expect(toolsResultText.fit(result)).toMatch(/gate +SHUT: .* model\.sequence\.minExactness is the bar/);
-  await expect(dream('shut')).rejects.toMatchObject({ code: 'SEQUENCE_NOT_READY' });
+  await expect(dream('shut')).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
 });
 
 it('goes on after it was stopped, to the same bytes', async () => {
@@ -103,7 +103,7 @@ it.skipIf(!hasAddon)(
     expect(kept).toEqual({ kind: 'emulated', precision: 'fp32', name: 'host emulation' });
     expect(lines('there')[0]).toContain(':emulated:fp32');
     await expect(asked('refused', { device, precision: 'tf32' })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
-    await expect(asked('refused', { device: 'native' })).rejects.toMatchObject({ code: 'DEVICE_UNSUPPORTED' });
+    await expect(asked('refused', { device: 'native' })).rejects.toMatchObject({ code: 'DEVICE_UNAVAILABLE' });
     const unanswered = ['model.backends=[rules]'];
     await expect(asked('refused', { device, set: unanswered })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
     expect(existsSync(at('refused'))).toBe(false);

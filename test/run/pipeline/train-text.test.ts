@@ -94,12 +94,12 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
 });
 
 it('refuses worlds that list no commands', async () => {
-  await expect(run('train', 'desk', { scenario: 'helpdesk' })).rejects.toMatchObject({ code: 'TEXT_COMMANDS_UNKNOWN' });
+  await expect(run('train', 'desk', { scenario: 'helpdesk' })).rejects.toMatchObject({ code: 'DOMAIN_UNFIT' });
 });
 
 it('refuses splits without tasks', async () => {
   const none = { set: ['train.evalSplits=[test]'] };
-  await expect(run('train', 'none', none)).rejects.toMatchObject({ code: 'TEXT_TASKS_MISSING' });
+  await expect(run('train', 'none', none)).rejects.toMatchObject({ code: 'DOMAIN_UNFIT' });
 });
 
 it('shows in a quickstart what a dream of a few real episodes is worth beside the game alone', async () => {

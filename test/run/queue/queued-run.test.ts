@@ -61,8 +61,8 @@ describe('a run over a queue', () => {
 
   it('is refused for scenarios of vectors, and over what is no queue, before anything is made', async () => {
     const vector = synth('vector', { scenario: 'pendulum', queue: 'redis://127.0.0.1:1/x' });
-    await expect(vector).rejects.toMatchObject({ code: 'SCENARIO_FAMILY' });
-    await expect(synth('nowhere', { queue: 'kafka://x/y' })).rejects.toMatchObject({ code: 'QUEUE_URL_INVALID' });
+    await expect(vector).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
+    await expect(synth('nowhere', { queue: 'kafka://x/y' })).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     expect(existsSync(join(folder, 'vector')) || existsSync(join(folder, 'nowhere'))).toBe(false);
   });
 });

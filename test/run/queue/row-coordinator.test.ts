@@ -113,7 +113,7 @@ describe('a coordinator', () => {
     await begin();
     const made = live(2);
     await done(await leased(), value);
-    await expect(made).rejects.toMatchObject({ code: 'QUEUE_MESSAGE_INVALID' });
+    await expect(made).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 
   it('throws what the worker threw, and knows who was at fault', async () => {
@@ -134,7 +134,7 @@ describe('a coordinator', () => {
       ids.push(lease.item.id);
       await failed(lease, new TypeError('x is undefined'));
     }
-    await expect(made).rejects.toMatchObject({ code: 'ROLLOUT_FAILED' });
+    await expect(made).rejects.toMatchObject({ code: 'ROLLOUT_GIVEN_UP' });
     await expect(made).rejects.toThrow(/x is undefined/);
     expect(new Set(ids).size).toBe(3);
   });
@@ -144,7 +144,7 @@ describe('a coordinator', () => {
     const made = live(0);
     for (let time = 0; time < MAX_LOST_LEASES; time++) await leased();
     await worker.lease(1, { waitMs: 200 });
-    await expect(made).rejects.toMatchObject({ code: 'ROLLOUT_LOST' });
+    await expect(made).rejects.toMatchObject({ code: 'ROLLOUT_GIVEN_UP' });
   });
 
   it('stops cleanly when what workers spent reaches the budget: rows under way are kept, the others not begun', async () => {

@@ -127,7 +127,7 @@ describe('a worker', () => {
     const row = coordinator.live(planned(task, 0), stop.signal);
     row.catch(() => {});
     const refusal = worker.run(stop.signal);
-    await expect(refusal).rejects.toMatchObject({ code: 'QUEUE_JOB_REFUSED' });
+    await expect(refusal).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     await expect(refusal).rejects.toThrow(words);
     expect(await queue.stats()).toMatchObject({ queued: 1, running: 0 });
     stop.abort();
@@ -152,7 +152,7 @@ describe('a worker', () => {
     appendFileSync(join(here, 'policy.md'), '\nBe rude.\n');
     const changed = makeWorker(here);
     void coordinator.live(planned(task, 1), new AbortController().signal).catch(() => {});
-    await expect(changed.worker.run(new AbortController().signal)).rejects.toMatchObject({ code: 'QUEUE_JOB_REFUSED' });
+    await expect(changed.worker.run(new AbortController().signal)).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     await changed.jobs.close();
     coordinator.fail(new Error('over'));
     await coordinator.close();

@@ -44,7 +44,7 @@ afterAll(() => Promise.all([open.stop(0), closed.stop(0)]));
 
 describe('an address that others reach', () => {
   it.each(['0.0.0.0', '::', '0', '::ffff:0.0.0.0'])('%s is not listened on without tokens', async (host) => {
-    await expect(serveScenarios(['pendulum'], { host })).rejects.toMatchObject({ code: 'ADDRESS_NEEDS_TOKEN' });
+    await expect(serveScenarios(['pendulum'], { host })).rejects.toMatchObject({ code: 'ADDRESS_UNUSABLE' });
   });
 
   it('is listened on with them, and asked for them by whatever name', async () => {
@@ -59,7 +59,7 @@ describe('an address that others reach', () => {
   it('may be taken, and then says so', async () => {
     const port = Number(new URL(open.url).port);
     await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({
-      code: 'PORT_TAKEN',
+      code: 'ADDRESS_UNUSABLE',
       message: `Port ${port} of "127.0.0.1" is taken: something listens there already.`,
     });
   });

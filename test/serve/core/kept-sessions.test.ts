@@ -156,9 +156,9 @@ it('refuse a file that is cut off or none of theirs', async () => {
   await open.pop()!.drain(0);
   const path = join(folder, 'data.mdb');
   truncateSync(path, Math.floor(statSync(path).size / 2));
-  await expect(SessionStore.open(folder)).rejects.toEqual(code('SESSIONS_CORRUPT'));
+  await expect(SessionStore.open(folder)).rejects.toEqual(code('FILE_INVALID'));
   writeFileSync(path, 'this is no database at all');
-  await expect(SessionStore.open(folder)).rejects.toEqual(code('SESSIONS_CORRUPT'));
+  await expect(SessionStore.open(folder)).rejects.toEqual(code('FILE_INVALID'));
 });
 
 it('write what many of them do at once together', async () => {

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { compiledUrl } from '../../../src/core/worker-url.js';
+import { compiledUrl } from '../../../src/core/threads.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { openServable } from '../../../src/run/serving/open-servable.js';
 import type { Servable } from '../../../src/run/serving/servable.js';

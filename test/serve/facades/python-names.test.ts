@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { type OfferedTool, pythonTools } from '../../../src/serve/facades/tools.js';
 
 const text = { type: 'string' };

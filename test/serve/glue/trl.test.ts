@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import { fetchGlueTarget, glueText, type RunningServer } from '../../../src/serve/index.js';
 import { record } from '../../synth/episode-records.js';

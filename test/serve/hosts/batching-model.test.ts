@@ -84,7 +84,7 @@ describe('dreams that share a model', () => {
     const { obs, action } = linearTransitions(5, Rng.fromSeed(3));
     const expected = await oneStep(model, obs, action, Rng.fromSeed(4));
     expect(await oneStep(shared, obs, action, Rng.fromSeed(4))).toEqual(expected);
-    const refused = { code: 'MODEL_INPUT_INVALID' };
+    const refused = { code: 'DATA_MISMATCH' };
     await expect(oneStep(shared, obs.subarray(0, 2), action, Rng.fromSeed(4))).rejects.toMatchObject(refused);
     expect(batches).toEqual([]);
   });

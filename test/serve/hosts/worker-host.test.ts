@@ -121,10 +121,10 @@ describe('a host', () => {
   });
 
   it('tells what is wrong with numbers and blueprints', async () => {
-    expect(() => new WorkerHost({ workers: 0 })).toThrow(expect.objectContaining({ code: 'WORKERS_INVALID' }));
-    expect(() => new WorkerHost({ batchRows: 1.5 })).toThrow(expect.objectContaining({ code: 'WORKERS_INVALID' }));
-    await expect(host.make('nowhere')).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
-    await expect(host.make('nowhere')).rejects.toMatchObject({ code: 'ENV_UNKNOWN' });
+    expect(() => new WorkerHost({ workers: 0 })).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
+    expect(() => new WorkerHost({ batchRows: 1.5 })).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
+    await expect(host.make('nowhere')).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
+    await expect(host.make('nowhere')).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
     expect(host.stats).toMatchObject({ environments: [0, 0], restarts: [0, 0] });
   });
 

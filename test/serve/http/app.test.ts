@@ -95,7 +95,7 @@ describe('a facade that fails', () => {
   it('may not take the name of an environment', async () => {
     const clash: Facade = { name: 'clash', reserved: ['pendulum'], register: () => {} };
     await expect(makeApp({ sessions, facades: [clash], version: '0' })).rejects.toMatchObject({
-      code: 'ENV_NAME_RESERVED',
+      code: 'ENV_NAME_INVALID',
     });
   });
 });

@@ -74,7 +74,7 @@ describe('reports of fidelity', () => {
     expect(await codeOf('linked/fidelity.json')).toBe('RUN_PATH_REFUSED');
     expect(await codeOf('../x/fidelity.json')).toBe('RUN_PATH_REFUSED');
     expect(await codeOf('judged/other.json')).toBe('RUN_NOT_FOUND');
-    expect(await codeOf('edited/fidelity.json')).toBe('FIDELITY_REPORT_INVALID');
+    expect(await codeOf('edited/fidelity.json')).toBe('FILE_INVALID');
   });
 });
 

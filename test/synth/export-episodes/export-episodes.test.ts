@@ -75,7 +75,7 @@ describe('exportEpisodes', () => {
     expect(readdirSync(root)).toEqual([]);
     mkdirSync(folder);
     writeFileSync(join(folder, 'mine.txt'), 'mine');
-    await expect(exported(folder, 'parquet', [record()])).rejects.toMatchObject({ code: 'EXPORT_EXISTS' });
+    await expect(exported(folder, 'parquet', [record()])).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
     expect(readdirSync(folder)).toEqual(['mine.txt']);
   });
 

@@ -36,7 +36,7 @@ describe('the URL of a queue', () => {
     const env = { REVERIE_QUEUE_USER: 'me', REVERIE_QUEUE_PASSWORD: 'hush' };
     expect(parseQueueUrl('redis://box/x', env)).toMatchObject({ user: 'me', password: 'hush' });
     const refused = () => parseQueueUrl('redis://me:hush@box/x', {});
-    expect(refused).toThrow(expect.objectContaining({ code: 'QUEUE_URL_INVALID' }));
+    expect(refused).toThrow(expect.objectContaining({ code: 'QUEUE_REFUSED' }));
     expect(refused).not.toThrow(/hush/);
   });
 
@@ -50,12 +50,12 @@ describe('the URL of a queue', () => {
     'in-process:',
     'redis://box/x?db=2',
   ])('is refused where it is none: %s', (url) => {
-    expect(() => parseQueueUrl(url, {})).toThrow(expect.objectContaining({ code: 'QUEUE_URL_INVALID' }));
+    expect(() => parseQueueUrl(url, {})).toThrow(expect.objectContaining({ code: 'QUEUE_REFUSED' }));
   });
 
   it('is refused where nobody answers', async () => {
     const url = `redis://127.0.0.1:${await freePort()}/x`;
-    await expect(openQueue(url, { leaseMs: 1000 })).rejects.toMatchObject({ code: 'QUEUE_UNREACHABLE' });
+    await expect(openQueue(url, { leaseMs: 1000 })).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 });
 
@@ -75,6 +75,6 @@ describe('a parcel', () => {
     ['of another shape', gzipSync('{"a":"1","b":"x"}')],
     ['larger than anything is', gzipSync(Buffer.alloc(300 << 20, 32))],
   ])('is refused if it is %s', async (_, bytes) => {
-    await expect(openParcel(bytes, schema, 'it')).rejects.toMatchObject({ code: 'QUEUE_MESSAGE_INVALID' });
+    await expect(openParcel(bytes, schema, 'it')).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 });

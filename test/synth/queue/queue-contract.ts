@@ -188,7 +188,7 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
     }) => {
       const worker = await end();
       await coordinator.queue.enqueue([item(0)]);
-      const error = packError(reverieError('SCENARIO_FAMILY', { name: 'a', family: 'b', wanted: 'c' }));
+      const error = packError(reverieError('SCENARIO_UNFIT', { name: 'a', family: 'b', wanted: 'c' }));
       await worker.nack(await one(worker), { kind: 'failed', error, note: 'by me' });
       const outcome = await coordinator.outcome(item(0).id);
       expect(outcome).toMatchObject({

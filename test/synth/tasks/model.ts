@@ -1,7 +1,7 @@
 // A language model that answers what it is told to, and keeps what it was asked.
 
+import type { Json } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { Json } from '../../../src/core/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 
 export interface ScriptedModel extends LanguageModel {

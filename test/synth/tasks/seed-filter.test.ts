@@ -3,8 +3,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Json } from '../../../src/core/json.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import type { Message } from '../../../src/env/tools/message.js';

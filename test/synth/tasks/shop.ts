@@ -1,6 +1,6 @@
 // A small shop with exact rules: customers, their orders, and an agent who may cancel, refund and readdress them.
 
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { recordOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state-hash.js';
 import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';

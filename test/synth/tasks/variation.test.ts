@@ -1,7 +1,7 @@
 // Variation: what rules make is solved by its reference, and what a language model writes is a proposal and no more.
 
 import { describe, expect, it } from 'vitest';
-import type { Json } from '../../../src/core/json.js';
+import type { Json } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';

@@ -96,7 +96,7 @@ describe('accepted rules from logs', () => {
     const [first, ...rest] = rulesWith(() => true).rules;
     const rules = { ...induction.rules, rules: [{ ...first, order: 'each.' } as typeof first, ...rest] };
     expect(() => new InducedModel(rules)).toThrow(
-      expect.objectContaining({ code: 'INDUCED_RULES_INVALID', message: expect.stringContaining('find_rooms.list') }),
+      expect.objectContaining({ code: 'FILE_INVALID', message: expect.stringContaining('find_rooms.list') }),
     );
   });
 });

@@ -5,16 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
-import type { JsonObject } from '../../../src/core/json.js';
+import { openSealed } from '../../../src/core/files.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/make-domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
-import { openSealed } from '../../../src/store/sealed-json.js';
 import { generateProbes } from '../../../src/worldmodel/must-fail/generated-probes.js';
 import { generateSuccesses } from '../../../src/worldmodel/must-fail/generated-successes.js';
 import { type Probe, readProbes } from '../../../src/worldmodel/must-fail/probe.js';
@@ -340,12 +340,12 @@ describe('a file of probes', () => {
   ])('with %s is one error that says where', async (_, text, problem) => {
     const path = join(folder, 'must-fail.yaml');
     writeFileSync(path, text);
-    await expect(readProbes(path, domain)).rejects.toMatchObject({ code: 'MUST_FAIL_INVALID' });
+    await expect(readProbes(path, domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
     await expect(readProbes(path, domain)).rejects.toThrow(problem);
   });
 
   it('that is missing is one, too', async () => {
-    await expect(readProbes(join(folder, 'none.yaml'), domain)).rejects.toMatchObject({ code: 'MUST_FAIL_INVALID' });
+    await expect(readProbes(join(folder, 'none.yaml'), domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });
 

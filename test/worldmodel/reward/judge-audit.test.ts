@@ -42,7 +42,7 @@ describe('labelled episodes', () => {
     const path = join(folder, 'bad.jsonl');
     writeFileSync(path, `${JSON.stringify(good)}\n${JSON.stringify({ ...good, id: 'audit-2', ...changes })}\n`);
     const failing = readLabelledEpisodes(path, domain);
-    await expect(failing).rejects.toMatchObject({ code: 'LABEL_INVALID' });
+    await expect(failing).rejects.toMatchObject({ code: 'FILE_INVALID' });
     await expect(failing).rejects.toThrow('line 2');
     await expect(failing).rejects.toThrow(problem);
   });
@@ -145,7 +145,7 @@ describe('the gate', () => {
     expect(read).toEqual(report);
     requireAudited(judge, domain, read);
     writeFileSync(path, readFileSync(path, 'utf8').replace('"count": 0', '"count": 1'));
-    await expect(readAudit(path)).rejects.toMatchObject({ code: 'AUDIT_INVALID' });
-    await expect(readAudit(join(folder, 'none.json'))).rejects.toMatchObject({ code: 'AUDIT_INVALID' });
+    await expect(readAudit(path)).rejects.toMatchObject({ code: 'FILE_INVALID' });
+    await expect(readAudit(join(folder, 'none.json'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });

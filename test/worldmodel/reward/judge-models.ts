@@ -1,8 +1,8 @@
 // Language models to judge with: scripted ones, one that knows the truth, and one that obeys whatever is not data.
 
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 import { answerOf, type ControlledOptions } from '../../controlled/controlled-model.js';

@@ -1,8 +1,8 @@
 // A judge decides by majority and abstains otherwise; what stands in a conversation cannot instruct it.
 
 import { describe, expect, it } from 'vitest';
+import type { Json } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Json } from '../../../src/core/json.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import { Judge, type JudgeQuestion } from '../../../src/worldmodel/reward/judge.js';

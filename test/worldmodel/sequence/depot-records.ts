@@ -1,6 +1,6 @@
 // Episodes of an explorer in the depot (test/synth/operators/depot.ts), as records that a sequence model learns from.
 
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';

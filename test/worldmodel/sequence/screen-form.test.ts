@@ -1,7 +1,7 @@
 // Screens in words: what is shown around an action, what is copied, and changes of elements read as they were written.
 
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { ScreenState } from '../../../src/env/screens/screen-state.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import { sharedTexts } from '../../../src/worldmodel/sequence/screen-form.js';

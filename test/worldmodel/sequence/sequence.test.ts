@@ -159,7 +159,7 @@ describe('a fit', () => {
 
   it('refuses records that leave nothing to learn from', async () => {
     await expect(fitted({ episodes: [] })).rejects.toThrow(/0 episodes leave 0 steps to learn from/);
-    await expect(fitted({ domain: deskDomain() })).rejects.toMatchObject({ code: 'MODEL_DATA_INVALID' });
+    await expect(fitted({ domain: deskDomain() })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
   });
 });
 
@@ -177,7 +177,7 @@ describe('a model in a folder', () => {
   });
 
   it('is kept out of use until it is good enough, unless forced', async () => {
-    await expect(router({ model: 'good', minExactness: 1 })).rejects.toMatchObject({ code: 'SEQUENCE_NOT_READY' });
+    await expect(router({ model: 'good', minExactness: 1 })).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
     await expect(router({ model: 'good', minExactness: 1 })).rejects.toThrow(
       /got \d\d\.\d % of 240 held-out steps exactly right, which is below the bar of 100 %/,
     );

@@ -1,7 +1,7 @@
 // Entities in words: which are shown around a call, what is copied and what is spelt, and changes read as they were written.
 
 import { describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/json.js';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import type { Piece } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';

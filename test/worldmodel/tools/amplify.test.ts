@@ -1,7 +1,7 @@
 // Whole trajectories in one call: kept as far as they hold.
 
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { amplifyTrajectory } from '../../../src/worldmodel/llm/amplify.js';
 import { DESK_TASK, deskDomain, deskRules } from './desk.js';
 import { CALL_COST, ScriptedModel, sectionsOf } from './scripted-model.js';

@@ -1,8 +1,8 @@
 // What every backend of tools keeps to, however it answers: run by rules, replay, language models and the real environment.
 
 import { expect, it } from 'vitest';
+import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
-import type { JsonObject } from '../../../src/core/json.js';
 import { stateHash } from '../../../src/env/state/state-hash.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';

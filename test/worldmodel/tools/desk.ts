@@ -1,7 +1,7 @@
 // A help desk as small as can be: customers, tickets, four tools, exact rules. And a real environment made of them.
 
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
-import type { Json, JsonObject } from '../../../src/core/json.js';
 import { recordOperations } from '../../../src/env/state/operations.js';
 import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
-import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
 import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';

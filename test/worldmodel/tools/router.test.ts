@@ -129,7 +129,7 @@ describe('a backend of somebody else', () => {
 
   it('cannot take a name that means something else', () => {
     const entry = { name: 'check', summary: 'Taken.', make: async () => () => model };
-    const refused = expect.objectContaining({ code: 'REGISTRATION_INVALID' });
+    const refused = expect.objectContaining({ code: 'PLUGIN_UNUSABLE' });
     expect(() => routerBackends.register(entry)).toThrowError(refused);
     expect(() => routerBackends.register({ ...entry, name: 'rules' })).toThrowError(refused);
   });

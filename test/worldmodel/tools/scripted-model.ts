@@ -1,7 +1,7 @@
 // Language models for tests: a reply for each request, as a function of its sections.
 
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import type { Cost } from '../../../src/core/cost.js';
-import type { Json, JsonObject } from '../../../src/core/json.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';
 import { deskRules } from './desk.js';
 

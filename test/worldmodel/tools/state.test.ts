@@ -1,7 +1,7 @@
 // What a proposal for a call may do to a typed state, and of whom it may speak.
 
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject } from '../../../src/core/json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import { checkProposal } from '../../../src/worldmodel/state.js';

@@ -8,7 +8,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { CallSpec } from '../../tools/domain.js';
 import {
   type EnvironmentServer,
@@ -81,7 +81,7 @@ export class McpServer implements EnvironmentServer {
     return this.http.close();
   }
 
-  /** @throws SessionLost, SERVER_REFUSED */
+  /** @throws SessionLost, SERVER_FAULT */
   private async connected(): Promise<Client> {
     const client = new Client(US, { capabilities: {} });
     try {

@@ -2,8 +2,8 @@
 // again there, from its seed; OpenEnv cannot begin a stream anew in mid-episode, so a fork goes on with the episode's own.
 
 import { z } from 'zod';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type { JsonObject } from '../../../core/json.js';
 import {
   type Answer,
   type Failed,
@@ -33,7 +33,7 @@ const object = z.record(z.string(), z.json());
 const schemasSchema = z.looseObject({ action: object, observation: object });
 const turnSchema = z.looseObject({ observation: object, reward: rewardSchema, done: z.boolean().nullish() });
 
-/** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_REFUSED, SERVER_ANSWER_INVALID: also where it is none of numbers */
+/** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT: also where it is none of numbers */
 export async function openNumbers(spec: NumberSpec): Promise<ReplayedEnvironment> {
   const http = new ServerHttp('OpenEnv', spec.url.replace(/^ws/, 'http'), spec.timeoutSeconds);
   try {
@@ -157,7 +157,7 @@ class NumberPlace implements Place {
     };
   }
 
-  /** @throws SERVER_ANSWER_INVALID for one of another length, too */
+  /** @throws SERVER_FAULT for one of another length, too */
   private numbersOf(observation: JsonObject): number[] {
     const numbers = observedNumbers(observation);
     const invalid = (problem: string) => this.http.invalid('an observation', JSON.stringify(observation), problem);
@@ -175,7 +175,7 @@ class NumberPlace implements Place {
     return this.http.checked(what, data, turnSchema);
   }
 
-  /** @throws PlaceLost, REMOTE_TIMEOUT, SERVER_ANSWER_INVALID */
+  /** @throws PlaceLost, REMOTE_TIMEOUT, SERVER_FAULT */
   private async answered(frame: object): Promise<Frame> {
     const what = JSON.stringify(frame).slice(0, 120);
     this.socket ??= await this.connected();

@@ -1,7 +1,7 @@
 // Actions and observations of a server of OpenEnv as rows of numbers: which servers have them, and how a row is written there.
 
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
-import type { BoxSpace, VectorSpace } from '../../../core/spaces.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/canonical-json.js';
+import type { BoxSpace, VectorSpace } from '../../../core/environment.js';
 
 /** How an action of numbers is sent. */
 export interface NumberActions {

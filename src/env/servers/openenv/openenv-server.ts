@@ -2,7 +2,7 @@
 // called as its MCP environments take them; any other action is the one tool `take_action`, with the schema of actions as its arguments.
 
 import { z } from 'zod';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/canonical-json.js';
 import type { CallSpec } from '../../tools/domain.js';
 import {
   type EnvironmentServer,
@@ -160,7 +160,7 @@ class OpenEnvSession implements ServerSession {
   }
 }
 
-/** @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_ANSWER_INVALID, the reason of `signal` */
+/** @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, the reason of `signal` */
 async function answered(socket: OpenEnvSocket, http: ServerHttp, frame: object, signal?: AbortSignal): Promise<Frame> {
   const what = brief(JSON.stringify(frame));
   const answer = await socket.ask(frame, http.timeoutSeconds, signal);

@@ -2,7 +2,7 @@
 // must not ask again on the same connection: the late answer would be taken for the next one's.
 
 import type { WebSocket } from 'undici';
-import { undici } from '../../../core/late-packages.js';
+import { undici } from '../../../core/packs.js';
 
 /** Milliseconds that a server has to close a connection it was asked to close. */
 const FAREWELL = 2000;

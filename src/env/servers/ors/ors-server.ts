@@ -2,8 +2,8 @@
 // seeds: a task is all that an episode begins with.
 
 import { z } from 'zod';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type { Json, JsonObject } from '../../../core/json.js';
 import type { CallSpec } from '../../tools/domain.js';
 import {
   type EnvironmentServer,

@@ -2,7 +2,7 @@
 // called, what calls do in words, what a user may ask on the side. Data alone; `phrases.ts` speaks it.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { ENGLISH } from './english.js';
 
 /** A text in which `{name}` stands for another way of the grammar, or for what is being spoken of. */

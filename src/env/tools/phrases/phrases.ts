@@ -1,6 +1,6 @@
 // Speaks a phrase book: all that is chosen comes from the stream that is given, so equal streams say the same.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain } from '../domain.js';
 import { type PhraseBook, type Rewording, wholly, withStandard } from './phrase-book.js';

@@ -2,7 +2,7 @@
 // asks sleeps until the answer is there.
 
 import { workerData } from 'node:worker_threads';
-import { answerOn, type ThreadLine } from '../../../core/asked-thread.js';
+import { answerOn, type ThreadLine } from '../../../core/threads.js';
 import { Interpreter, loadQuickJs, type RulesProgram, SandboxFailure } from './interpreter.js';
 
 /** What comes back: the answer as the sandbox wrote it, or why there is none. */

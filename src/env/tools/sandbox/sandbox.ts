@@ -1,8 +1,7 @@
 // Where rules that are not trusted run: in the thread that asks, and in one that can be killed for what might take too long.
 
 import type { QuickJSWASMModule } from 'quickjs-emscripten';
-import { AskedThread } from '../../../core/asked-thread.js';
-import { compiledUrl } from '../../../core/worker-url.js';
+import { AskedThread, compiledUrl } from '../../../core/threads.js';
 import { Interpreter, loadQuickJs, type RulesProgram, SandboxFailure } from './interpreter.js';
 import type { ThreadReply } from './sandbox-thread.js';
 

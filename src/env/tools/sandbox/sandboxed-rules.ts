@@ -1,8 +1,8 @@
 // A rules file as exact rules of a domain: its functions run in the sandbox on states that are kept there, parsed.
 
+import type { JsonObject } from '../../../core/canonical-json.js';
+import { sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import { sha256 } from '../../../core/hash.js';
-import type { JsonObject } from '../../../core/json.js';
 import { areRulesOfPack } from '../../../core/packs.js';
 import { asOperation, originOf } from '../../state/operations.js';
 import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.js';

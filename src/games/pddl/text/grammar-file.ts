@@ -25,7 +25,7 @@ export interface TextGrammar {
 
 const TOKEN = /\s+|#[^\n]*|"""[\s\S]*?"""|"[^"]*"|::|[{};]|[\w/-]+|[\s\S]/g;
 
-/** @throws PDDL_INVALID */
+/** @throws PDDL_UNFIT */
 export function readGrammar(text: string, what: string): TextGrammar {
   const tokens = [...text.matchAll(TOKEN)].map(([token]) => token).filter((token) => !/^(\s|#)/.test(token));
   const actions = new Map<string, ActionText>();

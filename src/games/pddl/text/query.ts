@@ -23,7 +23,7 @@ export type Query = readonly QueryLiteral[];
 /** Objects by the placeholder's key; the order is that in which they were bound. */
 export type Bindings = ReadonlyMap<string, number>;
 
-/** `openable(r:receptacle) & not_opened(r:receptacle)`. @throws PDDL_INVALID */
+/** `openable(r:receptacle) & not_opened(r:receptacle)`. @throws PDDL_UNFIT */
 export function readQuery(text: string, what: string): Query {
   return text.split('&').map((part) => {
     const [, name, inside] = /^\s*(!?[\w/]+)\s*\(([^()]*)\)\s*$/.exec(part) ?? [];

@@ -29,7 +29,7 @@ const GIVEN = /\s*\|\s*([^;|{}\n[\]#]+)/y;
 const QUOTED = /"([^;|"<>[\]#{}]*)"/y;
 const PLAIN = /[^;|"<>[\]#{}]+/y;
 
-/** @throws PDDL_INVALID for an expression or a query that cannot be read */
+/** @throws PDDL_UNFIT for an expression or a query that cannot be read */
 export function readSymbols(text: string, what: string): Rhs {
   return new SymbolReader(text, what).all();
 }

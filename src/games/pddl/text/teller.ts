@@ -21,7 +21,7 @@ export class Teller {
     private readonly what: string,
   ) {}
 
-  /** @throws PDDL_INVALID for a symbol or variable that is not there, and where no rule of a symbol applies */
+  /** @throws PDDL_UNFIT for a symbol or variable that is not there, and where no rule of a symbol applies */
   tell(rhs: Rhs, state: WorldState, bindings: Bindings): string {
     return rhs.map((symbol) => this.one(symbol, state, bindings)).join('');
   }

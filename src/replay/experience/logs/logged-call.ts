@@ -1,7 +1,7 @@
 // Calls as logs hold them: arguments as an object or as the text a model wrote, ids that may be missing or used twice.
 
 import { jsonrepair } from 'jsonrepair';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { ToolCall } from '../../../env/tools/message.js';
 import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../step-check.js';
 

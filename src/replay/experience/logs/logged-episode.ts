@@ -1,9 +1,8 @@
 // A recorded conversation as an episode like any other, with what its calls did to the state as far as that is known.
 
-import { canonicalJson } from '../../../core/canonical-json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
-import { sha256 } from '../../../core/hash.js';
-import type { JsonObject } from '../../../core/json.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';

@@ -17,7 +17,7 @@ type Asking<S extends AnyScenario> = Pick<JobContext<S>, 'scenario' | 'inputs' |
 /**
  * The context of a job that dreams, with numbers in place of `auto`: as it was where nothing is. The model is the one of
  * `--model`, or the scenario's ONNX file; refits that go on from it are taken to be no worse.
- * @throws INPUT_NEEDED without a report or a model, FIDELITY_UNFIT for one of another model or scenario or without trust,
+ * @throws INPUT_NEEDED without a report or a model, INPUT_INVALID for one of another model or scenario or without trust,
  *   FLAG_INVALID for a report that nothing asks for, what reading it and the model throws
  * @param used keys that the job goes by; by default both where it trains in the dream, and none where it trains for real
  */
@@ -59,12 +59,19 @@ async function trustOf(
     if (path === undefined) return undefined;
     throw reverieError('FLAG_INVALID', { flag: '--fidelity', value: path, expected: `none, as ${keys} is not auto` });
   }
-  if (path === undefined) throw reverieError('INPUT_NEEDED', { what: 'a fidelity report', input: 'fidelity' });
+  if (path === undefined)
+    throw reverieError('INPUT_NEEDED', {
+      problem: `This needs a fidelity report, and --fidelity was not given.`,
+      hint: `Give --fidelity FOLDER: one that holds a fidelity report, or a run that does.`,
+    });
   const report = await readFidelityReport(path);
   const trust = trustedSteps(report, { scenario: scenario.config.name, version: await versionOf(), path });
   if (trust.steps === 0) {
     const problem = `by it not even one dreamt step of ${trust.subject} can be trusted, so that nothing is to be dreamt`;
-    throw reverieError('FIDELITY_UNFIT', { path, problem });
+    throw reverieError('INPUT_INVALID', {
+      problem: `The fidelity report "${path}" does not say how far this dream can be trusted: ${problem}.`,
+      hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then dreamt in; or give numbers in place of auto.',
+    });
   }
   const rows =
     kinds.get(scenario.family).representation === 'numbers'

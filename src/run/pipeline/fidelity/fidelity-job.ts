@@ -2,8 +2,9 @@
 // people, as Markdown, as a model card and as JSON.
 
 import { join } from 'node:path';
-import type { Json } from '../../../core/json.js';
-import { requirePanel } from '../../../core/panel.js';
+import type { Json } from '../../../core/canonical-json.js';
+import { requirePanel } from '../../../core/evaluation-set.js';
+import { writeFileAtomic } from '../../../core/files.js';
 import { gatesOn, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/judging.js';
 import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
 import type { FidelityReport } from '../../../fidelity/report/fidelity-report.js';
@@ -15,7 +16,6 @@ import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.j
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools/kind.js';
 import type { Scenario } from '../../../kinds/vector/kind.js';
-import { writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';

@@ -38,7 +38,7 @@ export interface JudgedOptions {
 
 /**
  * The scenario's own first.
- * @throws SCENARIO_INVALID for two of one name, MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what language models throw
+ * @throws SCENARIO_INVALID for two of one name, SETTING_INVALID, SCENARIO_UNFIT, and what language models throw
  */
 export async function* judgedModels(
   scenario: ToolsScenario,

@@ -2,11 +2,11 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
+import { ensureFolder } from '../../../core/files.js';
 import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/setup.js';
 import { toolsSubjects } from '../../../fidelity/tools/opening.js';
 import { openServedTools, type ServedTools } from '../../../fidelity/tools/served.js';
 import { isToolsScenario } from '../../../kinds/tools/kind.js';
-import { ensureFolder } from '../../../store/atomic-file.js';
 import type { JobContext } from '../../job.js';
 import { loadAnyScenario, type ToolsScenario } from '../../scenario.js';
 import { auditedElsewhere, mustFailReport } from '../tools/gates.js';
@@ -20,8 +20,8 @@ type Judged = { readonly model: JudgedModel | ComparedModel } | { readonly serve
 
 /**
  * Language models are asked from this thread alone.
- * @throws SCENARIO_INVALID, LOG_INVALID, FIDELITY_HELD_OUT_SEEN, FIDELITY_SUBJECT_UNFIT, FLAG_INVALID,
- *   MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what servers and the domain's and models' parts throw
+ * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, INPUT_INVALID, FLAG_INVALID,
+ *   SETTING_INVALID, SCENARIO_UNFIT, and what servers and the domain's and models' parts throw
  */
 export async function openToolsSubjects(
   setup: FidelitySetup<ToolsScenario>,
@@ -123,7 +123,7 @@ interface ComparedModel extends JudgedModel {
 
 /**
  * @param given  file or folder of a scenario
- * @throws FIDELITY_SUBJECT_UNFIT where it is none of this domain, and what `loadAnyScenario` and `makeParts` throw
+ * @throws INPUT_INVALID where it is none of this domain, and what `loadAnyScenario` and `makeParts` throw
  */
 async function openCompared(
   given: string,
@@ -131,7 +131,11 @@ async function openCompared(
   { folder, cache, log }: ComparedOptions,
 ): Promise<ComparedModel> {
   const scenario = await loadAnyScenario(given);
-  const unfit = (problem: string) => reverieError('FIDELITY_SUBJECT_UNFIT', { given, problem });
+  const unfit = (problem: string) =>
+    reverieError('INPUT_INVALID', {
+      problem: `"${given}" cannot be judged beside this scenario: ${problem}.`,
+      hint: 'All that is judged answers the same tools in the same tasks; other models of this scenario are named under fidelity.subjects.',
+    });
   if (!isToolsScenario(scenario)) throw unfit(`it is a scenario of family ${scenario.family}, and not of tools`);
   const config = { ...scenario.config, cache: scenario.config.cache ?? cache };
   const own = { ...scenario, config };

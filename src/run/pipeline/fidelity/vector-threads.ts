@@ -1,12 +1,12 @@
 // Judging on worker threads: what a chunk holds depends on its address alone, so that threads leave no trace in the rows.
 
-import type { Json } from '../../../core/json.js';
+import type { Json } from '../../../core/canonical-json.js';
+import { WorkerPool } from '../../../core/pool.js';
+import { poolTask } from '../../../core/pool-task.js';
 import type { ChunkAddress, MeasureOptions } from '../../../fidelity/measure.js';
 import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/setup.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { Scenario } from '../../../kinds/vector/kind.js';
-import { poolTask } from '../../../pool/task.js';
-import { WorkerPool } from '../../../pool/worker-pool.js';
 import { vectorHost } from './vector-host.js';
 
 interface ChunkInput {

@@ -2,7 +2,7 @@
 
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import { type Panel, requirePanel } from '../../../core/panel.js';
+import { type Panel, requirePanel } from '../../../core/evaluation-set.js';
 import { taskFaults } from '../../../synth/tasks/task-faults.js';
 import { requireMustFail, requireMustSucceed } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { requireAudited } from '../../../worldmodel/reward/audit-file.js';

@@ -1,9 +1,8 @@
 // What lost a run's episodes, kept in its folder.
 
 import { join } from 'node:path';
+import { sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
-import { writeFileAtomic } from '../../../store/atomic-file.js';
-import { sealedText } from '../../../store/sealed-json.js';
 import type { Deficit } from '../../../synth/signals/deficits.js';
 
 export async function writeDeficits(

@@ -1,9 +1,9 @@
 // The panels of figures about worlds of tools: what decides which episodes are lived, and by whom; who was trained or fitted, and who
 // audited.
 
-import { contentHash } from '../../../core/hash.js';
-import type { Json } from '../../../core/json.js';
-import { type Panel, panelOf } from '../../../core/panel.js';
+import type { Json } from '../../../core/canonical-json.js';
+import { contentHash } from '../../../core/canonical-json.js';
+import { type Panel, panelOf } from '../../../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

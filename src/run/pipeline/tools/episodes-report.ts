@@ -1,6 +1,6 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
-import type { Panel } from '../../../core/panel.js';
+import type { Panel } from '../../../core/evaluation-set.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../../synth/quality/filter.js';
 import type { Deficit } from '../../../synth/signals/deficits.js';

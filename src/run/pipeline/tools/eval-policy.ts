@@ -2,10 +2,10 @@
 
 import { join } from 'node:path';
 import { NO_COST } from '../../../core/cost.js';
-import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
+import { type Panel, panelOf, requirePanel } from '../../../core/evaluation-set.js';
+import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
-import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { isWon } from '../../../training/text-evaluation.js';
 import { playTexts, type TextStart } from '../../../training/text-play.js';
 import { type JobContext, whileOpen } from '../../job.js';

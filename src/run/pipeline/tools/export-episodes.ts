@@ -2,10 +2,10 @@
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { openSealed } from '../../../core/files.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import { withTasks } from '../../../env/tools/load-domain.js';
 import { makeDomain } from '../../../env/tools/make-domain.js';
-import { openSealed } from '../../../store/sealed-json.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ExportResult } from '../../tools-results.js';

@@ -4,12 +4,11 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { contentHash } from '../../../core/canonical-json.js';
 import { type ReverieError, reverieError } from '../../../core/errors.js';
-import { contentHash } from '../../../core/hash.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
-import { writeFileAtomic } from '../../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import type { JobContext } from '../../job.js';

@@ -1,9 +1,9 @@
 // Rows as they are lived, each judged once: what passes is a line of data/episodes.jsonl, which is there whole when all are.
 
 import { join, resolve } from 'node:path';
+import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';

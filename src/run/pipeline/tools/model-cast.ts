@@ -32,7 +32,7 @@ export class ModelCast {
     return this.config.llm !== null;
   }
 
-  /** The model of a role. @throws SCENARIO_INVALID if there is none, LLM_CONFIG_INVALID */
+  /** The model of a role. @throws SCENARIO_INVALID if there is none, SETTING_INVALID */
   async model(role: LlmRole): Promise<LanguageModel> {
     const config = this.configOf(role);
     const key = canonicalJson(config);

@@ -194,7 +194,7 @@ async function remember(
   }
 }
 
-/** Who answers calls as the scenario's section `model` says. @throws MODEL_BACKENDS_MISSING, and what its models throw */
+/** Who answers calls as the scenario's section `model` says. @throws SCENARIO_UNFIT, and what its models throw */
 export async function makeResponder(
   { model: config }: Pick<ToolsScenarioConfig, 'model'>,
   domain: ToolsDomain,
@@ -210,7 +210,7 @@ export async function makeResponder(
   return makeRouter(config, { domain, index, hasStates, model, real, ...place });
 }
 
-/** With the domain of a training, and where it dreams with the model of its dream. @throws MODEL_CONFIG_INVALID */
+/** With the domain of a training, and where it dreams with the model of its dream. @throws SETTING_INVALID */
 export function ofTraining(scenario: ToolsScenario): ToolsScenario {
   const { config } = scenario;
   const { mode, domain: otherDomain, model: otherModel = {} } = config.train;

@@ -10,13 +10,12 @@ import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../../core/errors.js';
-import { sha256 } from '../../../core/hash.js';
+import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
 import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
 import { float32 } from '../../../nn/tensor.js';
 import type { TextLearner, TextLearnerState } from '../../../rl/text/text-policy.js';
-import { recoverFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import type { TextProgress } from '../../../training/text-training.js';
 
 const POLICY_FILE = 'text-policy.json';

@@ -3,7 +3,7 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { type Panel, panelOf, requirePanel } from '../../../core/panel.js';
+import { type Panel, panelOf, requirePanel } from '../../../core/evaluation-set.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { evenly } from '../../../training/text-training.js';
 import type { JobContext } from '../../job.js';

@@ -2,12 +2,12 @@
 // rules; kept as records that a simulation can be seeded with, or counted.
 
 import { join } from 'node:path';
-import type { JsonObject } from '../../../core/json.js';
-import { requirePanel } from '../../../core/panel.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
+import { requirePanel } from '../../../core/evaluation-set.js';
+import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { Message } from '../../../env/tools/message.js';
 import { elsewhere, realResponder } from '../../../env/tools/real-environment.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
 import { openAiMessage } from '../../../synth/export/episodes/messages.js';

@@ -3,6 +3,7 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
+import { ensureFolder } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -12,7 +13,6 @@ import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js'
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
-import { ensureFolder } from '../../../store/atomic-file.js';
 import { fitterOf } from '../../../synth/train-backend.js';
 import { TextPolicyAgent } from '../../../training/text-agent.js';
 import { isWon } from '../../../training/text-evaluation.js';
@@ -138,7 +138,10 @@ export class RecordedDream implements TextDream {
       made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
       const backends = model.backends.filter((one) => fitted.isReady || one !== name);
       if (backends.length === 0)
-        throw reverieError('MODEL_BACKENDS_MISSING', { domain: domain.id, reasons: made.join('; ') });
+        throw reverieError('SCENARIO_UNFIT', {
+          problem: `No backend of the world model can answer calls of domain "${domain.id}": ${made.join('; ')}.`,
+          hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+        });
       model = parseToolsModelConfig(layered({ ...model, backends }, fitted.isReady ? { [name]: fitted.settings } : {}));
     }
     return { model, made };

@@ -2,12 +2,12 @@
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
 import { join } from 'node:path';
-import { requirePanel } from '../../../core/panel.js';
+import { requirePanel } from '../../../core/evaluation-set.js';
+import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
 import { elsewhere } from '../../../env/tools/real-environment.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { ensureFolder, writeFileAtomic } from '../../../store/atomic-file.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import type { EarlyExperienceRow } from '../../../synth/early-experience/rows.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';

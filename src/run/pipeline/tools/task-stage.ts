@@ -4,12 +4,11 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
-import { writeFileAtomic } from '../../../store/atomic-file.js';
-import { openSealed, sealedText } from '../../../store/sealed-json.js';
 import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import type { JobContext } from '../../job.js';
@@ -31,13 +30,17 @@ type Context = JobContext<ToolsScenario>;
 
 export const TASKS_FILE = 'tasks.json';
 
-/** @throws TASKS_MISSING if no task is of a wanted split; what models and storage throw */
+/** @throws SCENARIO_UNFIT if no task is of a wanted split; what models and storage throw */
 export async function taskStage(context: Context, parts: ToolsParts): Promise<TaskStage> {
   const { synth, quality, name } = context.scenario.config;
   const added = await newTasks(context, parts);
   const domain = withAddedTasks(parts.domain, added, quality.splits);
   const tasks = domain.tasks.filter((task) => synth.splits.includes(splitOf(task, quality.splits)));
-  if (tasks.length === 0) throw reverieError('TASKS_MISSING', { name, splits: synth.splits.join(', ') });
+  if (tasks.length === 0)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Scenario "${name}" has no task in the splits ${synth.splits.join(', ')}.`,
+      hint: 'Name other splits in synth.splits, or give the domain tasks of these.',
+    });
   return { domain, tasks, made: added.length, added };
 }
 

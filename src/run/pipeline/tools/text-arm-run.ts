@@ -1,6 +1,6 @@
 // One run of a comparison of agents of text, as a task for worker threads: a whole training run.
 
-import { poolTask } from '../../../pool/task.js';
+import { poolTask } from '../../../core/pool-task.js';
 import { reviveScenario, type ToolsScenario } from '../../scenario.js';
 import type { TextTrainResult } from '../../tools-results.js';
 import { type ArmTask, runArm } from '../arm-thread.js';

@@ -18,12 +18,15 @@ export interface TextView {
   readonly expert: TextExpert;
 }
 
-/** @throws TEXT_COMMANDS_UNKNOWN where no commands are listed */
+/** @throws DOMAIN_UNFIT where no commands are listed */
 export function textViewOf(domain: ToolsDomain): TextView {
   const { face, view } = kindOfDomain(domain);
   const isListed = domain.rules?.admissible !== undefined || Array.isArray(domain.initialState.admissible);
   if (view === undefined || !isListed) {
-    throw reverieError('TEXT_COMMANDS_UNKNOWN', { id: domain.id, task: domain.tasks[0]?.id ?? '' });
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `A policy of text chooses among commands, and "${domain.id}" does not say which do something (task "${domain.tasks[0]?.id ?? ''}").`,
+      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+    });
   }
   const lineOf = (call: CallSpec) => String(face?.lineOf?.(call) ?? '');
   return { lineOf, expert: walkthroughs(lineOf) };

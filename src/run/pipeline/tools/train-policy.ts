@@ -4,7 +4,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { requirePanel } from '../../../core/panel.js';
+import { requirePanel } from '../../../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
@@ -107,12 +107,15 @@ export function rateOf(wins: number, of: number): Rate {
   return { ...wilson(wins, of), of };
 }
 
-/** @throws TEXT_TASKS_MISSING */
+/** @throws DOMAIN_UNFIT */
 export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
   const found = tasks.filter(({ split = 'train' }) => splits.includes(split));
   if (found.length > 0) return found;
   const problem = `none of its ${tasks.length} tasks is of split ${splits.join(' or ')}`;
-  throw reverieError('TEXT_TASKS_MISSING', { domain: id, purpose, problem });
+  throw reverieError('DOMAIN_UNFIT', {
+    problem: `Domain "${id}" has no task ${purpose}: ${problem}.`,
+    hint: 'Name splits that have tasks, in train.splits and train.evalSplits, or give the domain more of them (train.domain).',
+  });
 }
 
 /** What an earlier process of this run came to, with the learner as it was then. */

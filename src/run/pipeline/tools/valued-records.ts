@@ -31,7 +31,7 @@ export class ValuedRecords {
     this.rewards = rl.rewards ?? 'paid';
   }
 
-  /** Those that could be judged. @throws TEXT_COMMANDS_UNKNOWN */
+  /** Those that could be judged. @throws DOMAIN_UNFIT */
   episodes(records: readonly EpisodeRecord[]): ValuedEpisode[] {
     return records.flatMap((record) => (record.return === null ? [] : [this.episode(record)]));
   }

@@ -47,7 +47,7 @@ interface FoundWalk {
 
 /**
  * @param live  how a walk is lived where none are recorded
- * @throws SCREENS_NEEDED
+ * @throws DOMAIN_UNFIT
  */
 export function wrappedRows(
   { scenario }: Pick<JobContext<ToolsScenario>, 'scenario'>,
@@ -56,7 +56,11 @@ export function wrappedRows(
   live: MakeRow,
 ): MakeRow {
   const { walks, judges = JUDGES } = scenario.config.synth.wrap ?? {};
-  if (!isScreenDomain(domain)) throw reverieError('SCREENS_NEEDED', { what: 'synth.wrap', domain: domain.id });
+  if (!isScreenDomain(domain))
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `synth.wrap needs a domain of screens, and "${domain.id}" has none.`,
+      hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
+    });
   let recorded: Promise<readonly EpisodeRecord[]> | undefined;
   const walkOfRow: (...row: Parameters<MakeRow>) => Promise<FoundWalk> = async (plan, task, settings, signal) => {
     if (walks === undefined) return { record: await live(plan, task, settings, signal), task, isRecorded: false };
@@ -64,7 +68,10 @@ export function wrappedRows(
     const record = (await recorded)[plan.row];
     const begun = domain.tasks.find(({ id }) => id === record.task);
     if (begun !== undefined) return { record, task: begun, isRecorded: true };
-    throw reverieError('WALK_REFUSED', { task: record.task, problem: 'the domain has no such task' });
+    throw reverieError('WALK_INVALID', {
+      problem: `A walk of task "${record.task}" became no example: the domain has no such task.`,
+      hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
+    });
   };
   return async (plan, task, settings, signal) => {
     const found = await walkOfRow(plan, task, settings, signal);
@@ -84,6 +91,10 @@ async function recordedWalks(
   const read = walks.map((path) => readEpisodeLogs(resolve(folder, path), { domain, tolerant }));
   const found = (await Promise.all(read)).flatMap(({ episodes }) => episodes);
   const rows = config.synth.episodes;
-  if (found.length < rows) throw reverieError('WALKS_TOO_FEW', { walks: found.length, rows });
+  if (found.length < rows)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `There are ${found.length} recorded walks (synth.wrap.walks), and ${rows} rows are wanted of them.`,
+      hint: 'Set synth.episodes to as many as there are walks, or fewer, or name more logs.',
+    });
   return found;
 }

@@ -1,6 +1,6 @@
 // One section of the report, of all models.
 
-import type { Json } from '../../../core/json.js';
+import type { Json } from '../../../core/canonical-json.js';
 import type { FidelityTable, WorstTransition } from '../../../fidelity/report/fidelity-report.js';
 import {
   type BarsFigure,

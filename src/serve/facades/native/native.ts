@@ -2,8 +2,8 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Space } from '../../../core/environment.js';
 import { ENV_FAMILIES } from '../../../core/environment.js';
-import type { Space } from '../../../core/spaces.js';
 import type { Servable, TaskCard } from '../../../run/serving/servable.js';
 import type {
   Owner,

@@ -310,7 +310,7 @@ const ownDescriptions: readonly RouteDescription[] = [
   }),
 ];
 
-/** @throws TOOL_NAME_RESERVED when it registers, for an environment that OpenEnv could not serve */
+/** @throws ENV_NAME_INVALID when it registers, for an environment that OpenEnv could not serve */
 export function makeOpenEnvFacade(replies: ReplyLimits = REPLY_LIMITS): Facade {
   const parameters = { env: 'Name of the environment' };
   return {

@@ -1,8 +1,8 @@
 // What makes an environment one of OpenEnv: its actions, its observations, its tools.
 
 import { z } from 'zod';
+import type { BoxSpace, VectorSpace } from '../../../core/environment.js';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { BoxSpace, VectorSpace } from '../../../core/spaces.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/tools/tools-family.js';
 import { faceOf } from '../../../kinds/registry.js';
 import type { Servable } from '../../../run/serving/servable.js';
@@ -222,10 +222,14 @@ const callObservation = z
   })
   .meta({ title: 'CallToolObservation' });
 
-/** @throws TOOL_NAME_RESERVED */
+/** @throws ENV_NAME_INVALID */
 function toolsWire(served: Servable): EnvWire {
   const clash = served.tools.find(({ name }) => RESERVED.includes(name));
-  if (clash !== undefined) throw reverieError('TOOL_NAME_RESERVED', { env: served.name, tool: clash.name });
+  if (clash !== undefined)
+    throw reverieError('ENV_NAME_INVALID', {
+      problem: `A tool of ${served.name} is called "${clash.name}", which agents cannot call: it is the name of a message.`,
+      hint: 'Give it another name in tools.yaml: reset, step, state and close are taken.',
+    });
   const say = sayToolOf(served);
   const tools: readonly OfferedTool[] = [...served.tools, say];
   const known = new Set(tools.map(({ name }) => name));

@@ -4,9 +4,9 @@
 // Brafman and Tennenholtz 2002). Now and then it guesses: a form of all there are, with things that are near, or what can be done with one thing exchanged. Most guesses are
 // refused, and by as little as one fact, which is what preconditions are told by.
 
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
-import type { JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
@@ -38,14 +38,17 @@ export class ExplorerAgent implements ToolsPolicy {
   private readonly states = new WeakMap<ToolCall, JsonObject>();
   private readonly possible = new WeakMap<JsonObject, ReadonlyMap<string, readonly string[]>>();
 
-  /** @throws AGENT_UNFIT unless the domain's rules know all commands of a state's world */
+  /** @throws DOMAIN_UNFIT unless the domain's rules know all commands of a state's world */
   constructor(
     private readonly domain: ToolsDomain,
     private readonly options: ExplorerOptions,
   ) {
     const { rules, tools } = domain;
     if (rules?.scene === undefined || rules.admissible === undefined || rules.commands === undefined)
-      throw reverieError('AGENT_UNFIT', { agent: 'explorer', domain: domain.id });
+      throw reverieError('DOMAIN_UNFIT', {
+        problem: `The agent "explorer" cannot act in domain "${domain.id}", whose rules do not list the commands of a state.`,
+        hint: 'Take a domain of PDDL games (text-games, alfworld), or another agent.kind.',
+      });
     this.rules = rules as Rules;
     this.tool = tools[0].name;
     this.version = `explorer, ${options.guesses} guessed, ${options.follows} follow`;

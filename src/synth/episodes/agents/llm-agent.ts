@@ -1,7 +1,7 @@
 // An agent that is a language model with tools: it sees the policy, the conversation and the tools' schemas, no more.
 
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type { Json, JsonObject } from '../../../core/json.js';
 import type { Message, ToolCall } from '../../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';

@@ -1,8 +1,8 @@
 // An agent that calls tools at random with arguments that fit their schemas: the floor that any agent should beat.
 // Ids are taken from what it has seen, so that its calls are not all errors.
 
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
-import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolSpec } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';

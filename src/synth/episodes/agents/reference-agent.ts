@@ -1,8 +1,8 @@
 // An agent that knows the solution: it makes the task's reference calls in order and says what the task wants said. What
 // nobody has told it yet it asks the user for first, as an agent without the solution would have to. With errors asked for, it errs like a hasty agent would, seeded: it forgets a call, mixes up a value, or ends early.
 
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
-import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';

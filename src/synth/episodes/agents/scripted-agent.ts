@@ -3,9 +3,9 @@
 // order where that comes to the same; asks before it changes something; and puts what it says in the domain's phrases.
 
 import { LRUCache } from 'lru-cache';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
-import type { Json, JsonObject } from '../../../core/json.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';

@@ -1,7 +1,7 @@
 // Agent Data Protocol (neulab/agent-data-protocol), schema 1.5.0: one trajectory a line. Every call is followed by its own
 // answer, and the two share an id; the policy, which has no place among actions and observations, is a detail.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { AssistantMessage, Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { provenance } from './atif.js';

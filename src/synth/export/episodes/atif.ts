@@ -1,7 +1,7 @@
 // Agent Trajectory Interchange Format v1.7 (Harbor, RFC 0001): one trajectory a line. Nothing but its own fields may stand
 // outside `extra`, so rewards and provenance are there. No timestamps: nothing of an episode depends on the clock.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { AssistantMessage, Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type EpisodeFormat, type FormatContext, ONLY_TABLE } from './format.js';

@@ -2,7 +2,7 @@
 // <tools>, calls between <tool_call>, answers between <tool_response>, thoughts between <think>. Byte for byte what the chat
 // templates of Qwen2.5 and Qwen3 make of the same messages (tokenizer_config.json of each).
 
-import type { Json, JsonObject } from '../../../core/json.js';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { FormatContext } from './format.js';

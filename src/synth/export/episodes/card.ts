@@ -2,7 +2,7 @@
 // training on it: how it was made, what was filtered, who decided the rewards, and what it is biased to.
 
 import { stringify } from 'yaml';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { DatasetReport, FilterReport } from '../../quality/filter.js';
 import type { DataFiles, EpisodeFormat, Split } from './format.js';
 import { plainMarkdown as plain, markdownTable as table } from './markdown-table.js';

@@ -4,10 +4,10 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
+import { ensureFolder, replaceFolderAtomic } from '../../../core/files.js';
 import { type Entry, Registry } from '../../../core/registry.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { ensureFolder, replaceFolderAtomic } from '../../../store/atomic-file.js';
 import { whyNotImitated } from '../../quality/quality-pipeline.js';
 import { adpFormat } from './adp.js';
 import { atifFormat } from './atif.js';
@@ -71,7 +71,7 @@ export interface WrittenEpisodes {
 /**
  * Writes a dataset; its folder appears whole or not at all, and equal records make equal bytes. Records are read once and
  * never all held: rows of a group should lie side by side, as they do in the order of rows.
- * @throws EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED
+ * @throws OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED
  */
 export async function exportEpisodes(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
@@ -89,9 +89,20 @@ export async function exportEpisodes(
 async function refuseOccupied(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw reverieError('EXPORT_EXISTS', { path: folder }, error);
+    throw reverieError(
+      'OUTPUT_EXISTS',
+      {
+        problem: `There is already something at "${folder}".`,
+        hint: 'Export into a new folder or file name, or remove that one first.',
+      },
+      error,
+    );
   });
-  if (entries.length > 0) throw reverieError('EXPORT_EXISTS', { path: folder });
+  if (entries.length > 0)
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `There is already something at "${folder}".`,
+      hint: 'Export into a new folder or file name, or remove that one first.',
+    });
 }
 
 async function writeDataset(

@@ -1,6 +1,6 @@
 // What a format of episodes is: rows made from records, one after another, and what a reader must know of them.
 
-import type { Json, JsonObject } from '../../../core/json.js';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from '../../quality/quality-config.js';

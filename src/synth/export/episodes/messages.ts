@@ -1,6 +1,6 @@
 // Conversations as chat messages: as OpenAI's API has them, and as chat templates (and TRL) want them.
 
-import type { Json, JsonObject } from '../../../core/json.js';
+import type { Json, JsonObject } from '../../../core/canonical-json.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';

@@ -2,7 +2,7 @@
 // three-level LIST that pyarrow, DuckDB and `datasets` read.
 
 import { ByteWriter, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 
 export type NestedType =
   | 'text'

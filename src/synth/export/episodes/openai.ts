@@ -1,6 +1,6 @@
 // OpenAI's fine-tuning rows: messages with arguments as JSON text, tools, and a weight for each turn of the agent.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';

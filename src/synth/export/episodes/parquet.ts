@@ -1,7 +1,7 @@
 // Everything that is known of an episode, as Parquet: the conversation, what may be learnt from, rewards, who answered
 // each call and why, and where it all came from. What has no fixed form (arguments, operations, checks) is JSON text.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { Prediction } from '../../../env/tools/prediction.js';
 import type { EpisodeRecord, EpisodeStep } from '../../../replay/experience/experience.js';

@@ -1,8 +1,8 @@
 // Pairs of a better and a worse episode from one start. Only the group at hand is held: its episodes lie side by side in
 // the order of rows.
 
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
-import type { JsonObject } from '../../../core/json.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from './format.js';
 import { lengthToLastTurn, templateMessage } from './messages.js';

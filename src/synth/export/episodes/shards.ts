@@ -2,7 +2,7 @@
 
 import { type FileHandle, mkdir, open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { type DataFiles, type FormatRow, type FormatTable, ONLY_TABLE, type Split } from './format.js';
 import { NestedParquet } from './nested-parquet.js';
 

@@ -1,7 +1,7 @@
 // ShareGPT rows as LLaMA-Factory reads them, with its dataset_info.json. Turns must alternate: human or observation, then gpt
 // or function_call; what does not is split or folded, and counted. LLaMA-Factory joins turns as text: special tokens are escaped.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { AssistantMessage, Message, ToolMessage } from '../../../env/tools/message.js';
 import { callJson, escapeText, hasSpecialTokens, thoughtText } from './call-text.js';
 import { type DataFiles, type EpisodeFormat, type FormatContext, type FormatRow, ONLY_TABLE } from './format.js';

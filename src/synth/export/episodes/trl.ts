@@ -3,7 +3,7 @@
 // thumbs learn every token of what they compare, what tools and users said too: for these there are rows of single turns.
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
-import type { JsonObject } from '../../../core/json.js';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';

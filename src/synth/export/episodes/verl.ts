@@ -3,8 +3,8 @@
 // row for each start, for RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that
 // `reverie client --verl` prints needs to play it.
 
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { canonicalJson } from '../../../core/canonical-json.js';
-import type { JsonObject } from '../../../core/json.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { hash53 } from '../../quality/text-hash.js';

@@ -98,14 +98,14 @@ describe('auto horizons', () => {
   ])('refuses a report of %s', async (_, of, problem) => {
     const inputs = { model: at('fitted'), data: at('seen'), fidelity: await report('other', 3, of) };
     const failed = run('synth', { inputs, set: ['rollout.horizon=auto'], out: at('refused') });
-    await expect(failed).rejects.toMatchObject({ code: 'FIDELITY_UNFIT', message: expect.stringMatching(problem) });
+    await expect(failed).rejects.toMatchObject({ code: 'INPUT_INVALID', message: expect.stringMatching(problem) });
   });
 
   it('refuses to dream where no step is trusted, or none was measured', async () => {
     for (const steps of [0, null]) {
       const inputs = { model: at('fitted'), data: at('seen'), fidelity: await report('none', steps) };
       const failed = run('synth', { inputs, set: ['rollout.horizon=auto'], out: at('refused') });
-      await expect(failed).rejects.toMatchObject({ code: 'FIDELITY_UNFIT' });
+      await expect(failed).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     }
   });
 
@@ -169,7 +169,7 @@ describe('episodes of tools', () => {
       set,
       out: at('refused-desk'),
     });
-    await expect(refused).rejects.toMatchObject({ code: 'FIDELITY_UNFIT' });
+    await expect(refused).rejects.toMatchObject({ code: 'INPUT_INVALID' });
     expect(existsSync(at('refused-desk', 'data'))).toBe(false);
   });
 });

@@ -1,7 +1,7 @@
 // Ladders of agents: a dream of exact rules ranks them perfectly; one that helps along is found optimistic.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Json } from '../../../../src/core/json.js';
+import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../../src/env/tools/make-domain.js';

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Json } from '../../../../src/core/json.js';
+import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/make-environment.js';
 import type { Finding } from '../../../../src/fidelity/instrument.js';

@@ -1,7 +1,7 @@
 // What dreamt episodes are worth to learners of tools: nothing is lost in exact rules, and the more the more often a dream is wrong.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Json } from '../../../../src/core/json.js';
+import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../../src/env/tools/make-domain.js';

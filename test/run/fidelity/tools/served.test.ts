@@ -135,16 +135,16 @@ describe('what is of another domain', () => {
       expect({ code: error.code, message: error.message }).toEqual({ code, message: expect.stringMatching(message) });
       rmSync(join(out, 'judged'), { recursive: true, force: true });
     };
-    await refused({ url: await served('cellar') }, 'FIDELITY_SUBJECT_UNFIT', /family text/);
+    await refused({ url: await served('cellar') }, 'INPUT_INVALID', /family text/);
     const folder = join(out, 'other-tasks');
     cpSync(scenarioFolder('helpdesk'), folder, { recursive: true });
-    await refused({ compare: [scenarioFolder('cellar')] }, 'FIDELITY_SUBJECT_UNFIT', /domain is "cellar"/);
+    await refused({ compare: [scenarioFolder('cellar')] }, 'INPUT_INVALID', /domain is "cellar"/);
     await refused({ model: out }, 'FLAG_INVALID', /fidelity\.subjects/);
     await refused({ url: 'http://127.0.0.1:9' }, 'SERVER_UNREACHABLE', /127\.0\.0\.1:9/);
     const tasks = readFileSync(join(folder, 'tasks.yaml'), 'utf8');
     writeFileSync(join(folder, 'tasks.yaml'), tasks.replace(/- id: \S+/, '- id: of-its-own'));
     const other = await served(folder);
-    await refused({ url: other }, 'FIDELITY_SUBJECT_UNFIT', /does not know the tasks/);
+    await refused({ url: other }, 'INPUT_INVALID', /does not know the tasks/);
   });
 });
 

@@ -147,14 +147,14 @@ describe('truth that the user brings', () => {
     expect(sectionOf(report, 'one-step').notes.join()).toMatch(/800 of these transitions are among those/);
     expect(sectionOf(report, 'k-steps').notes.join()).toMatch(/begin at its resets/);
     const held = await setupOf('held', { model: fitted, heldOut: records });
-    await expect(openVectorSubjects(held, vectorHost)).rejects.toMatchObject({ code: 'FIDELITY_HELD_OUT_SEEN' });
+    await expect(openVectorSubjects(held, vectorHost)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
 });
 
 describe('a model', () => {
   it('has to be there, and of the same environment', async () => {
     await expect(openVectorSubjects(await setupOf('none', {}), vectorHost)).rejects.toMatchObject({
-      code: 'FIDELITY_NO_MODEL',
+      code: 'INPUT_NEEDED',
     });
     const other = await setupOf('other', { model: fitted }, 'cartpole');
     await expect(openVectorSubjects(other, vectorHost)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });

@@ -1,6 +1,7 @@
 // A worker thread that is asked like a function: whoever asks sleeps until it has answered. For what cannot be awaited, as rules of
 // a domain are asked in the middle of a step.
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   MessageChannel,
   type MessagePort,
@@ -8,6 +9,49 @@ import {
   Worker,
   type WorkerOptions,
 } from 'node:worker_threads';
+
+// Where the compiled form of a module of ours lies: worker threads load JavaScript, while tests run the TypeScript.
+
+/**
+ * URL of `relative` (ending in `.js`) next to the module `from`. A TypeScript source `src/…` maps to its build in `dist/…`.
+ * @param from `import.meta.url` of the caller
+ */
+export function compiledUrl(from: string, relative: string): string {
+  const url = new URL(relative, from).href;
+  if (!from.endsWith('.ts')) return url;
+  const at = url.lastIndexOf('/src/');
+  return `${url.slice(0, at)}/dist/${url.slice(at + '/src/'.length)}`;
+}
+
+// Tells tasks on worker threads to stop. They are asked and end by themselves: a thread that is terminated while it is inside
+// native code can take the process with it, as calls of Node-API fail there and C++ throws what nobody catches.
+
+/** Lies in shared memory: one word, other than 0 once a task is to stop. */
+export type StopFlag = Int32Array;
+
+export function makeStopFlag(): StopFlag {
+  return new Int32Array(new SharedArrayBuffer(4));
+}
+
+export function raise(flag: StopFlag): void {
+  Atomics.store(flag, 0, 1);
+}
+
+export function isRaised(flag: StopFlag): boolean {
+  return Atomics.load(flag, 0) !== 0;
+}
+
+/** Milliseconds between two looks at a flag. */
+const LOOK = 100;
+
+/** The flag as a signal, for tasks that come back to the event loop now and then; `done` ends the looking. */
+export function signalOf(flag: StopFlag): { readonly signal: AbortSignal; readonly done: () => void } {
+  const abort = new AbortController();
+  const look = () => isRaised(flag) && abort.abort();
+  look();
+  const timer = setInterval(look, LOOK);
+  return { signal: abort.signal, done: () => clearInterval(timer) };
+}
 
 /** The thread's end of the line; its `workerData` has it as `line`. */
 export interface ThreadLine {
@@ -101,4 +145,47 @@ function isSignalled(signal: Int32Array, milliseconds: number): boolean {
     if (left <= 0 || Atomics.wait(signal, 0, 0, left) === 'timed-out') return false;
   }
   return true;
+}
+
+/** Longest without a turn, where nothing says how long a piece of work takes. */
+const LONGEST_MS = 50;
+
+let last = performance.now();
+
+/** A turn of the event loop, where the last that was given here is a while ago. */
+export async function takeTurn(): Promise<void> {
+  if (performance.now() - last < LONGEST_MS) return;
+  await nextTurn();
+  last = performance.now();
+}
+
+// Work on many things with a few at a time; results in the order of the things.
+
+/**
+ * Rejects with the first failure in time, once nothing runs any more. `onFailure` is told of it at once, so that what runs can be
+ * stopped: what fails for that reason is not the first.
+ */
+export async function concurrently<T, R>(
+  items: readonly T[],
+  limit: number,
+  work: (item: T, index: number) => Promise<R>,
+  onFailure?: () => void,
+): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  let failure: { readonly reason: unknown } | undefined;
+  const worker = async (): Promise<void> => {
+    while (next < items.length && failure === undefined) {
+      const index = next++;
+      try {
+        results[index] = await work(items[index], index);
+      } catch (reason) {
+        failure ??= { reason };
+        onFailure?.();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
+  if (failure !== undefined) throw failure.reason;
+  return results;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type PanelParts, panelDifferences, panelOf, requirePanel } from '../../src/core/panel.js';
+import { type PanelParts, panelDifferences, panelOf, requirePanel } from '../../src/core/evaluation-set.js';
 
 const PARTS: PanelParts = {
   environment: 'rules 1',
@@ -35,7 +35,7 @@ describe('a panel', () => {
     expect(() => requirePanel(own, { hash: '0123456789abcdef' })).toThrow(/a hash alone does not say what differs/);
     expect(() => requirePanel(own, panelOf({ ...PARTS, seeds: [7] }))).toThrow(
       expect.objectContaining({
-        code: 'PANEL_DIFFERS',
+        code: 'STATE_MISMATCH',
         message: expect.stringContaining('seeds: [0] here, [7] there'),
       }),
     );

@@ -4,8 +4,8 @@ import { hostname, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { compiledUrl } from '../../src/core/worker-url.js';
-import { lockFolder } from '../../src/store/folder-lock.js';
+import { lockFolder } from '../../src/core/files.js';
+import { compiledUrl } from '../../src/core/threads.js';
 
 const turns = vi.hoisted(() => ({ before: () => {} }));
 
@@ -140,7 +140,7 @@ describe('processes', () => {
     const rounds = 30;
     const script = `
       import { createInterface } from 'node:readline';
-      import { lockFolder } from ${JSON.stringify(compiledUrl(import.meta.url, '../../src/store/folder-lock.js'))};
+      import { lockFolder } from ${JSON.stringify(compiledUrl(import.meta.url, '../../src/core/files.js'))};
       for await (const line of createInterface(process.stdin)) {
         const [folder, at] = line.split(' ');
         while (Date.now() < Number(at)) {}

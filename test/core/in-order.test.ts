@@ -2,7 +2,7 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { inOrder } from '../../src/pool/in-order.js';
+import { inOrder } from '../../src/core/pool-task.js';
 
 const PIECES = [5, 1, 4, 2, 3, 0];
 

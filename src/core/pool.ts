@@ -4,10 +4,9 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { Piscina } from 'piscina';
-import { reverieError, unpackError } from '../core/errors.js';
-import { makeStopFlag, raise, type StopFlag } from '../core/stop-flag.js';
-import type { PoolMessage, PoolReply, PoolReport } from './messages.js';
-import { type PoolTask, poolTask, unwrapped } from './task.js';
+import { reverieError, unpackError } from './errors.js';
+import { type PoolMessage, type PoolReply, type PoolReport, type PoolTask, poolTask, unwrapped } from './pool-task.js';
+import { makeStopFlag, raise, type StopFlag } from './threads.js';
 
 export interface WorkerPoolOptions {
   /** Threads, each with one thread of ONNX Runtime; 0: tasks run in the calling thread, one after the other's turns. */
@@ -32,7 +31,11 @@ export interface RunOptions<Input> {
 /** Milliseconds that a pool which is closed waits for its threads. */
 const PATIENCE = 10_000;
 
-const THREAD = poolTask(import.meta.url.replace('worker-pool', 'pool-thread'), 'default', async () => undefined).module;
+const THREAD = poolTask(
+  import.meta.url.replace(/pool(\.[jt]s)$/, 'pool-thread$1'),
+  'default',
+  async () => undefined,
+).module;
 
 export class WorkerPool {
   readonly workers: number;
@@ -44,7 +47,7 @@ export class WorkerPool {
   private nextId = 0;
   private isClosed = false;
 
-  /** @throws POOL_OPTION_INVALID */
+  /** @throws SETTING_INVALID */
   constructor({ workers, attempts = 3, resourceLimits }: WorkerPoolOptions) {
     requireCount('workers', workers, 0);
     requireCount('attempts', attempts, 1);
@@ -55,7 +58,7 @@ export class WorkerPool {
 
   /**
    * Does `task` with what `make` gives, which is asked anew for each try, as arrays may have left with a thread that died.
-   * @throws what the task throws, WORKER_LOST, POOL_CLOSED, TASK_NOT_PORTABLE, or the signal's reason
+   * @throws what the task throws, WORKER_LOST, POOL_CLOSED, NOT_PORTABLE, or the signal's reason
    */
   async run<Input, Output>(
     task: PoolTask<Input, Output>,
@@ -193,10 +196,20 @@ async function here<Input, Output>(
 
 function requireCount(option: string, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return;
-  throw reverieError('POOL_OPTION_INVALID', { option, value, least });
+  throw reverieError('SETTING_INVALID', {
+    problem: `A pool of workers with ${option} ${value}.`,
+    hint: `Give a whole number of ${option} >= ${least}.`,
+  });
 }
 
 function refuseUncloneable(cause: unknown, task: string): void {
   if (!(cause instanceof Error) || cause.name !== 'DataCloneError') return;
-  throw reverieError('TASK_NOT_PORTABLE', { task, problem: cause.message }, cause);
+  throw reverieError(
+    'NOT_PORTABLE',
+    {
+      problem: `What ${task} needs cannot be sent to a worker thread: ${cause.message}`,
+      hint: 'Snapshots of models and policies hold plain data and typed arrays only.',
+    },
+    cause,
+  );
 }

@@ -4,8 +4,8 @@
 
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, it } from 'vitest';
-import { moved, type PoolTask } from '../../src/pool/task.js';
-import { WorkerPool } from '../../src/pool/worker-pool.js';
+import { WorkerPool } from '../../src/core/pool.js';
+import { moved, type PoolTask } from '../../src/core/pool-task.js';
 
 const open: WorkerPool[] = [];
 

@@ -4,9 +4,8 @@
 
 import { parentPort } from 'node:worker_threads';
 import { move, transferableSymbol, valueSymbol } from 'piscina';
-import { packError } from '../core/errors.js';
-import type { PoolMessage, PoolReply, PoolReport } from './messages.js';
-import { type PoolTask, unwrapped } from './task.js';
+import { packError } from './errors.js';
+import { type PoolMessage, type PoolReply, type PoolReport, type PoolTask, unwrapped } from './pool-task.js';
 
 export default async function answer(message: PoolMessage): Promise<unknown> {
   if (message.kind === 'wake') return { kind: 'done', value: undefined, reports: 0 } satisfies PoolReply;

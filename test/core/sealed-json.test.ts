@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { openSealed, sealedText } from '../../src/store/sealed-json.js';
+import { openSealed, sealedText } from '../../src/core/files.js';
 
 const CONTENT = {
   name: 'a "manifest" — größer\n',

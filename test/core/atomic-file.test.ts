@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
-import { ensureFolder, recoverFolder, replaceFolderAtomic, writeFileAtomic } from '../../src/store/atomic-file.js';
+import { ensureFolder, recoverFolder, replaceFolderAtomic, writeFileAtomic } from '../../src/core/files.js';
 import { type Fault, faultyFiles } from '../faulty-files.js';
 
 let folder: string;
