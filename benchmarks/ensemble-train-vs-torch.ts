@@ -3,8 +3,8 @@
 // after member, as it does in one worker; data, gather, loss, gradients, decay and Adam included on both sides.
 
 import { Rng } from '../src/core/rng.js';
-import type { TrainingDevice } from '../src/nn/native-trainer.js';
-import { adamScalars } from '../src/nn/optimiser.js';
+import { adamScalars } from '../src/nn/parameters.js';
+import type { TrainingDevice } from '../src/nn/trainer.js';
 import { ensembleConfigSchema } from '../src/worldmodel/ensemble/config.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout } from '../src/worldmodel/ensemble/member-network.js';

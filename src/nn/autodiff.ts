@@ -4,25 +4,37 @@
 import type { Graph, Node, Value } from './graph.js';
 import {
   add,
+  alongAxis,
   cast,
+  concat,
+  countOf,
   div,
   equal,
   exp,
+  expand,
+  expandLike,
+  gemm,
   greater,
   less,
+  matMul,
   mul,
   neg,
+  reducedAxes,
+  reduceSum,
+  reshape,
+  scatterAdd,
+  scatterAddRows,
   sigmoid,
   sign,
+  split,
   square,
+  squeeze,
   sub,
+  swapLast,
+  transpose,
+  unsqueeze,
   where,
-} from './ops-elementwise.js';
-import { alongAxis, scatterAdd, scatterAddRows } from './ops-index.js';
-import { gemm, matMul } from './ops-matmul.js';
-import { reducedAxes, reduceSum } from './ops-reduce.js';
-import { concat, expand, expandLike, reshape, split, squeeze, swapLast, transpose, unsqueeze } from './ops-shape.js';
-import { countOf } from './shape.js';
+} from './ops.js';
 
 // Gradient rules of operators that rearrange, pick, fold or multiply matrices.
 

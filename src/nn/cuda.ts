@@ -5,8 +5,7 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { type ReverieError, reverieError } from '../core/errors.js';
-import type { Rng } from '../core/rng.js';
-import { BriefSteps, type StepShape, writeStream } from './brief-step.js';
+import { Rng } from '../core/rng.js';
 import type {
   Addon,
   AddonEnsemble,
@@ -17,6 +16,7 @@ import type {
   DeviceFit,
   EnsembleWeights,
   GpuDescription,
+  LayerWeights,
   PolicyWeights,
   Precision,
 } from './cuda-addon.js';
@@ -349,4 +349,121 @@ export function loadAddon(): Addon {
     const problem = `the addon cannot be loaded (${(error as Error).message})`;
     throw reverieError('CUDA_UNAVAILABLE', { problem, hint }, error);
   }
+}
+
+export type StepShape = Pick<EnsembleWeights, 'obsDim' | 'actionDim' | 'learnsReward' | 'learnsTermination'>;
+
+export interface BriefRequest extends AddonStepOptions {
+  readonly rows: number;
+  readonly obs: Float32Array;
+  readonly action: Float32Array;
+  readonly rng: Rng | readonly Rng[];
+}
+
+/** The words of a stream: key 0, key 1, position low, position high. */
+export function writeStream(rng: Rng, into: Uint32Array, at: number): void {
+  const { key, position } = rng.state();
+  into[at] = key[0];
+  into[at + 1] = key[1];
+  into[at + 2] = position >>> 0;
+  into[at + 3] = Math.floor(position / 2 ** 32);
+}
+
+export class BriefSteps {
+  private readonly floats: Float32Array<ArrayBuffer>;
+  private readonly words: Uint32Array;
+  private readonly bytes: Uint8Array;
+
+  /** For up to `mostRows` rows. */
+  constructor(
+    private readonly shape: StepShape,
+    readonly mostRows: number,
+  ) {
+    const { obsDim, actionDim } = shape;
+    // Observation, action, stream, next observation, reward, disagreement, and a byte for the end.
+    const exchange = new ArrayBuffer(4 * Math.ceil(mostRows * (2 * obsDim + actionDim + 4 + 2 + 0.25)));
+    this.floats = new Float32Array(exchange);
+    this.words = new Uint32Array(exchange);
+    this.bytes = new Uint8Array(exchange);
+  }
+
+  step(addon: Addon, handle: number, request: BriefRequest): AddonStepAnswer {
+    const { rows, obs, action, rng, isTs1, isDeterministic, withDisagreement } = request;
+    const { obsDim, learnsReward, learnsTermination } = this.shape;
+    const { floats, words, bytes } = this;
+    floats.set(obs, 0);
+    floats.set(action, obs.length);
+    const isOne = 'state' in rng;
+    let at = obs.length + action.length;
+    for (const one of isOne ? [rng] : rng) {
+      writeStream(one, words, at);
+      at += 4;
+    }
+    const choices = (isTs1 ? 1 : 0) + (isDeterministic ? 2 : 0) + (withDisagreement ? 4 : 0) + (isOne ? 0 : 8);
+    addon.stepNow(handle, floats.buffer, rows, choices);
+    const reward = at + rows * obsDim;
+    const ends = reward + 2 * rows;
+    return {
+      nextObs: floats.slice(at, reward),
+      reward: learnsReward ? floats.slice(reward, reward + rows) : undefined,
+      disagreement: withDisagreement ? floats.slice(reward + rows, ends) : undefined,
+      terminated: learnsTermination ? bytes.slice(4 * ends, 4 * ends + rows) : undefined,
+    };
+  }
+}
+
+const OBS_DIM = 4;
+const ACTION_DIM = 2;
+const WIDTHS = [OBS_DIM + ACTION_DIM, 48, 48, 2 * (OBS_DIM + 1)];
+const ROWS = 100;
+
+/**
+ * The largest difference between the two in any number of the step, in float32, where rounding makes it about 1e-6.
+ * Throws as `DeviceEnsemble.open` and `step`.
+ */
+export async function deviceTrial(kind: DeviceTarget['kind']): Promise<number> {
+  const [there, here] = [await stepOn(kind), await stepOn('emulated')];
+  return there.reduce((worst, value, i) => Math.max(worst, Math.abs(value - here[i])), 0);
+}
+
+async function stepOn(kind: DeviceTarget['kind']): Promise<Float32Array> {
+  const rng = Rng.fromSeed(0).split('device-trial');
+  const ensemble = await DeviceEnsemble.open({ kind, precision: 'fp32' }, trialWeights(rng));
+  try {
+    const { nextObs, reward, disagreement } = await ensemble.step({
+      rows: ROWS,
+      obs: rng.split('obs').fillNormal(new Float32Array(ROWS * OBS_DIM)),
+      action: rng.split('action').fillUniform(new Float32Array(ROWS * ACTION_DIM), -1, 1),
+      rng: rng.split('noise'),
+      isTs1: true,
+      isDeterministic: false,
+      withDisagreement: true,
+    });
+    return Float32Array.from([...nextObs, ...reward!, ...disagreement!]);
+  } finally {
+    await ensemble.close();
+  }
+}
+
+function trialWeights(rng: Rng): EnsembleWeights {
+  const filled = (length: number, value: number) => new Float32Array(length).fill(value);
+  const layersOf = (member: number) =>
+    WIDTHS.slice(1).map((out, layer): LayerWeights => {
+      const width = WIDTHS[layer];
+      const w = rng.split('member', member, layer).fillNormal(new Float32Array(width * out));
+      return { in: width, out, w: w.map((value) => value / Math.sqrt(width)), b: filled(out, 0.1) };
+    });
+  const elite = (member: number) => ({
+    layers: layersOf(member),
+    logVarMin: filled(OBS_DIM + 1, -10),
+    logVarMax: filled(OBS_DIM + 1, 0.5),
+  });
+  return {
+    ...{ obsDim: OBS_DIM, actionDim: ACTION_DIM, actionChoices: 0, actionStart: 0 },
+    ...{ learnsReward: true, learnsTermination: false },
+    elites: [elite(0), elite(1), elite(2)],
+    ...{ inputMean: filled(OBS_DIM + ACTION_DIM, 0), inputScale: filled(OBS_DIM + ACTION_DIM, 1) },
+    ...{ targetMean: filled(OBS_DIM + 1, 0), targetScale: filled(OBS_DIM + 1, 1) },
+    ...{ low: filled(OBS_DIM, Number.NEGATIVE_INFINITY), high: filled(OBS_DIM, Number.POSITIVE_INFINITY) },
+  };
 }

@@ -1,9 +1,75 @@
 // A computation graph under construction: values with inferred shapes and types, and its export as an ONNX model.
 // Identical nodes are built once, so that repeated subexpressions cost nothing; operators live in the ops-* files.
 
+import protobuf from 'protobufjs/light.js';
 import { reverieError } from '../core/errors.js';
-import { ATTRIBUTE_TYPE, ELEMENT_TYPE, encodeModel, IR_VERSION, type Message, OPSET } from './onnx-format.js';
-import { type Dim, type DType, describe, elementCount, type Tensor, typedData } from './tensor.js';
+
+// Tensors at the border: element types, dimensions, and typed arrays with a shape.
+
+export type DType = 'float32' | 'int32' | 'int64' | 'bool' | 'uint8';
+
+/** A size, or the name of a size known only when the graph runs, e.g. `'batch'`. */
+export type Dim = number | string;
+
+/** Values of every tensor: `bool` and `uint8` in a Uint8Array, `int64` in a BigInt64Array. */
+export type TensorData = Float32Array | Int32Array | BigInt64Array | Uint8Array;
+
+/** A dense row-major tensor. */
+export interface Tensor {
+  readonly dtype: DType;
+  readonly dims: readonly number[];
+  readonly data: TensorData;
+}
+
+/** A float32 tensor over `data`, which is not copied; without `dims` a vector. */
+export function float32(data: Float32Array, dims: readonly number[] = [data.length]): Tensor {
+  return { dtype: 'float32', dims, data };
+}
+
+/** An int32 tensor over `data`, which is not copied; without `dims` a vector. */
+export function int32(data: Int32Array, dims: readonly number[] = [data.length]): Tensor {
+  return { dtype: 'int32', dims, data };
+}
+
+/** Number of elements of a static shape. */
+export function elementCount(dims: readonly number[]): number {
+  let count = 1;
+  for (const dim of dims) count *= dim;
+  return count;
+}
+
+/** Whether `data` is the typed array that holds elements of `dtype`. */
+export function holds(data: unknown, dtype: DType): data is TensorData {
+  switch (dtype) {
+    case 'float32':
+      return data instanceof Float32Array;
+    case 'int32':
+      return data instanceof Int32Array;
+    case 'int64':
+      return data instanceof BigInt64Array;
+    default:
+      return data instanceof Uint8Array;
+  }
+}
+
+/** A typed array for `dtype` holding `values`. */
+export function typedData(dtype: DType, values: readonly number[]): TensorData {
+  switch (dtype) {
+    case 'float32':
+      return Float32Array.from(values);
+    case 'int32':
+      return Int32Array.from(values);
+    case 'int64':
+      return BigInt64Array.from(values, (value) => BigInt(value));
+    default:
+      return Uint8Array.from(values);
+  }
+}
+
+/** `float32[batch, 3]`: how shapes are written in messages. */
+export function describe(dtype: DType, shape: readonly Dim[]): string {
+  return `${dtype}[${shape.join(', ')}]`;
+}
 
 /** An ONNX attribute: an integer, a list of integers, a string, a subgraph, or a float where the operator wants one. */
 export type Attribute = number | readonly number[] | string | Graph | { readonly float: number };
@@ -245,4 +311,141 @@ function initializerMessage({ value, tensor }: { value: Value; tensor: Tensor })
 function valueInfo(name: string, { dtype, shape }: OutputType): Message {
   const dim = shape.map((size) => (typeof size === 'number' ? { dimValue: size } : { dimParam: size }));
   return { name, type: { tensorType: { elemType: ELEMENT_TYPE[dtype], shape: { dim } } } };
+}
+
+/** Opset and IR version written; every runtime since 2022 reads them. */
+export const OPSET = 17;
+export const IR_VERSION = 8;
+
+/** `name: [number, type]`, with a leading `*` for repeated fields. */
+const MESSAGES: Record<string, Record<string, readonly [number, string]>> = {
+  ModelProto: {
+    irVersion: [1, 'int64'],
+    producerName: [2, 'string'],
+    producerVersion: [3, 'string'],
+    domain: [4, 'string'],
+    modelVersion: [5, 'int64'],
+    docString: [6, 'string'],
+    graph: [7, 'GraphProto'],
+    opsetImport: [8, '*OperatorSetIdProto'],
+    metadataProps: [14, '*StringStringEntryProto'],
+    trainingInfo: [20, '*TrainingInfoProto'],
+    functions: [25, '*FunctionProto'],
+  },
+  OperatorSetIdProto: { domain: [1, 'string'], version: [2, 'int64'] },
+  StringStringEntryProto: { key: [1, 'string'], value: [2, 'string'] },
+  TrainingInfoProto: { initialization: [1, 'GraphProto'], algorithm: [2, 'GraphProto'] },
+  FunctionProto: {
+    name: [1, 'string'],
+    input: [4, '*string'],
+    output: [5, '*string'],
+    attribute: [6, '*string'],
+    node: [7, '*NodeProto'],
+    opsetImport: [9, '*OperatorSetIdProto'],
+    domain: [10, 'string'],
+    attributeProto: [11, '*AttributeProto'],
+  },
+  GraphProto: {
+    node: [1, '*NodeProto'],
+    name: [2, 'string'],
+    initializer: [5, '*TensorProto'],
+    docString: [10, 'string'],
+    input: [11, '*ValueInfoProto'],
+    output: [12, '*ValueInfoProto'],
+    valueInfo: [13, '*ValueInfoProto'],
+    sparseInitializer: [15, '*SparseTensorProto'],
+  },
+  NodeProto: {
+    input: [1, '*string'],
+    output: [2, '*string'],
+    name: [3, 'string'],
+    opType: [4, 'string'],
+    attribute: [5, '*AttributeProto'],
+    docString: [6, 'string'],
+    domain: [7, 'string'],
+  },
+  AttributeProto: {
+    name: [1, 'string'],
+    f: [2, 'float'],
+    i: [3, 'int64'],
+    s: [4, 'bytes'],
+    t: [5, 'TensorProto'],
+    g: [6, 'GraphProto'],
+    floats: [7, '*float'],
+    ints: [8, '*int64'],
+    strings: [9, '*bytes'],
+    tensors: [10, '*TensorProto'],
+    graphs: [11, '*GraphProto'],
+    docString: [13, 'string'],
+    type: [20, 'int32'],
+    refAttrName: [21, 'string'],
+    sparseTensor: [22, 'SparseTensorProto'],
+    sparseTensors: [23, '*SparseTensorProto'],
+  },
+  TensorProto: {
+    dims: [1, '*int64'],
+    dataType: [2, 'int32'],
+    floatData: [4, '*float'],
+    int32Data: [5, '*int32'],
+    stringData: [6, '*bytes'],
+    int64Data: [7, '*int64'],
+    name: [8, 'string'],
+    rawData: [9, 'bytes'],
+    doubleData: [10, '*double'],
+    uint64Data: [11, '*uint64'],
+    docString: [12, 'string'],
+    externalData: [13, '*StringStringEntryProto'],
+    dataLocation: [14, 'int32'],
+  },
+  SparseTensorProto: { values: [1, 'TensorProto'], indices: [2, 'TensorProto'], dims: [3, '*int64'] },
+  ValueInfoProto: { name: [1, 'string'], type: [2, 'TypeProto'], docString: [3, 'string'] },
+  TypeProto: { tensorType: [1, 'TensorTypeProto'], denotation: [6, 'string'] },
+  TensorTypeProto: { elemType: [1, 'int32'], shape: [2, 'TensorShapeProto'] },
+  TensorShapeProto: { dim: [1, '*DimensionProto'] },
+  DimensionProto: { dimValue: [1, 'int64'], dimParam: [2, 'string'] },
+};
+
+const root = protobuf.Root.fromJSON({
+  nested: Object.fromEntries(
+    Object.entries(MESSAGES).map(([name, fields]) => [name, { fields: messageFields(fields) }]),
+  ),
+});
+root.resolveAll();
+
+function messageFields(fields: Record<string, readonly [number, string]>): Record<string, protobuf.IField> {
+  const entries = Object.entries(fields).map(([name, [id, type]]): [string, protobuf.IField] => {
+    const repeated = type.startsWith('*');
+    return [name, { id, type: repeated ? type.slice(1) : type, ...(repeated ? { rule: 'repeated' } : {}) }];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** The protobuf type of a message listed above. */
+export function messageType(name: string): protobuf.Type {
+  return root.lookupType(name);
+}
+
+/** `TensorProto.DataType` of the element types used here. */
+export const ELEMENT_TYPE: Record<DType, number> = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 };
+
+/** `AttributeProto.AttributeType` of the attribute kinds used here. */
+export const ATTRIBUTE_TYPE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as const;
+
+/** The element type behind a `TensorProto.DataType`, or undefined if it is none of ours. */
+export function dtypeOf(elementType: number): DType | undefined {
+  return (Object.keys(ELEMENT_TYPE) as DType[]).find((dtype) => ELEMENT_TYPE[dtype] === elementType);
+}
+
+export type Message = Record<string, unknown>;
+
+/** Serialises a ModelProto given as a plain object with the field names above. */
+export function encodeModel(model: Message): Uint8Array {
+  const type = messageType('ModelProto');
+  return type.encode(type.create(model)).finish();
+}
+
+/** Parses a ModelProto; 64-bit integers become numbers and tensors' raw data views of `bytes`. Throws on malformed input. */
+export function decodeModel(bytes: Uint8Array): Message {
+  const type = messageType('ModelProto');
+  return type.toObject(type.decode(bytes), { longs: Number, arrays: true });
 }

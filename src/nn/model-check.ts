@@ -3,9 +3,8 @@
 
 import protobuf from 'protobufjs/light.js';
 import { reverieError } from '../core/errors.js';
-import { decodeModel, dtypeOf, type Message, messageType } from './onnx-format.js';
+import { type Dim, type DType, decodeModel, dtypeOf, type Message, messageType } from './graph.js';
 import { worksRowByRow } from './row-operators.js';
-import type { Dim, DType } from './tensor.js';
 
 /** A tensor a model takes or gives. */
 export interface TensorSignature {

@@ -1,9 +1,8 @@
 // The weights that lie in a model file, by name: for whoever computes with them elsewhere than in ONNX Runtime.
 
 import { reverieError } from '../core/errors.js';
+import { decodeModel, ELEMENT_TYPE, elementCount, float32, type Tensor } from './graph.js';
 import { checkModel } from './model-check.js';
-import { decodeModel, ELEMENT_TYPE } from './onnx-format.js';
-import { elementCount, float32, type Tensor } from './tensor.js';
 
 interface DecodedTensor {
   readonly name: string;

@@ -2,9 +2,31 @@
 
 import { reverieError } from '../core/errors.js';
 import { normalQuantile, type Rng } from '../core/rng.js';
-import type { Value } from './graph.js';
-import { reshape, split } from './ops-shape.js';
-import { elementCount } from './tensor.js';
+import { elementCount, type Value } from './graph.js';
+import {
+  add,
+  div,
+  exp,
+  linear,
+  logSoftmax,
+  minimum,
+  mul,
+  neg,
+  type Operand,
+  reduceSum,
+  relu,
+  reshape,
+  softplus,
+  split,
+  sqrt,
+  square,
+  squeeze,
+  sub,
+  swish,
+  takeAlongAxis,
+  tanh,
+  unsqueeze,
+} from './ops.js';
 
 /**
  * How a parameter starts.
@@ -150,4 +172,174 @@ function dot(a: Float64Array, b: Float64Array): number {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
   return sum;
+}
+
+export type Activation = 'relu' | 'tanh' | 'swish';
+
+/** Weight initialisation of all layers; `outputGain` (orthogonal, uniformFanIn) replaces `gain` in the last one. */
+export interface MlpInit {
+  readonly kind: 'uniformFanIn' | 'truncNormalFanIn' | 'orthogonal';
+  readonly gain?: number;
+  readonly outputGain?: number;
+}
+
+const ACTIVATIONS: Readonly<Record<Activation, (x: Value) => Value>> = { relu, tanh, swish };
+
+/**
+ * Parameters of an MLP with layer widths `sizes` (input first): `${prefix}.w0` [in, out], `${prefix}.b0` [out], `.w1`, …
+ * With `members`, those of an ensemble: w [members, in, out], b [members, 1, out].
+ * Biases are drawn like the weights for uniformFanIn (PyTorch's default layer), else zero.
+ */
+export function mlpSpecs(
+  prefix: string,
+  sizes: readonly number[],
+  init: MlpInit = { kind: 'uniformFanIn' },
+  members?: number,
+): ParamSpec[] {
+  return sizes.slice(1).flatMap((out, layer): ParamSpec[] => {
+    const fanIn = sizes[layer];
+    const gain = layer === sizes.length - 2 ? (init.outputGain ?? init.gain) : init.gain;
+    const lead = members === undefined ? [] : [members];
+    return [
+      { name: `${prefix}.w${layer}`, shape: [...lead, fanIn, out], init: weightInit(init.kind, fanIn, gain) },
+      {
+        name: `${prefix}.b${layer}`,
+        shape: members === undefined ? [out] : [members, 1, out],
+        init: init.kind === 'uniformFanIn' ? { kind: 'uniformFanIn', fanIn } : { kind: 'zeros' },
+      },
+    ];
+  });
+}
+
+function weightInit(kind: MlpInit['kind'], fanIn: number, gain = 1): Init {
+  if (kind === 'orthogonal') return { kind, gain };
+  return kind === 'uniformFanIn' ? { kind, fanIn, gain } : { kind, fanIn };
+}
+
+/**
+ * Forward pass through `layers` affine layers with the activation between them; the last layer is linear.
+ * @param x [rows, in]; [members, rows, in] with an ensemble's parameters
+ */
+export function mlp(
+  params: Readonly<Record<string, Value>>,
+  prefix: string,
+  x: Value,
+  layers: number,
+  activation: Activation,
+): Value {
+  let h = x;
+  for (let layer = 0; layer < layers; layer++) {
+    h = linear(h, params[`${prefix}.w${layer}`], params[`${prefix}.b${layer}`]);
+    if (layer < layers - 1) h = ACTIVATIONS[activation](h);
+  }
+  return h;
+}
+
+export interface AdamArguments {
+  readonly theta: Value;
+  /** Scaled first moment, zeros at first. */
+  readonly m: Value;
+  /** Scaled second moment, zeros at first. */
+  readonly v: Value;
+  readonly grad: Value;
+  /** From `adamScalars` of this step. */
+  readonly alpha: Operand;
+  /** From `adamScalars` of this step. */
+  readonly epsilon: Operand;
+  readonly beta1?: number;
+  readonly beta2?: number;
+  /** Decoupled weight decay (Loshchilov and Hutter 2019): the fraction of theta lost this step, lr · lambda; a value may give one per parameter. */
+  readonly decay?: Operand;
+}
+
+/** One Adam step (Kingma and Ba 2015): the new theta, m and v. */
+export function adamStep(step: AdamArguments): { theta: Value; m: Value; v: Value } {
+  const { theta, grad, beta1 = 0.9, beta2 = 0.999, decay = 0 } = step;
+  const m = add(mul(step.m, beta1), grad);
+  const v = add(mul(step.v, beta2), square(grad));
+  const update = div(mul(m, step.alpha), add(sqrt(v), step.epsilon));
+  const kept = decay === 0 ? theta : mul(theta, sub(theta.graph.constant(1), decay));
+  return { theta: sub(kept, update), m, v };
+}
+
+/**
+ * Step size and epsilon of Adam's step number `step` (from 1) for scaled moments; feed them per step.
+ * @param lr learning rate
+ */
+export function adamScalars(
+  step: number,
+  lr: number,
+  beta1 = 0.9,
+  beta2 = 0.999,
+  eps = 1e-8,
+): { alpha: number; epsilon: number } {
+  const correction = Math.sqrt(1 - beta2 ** step) / Math.sqrt(1 - beta2);
+  return { alpha: ((lr * (1 - beta1)) / (1 - beta1 ** step)) * correction, epsilon: eps * correction };
+}
+
+/** Euclidean norm of all elements. */
+export function globalNorm(grad: Value): Value {
+  return sqrt(reduceSum(square(grad)));
+}
+
+/** The gradient, shrunk to norm `maxNorm` if it is longer. */
+export function clipByGlobalNorm(grad: Value, maxNorm: number): Value {
+  return mul(grad, minimum(div(maxNorm, add(globalNorm(grad), 1e-6)), 1));
+}
+
+const HALF_LOG_2PI = 0.5 * Math.log(2 * Math.PI);
+
+/** Log-density [rows] of x [rows, dim] under independent normals; `logStd` may be [dim]. */
+export function gaussianLogProb(x: Value, mean: Value, logStd: Value): Value {
+  const z = mul(sub(x, mean), exp(neg(logStd)));
+  return reduceSum(sub(sub(mul(square(z), -0.5), logStd), HALF_LOG_2PI), [-1]);
+}
+
+/** Entropy of independent normals, summed over the last axis of `logStd`. */
+export function gaussianEntropy(logStd: Value): Value {
+  return reduceSum(add(logStd, 0.5 + HALF_LOG_2PI), [-1]);
+}
+
+/** mean + exp(logStd) · noise, with standard normal noise. */
+export function gaussianSample(mean: Value, logStd: Value, noise: Value): Value {
+  return add(mean, mul(exp(logStd), noise));
+}
+
+/**
+ * A sample of a Gaussian squashed by tanh, and its log-density [rows] (Haarnoja et al. 2018, appendix C).
+ * log(1 - tanh(u)^2) is computed as 2 (log 2 - u - softplus(-2u)), which does not overflow for large |u|.
+ * @param mean [rows, dim]
+ * @param logStd [rows, dim]
+ * @param noise standard normal [rows, dim]
+ */
+export function tanhNormalSample(
+  mean: Value,
+  logStd: Value,
+  noise: Value,
+): { action: Value; logProb: Value; preTanh: Value } {
+  const preTanh = gaussianSample(mean, logStd, noise);
+  const density = sub(mul(square(noise), -0.5), logStd);
+  return { action: tanh(preTanh), preTanh, logProb: reduceSum(add(density, squashCorrection(preTanh)), [-1]) };
+}
+
+/** Log-density [rows] of tanh(preTanh) under a squashed Gaussian. */
+export function tanhNormalLogProb(preTanh: Value, mean: Value, logStd: Value): Value {
+  const z = mul(sub(preTanh, mean), exp(neg(logStd)));
+  return reduceSum(add(sub(mul(square(z), -0.5), logStd), squashCorrection(preTanh)), [-1]);
+}
+
+/** -log(1 - tanh(u)^2) minus the Gaussian's constant, per element. */
+function squashCorrection(u: Value): Value {
+  return add(mul(add(u, softplus(mul(u, -2))), 2), -2 * Math.LN2 - HALF_LOG_2PI);
+}
+
+/** Log-probability [rows] of the chosen actions (int32 [rows]) under logits [rows, n]. */
+export function categoricalLogProb(logits: Value, actions: Value): Value {
+  return squeeze(takeAlongAxis(logSoftmax(logits), unsqueeze(actions, [-1]), -1), [-1]);
+}
+
+/** Entropy [rows] of logits [rows, n]. */
+export function categoricalEntropy(logits: Value): Value {
+  const logProbs = logSoftmax(logits);
+  return neg(reduceSum(mul(exp(logProbs), logProbs), [-1]));
 }

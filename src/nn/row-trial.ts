@@ -2,8 +2,8 @@
 // processor. The operators must be of the kind that can (row-operators.ts); a trial alone would miss a rare last bit.
 
 import { Rng } from '../core/rng.js';
+import { float32, type Tensor } from './graph.js';
 import type { InferenceSession } from './runtime.js';
-import { float32, type Tensor } from './tensor.js';
 
 /** Batches of the trial: odd ones, the kernels' own, and one beyond their blocks. */
 const BATCHES = [2, 3, 5, 12, 17, 31, 65, 257];

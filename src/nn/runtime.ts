@@ -6,8 +6,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import * as ort from 'onnxruntime-node';
 import { reverieError } from '../core/errors.js';
+import { describe, elementCount, holds, type Tensor } from './graph.js';
 import { checkModel, type ModelSignature, type TensorSignature } from './model-check.js';
-import { describe, elementCount, holds, type Tensor } from './tensor.js';
 
 export interface SessionOptions {
   /** Threads one operator may use; 1 unless given. */

@@ -2,7 +2,7 @@
 // {name: {dtype, shape, data_offsets}}, then the data. Any safetensors reader opens what this writes.
 
 import { z } from 'zod';
-import { elementCount, float32, type Tensor } from './tensor.js';
+import { elementCount, float32, type Tensor } from './graph.js';
 
 const count = z.int().min(0);
 const entrySchema = z.object({

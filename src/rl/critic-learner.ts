@@ -2,8 +2,8 @@
 // priority.
 
 import type { Rng } from '../core/rng.js';
+import { float32, type Tensor } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
-import { float32, type Tensor } from '../nn/tensor.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { assertBatch, assertFinite, assertLength } from './finite.js';
 import { NetworkLearner } from './network-learner.js';

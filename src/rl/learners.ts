@@ -6,7 +6,7 @@ import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
-import type { TrainingDevice } from '../nn/native-trainer.js';
+import type { TrainingDevice } from '../nn/trainer.js';
 import {
   bcConfigSchema,
   droqConfigSchema,

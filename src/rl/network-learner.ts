@@ -2,7 +2,7 @@
 
 import type { Policy, PolicySnapshot } from '../core/policy.js';
 import { compiledUrl } from '../core/threads.js';
-import { adamScalars } from '../nn/optimiser.js';
+import { adamScalars } from '../nn/parameters.js';
 import type { InferenceSession } from '../nn/runtime.js';
 import type { Trainer } from '../nn/trainer.js';
 import type { Learner, LearnerKind, LearnerState } from './learner.js';

@@ -6,9 +6,9 @@ import type { Carry } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction, PolicyNetwork } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
+import { float32 } from '../nn/graph.js';
 import { ParamLayout } from '../nn/parameters.js';
 import { InferenceSession } from '../nn/runtime.js';
-import { float32 } from '../nn/tensor.js';
 import { actingModel, noiseDim, type PolicyNet, policyNetwork, policyParams } from './policy-net.js';
 
 export interface ActingOutputs {

@@ -1,9 +1,8 @@
 // How likely a policy was to act as it did, for learners that raise or lower that.
 
-import { gaussianEntropy, gaussianLogProb } from '../nn/distributions.js';
 import type { Value } from '../nn/graph.js';
-import { equal, exp, mul, neg, sub, where } from '../nn/ops-elementwise.js';
-import { logSoftmax, reduceMean, reduceSum } from '../nn/ops-reduce.js';
+import { equal, exp, logSoftmax, mul, neg, reduceMean, reduceSum, sub, where } from '../nn/ops.js';
+import { gaussianEntropy, gaussianLogProb } from '../nn/parameters.js';
 import { type PolicyNet, policyGaussian, policyTrunk } from './policy-net.js';
 
 export interface Density {

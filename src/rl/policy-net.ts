@@ -1,14 +1,37 @@
 // The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
 
 import type { PolicyNetwork } from '../core/policy.js';
-import { gaussianLogProb, gaussianSample, tanhNormalSample } from '../nn/distributions.js';
-import { Graph, type Value } from '../nn/graph.js';
-import { type MlpInit, mlp, mlpSpecs } from '../nn/mlp.js';
-import { add, clip, equal, log, maximum, minimum, mul, neg, sub, tanh, where } from '../nn/ops-elementwise.js';
-import { logSoftmax, reduceMax, reduceSum } from '../nn/ops-reduce.js';
-import { concat, slice, unsqueeze } from '../nn/ops-shape.js';
-import { type Init, ParamLayout, type ParamSpec } from '../nn/parameters.js';
-import type { Dim } from '../nn/tensor.js';
+import { type Dim, Graph, type Value } from '../nn/graph.js';
+import {
+  add,
+  clip,
+  concat,
+  equal,
+  log,
+  logSoftmax,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  reduceMax,
+  reduceSum,
+  slice,
+  sub,
+  tanh,
+  unsqueeze,
+  where,
+} from '../nn/ops.js';
+import {
+  gaussianLogProb,
+  gaussianSample,
+  type Init,
+  type MlpInit,
+  mlp,
+  mlpSpecs,
+  ParamLayout,
+  type ParamSpec,
+  tanhNormalSample,
+} from '../nn/parameters.js';
 import { type Actions, type Spaces, spaceDim } from './spaces.js';
 
 export type Activation = 'relu' | 'tanh' | 'swish';

@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { DeviceTarget } from '../nn/cuda.js';
-import type { TrainingDevice } from '../nn/native-trainer.js';
+import type { TrainingDevice } from '../nn/trainer.js';
 import { PRECISIONS } from './device-flags.js';
 
 /** A device as runs keep it; none of it is there for the processor. */

@@ -1,11 +1,9 @@
 // `reverie doctor`: what this machine has for Reverie, what works, what does not, and the way out.
 
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
-import { type CudaStatus, cudaStatus, nativeWidth, nativeWidths } from '../nn/cuda.js';
-import { deviceTrial } from '../nn/device-trial.js';
-import { Graph } from '../nn/graph.js';
+import { type CudaStatus, cudaStatus, deviceTrial, nativeWidth, nativeWidths } from '../nn/cuda.js';
+import { float32, Graph } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
-import { float32 } from '../nn/tensor.js';
 import { versions } from './versions.js';
 
 /** One thing looked at. */

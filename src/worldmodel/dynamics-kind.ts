@@ -7,7 +7,7 @@ import type { Entry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
-import type { TrainingDevice } from '../nn/native-trainer.js';
+import type { TrainingDevice } from '../nn/trainer.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import type { ModelPlace, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import type { Spaces } from './model-spaces.js';

@@ -3,10 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Graph } from '../../src/nn/graph.js';
-import { add, mul, square } from '../../src/nn/ops-elementwise.js';
-import { matMul } from '../../src/nn/ops-matmul.js';
-import { reduceSum } from '../../src/nn/ops-reduce.js';
-import { concat } from '../../src/nn/ops-shape.js';
+import { add, concat, matMul, mul, reduceSum, square } from '../../src/nn/ops.js';
 
 const MANIFEST = {
   format: 'reverie-onnx-dynamics',

@@ -7,6 +7,7 @@ import {
   cudaStatus,
   DeviceEnsemble,
   deviceFit,
+  deviceTrial,
   isKnownToDevices,
   nativePeak,
   nativeWidth,
@@ -14,7 +15,6 @@ import {
   requireDevice,
 } from '../../src/nn/cuda.js';
 import type { EnsembleWeights } from '../../src/nn/cuda-addon.js';
-import { deviceTrial } from '../../src/nn/device-trial.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 
 const isSkipped = lacksCompiler('cuda.test.ts');

@@ -1,8 +1,13 @@
 // One small expression for every operator and every way it broadcasts: compared with the reference and differentiated.
 
-import { attendWithin, rotate } from '../../src/nn/decoder/attention.js';
-import { hiddenOfRows, logProbOf, nextToken } from '../../src/nn/decoder/network.js';
-import { decoderLayout } from '../../src/nn/decoder/parameters.js';
+import {
+  attendWithin,
+  decoderLayout,
+  hiddenOfRows,
+  logProbOf,
+  nextToken,
+  rotate,
+} from '../../src/nn/decoder/network.js';
 import * as nn from './nn.js';
 
 type Values = Record<string, nn.Value>;

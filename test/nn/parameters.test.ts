@@ -2,9 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { mlpSpecs } from '../../src/nn/mlp.js';
-import { adamScalars } from '../../src/nn/optimiser.js';
-import { ParamLayout } from '../../src/nn/parameters.js';
+import { adamScalars, mlpSpecs, ParamLayout } from '../../src/nn/parameters.js';
 
 const deviation = (values: Float32Array) => Math.sqrt(values.reduce((sum, x) => sum + x * x, 0) / values.length);
 

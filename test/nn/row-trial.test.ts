@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { Graph, type Value } from '../../src/nn/graph.js';
-import { softplus, sub, swish, tanh } from '../../src/nn/ops-elementwise.js';
-import { linear, matMul } from '../../src/nn/ops-matmul.js';
-import { reduceSum } from '../../src/nn/ops-reduce.js';
+import { linear, matMul, reduceSum, softplus, sub, swish, tanh } from '../../src/nn/ops.js';
 import { hasExactRows } from '../../src/nn/row-trial.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 

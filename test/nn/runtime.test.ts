@@ -5,13 +5,9 @@ import { linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { Graph } from '../../src/nn/graph.js';
-import { encodeModel, messageType } from '../../src/nn/onnx-format.js';
-import { add, cast, tanh } from '../../src/nn/ops-elementwise.js';
-import { gather, oneHot } from '../../src/nn/ops-index.js';
-import { linear } from '../../src/nn/ops-matmul.js';
+import { encodeModel, float32, Graph, int32, messageType } from '../../src/nn/graph.js';
+import { add, cast, gather, linear, oneHot, tanh } from '../../src/nn/ops.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
-import { float32, int32 } from '../../src/nn/tensor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'reverie-nn-'));
 afterAll(() => rmSync(folder, { recursive: true }));

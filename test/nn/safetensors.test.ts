@@ -1,8 +1,8 @@
 // The tensor file, byte by byte as its format says, and everything that is not one.
 
 import { describe, expect, it } from 'vitest';
+import { float32 } from '../../src/nn/graph.js';
 import { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
-import { float32 } from '../../src/nn/tensor.js';
 
 const tensors = {
   theta: float32(Float32Array.of(1.5, -2, 3, 4, 5, 6), [2, 3]),

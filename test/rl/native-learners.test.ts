@@ -4,8 +4,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { nativeWidths } from '../../src/nn/cuda.js';
-import type { TrainingDevice } from '../../src/nn/native-trainer.js';
-import { buildTrainer } from '../../src/nn/trainer.js';
+import { buildTrainer, type TrainingDevice } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
 import { makeLearner } from '../../src/rl/learners.js';

@@ -5,13 +5,13 @@ import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { Graph } from '../../src/nn/graph.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
-import { evaluateReference } from '../../src/nn/reference.js';
 import { ppoConfigSchema } from '../../src/rl/config.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { makePpo } from '../../src/rl/ppo/ppo.js';
 import { ppoLayout, ppoLoss } from '../../src/rl/ppo/ppo-graph.js';
 import { RolloutCollector } from '../../src/rl/rollout.js';
+import { evaluateReference } from '../nn/reference.js';
 
 const NET: PolicyNet = {
   head: 'gaussian',

@@ -2,8 +2,8 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { TrainingDevice } from '../../src/nn/native-trainer.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
+import type { TrainingDevice } from '../../src/nn/trainer.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
 import { sacLayout } from '../../src/rl/sac/sac-graph.js';

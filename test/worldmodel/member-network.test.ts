@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { Graph } from '../../src/nn/graph.js';
+import { float32, Graph } from '../../src/nn/graph.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
-import { float32 } from '../../src/nn/tensor.js';
 import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
 import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/dataset.js';
 import {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { unboundedSpace } from '../../src/env/space-values.js';
 import { Graph } from '../../src/nn/graph.js';
-import { add, log } from '../../src/nn/ops-elementwise.js';
+import { add, log } from '../../src/nn/ops.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { OnnxDynamics } from '../../src/worldmodel/onnx/onnx-dynamics.js';
 import { oneStep } from './one-step.js';

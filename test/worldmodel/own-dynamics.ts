@@ -4,9 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { Graph, type Value } from '../../src/nn/graph.js';
-import { add } from '../../src/nn/ops-elementwise.js';
-import { matMul } from '../../src/nn/ops-matmul.js';
-import { reduceSum } from '../../src/nn/ops-reduce.js';
+import { add, matMul, reduceSum } from '../../src/nn/ops.js';
 
 export const ownSpaces = { observationSpace: unboundedSpace(3), actionSpace: boxSpace([-1, -1], [1, 1]) };
 

@@ -3,10 +3,8 @@
 
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import type { Tensor } from '../tensor.js';
-import { KeyValueCache } from './cache.js';
-import type { DecoderConfig } from './config.js';
-import { chooseToken, type SamplingOptions } from './sampling.js';
+import { float32, type Tensor } from '../graph.js';
+import type { DecoderConfig } from './folder.js';
 
 export type TokenSequence = ArrayLike<number>;
 
@@ -180,5 +178,195 @@ export function requireTokens(
     const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
     const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
     throw reverieError('DATA_MISMATCH', { problem: `The decoder was given ${problem}.`, hint });
+  }
+}
+
+export interface SamplingOptions {
+  /** 1 samples what the model says, less is more certain; 0 takes the most likely token. 1 unless given. */
+  readonly temperature?: number;
+  /** Only this many of the most likely tokens may be chosen. */
+  readonly topK?: number;
+  /** Only the most likely tokens that together have this probability may be chosen (Holtzman et al. 2020). */
+  readonly topP?: number;
+}
+
+/**
+ * The token chosen by one draw of `rng`; greedy choices draw nothing. Of equal tokens the one with the smaller id is more likely.
+ * @param logProbs of all tokens, at the temperature of the options
+ * @param allowed the tokens that may be chosen, ascending; absent: all
+ */
+export function chooseToken(
+  logProbs: Float32Array,
+  { temperature = 1, topK, topP }: SamplingOptions,
+  rng: Rng,
+  allowed?: readonly number[],
+): number {
+  if (temperature === 0) return mostLikely(logProbs, allowed);
+  if (allowed?.length === 1) return allowed[0];
+  const candidates = topK === undefined && topP === undefined ? allowed : likeliest(logProbs, topK, topP, allowed);
+  return draw(logProbs, rng.uniform(), candidates);
+}
+
+function mostLikely(logProbs: Float32Array, allowed?: readonly number[]): number {
+  let best = allowed?.[0] ?? 0;
+  const count = allowed?.length ?? logProbs.length;
+  for (let i = 1; i < count; i++) {
+    const token = allowed?.[i] ?? i;
+    if (logProbs[token] > logProbs[best]) best = token;
+  }
+  return best;
+}
+
+/** The token in which a share of the candidates' total probability falls, in order of id. */
+function draw(logProbs: Float32Array, share: number, candidates?: readonly number[]): number {
+  const count = candidates?.length ?? logProbs.length;
+  const sums = new Float64Array(count);
+  // Candidates may all be unlikely: their largest log-probability is taken off first.
+  const peak = candidates === undefined ? 0 : logProbs[mostLikely(logProbs, candidates)];
+  let sum = 0;
+  for (let i = 0; i < count; i++) {
+    sum += Math.exp(logProbs[candidates?.[i] ?? i] - peak);
+    sums[i] = sum;
+  }
+  const target = share * sum;
+  let at = sums.findIndex((total) => total > target);
+  if (at < 0) at = count - 1;
+  return candidates?.[at] ?? at;
+}
+
+/** Tokens within `topK` and `topP`, ascending. */
+function likeliest(
+  logProbs: Float32Array,
+  topK = Number.POSITIVE_INFINITY,
+  topP = 1,
+  allowed?: readonly number[],
+): number[] {
+  const tokens = allowed === undefined ? Array.from(logProbs.keys()) : [...allowed];
+  tokens.sort((a, b) => logProbs[b] - logProbs[a] || a - b);
+  const peak = logProbs[tokens[0]];
+  const total = topP < 1 ? tokens.reduce((sum, token) => sum + Math.exp(logProbs[token] - peak), 0) : 0;
+  let kept = Math.min(tokens.length, topK);
+  if (topP < 1) {
+    let sum = 0;
+    for (let i = 0; i < kept; i++) {
+      sum += Math.exp(logProbs[tokens[i]] - peak);
+      if (sum >= topP * total) kept = i + 1;
+    }
+  }
+  return tokens.slice(0, kept).sort((a, b) => a - b);
+}
+
+/** Least growth, in tokens. */
+const GROWTH = 64;
+
+export class KeyValueCache {
+  /** Tokens of each row. */
+  readonly lengths: Int32Array;
+  /** A layer each: [rows, kvHeads, headDim, capacity]. */
+  private keys: Float32Array[];
+  /** A layer each: [rows, kvHeads, capacity, headDim + 1]; the last column is ones. */
+  private values: Float32Array[];
+  /** [rows, capacity]: 0 where there is a token, else -Infinity. */
+  private bias: Float32Array;
+
+  constructor(
+    private readonly config: DecoderConfig,
+    readonly rows: number,
+    private capacity: number,
+  ) {
+    this.lengths = new Int32Array(rows);
+    ({ keys: this.keys, values: this.values, bias: this.bias } = emptyArrays(config, rows, capacity));
+  }
+
+  /** Values of one token in a row of `newRows`: keys and values of all layers. */
+  get tokenSize(): number {
+    const { layers, kvHeads, headDim } = this.config;
+    return layers * 2 * kvHeads * headDim;
+  }
+
+  /** Adds a token to a row. @param newRow its keys and values, layer by layer, `tokenSize` in all */
+  append(row: number, newRow: Float32Array): void {
+    const { layers, kvHeads, headDim } = this.config;
+    const at = this.lengths[row];
+    if (at === this.capacity) this.grow(this.capacity + Math.max(GROWTH, this.capacity >> 1));
+    const { capacity } = this;
+    let next = 0;
+    for (let layer = 0; layer < layers; layer++) {
+      const keys = this.keys[layer];
+      const values = this.values[layer];
+      const firstKey = row * kvHeads * headDim * capacity + at;
+      for (let i = 0; i < kvHeads * headDim; i++) keys[firstKey + i * capacity] = newRow[next++];
+      for (let head = 0; head < kvHeads; head++) {
+        const start = ((row * kvHeads + head) * capacity + at) * (headDim + 1);
+        for (let i = 0; i < headDim; i++) values[start + i] = newRow[next++];
+      }
+    }
+    this.bias[row * capacity + at] = 0;
+    this.lengths[row] = at + 1;
+  }
+
+  /** The inputs of a step; views, which hold until the next `append`. */
+  feeds(): Record<string, Tensor> {
+    const { kvHeads, headDim } = this.config;
+    const { rows, capacity } = this;
+    const feeds: Record<string, Tensor> = { bias: float32(this.bias, [rows, 1, 1, capacity]) };
+    this.keys.forEach((keys, layer) => {
+      feeds[`keys${layer}`] = float32(keys, [rows, kvHeads, headDim, capacity]);
+      feeds[`values${layer}`] = float32(this.values[layer], [rows, kvHeads, capacity, headDim + 1]);
+    });
+    return feeds;
+  }
+
+  /** A cache with the given rows of this one, in that order; one may be taken more than once. */
+  pick(rows: readonly number[]): KeyValueCache {
+    const picked = new KeyValueCache(this.config, rows.length, this.capacity);
+    const copyRows = (from: Float32Array, to: Float32Array) => {
+      const size = from.length / this.rows;
+      rows.forEach((row, i) => {
+        to.set(from.subarray(row * size, (row + 1) * size), i * size);
+      });
+    };
+    this.keys.forEach((keys, layer) => {
+      copyRows(keys, picked.keys[layer]);
+      copyRows(this.values[layer], picked.values[layer]);
+    });
+    copyRows(this.bias, picked.bias);
+    rows.forEach((row, i) => {
+      picked.lengths[i] = this.lengths[row];
+    });
+    return picked;
+  }
+
+  private grow(capacity: number): void {
+    const grown = emptyArrays(this.config, this.rows, capacity);
+    this.keys.forEach((keys, layer) => {
+      copyLines(keys, this.capacity, grown.keys[layer], capacity);
+      const width = this.config.headDim + 1;
+      copyLines(this.values[layer], this.capacity * width, grown.values[layer], capacity * width);
+    });
+    copyLines(this.bias, this.capacity, grown.bias, capacity);
+    ({ keys: this.keys, values: this.values, bias: this.bias } = grown);
+    this.capacity = capacity;
+  }
+}
+
+function emptyArrays({ layers, kvHeads, headDim }: DecoderConfig, rows: number, capacity: number) {
+  const width = headDim + 1;
+  const valuesOfLayer = () => {
+    const values = new Float32Array(rows * kvHeads * capacity * width);
+    for (let i = headDim; i < values.length; i += width) values[i] = 1;
+    return values;
+  };
+  return {
+    keys: Array.from({ length: layers }, () => new Float32Array(rows * kvHeads * headDim * capacity)),
+    values: Array.from({ length: layers }, valuesOfLayer),
+    bias: new Float32Array(rows * capacity).fill(Number.NEGATIVE_INFINITY),
+  };
+}
+
+/** Copies lines of `from` to the starts of longer lines of `to`. */
+function copyLines(from: Float32Array, length: number, to: Float32Array, longer: number): void {
+  for (let line = 0; line * length < from.length; line++) {
+    to.set(from.subarray(line * length, (line + 1) * length), line * longer);
   }
 }

@@ -1,15 +1,170 @@
-// The decoder as a graph: embedding, blocks of attention and gated layers around a residual stream, norm, output layer.
-// Training, scoring and decoding build their graphs from these functions, so a token's numbers are the same in all of them.
+// Causal attention whose answer to a token has the same bytes however the token is computed: alone with a cache, in a row of a
+// batch, or packed between other documents. That is what makes log-probabilities of a rollout equal those in training.
+//
+// It needs sums that do not depend on what else is in the row. The sum over a row by the runtime's own softmax does: it adds in
+// lanes, by place. A product of matrices does not, as each element is one chain of multiply-adds in the order of the inner axis,
+// to which masked tokens add an exact zero. So numerator and denominator of the softmax are one product, exp(scores) with the
+// values and a column of ones. A token's own term is added apart, as in a step with a cache it is not in the cache yet.
+// Two limits remain. The runtime cuts a chain at multiples of some length (`chainLength`), so a packed document must lie between
+// two of them or begin at one. And a product with a single row takes another path, so there are always two rows or more.
 
-import { type Graph, type Value, withGradient } from '../graph.js';
-import { add, exp, mul, sigmoid, sub } from '../ops-elementwise.js';
-import { gather, oneHot, takeAlongAxis } from '../ops-index.js';
-import { gemm, matMul } from '../ops-matmul.js';
-import { logSoftmax, rmsNorm } from '../ops-reduce.js';
-import { concat, expandLike, reshape, split, squeeze, transpose, unsqueeze } from '../ops-shape.js';
-import type { Dim } from '../tensor.js';
-import { attendToPast, attendWithin, rotate } from './attention.js';
-import type { DecoderConfig } from './config.js';
+import { reverieError } from '../../core/errors.js';
+import { type Dim, float32, type Graph, type Tensor, type Value, withGradient } from '../graph.js';
+import {
+  add,
+  concat,
+  div,
+  exp,
+  expand,
+  expandLike,
+  gather,
+  gemm,
+  logSoftmax,
+  matMul,
+  maximum,
+  mul,
+  neg,
+  oneHot,
+  reduceMax,
+  reduceSum,
+  reshape,
+  rmsNorm,
+  sigmoid,
+  slice,
+  split,
+  squeeze,
+  stopGradient,
+  sub,
+  takeAlongAxis,
+  transpose,
+  unsqueeze,
+} from '../ops.js';
+import { ParamLayout, type ParamSpec } from '../parameters.js';
+import type { DecoderConfig } from './folder.js';
+
+/** Columns of a block of ONNX Runtime's product, and the inner length of one, which grow as the other shrinks (MLAS, sgemm.cpp). */
+const BLOCK = 128;
+const FEWEST_COLUMNS = 16;
+
+/** Tokens of a row whose attention is one chain: a document packed beside others must not cross a multiple of this. */
+export function chainLength(headDim: number): number {
+  let columns = BLOCK;
+  let inner = BLOCK;
+  while (columns > FEWEST_COLUMNS && columns / 2 >= headDim + 1) {
+    columns /= 2;
+    inner *= 2;
+  }
+  return inner;
+}
+
+/** x with pairs (i, i + n/2) of its last axis of size n turned by an angle each (Su et al. 2021); cos and sin have size n/2. */
+export function rotate(x: Value, cos: Value, sin: Value): Value {
+  const axis = x.shape.length - 1;
+  const half = (x.shape[axis] as number) / 2;
+  const [a, b] = split(x, axis, [half, half]);
+  const y = concat([sub(mul(a, cos), mul(b, sin)), add(mul(b, cos), mul(a, sin))], axis);
+  return withGradient(y, [x], (g) => [rotate(expandLike(g, y), cos, neg(sin))]);
+}
+
+/** Sums over the last axis of q · k, [..., 1]; an axis of size 1 in k may be longer in q. */
+function rowDot(q: Value, k: Value): Value {
+  const last = q.shape.length - 1;
+  const size = q.shape[last] as number;
+  const ones = expand(q.graph.constant(1), [size, FEWEST_COLUMNS]);
+  const y = slice(matMul(mul(q, k), ones), last, 0, 1);
+  const shared = [...q.shape.keys()].filter((axis) => k.shape[axis] === 1 && q.shape[axis] !== 1);
+  return withGradient(y, [q, k], (g) => [mul(g, k), reduceSum(mul(expandLike(g, y), q), shared, true)]);
+}
+
+/** The values with a column of ones, whose product with weights is the weights' sum. */
+function withOnes(values: Value): Value {
+  const axis = values.shape.length - 1;
+  return concat([values, expandLike(values.graph.constant(1), slice(values, axis, 0, 1))], axis);
+}
+
+/**
+ * From scores [..., tokens] of the past, -Infinity where a token must not be seen, the attention's answer.
+ * @param product multiplies weights of the past with its values and a column of ones
+ * @param own score of the token itself, [..., 1]
+ * @param ownValue its value with a one behind
+ */
+function weigh(scores: Value, product: (weights: Value) => Value, own: Value, ownValue: Value): Value {
+  const last = scores.shape.length - 1;
+  // Any number may be taken off all scores of a row, so none of the gradient goes through it.
+  const peak = stopGradient(maximum(reduceMax(scores, [last], true), own));
+  const sums = add(product(exp(sub(scores, peak))), mul(exp(sub(own, peak)), ownValue));
+  const headDim = (sums.shape[last] as number) - 1;
+  const [numerator, denominator] = split(sums, last, [headDim, 1]);
+  return div(numerator, denominator);
+}
+
+export interface AttentionInput {
+  /** [batch, tokens, heads, headDim], turned and scaled by 1 / sqrt(headDim). */
+  readonly queries: Value;
+  /** [batch, tokens, kvHeads, headDim], turned. */
+  readonly keys: Value;
+  /** [batch, tokens, kvHeads, headDim]. */
+  readonly values: Value;
+  /** Broadcasts to [batch, kvHeads, group, tokens, tokens]: 0 where the row's token sees the column's, else -Infinity; itself counts as unseen. */
+  readonly bias: Value;
+}
+
+/** Attention within rows of tokens: [batch, tokens, heads · headDim]. */
+export function attendWithin({ queries, keys, values, bias }: AttentionInput, config: DecoderConfig): Value {
+  const [batch, tokens] = queries.shape as readonly [Dim, number];
+  const { heads, kvHeads, headDim } = config;
+  const group = heads / kvHeads;
+  // Heads that share keys are rows of one product.
+  const q = transpose(reshape(queries, [batch, tokens, kvHeads, group, headDim]), [0, 2, 3, 1, 4]);
+  const asRows = (x: Value, width: Dim) => reshape(x, [batch, kvHeads, group * tokens, width]);
+  const asGroups = (x: Value, width: Dim) => reshape(x, [batch, kvHeads, group, tokens, width]);
+  const products = matMul(asRows(q, headDim), transpose(keys, [0, 2, 3, 1]));
+  const v = withOnes(transpose(values, [0, 2, 1, 3]));
+  const own = rowDot(q, unsqueeze(transpose(keys, [0, 2, 1, 3]), [2]));
+  const answer = weigh(
+    add(asGroups(products, tokens), bias),
+    (weights) => asGroups(matMul(asRows(weights, tokens), v), headDim + 1),
+    own,
+    unsqueeze(v, [2]),
+  );
+  return reshape(transpose(answer, [0, 3, 1, 2, 4]), [batch, tokens, heads * headDim]);
+}
+
+export interface StepInput {
+  /** [batch, heads, headDim], turned and scaled; the batch has two rows or more. */
+  readonly queries: Value;
+  /** [batch, kvHeads, headDim], turned. */
+  readonly keys: Value;
+  /** [batch, kvHeads, headDim]. */
+  readonly values: Value;
+  /** [batch, kvHeads, headDim, past]. */
+  readonly pastKeys: Value;
+  /** [batch, kvHeads, past, headDim + 1], the last column ones. */
+  readonly pastValues: Value;
+  /** [batch, 1, 1, past]: 0 where the row has a token, else -Infinity. */
+  readonly bias: Value;
+}
+
+/** Attention of one further token of each row over those before it: [batch, heads · headDim]. */
+export function attendToPast(input: StepInput, config: DecoderConfig): Value {
+  const { heads, kvHeads, headDim } = config;
+  const group = heads / kvHeads;
+  const [batch] = input.queries.shape;
+  const q = reshape(input.queries, [batch, kvHeads, group, headDim]);
+  const own = rowDot(q, unsqueeze(input.keys, [2]));
+  // A single row would be multiplied by another path, whose last bits differ.
+  const isSingle = group === 1;
+  const atLeastTwo = (x: Value) => (isSingle ? concat([x, x], 2) : x);
+  const firstOnly = (x: Value) => (isSingle ? slice(x, 2, 0, 1) : x);
+  const scores = add(firstOnly(matMul(atLeastTwo(q), input.pastKeys)), input.bias);
+  const answer = weigh(
+    scores,
+    (weights) => firstOnly(matMul(atLeastTwo(weights), input.pastValues)),
+    own,
+    unsqueeze(withOnes(input.values), [2]),
+  );
+  return reshape(answer, [batch, heads * headDim]);
+}
 
 export type Parameters = Readonly<Record<string, Value>>;
 
@@ -175,4 +330,133 @@ export function logProbOf({ logits, logProbs }: NextToken, tokens: Value): Value
   return withGradient(y, [logits], (g) => [
     mul(unsqueeze(expandLike(g, y), [1]), sub(oneHot(tokens, size), exp(logProbs))),
   ]);
+}
+
+/** Of the embedding; small, so that a tied output layer starts with nearly equal logits. */
+const EMBEDDING_DEVIATION = 0.1;
+
+/**
+ * All parameters in one vector. Matrices are kept [in, out], as x · w takes them; those that meet the same input lie side by
+ * side in one: `qkv` has the columns of queries, keys and values, `gateUp` those of the gate and of what it lets through.
+ * They start normal with deviation 1 / sqrt(in).
+ */
+export function decoderLayout(config: DecoderConfig): ParamLayout {
+  const { hiddenSize: d, intermediateSize: f, vocabSize, heads, kvHeads, headDim } = config;
+  const matrix = (name: string, rows: number, columns: number): ParamSpec => ({
+    name,
+    shape: [rows, columns],
+    init: { kind: 'normal', deviation: 1 / Math.sqrt(rows) },
+  });
+  const table = (name: string): ParamSpec => ({
+    name,
+    shape: [vocabSize, d],
+    init: { kind: 'normal', deviation: EMBEDDING_DEVIATION },
+  });
+  const norm = (name: string): ParamSpec => ({ name, shape: [d], init: { kind: 'constant', value: 1 } });
+  const blocks = Array.from({ length: config.layers }, (_, i) => [
+    norm(`layer${i}.attentionNorm`),
+    matrix(`layer${i}.qkv`, d, (heads + 2 * kvHeads) * headDim),
+    matrix(`layer${i}.attentionOut`, heads * headDim, d),
+    norm(`layer${i}.mlpNorm`),
+    matrix(`layer${i}.gateUp`, d, 2 * f),
+    matrix(`layer${i}.down`, f, d),
+  ]);
+  return new ParamLayout([
+    table('embedding'),
+    ...blocks.flat(),
+    norm('norm'),
+    ...(config.tieEmbeddings ? [] : [table('head')]),
+  ]);
+}
+
+/** One for each element of theta that weight decay shrinks (matrices), zero for the others (norms). */
+export function decayMask(layout: ParamLayout): Float32Array {
+  const mask = new Float32Array(layout.size);
+  for (const { name, shape } of layout.specs) if (shape.length > 1) layout.view(mask, name).fill(1);
+  return mask;
+}
+
+/** A tensor of Hugging Face's file: [out, in], the transpose of these columns of one of our matrices; or the whole of ours. */
+interface FilePart {
+  readonly file: string;
+  readonly own: string;
+  readonly columns?: readonly [from: number, to: number];
+}
+
+function fileParts(config: DecoderConfig): FilePart[] {
+  const { heads, kvHeads, headDim, intermediateSize: f, hiddenSize: d } = config;
+  const q = heads * headDim;
+  const k = kvHeads * headDim;
+  const blocks = Array.from({ length: config.layers }, (_, i): FilePart[] => {
+    const [file, own] = [`model.layers.${i}`, `layer${i}`];
+    return [
+      { file: `${file}.input_layernorm.weight`, own: `${own}.attentionNorm` },
+      { file: `${file}.self_attn.q_proj.weight`, own: `${own}.qkv`, columns: [0, q] },
+      { file: `${file}.self_attn.k_proj.weight`, own: `${own}.qkv`, columns: [q, q + k] },
+      { file: `${file}.self_attn.v_proj.weight`, own: `${own}.qkv`, columns: [q + k, q + 2 * k] },
+      { file: `${file}.self_attn.o_proj.weight`, own: `${own}.attentionOut`, columns: [0, d] },
+      { file: `${file}.post_attention_layernorm.weight`, own: `${own}.mlpNorm` },
+      { file: `${file}.mlp.gate_proj.weight`, own: `${own}.gateUp`, columns: [0, f] },
+      { file: `${file}.mlp.up_proj.weight`, own: `${own}.gateUp`, columns: [f, 2 * f] },
+      { file: `${file}.mlp.down_proj.weight`, own: `${own}.down`, columns: [0, d] },
+    ];
+  });
+  return [
+    { file: 'model.embed_tokens.weight', own: 'embedding' },
+    ...blocks.flat(),
+    { file: 'model.norm.weight', own: 'norm' },
+    ...(config.tieEmbeddings ? [] : [{ file: 'lm_head.weight', own: 'head' }]),
+  ];
+}
+
+/** The weights as tensors with Hugging Face's names and shapes; copies. */
+export function huggingFaceTensors(config: DecoderConfig, theta: Float32Array): Record<string, Tensor> {
+  const layout = decoderLayout(config);
+  const shapes = new Map(layout.specs.map(({ name, shape }) => [name, shape]));
+  const entries = fileParts(config).map(({ file, own, columns }): [string, Tensor] => {
+    const shape = shapes.get(own)!;
+    const values = layout.view(theta, own);
+    if (columns === undefined) return [file, float32(values.slice(), shape)];
+    const [from, to] = columns;
+    const [rows, width] = shape;
+    const out = new Float32Array((to - from) * rows);
+    for (let c = from; c < to; c++) for (let r = 0; r < rows; r++) out[(c - from) * rows + r] = values[r * width + c];
+    return [file, float32(out, [to - from, rows])];
+  });
+  return Object.fromEntries(entries);
+}
+
+/**
+ * Theta from tensors with Hugging Face's names and shapes.
+ * @param path where they came from, for messages
+ * @throws MODEL_FILE_INVALID if one is missing or of another shape
+ */
+export function thetaOfTensors(
+  config: DecoderConfig,
+  tensors: Readonly<Record<string, Tensor>>,
+  path: string,
+): Float32Array {
+  const layout = decoderLayout(config);
+  const theta = new Float32Array(layout.size);
+  const shapes = new Map(layout.specs.map(({ name, shape }) => [name, shape]));
+  for (const { file, own, columns } of fileParts(config)) {
+    const [rows, width] = shapes.get(own)!;
+    const dims = columns === undefined ? shapes.get(own)! : [columns[1] - columns[0], rows];
+    const tensor = tensors[file];
+    if (String(tensor?.dims) !== String(dims)) {
+      const found = tensor === undefined ? 'is missing' : `has shape [${tensor.dims}]`;
+      const problem = `tensor "${file}" ${found} where [${dims}] is needed`;
+      throw reverieError('MODEL_FILE_INVALID', {
+        problem: `Decoder "${path}" cannot be loaded: ${problem}.`,
+        hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
+      });
+    }
+    const target = layout.view(theta, own);
+    const source = tensor.data as Float32Array;
+    if (columns === undefined) target.set(source);
+    else
+      for (let i = 0; i < source.length; i++)
+        target[(i % rows) * width + columns[0] + Math.floor(i / rows)] = source[i];
+  }
+  return theta;
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import { BYTE_CHARACTERS, bytesOfToken } from './byte-alphabet.js';
-import type { SpecialIds } from './config.js';
+import type { SpecialIds } from './folder.js';
 
 /** How GPT-2 cuts text, as the pre-tokenizer `ByteLevel` of Hugging Face's tokenizers does. */
 const PIECES =

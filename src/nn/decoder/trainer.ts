@@ -1,29 +1,18 @@
 // Training of a decoder: forward pass, gradients and AdamW as one graph, several steps a run. The forward pass is built of the
 // same functions as the sessions that score and generate, so its log-probabilities are theirs to the byte (attention.ts).
 
-import { reverieError } from '../../core/errors.js';
+import { z } from 'zod';
+import { describeIssues, reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { joinedFloats, joinedIntegers } from '../../core/statistics.js';
 import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
-import { and, div, equal, less, maximum, mul, neg, where } from '../ops-elementwise.js';
-import { reduceSum } from '../ops-reduce.js';
-import { reshape, unsqueeze } from '../ops-shape.js';
-import { adamScalars, adamStep, clipByGlobalNorm, globalNorm } from '../optimiser.js';
-import type { ParamLayout } from '../parameters.js';
+import { and, div, equal, less, maximum, mul, neg, reduceSum, reshape, unsqueeze, where } from '../ops.js';
+import { adamScalars, adamStep, clipByGlobalNorm, globalNorm, type ParamLayout } from '../parameters.js';
 import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
-import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
-import { Decoder } from './decoder.js';
-import { hiddenOfRows, logProbOf, nextToken } from './network.js';
-import type { PackedBatch, PackedShape } from './packing.js';
-import { decayMask } from './parameters.js';
-import { DecoderSessions } from './sessions.js';
-import {
-  type DecoderTrainingInput,
-  type DecoderTrainingSettings,
-  decoderTraining,
-  learningRateAt,
-} from './training-settings.js';
+import { Decoder, DecoderSessions } from './decoder.js';
+import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './folder.js';
+import { chainLength, decayMask, hiddenOfRows, logProbOf, nextToken } from './network.js';
 
 /** All that training goes on from: weights, scaled moments of Adam, steps done. */
 export interface DecoderTrainingState {
@@ -199,4 +188,241 @@ function biasOfSegments(segments: Value): Value {
   );
   const isSame = equal(unsqueeze(segments, [1, 2, 3]), unsqueeze(segments, [1, 2, 4]));
   return where(and(isEarlier, isSame), 0, Number.NEGATIVE_INFINITY);
+}
+
+const settingsSchema = z.strictObject({
+  /** Rows of a gradient step. */
+  rows: z.int().min(1).default(8),
+  /** Tokens a row: the longest document, and where documents are packed. */
+  length: z.int().min(2).default(256),
+  /** Gradient steps of the learning rate's course; later ones keep its end. */
+  steps: z.int().min(1),
+  /** At its peak. */
+  learningRate: z.number().positive().default(2e-3),
+  /** Steps in which it rises from 0 in a line. */
+  warmupSteps: z.int().min(0).default(50),
+  /** What is left of it at the end of a half cosine (Loshchilov and Hutter 2017). */
+  finalShare: z.number().min(0).max(1).default(0.1),
+  beta1: z.number().min(0).lt(1).default(0.9),
+  beta2: z.number().min(0).lt(1).default(0.99),
+  /** Decoupled decay of matrices (AdamW), times the learning rate. */
+  weightDecay: z.number().min(0).default(0.01),
+  /** Longest gradient; a longer one is shrunk to it. */
+  clipNorm: z.number().positive().default(1),
+  /** Of the distribution that is trained. */
+  temperature: z.number().positive().default(1),
+});
+
+export type DecoderTrainingSettings = z.infer<typeof settingsSchema>;
+export type DecoderTrainingInput = z.input<typeof settingsSchema>;
+
+/**
+ * The whole settings, defaults filled in.
+ * @throws SETTING_INVALID
+ */
+export function decoderTraining(input: DecoderTrainingInput): DecoderTrainingSettings {
+  const parsed = settingsSchema.safeParse(input);
+  if (parsed.success) return parsed.data;
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
+    hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
+  });
+}
+
+/** The learning rate of gradient step `step`, from 0. */
+export function learningRateAt(step: number, settings: DecoderTrainingSettings): number {
+  const { learningRate, warmupSteps, steps, finalShare } = settings;
+  if (step < warmupSteps) return (learningRate * (step + 1)) / warmupSteps;
+  const done = Math.min(1, (step - warmupSteps) / Math.max(1, steps - warmupSteps));
+  return learningRate * (finalShare + (1 - finalShare) * 0.5 * (1 + Math.cos(Math.PI * done)));
+}
+
+export interface TrainingDocument {
+  readonly tokens: ArrayLike<number>;
+  /** How much each token counts as a target; 1 unless given. The first is never one. */
+  readonly weights?: ArrayLike<number>;
+  /** What is fed in the place of each token; the tokens themselves unless given. Blanks, where all of an answer is foretold at once. */
+  readonly shown?: ArrayLike<number>;
+}
+
+/** Where a document lies: its tokens but the last from `start` on in `row`, each with the next token as its target. */
+export interface Place {
+  readonly document: number;
+  readonly row: number;
+  readonly start: number;
+}
+
+/** The input of one gradient step: arrays [rows, length]. Outside of documents the segment is -1 and the weight 0. */
+export interface PackedBatch {
+  readonly tokens: Int32Array;
+  readonly targets: Int32Array;
+  readonly segments: Int32Array;
+  readonly positions: Int32Array;
+  readonly weights: Float32Array;
+  readonly places: readonly Place[];
+}
+
+export interface PackedShape {
+  readonly rows: number;
+  /** Tokens a row. */
+  readonly length: number;
+  /** Width of a head, which says where a packed document may lie (attention.ts). */
+  readonly headDim: number;
+}
+
+/** Rows that may still take a document while others are filled: more pack tighter, and take longer. */
+const OPEN_ROWS = 32;
+
+/** Documents of one row: their indices and starts. */
+type RowPlan = { readonly document: number; readonly start: number }[];
+
+/**
+ * Packs documents, in order, each in the first row that has room.
+ * @param sizes tokens of each document
+ * @throws CONTEXT_TOO_LONG for a document longer than a row
+ */
+export function planRows(sizes: readonly number[], order: Iterable<number>, shape: PackedShape): RowPlan[] {
+  const chain = chainLength(shape.headDim);
+  const plans: RowPlan[] = [];
+  const ends: number[] = [];
+  for (const document of order) {
+    const size = sizes[document] - 1;
+    if (size > shape.length) {
+      throw reverieError('CONTEXT_TOO_LONG', {
+        what: `Document ${document}`,
+        tokens: sizes[document],
+        limit: shape.length + 1,
+      });
+    }
+    let row = Math.max(0, plans.length - OPEN_ROWS);
+    while (row < plans.length && startAfter(ends[row], size, chain) + size > shape.length) row++;
+    if (row === plans.length) {
+      plans.push([]);
+      ends.push(0);
+    }
+    const start = startAfter(ends[row], size, chain);
+    plans[row].push({ document, start });
+    ends[row] = start + size;
+  }
+  return plans;
+}
+
+/** The first place from `end` on at which `size` tokens cross no multiple of `chain`, or begin at one. */
+function startAfter(end: number, size: number, chain: number): number {
+  const next = Math.ceil(end / chain) * chain;
+  return end + size <= next ? end : next;
+}
+
+/** Rows laid out as one batch; missing ones are empty. @throws DATA_MISMATCH for weights of another length */
+export function layOut(
+  documents: readonly TrainingDocument[],
+  plans: readonly RowPlan[],
+  shape: PackedShape,
+): PackedBatch {
+  const size = shape.rows * shape.length;
+  const batch = {
+    tokens: new Int32Array(size),
+    targets: new Int32Array(size),
+    segments: new Int32Array(size).fill(-1),
+    positions: new Int32Array(size),
+    weights: new Float32Array(size),
+    places: plans.flatMap((plan, row) => plan.map(({ document, start }) => ({ document, row, start }))),
+  };
+  batch.places.forEach(({ document, row, start }, segment) => {
+    const { tokens, weights, shown = tokens } = documents[document];
+    for (const [what, given] of [
+      ['weights', weights],
+      ['shown tokens', shown],
+    ] as const) {
+      if (given === undefined || given.length === tokens.length) continue;
+      const problem = `${given.length} ${what} for the ${tokens.length} tokens of document ${document}`;
+      throw reverieError('DATA_MISMATCH', {
+        problem: `The decoder was given ${problem}.`,
+        hint: 'Give one for each token.',
+      });
+    }
+    const first = row * shape.length + start;
+    for (let i = 0; i + 1 < tokens.length; i++) {
+      batch.tokens[first + i] = shown[i];
+      batch.targets[first + i] = tokens[i + 1];
+      batch.segments[first + i] = segment;
+      batch.positions[first + i] = i;
+      batch.weights[first + i] = weights?.[i + 1] ?? 1;
+    }
+  });
+  return batch;
+}
+
+/**
+ * One batch of all documents.
+ * @throws CONTEXT_TOO_LONG; DATA_MISMATCH if they do not fit
+ */
+export function packAll(documents: readonly TrainingDocument[], shape: PackedShape): PackedBatch {
+  const sizes = documents.map(({ tokens }) => tokens.length);
+  const plans = planRows(sizes, documents.keys(), shape);
+  if (plans.length > shape.rows) {
+    const problem = `documents that fill ${plans.length} rows for a batch of ${shape.rows}`;
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${problem}.`,
+      hint: 'Make several batches, or a trainer of more rows.',
+    });
+  }
+  return layOut(documents, plans, shape);
+}
+
+/**
+ * Documents as an endless sequence of batches: every epoch in a new order. A batch is a function of documents, stream and
+ * number alone, so training goes on where it stopped.
+ */
+export class PackedCorpus {
+  private readonly sizes: readonly number[];
+  private readonly epochs: RowPlan[][] = [];
+
+  /** @throws DATA_MISMATCH without documents */
+  constructor(
+    private readonly documents: readonly TrainingDocument[],
+    private readonly shape: PackedShape,
+    private readonly rng: Rng,
+  ) {
+    this.sizes = documents.map(({ tokens }) => tokens.length);
+    if (documents.length > 0 && !this.sizes.some((tokens) => tokens < 2)) return;
+    const problem = documents.length === 0 ? 'no documents' : 'a document of fewer than two tokens';
+    throw reverieError('DATA_MISMATCH', {
+      problem: `The decoder was given ${problem}.`,
+      hint: 'A document is two tokens or more.',
+    });
+  }
+
+  /** Batch number `step`, from 0. @throws CONTEXT_TOO_LONG for a document longer than a row */
+  batch(step: number): PackedBatch {
+    const { rows } = this.shape;
+    const plans = Array.from({ length: rows }, (_, i) => this.row(step * rows + i));
+    return layOut(this.documents, plans, this.shape);
+  }
+
+  /** The pass over the documents, from 1, in which batch `step` begins. */
+  epochOf(step: number): number {
+    let left = step * this.shape.rows;
+    let epoch = 0;
+    while (left >= this.epoch(epoch).length) left -= this.epoch(epoch++).length;
+    return epoch + 1;
+  }
+
+  private row(index: number): RowPlan {
+    let left = index;
+    for (let epoch = 0; ; epoch++) {
+      const plans = this.epoch(epoch);
+      if (left < plans.length) return plans[left];
+      left -= plans.length;
+    }
+  }
+
+  private epoch(number: number): RowPlan[] {
+    this.epochs[number] ??= planRows(
+      this.sizes,
+      this.rng.split('epoch', number).permutation(this.documents.length),
+      this.shape,
+    );
+    return this.epochs[number];
+  }
 }

@@ -3,7 +3,7 @@
 
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
-import type { TrainingDevice } from '../../nn/native-trainer.js';
+import type { TrainingDevice } from '../../nn/trainer.js';
 import { droqConfigSchema } from '../config.js';
 import { parseConfig } from '../learner-state.js';
 import { criticEnsemble, type Redq } from '../redq/redq.js';

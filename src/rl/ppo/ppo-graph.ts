@@ -2,27 +2,34 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { type MlpInit, mlp, mlpSpecs } from '../../nn/mlp.js';
 import {
   add,
   cast,
   clip,
   div,
   exp,
+  gather,
   greater,
   maximum,
   minimum,
   mul,
   neg,
+  reduceMean,
+  slice,
   sqrt,
   square,
+  squeeze,
   sub,
-} from '../../nn/ops-elementwise.js';
-import { gather } from '../../nn/ops-index.js';
-import { reduceMean } from '../../nn/ops-reduce.js';
-import { slice, squeeze } from '../../nn/ops-shape.js';
-import { adamStep, clipByGlobalNorm } from '../../nn/optimiser.js';
-import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+} from '../../nn/ops.js';
+import {
+  adamStep,
+  clipByGlobalNorm,
+  type MlpInit,
+  mlp,
+  mlpSpecs,
+  ParamLayout,
+  type ParamSpec,
+} from '../../nn/parameters.js';
 import type { TrainerSpec } from '../../nn/trainer.js';
 import type { PpoConfig } from '../config.js';
 import { density } from '../policy-density.js';

@@ -4,15 +4,26 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { mlpSpecs } from '../../nn/mlp.js';
-import { nativeRedqTrainers } from '../../nn/native-trainer.js';
-import { abs, add, cast, exp, minimum, mul, neg, square, stopGradient, sub } from '../../nn/ops-elementwise.js';
-import { gather } from '../../nn/ops-index.js';
-import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
-import { slice, split, squeeze } from '../../nn/ops-shape.js';
-import { adamStep } from '../../nn/optimiser.js';
-import { ParamLayout } from '../../nn/parameters.js';
-import type { Trainer, TrainerSpec } from '../../nn/trainer.js';
+import {
+  abs,
+  add,
+  cast,
+  exp,
+  gather,
+  minimum,
+  mul,
+  neg,
+  reduceMean,
+  reduceSum,
+  slice,
+  split,
+  square,
+  squeeze,
+  stopGradient,
+  sub,
+} from '../../nn/ops.js';
+import { adamStep, mlpSpecs, ParamLayout } from '../../nn/parameters.js';
+import { nativeRedqTrainers, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
 import { type PolicyNet, policyParams } from '../policy-net.js';
 import { criticValues, entropyTarget, normalisedActions, sampledAction } from '../sac/critics.js';
 import type { BoxActions } from '../spaces.js';

@@ -1,13 +1,23 @@
 // What soft actor-critics share (SAC, REDQ, DroQ): critics of any number as one ensemble, the policy's sample with its
 // density, and actions in the units that networks see.
 
-import { tanhNormalSample } from '../../nn/distributions.js';
 import { type Value, withGradient } from '../../nn/graph.js';
-import { mlp } from '../../nn/mlp.js';
-import { add, div, mul, relu, sqrt, square, sub, swish, tanh } from '../../nn/ops-elementwise.js';
-import { linear } from '../../nn/ops-matmul.js';
-import { reduceMean } from '../../nn/ops-reduce.js';
-import { concat, squeeze } from '../../nn/ops-shape.js';
+import {
+  add,
+  concat,
+  div,
+  linear,
+  mul,
+  reduceMean,
+  relu,
+  sqrt,
+  square,
+  squeeze,
+  sub,
+  swish,
+  tanh,
+} from '../../nn/ops.js';
+import { mlp, tanhNormalSample } from '../../nn/parameters.js';
 import { type PolicyNet, policyGaussian } from '../policy-net.js';
 import type { BoxActions } from '../spaces.js';
 

@@ -3,14 +3,24 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { mlpSpecs } from '../../nn/mlp.js';
-import { nativeSacTrainer } from '../../nn/native-trainer.js';
-import { abs, add, exp, minimum, mul, neg, square, stopGradient, sub } from '../../nn/ops-elementwise.js';
-import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
-import { slice, split, squeeze } from '../../nn/ops-shape.js';
-import { adamStep } from '../../nn/optimiser.js';
-import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
-import type { Trainer, TrainerSpec } from '../../nn/trainer.js';
+import {
+  abs,
+  add,
+  exp,
+  minimum,
+  mul,
+  neg,
+  reduceMean,
+  reduceSum,
+  slice,
+  split,
+  square,
+  squeeze,
+  stopGradient,
+  sub,
+} from '../../nn/ops.js';
+import { adamStep, mlpSpecs, ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import { nativeSacTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
 import type { SacConfig } from '../config.js';
 import { type PolicyNet, policyParams } from '../policy-net.js';
 import type { BoxActions } from '../spaces.js';

@@ -3,8 +3,7 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import type { TrainingDevice } from '../../nn/native-trainer.js';
-import { buildTrainer } from '../../nn/trainer.js';
+import { buildTrainer, type TrainingDevice } from '../../nn/trainer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { type SacConfig, sacConfigSchema } from '../config.js';
 import { CriticLearner } from '../critic-learner.js';

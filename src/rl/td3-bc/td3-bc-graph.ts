@@ -4,7 +4,6 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { mlpSpecs } from '../../nn/mlp.js';
 import {
   abs,
   add,
@@ -14,15 +13,16 @@ import {
   greater,
   minimum,
   mul,
+  reduceMean,
+  reduceSum,
+  split,
   square,
+  squeeze,
   stopGradient,
   sub,
   where,
-} from '../../nn/ops-elementwise.js';
-import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
-import { split, squeeze } from '../../nn/ops-shape.js';
-import { adamStep } from '../../nn/optimiser.js';
-import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+} from '../../nn/ops.js';
+import { adamStep, mlpSpecs, ParamLayout, type ParamSpec } from '../../nn/parameters.js';
 import type { TrainerSpec } from '../../nn/trainer.js';
 import type { Td3BcConfig } from '../config.js';
 import { type PolicyNet, policyGaussian, policyParams } from '../policy-net.js';

@@ -5,7 +5,7 @@
 import type { z } from 'zod';
 import type { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
-import { adamScalars } from '../../nn/optimiser.js';
+import { adamScalars } from '../../nn/parameters.js';
 import { buildTrainer } from '../../nn/trainer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from '../config.js';

@@ -2,11 +2,22 @@
 
 import { gradients } from '../../nn/autodiff.js';
 import { Graph, type Value } from '../../nn/graph.js';
-import { add, cast, clip, exp, greater, minimum, mul, neg, sub } from '../../nn/ops-elementwise.js';
-import { takeAlongAxis } from '../../nn/ops-index.js';
-import { logSoftmax, reduceSum } from '../../nn/ops-reduce.js';
-import { squeeze } from '../../nn/ops-shape.js';
-import { adamStep, clipByGlobalNorm } from '../../nn/optimiser.js';
+import {
+  add,
+  cast,
+  clip,
+  exp,
+  greater,
+  logSoftmax,
+  minimum,
+  mul,
+  neg,
+  reduceSum,
+  squeeze,
+  sub,
+  takeAlongAxis,
+} from '../../nn/ops.js';
+import { adamStep, clipByGlobalNorm } from '../../nn/parameters.js';
 import type { TrainerSpec } from '../../nn/trainer.js';
 import type { Feeds, ScoringNetwork, Values } from './scoring-network.js';
 import type { TextLesson, TextObjective } from './text-policy.js';

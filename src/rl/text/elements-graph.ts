@@ -4,11 +4,23 @@
 // and all their actions one after the other, padded.
 
 import type { Value } from '../../nn/graph.js';
-import { add, mul, relu, sub } from '../../nn/ops-elementwise.js';
-import { gather, oneHot, scatterAddRows } from '../../nn/ops-index.js';
-import { matMul } from '../../nn/ops-matmul.js';
-import { reduceSum, softmax } from '../../nn/ops-reduce.js';
-import { concat, reshape, slice, transpose, unsqueeze } from '../../nn/ops-shape.js';
+import {
+  add,
+  concat,
+  gather,
+  matMul,
+  mul,
+  oneHot,
+  reduceSum,
+  relu,
+  reshape,
+  scatterAddRows,
+  slice,
+  softmax,
+  sub,
+  transpose,
+  unsqueeze,
+} from '../../nn/ops.js';
 import { ParamLayout } from '../../nn/parameters.js';
 import {
   ACTION_COUNTS,

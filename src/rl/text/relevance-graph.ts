@@ -2,11 +2,7 @@
 // the other, padded.
 
 import type { Value } from '../../nn/graph.js';
-import { add, mul, relu } from '../../nn/ops-elementwise.js';
-import { gather, oneHot } from '../../nn/ops-index.js';
-import { linear, matMul } from '../../nn/ops-matmul.js';
-import { reduceSum } from '../../nn/ops-reduce.js';
-import { concat, slice, transpose } from '../../nn/ops-shape.js';
+import { add, concat, gather, linear, matMul, mul, oneHot, reduceSum, relu, slice, transpose } from '../../nn/ops.js';
 import { ParamLayout } from '../../nn/parameters.js';
 import { BAGS, COMMAND_TOKENS, CONTEXT_TOKENS, COUNTS } from './relevance-encoding.js';
 import { bag, headLayers, headScores, type ScoringShape, wordsOf, wordTable } from './scoring-graph.js';

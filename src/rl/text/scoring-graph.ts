@@ -2,11 +2,7 @@
 // and, with a critic, one value of what was told.
 
 import type { Value } from '../../nn/graph.js';
-import { mul, relu } from '../../nn/ops-elementwise.js';
-import { gather } from '../../nn/ops-index.js';
-import { linear } from '../../nn/ops-matmul.js';
-import { reduceSum } from '../../nn/ops-reduce.js';
-import { concat, squeeze } from '../../nn/ops-shape.js';
+import { concat, gather, linear, mul, reduceSum, relu, squeeze } from '../../nn/ops.js';
 import type { ParamSpec } from '../../nn/parameters.js';
 import { NO_COMMAND, type Scores, type Values } from './scoring-network.js';
 

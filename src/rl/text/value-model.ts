@@ -3,10 +3,7 @@
 
 import { sha256 } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
-import { mul, square, sub } from '../../nn/ops-elementwise.js';
-import { takeAlongAxis } from '../../nn/ops-index.js';
-import { reduceSum } from '../../nn/ops-reduce.js';
-import { squeeze } from '../../nn/ops-shape.js';
+import { mul, reduceSum, square, squeeze, sub, takeAlongAxis } from '../../nn/ops.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
 import { adamSchedule, withMoments } from '../network-learner.js';

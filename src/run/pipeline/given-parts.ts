@@ -8,7 +8,7 @@ import { reverieError } from '../../core/errors.js';
 import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { describeSpace, rowSize } from '../../env/space-values.js';
-import type { TrainingDevice } from '../../nn/native-trainer.js';
+import type { TrainingDevice } from '../../nn/trainer.js';
 import { type LoadOptions, ReplayBuffer } from '../../replay/buffer.js';
 import { type LoadedLearner, loadLearner } from '../../rl/checkpoint.js';
 import type { Learner, PlanningLearner } from '../../rl/learner.js';

@@ -6,7 +6,7 @@ import type { Rng } from '../../core/rng.js';
 import { joinedFloats, mean } from '../../core/statistics.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { describeSpace } from '../../env/space-values.js';
-import type { TrainingDevice } from '../../nn/native-trainer.js';
+import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';

@@ -2,12 +2,23 @@
 // (PETS, Chua et al. 2018, 1805.12114, appendix A.1), its parameters and its losses.
 
 import { Graph, type Value } from '../../nn/graph.js';
-import { mlp, mlpSpecs } from '../../nn/mlp.js';
-import { add, exp, mul, neg, sigmoid, softplus, sqrt, square, sub, swish } from '../../nn/ops-elementwise.js';
-import { linear } from '../../nn/ops-matmul.js';
-import { reduceMean, reduceSum } from '../../nn/ops-reduce.js';
-import { slice } from '../../nn/ops-shape.js';
-import { ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import {
+  add,
+  exp,
+  linear,
+  mul,
+  neg,
+  reduceMean,
+  reduceSum,
+  sigmoid,
+  slice,
+  softplus,
+  sqrt,
+  square,
+  sub,
+  swish,
+} from '../../nn/ops.js';
+import { mlp, mlpSpecs, ParamLayout, type ParamSpec } from '../../nn/parameters.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
 import type { Normaliser } from './dataset.js';
 

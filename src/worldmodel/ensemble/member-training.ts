@@ -6,14 +6,17 @@ import { poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import { concurrently, signalOf } from '../../core/threads.js';
 import { gradients } from '../../nn/autodiff.js';
-import { Graph } from '../../nn/graph.js';
-import { nativeMemberTrainer, type TrainingDevice } from '../../nn/native-trainer.js';
-import { add, mul } from '../../nn/ops-elementwise.js';
-import { gather } from '../../nn/ops-index.js';
-import { adamScalars, adamStep } from '../../nn/optimiser.js';
+import { float32, Graph } from '../../nn/graph.js';
+import { add, gather, mul } from '../../nn/ops.js';
+import { adamScalars, adamStep } from '../../nn/parameters.js';
 import { InferenceSession } from '../../nn/runtime.js';
-import { float32 } from '../../nn/tensor.js';
-import { buildTrainer, type Trainer, type TrainerSpec } from '../../nn/trainer.js';
+import {
+  buildTrainer,
+  nativeMemberTrainer,
+  type Trainer,
+  type TrainerSpec,
+  type TrainingDevice,
+} from '../../nn/trainer.js';
 import type { EnsembleConfig } from './config.js';
 import { localCopy, type MemberData } from './dataset.js';
 import {

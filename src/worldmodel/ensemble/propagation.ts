@@ -3,9 +3,9 @@
 // answers stay in the second-level cache.
 
 import { Rng } from '../../core/rng.js';
+import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
-import { float32 } from '../../nn/tensor.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import type { EncodeRows } from '../model-spaces.js';
 import type { MemberShape } from './member-network.js';

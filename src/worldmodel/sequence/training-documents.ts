@@ -2,7 +2,7 @@
 // among a thousand looks around) come more often than they did, as the square root of their number.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { TrainingDocument } from '../../nn/decoder/packing.js';
+import type { TrainingDocument } from '../../nn/decoder/trainer.js';
 import type { RecordedStep } from './recorded-steps.js';
 import { isMark, type Piece, type ScriptCodec } from './script.js';
 import type { SequenceFitSettings } from './settings.js';

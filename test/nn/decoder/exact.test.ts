@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { chainLength } from '../../../src/nn/decoder/attention.js';
+import { chainLength } from '../../../src/nn/decoder/network.js';
 import * as nn from '../nn.js';
 import { randomTokens, TINY } from './fixture.js';
 

@@ -2,7 +2,7 @@
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { chooseToken, type SamplingOptions } from '../../../src/nn/decoder/sampling.js';
+import { chooseToken, type SamplingOptions } from '../../../src/nn/decoder/generation.js';
 import * as nn from '../nn.js';
 import { TINY } from './fixture.js';
 

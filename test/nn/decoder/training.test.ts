@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { decoderTraining, learningRateAt } from '../../../src/nn/decoder/training-settings.js';
+import { decoderTraining, learningRateAt } from '../../../src/nn/decoder/trainer.js';
 import * as nn from '../nn.js';
 import { documentOf, householdTexts, randomTokens, TINY } from './fixture.js';
 

@@ -4,8 +4,8 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { nativeWidths } from '../../../src/nn/cuda.js';
-import type { TrainingDevice } from '../../../src/nn/native-trainer.js';
-import { adamScalars } from '../../../src/nn/optimiser.js';
+import { adamScalars } from '../../../src/nn/parameters.js';
+import type { TrainingDevice } from '../../../src/nn/trainer.js';
 import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { decayVector, memberLayout } from '../../../src/worldmodel/ensemble/member-network.js';

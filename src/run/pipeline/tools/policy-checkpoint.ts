@@ -13,8 +13,8 @@ import { z } from 'zod';
 import { sha256 } from '../../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../../core/errors.js';
 import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
+import { float32 } from '../../../nn/graph.js';
 import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
-import { float32 } from '../../../nn/tensor.js';
 import type { TextLearner, TextLearnerState } from '../../../rl/text/text-policy.js';
 import type { TextProgress } from '../../../training/text-training.js';
 
