@@ -6,7 +6,7 @@ const set = (...overrides) => overrides.flatMap((one) => ['--set', one]);
 
 const SEED = ['--seed', '3'];
 const SMALL_MODEL = set('model.members=3', 'model.elites=2', 'model.hidden=[32, 32]', 'model.maxEpochs=3');
-const EPISODE_FORMATS = 'synth.export=[openai, sharegpt, hermes, trl, verl, atif, adp, parquet]';
+const EPISODE_FORMATS = 'synth.export=[openai, sharegpt, trl, verl, atif, adp, parquet]';
 const KEPT_AT_ONCE = set('train.checkpointSeconds=0', 'train.stopAtThreshold=false');
 
 /** The must-fail suite has jobs of its own, and takes longer than the rest. */
