@@ -32,21 +32,30 @@ describe('the panel of an evaluation', () => {
       [0],
       expect.stringMatching(/^scripted(?!.*corrections)/),
     ]);
-    await run('eval', 'helpdesk', ...EPISODES, '--panel', 'first', '--out', 'second');
-    await run('eval', 'helpdesk', ...EPISODES, '--panel', hash, '--out', 'third');
+    await run('eval', 'helpdesk', ...EPISODES, '--evaluation-set', 'first', '--out', 'second');
+    await run('eval', 'helpdesk', ...EPISODES, '--evaluation-set', hash, '--out', 'third');
     expect(panelIn('second')).toEqual(panelIn('third'));
   });
 
   it('is refused with what differs, before anything is lived', async () => {
     const other = ['eval', 'helpdesk', '--set', 'synth.episodes=5', '--set', 'synth.splits=[test]', '--seed', '9'];
-    const { code, message } = await refusal([...other, '--panel', 'first/result.json', '--out', 'other'], folder);
+    const { code, message } = await refusal(
+      [...other, '--evaluation-set', 'first/result.json', '--out', 'other'],
+      folder,
+    );
     expect(code).toBe('STATE_MISMATCH');
     expect(message).toMatch(/tasks: without .*; seeds: \[9\] here, \[0\] there; settings.episodes: 5 here, 4 there/);
   });
 
   it('must be one', async () => {
-    const { code, message } = await refusal(['eval', 'helpdesk', '--panel', 'nowhere', '--out', 'bad'], folder);
-    expect([code, message]).toEqual(['EVALUATION_SET_UNREADABLE', 'No panel is named by "nowhere" (--panel).']);
+    const { code, message } = await refusal(
+      ['eval', 'helpdesk', '--evaluation-set', 'nowhere', '--out', 'bad'],
+      folder,
+    );
+    expect([code, message]).toEqual([
+      'EVALUATION_SET_UNREADABLE',
+      'No panel is named by "nowhere" (--evaluation-set).',
+    ]);
   });
 });
 
@@ -66,8 +75,8 @@ describe('the panel of a judgement', () => {
     const { hash } = panelIn('judged');
     for (const file of ['fidelity.html', 'fidelity.md', 'fidelity.json'])
       expect(readFileSync(join(folder, 'judged', file), 'utf8'), file).toContain(hash);
-    await run(...judge, '--panel', 'judged/fidelity.json', '--out', 'again');
-    const { code, message } = await refusal([...judge, '--seed', '3', '--panel', hash, '--out', 'no'], folder);
+    await run(...judge, '--evaluation-set', 'judged/fidelity.json', '--out', 'again');
+    const { code, message } = await refusal([...judge, '--seed', '3', '--evaluation-set', hash, '--out', 'no'], folder);
     expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringContaining('a hash alone')]);
   });
 });
@@ -85,17 +94,17 @@ describe('the panel of a training', () => {
     expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
     expect([seeds, Object.keys(policies)]).toEqual([[0], ['learner']]);
     expect(settings).toMatchObject({ mode: 'real', realSteps: 60, evalEpisodes: 1 });
-    await run(...train('--out', 'trained-again', '--panel', 'trained', '--set', 'train.checkpointSeconds=0'));
+    await run(...train('--out', 'trained-again', '--evaluation-set', 'trained', '--set', 'train.checkpointSeconds=0'));
     expect(panelIn('trained-again')).toEqual(panelIn('trained'));
   });
 
   it('is refused with what differs, and compared after the fact by inspect', async () => {
     const other = train('--seed', '4', '--set', 'rl.gamma=0.9');
-    const { code, message } = await refusal([...other, '--panel', 'trained', '--out', 'untrained'], folder);
+    const { code, message } = await refusal([...other, '--evaluation-set', 'trained', '--out', 'untrained'], folder);
     expect(code).toBe('STATE_MISMATCH');
     expect(message).toMatch(/seeds: \[4\] here, \[0\] there; policies.learner: sac@\w{12} here, sac@\w{12} there/);
-    expect(await run('inspect', 'trained', '--panel', 'trained-again')).toMatch(/comparable +yes, /);
-    expect(await run('inspect', 'trained', '--panel', 'first')).toMatch(
+    expect(await run('inspect', 'trained', '--evaluation-set', 'trained-again')).toMatch(/comparable +yes, /);
+    expect(await run('inspect', 'trained', '--evaluation-set', 'first')).toMatch(
       /comparable +no, not with first: environment.*tasks: without/,
     );
   });
@@ -124,15 +133,19 @@ describe('the panels of records, of a model fitted to them and of what is dreamt
       ['learner', 'data'],
       ['agent', 'dream', 'data'],
     ]);
-    await run(...recording('--panel', 'seen', '--out', 'seen-again'));
-    await run(...fitting('seen-again', '--panel', 'model', '--out', 'model-again'));
+    await run(...recording('--evaluation-set', 'seen', '--out', 'seen-again'));
+    await run(...fitting('seen-again', '--evaluation-set', 'model', '--out', 'model-again'));
     expect(panelIn('model-again')).toEqual(panelIn('model'));
   });
 
   it.each([
-    ['records', [...recording('--seed', '5'), '--panel', 'seen'], /seeds: \[5\] here/],
-    ['a fit', [...fitting('dreamt'), '--panel', 'model'], /policies.data: \w{12} here/],
-    ['a dream', [...dreaming('--set', 'synth.starts=5'), '--panel', 'dreamt'], /settings.starts: 5 here, 4 there/],
+    ['records', [...recording('--seed', '5'), '--evaluation-set', 'seen'], /seeds: \[5\] here/],
+    ['a fit', [...fitting('dreamt'), '--evaluation-set', 'model'], /policies.data: \w{12} here/],
+    [
+      'a dream',
+      [...dreaming('--set', 'synth.starts=5'), '--evaluation-set', 'dreamt'],
+      /settings.starts: 5 here, 4 there/,
+    ],
   ])('are refused with what differs, before anything is done: %s', async (_, args, differs) => {
     const { code, message } = await refusal([...args, '--out', 'refused'], folder);
     expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringMatching(differs)]);
@@ -146,6 +159,6 @@ it('the panel of an audit names who answers, and is refused where another does',
   expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
   expect([Object.keys(policies), tasks.length > 0]).toEqual([['answers'], true]);
   const replayed = [...audit, '--set', 'model.backends=[replay]'];
-  const { code, message } = await refusal([...replayed, '--panel', 'audited', '--out', 'other-audit'], folder);
+  const { code, message } = await refusal([...replayed, '--evaluation-set', 'audited', '--out', 'other-audit'], folder);
   expect([code, message]).toEqual(['STATE_MISMATCH', expect.stringContaining('policies.answers')]);
 });
