@@ -87,24 +87,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same run with --device cpu on the same machine',
     load: () => import('./gpu-train.js'),
   },
-  'warm-start.swingup': {
-    title: 'Real steps to threshold on cart-pole swing-up: the best baseline ÷ warm-started in the dream',
-    unit: 'ratio',
-    baseline: 'the better of the same learner (SAC) from scratch and with as many updates on real rows only',
-    load: () => import('./warm-start-swingup.js'),
-  },
-  'warm-start.inverted-pendulum': {
-    title: 'Real steps to threshold on inverted pendulum: the best baseline ÷ warm-started in the dream',
-    unit: 'ratio',
-    baseline: 'the better of the same learner (SAC) from scratch and with as many updates on real rows only',
-    load: () => import('./warm-start-inverted-pendulum.js'),
-  },
-  'warm-start.hopper': {
-    title: 'Real steps to threshold on hopper (long): the best baseline ÷ warm-started in the dream',
-    unit: 'ratio',
-    baseline: 'the better of the same learner (SAC) from scratch and with as many updates on real rows only',
-    load: () => import('./warm-start-hopper.js'),
-  },
   'warm-start.default': {
     title:
       'Real steps to threshold on ten bodies by defaults alone: the best of three SACs ÷ warm-started in the dream, geometric mean (long; goes on where it was)',
@@ -122,12 +104,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
     load: () => import('./dream-native-vs-ort.js'),
-  },
-  'dream.native-roofline': {
-    title: 'Multiply-adds of whole steps with --device native, one thread, 100 k rows ÷ the most that a core can do',
-    unit: 'ratio',
-    baseline: 'a loop of the same instructions in registers, in the same run',
-    load: () => import('./dream-native-roofline.js'),
   },
   'dream.native-vs-mbrl': {
     title: 'dream.vs-mbrl with --device native, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
@@ -161,12 +137,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner on the real rows, as many updates',
     load: () => import('./synther-synthetic.js'),
   },
-  'mbpo-vs-sac.half-cheetah': {
-    title: 'Return after 6,000 real steps of half-cheetah: MBPO-style training ÷ the better of two SACs',
-    unit: 'ratio',
-    baseline: 'our own SAC, 1 and 10 updates a real step, same network',
-    load: () => import('./mbpo-vs-sac.js'),
-  },
   'planner.steps': {
     title:
       'Real steps to threshold: SAC from scratch ÷ planning in the learned model (PETS by iCEM), pendulum and swing-up, the lesser (raw: each)',
@@ -188,25 +158,11 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'undici 7.30.2, Pool.request in a loop, same requests',
     load: () => import('./llm-overhead.js'),
   },
-  'experience.ablation': {
-    title:
-      'What parts of the experience model are worth: changes of a help desk read back right, router over typed state − plain text, at a transition error of 0.1 (raw: all arms, errors, episodes, a real model)',
-    unit: 'difference of shares',
-    baseline: 'plain text simulation by the same language model, nothing retrieved',
-    load: () => import('./experience-ablation.js'),
-  },
   'validate.servers': {
     title: 'Known defects of a served environment that `reverie validate` finds ÷ planted; sound servers must pass',
     unit: 'share',
     baseline: 'openenv-core 0.3.0 around its echo environment, and a sound server: no check may fail',
     load: () => import('./validate-servers.js'),
-  },
-  'experience.variety': {
-    title:
-      'Variety of the default run of the help desk without a language model: different call sequences ÷ 200 episodes (raw: turns of the agent, the inn, ten episodes of each)',
-    unit: 'share',
-    baseline: 'none',
-    load: () => import('./experience-variety.js'),
   },
   'experience.precision': {
     title:
@@ -221,13 +177,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'points',
     baseline: 'the same model as it is, the same prompt',
     load: () => import('./experience-smollm2.js'),
-  },
-  'experience.filter': {
-    title:
-      'The same model and tasks after imitation of verified successes − of all that was lived, half of it failures, as many steps, in points (long; goes on where it was)',
-    unit: 'points',
-    baseline: 'the same imitation without the filter for success',
-    load: () => import('./experience-filter.js'),
   },
   'synth.kills': {
     title:
@@ -299,13 +248,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the real environment, or the exact rules of the domain',
     load: () => import('./fidelity-rank.js'),
   },
-  'distill.share': {
-    title:
-      "Calls of further episodes of the service desk: answered by a small model that was fitted to a language model's records ÷ all, the rest being left to the language model (raw: of calls that no record has; exact states of what it answers; states that are wrong by it)",
-    unit: 'share',
-    baseline: "the language model alone, 2 % of whose answers are wrong; truth are the service desk's rules",
-    load: () => import('./distill-share.js'),
-  },
   'alfworld.parity': {
     title:
       "Walkthroughs and random walks of ALFWorld's games: steps equal to the official package's (observation, admissible commands, score, end) ÷ all (raw: walkthroughs won); needs ALFWORLD_DATA",
@@ -334,54 +276,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),
   },
-  'screens.sequence': {
-    title:
-      "Next screens of eight of MiniWoB++'s tasks in jsdom after actions of chance on held-out seeds, by a sequence model fitted to operations of elements, and mechanics: share that is exactly right, end of the task included (raw: F1 of elements and changes; the sequence model and mechanics alone, lifted records of the same walks, nothing at all); needs miniwob's pages",
-    unit: 'share',
-    baseline: 'the page itself',
-    load: () => import('./screens-sequence.js'),
-  },
-  'screens.writers': {
-    title:
-      "Actions on six of MiniWoB++'s tasks in jsdom, answered by page-llm through a server whose every tenth reply is wrong: share of screens that are exactly right with all checks, less the share without the check of outcomes (raw: as HTML, without a typed state, from records alone with retrieval and without); needs miniwob's pages",
-    unit: 'share',
-    baseline: 'the same replies without the check of outcomes',
-    load: () => import('./screens-writers.js'),
-  },
   'screens.applications': {
     title:
       'Next screens of TiddlyWiki in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs TiddlyWiki and Chromium',
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-applications.js'),
-  },
-  'screens.grow': {
-    title:
-      "A policy on twelve of MiniWoB++'s tasks: real episodes until it is as good as training on all tasks in turn ever was, taking more of those half won ÷ all in turn (raw: every case); needs miniwob's pages",
-    unit: 'ratio',
-    baseline: 'the same training with all tasks in turn',
-    load: () => import('./screens-grow.js'),
-  },
-  'screens.robustness': {
-    title:
-      "A policy on four click tasks of MiniWoB++, judged on other seeds: success with other ids, another order and distractors ÷ success on the pages as they are (raw: each alone); needs miniwob's pages",
-    unit: 'ratio',
-    baseline: 'the same policy on the pages as they are',
-    load: () => import('./screens-robustness.js'),
-  },
-  'screens.networks': {
-    title:
-      "A policy on four click tasks of MiniWoB++, as many real episodes: success on other seeds with the network over elements ÷ with the network of words (raw: every case); needs miniwob's pages",
-    unit: 'ratio',
-    baseline: 'rl.network=relevance, same learner, same episodes',
-    load: () => import('./screens-networks.js'),
-  },
-  'screens.value': {
-    title:
-      "A policy on four click tasks of MiniWoB++: success on other seeds, learned from a value model of so many real episodes ÷ learned in as many real episodes (raw: in a dream of as many, too); needs miniwob's pages",
-    unit: 'ratio',
-    baseline: 'the same learner in the page itself, as many real episodes',
-    load: () => import('./screens-value.js'),
   },
   'screens.transfer': {
     title:
@@ -423,20 +323,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
     load: () => import('./alfworld-transfer.js'),
-  },
-  'alfworld.ablation': {
-    title:
-      'What ten rounds in a dream of ALFWorld add to imitation, share of valid_seen won (long; goes on where it was; raw: the same with the dream made of fewer or more episodes, with rounds in the games between, and more, every case); needs ALFWORLD_DATA',
-    unit: 'share',
-    baseline: 'the same agent after imitation alone',
-    load: () => import('./alfworld-ablation.js'),
-  },
-  'alfworld.gigpo': {
-    title:
-      "Share of ALFWorld's valid_seen won after imitation and twenty rounds in the games: GiGPO's minus GRPO's (long; goes on where it was; raw: every case, with its real steps); needs ALFWORLD_DATA",
-    unit: 'share',
-    baseline: 'GRPO, same walkthroughs, starts and rounds',
-    load: () => import('./alfworld-gigpo.js'),
   },
   'fidelity.recorded': {
     title:

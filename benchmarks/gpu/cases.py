@@ -5,11 +5,6 @@ from dataclasses import asdict, dataclass
 # HalfCheetah's rows, and MBPO's ensemble of 7 networks of 4 x 200, 5 of them elites.
 SHAPE = {"obs": 17, "action": 6, "members": 7, "hidden": 200, "layers": 4, "policyHidden": 256, "policyLayers": 2}
 SMALL_SHAPE = {**SHAPE, "hidden": 32, "layers": 2, "policyHidden": 32}
-# 4 layers of width 256.
-DECODER = {"layers": 4, "width": 256, "heads": 4, "feedForward": 704, "vocabulary": 512}
-# What `reverie fit` makes of the backend `sequence` by default.
-WORLD_MODEL = {"layers": 4, "width": 128, "heads": 4, "feedForward": 336, "vocabulary": 1024}
-SMALL_DECODER = {"layers": 1, "width": 64, "heads": 4, "feedForward": 64, "vocabulary": 64}
 
 TORCH = ("torch-eager", "torch-compile", "torch-graphs")
 ALL = (*TORCH, "jax")
@@ -43,26 +38,6 @@ class EnsembleCase:
         return self.rows * (1 if self.kind == "step" else self.horizon)
 
 
-@dataclass(frozen=True)
-class DecodeCase:
-    id: str
-    rows: int
-    context: int
-    kv_heads: int
-    kind: str = "decode"
-    # Another than DECODER.
-    shape: dict = None
-    precision: str = "bf16"
-    steps: int = 2
-    peers: tuple = ()
-    floor: float = None
-    goal: float = None
-    unit: str = "tokens/s"
-
-    def units_a_run(self):
-        return self.rows * self.steps
-
-
 M, K = 1_000_000, 1_000
 
 ENSEMBLE = [
@@ -86,27 +61,9 @@ ENSEMBLE = [
     EnsembleCase("delivered.bf16.1M.tenth", "rollout", "bf16", M, horizon=4, deliver=10),
 ]
 
-DECODE = [
-    DecodeCase("decode.mha.256.b4096", 4096, 256, 4, peers=TORCH, floor=6e5, goal=1.7e6),
-    DecodeCase("decode.gqa.256.b4096", 4096, 256, 1, peers=TORCH, floor=1.5e6, goal=5e6),
-    DecodeCase("decode.mha.64.b4096", 4096, 64, 4, peers=TORCH, floor=1.5e6, goal=6e6),
-    DecodeCase("decode.mha.256.b1024", 1024, 256, 4, peers=("torch-graphs",)),
-    DecodeCase("decode.gqa.256.b16384", 16384, 256, 1),
-    DecodeCase("decode.mha.64.b16384", 16384, 64, 4),
-    DecodeCase("decode.mha.1024.b1024", 1024, 1024, 4, peers=("torch-graphs",)),
-    DecodeCase("decode.world.b1", 1, 384, 2, shape=WORLD_MODEL, peers=TORCH),
-    DecodeCase("decode.world.b64", 64, 384, 2, shape=WORLD_MODEL, peers=TORCH),
-    DecodeCase("decode.world.b1024", 1024, 384, 2, shape=WORLD_MODEL, peers=TORCH),
-    DecodeCase("decode.world.fp32.b64", 64, 384, 2, shape=WORLD_MODEL, precision="fp32"),
-]
-
 
 def tiny(case):
     """The same code paths at a size that the emulator, or a CPU, runs in moments; no goal is held against it."""
     changed = {**asdict(case), "floor": None, "goal": None}
-    if case.kind == "decode":
-        # A single sequence can have its own shape.
-        changed.update(rows=min(case.rows, 6), context=40, shape=case.shape if case.rows == 1 else None)
-        return DecodeCase(**changed)
     changed.update(rows=40, horizon=2 if case.kind == "rollout" else case.horizon, autotune=0)
     return EnsembleCase(**changed)

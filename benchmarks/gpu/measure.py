@@ -1,4 +1,4 @@
-"""Times the harness, alone (`time`) or against peers in turns (`peers`, `decode`); called by run.sh, which builds it first."""
+"""Times the harness, alone (`time`) or against peers in turns (`peers`); called by run.sh, which builds it first."""
 
 import argparse
 import os
@@ -72,19 +72,12 @@ class Sides:
             side.close()
 
 
-def parameters_of(case, side, options):
+def parameters_of(case, side):
     """What `prepare` is told."""
-    if case.kind == "decode":
-        shape = case.shape or (cases.SMALL_DECODER if options.tiny else cases.DECODER)
-        common = {"kind": "decode", "precision": case.precision, "rows": case.rows, "context": case.context}
-        words = {**common, "kv_heads": case.kv_heads, "steps": case.steps, **shape}
-    else:
-        words = case.parameters()
+    words = case.parameters()
     if side == "ours":
-        return {**words, "deliver": getattr(case, "deliver", 0)}
-    if case.kind != "decode":
-        words["autotune"] = case.autotune
-    return {**words, "mode": side.split("-", 1)[-1]}
+        return {**words, "deliver": case.deliver}
+    return {**words, "autotune": case.autotune, "mode": side.split("-", 1)[-1]}
 
 
 def prepare(sides, case, names, options):
@@ -96,7 +89,7 @@ def prepare(sides, case, names, options):
             continue
         start = time.monotonic()
         try:
-            described[name] = process.call("prepare", id=id, **parameters_of(case, name, options))
+            described[name] = process.call("prepare", id=id, **parameters_of(case, name))
             ready.append((name, process, id))
             log(f"{case.id}: {name} ready in {time.monotonic() - start:.1f} s; {report.told(described[name])}")
         except SideFailed as error:
@@ -108,7 +101,7 @@ def prepare(sides, case, names, options):
 # What a row is judged by: device time from the first kernel to the end of the last; for delivered rows, the caller's time; for a
 # step on its own, the kernels alone, as its rows come from the host.
 def quantity_of(case):
-    if getattr(case, "deliver", 0):
+    if case.deliver:
         return "wallMs"
     return "busyMs" if case.kind == "step" else "spanMs"
 
@@ -117,12 +110,11 @@ def row_of(case, name, samples, described, context):
     ms = samples["spanMs" if name != "ours" else quantity_of(case)]
     rates = [case.units_a_run() / value * 1e3 for value in ms]
     row = {"case": case.id, "side": name, "unit": case.unit, **interval(rates), "settings": described, "milliseconds": samples}
-    steps = case.steps if case.kind == "decode" else (1 if case.kind == "step" else case.horizon)
+    steps = 1 if case.kind == "step" else case.horizon
     row["deviceMicrosecondsAStep"] = statistics.median(samples["busyMs" if case.kind == "step" else "spanMs"]) / steps * 1e3
     if name == "ours":
         row["callerMicrosecondsAStep"] = statistics.median(samples["wallMs"]) / steps * 1e3
-    shape = getattr(case, "shape", None) or context["shapes"][case.kind == "decode"]
-    row["shares"] = report.utilisation(case, row["value"], shape, context["ceilings"], context["card"])
+    row["shares"] = report.utilisation(case, row["value"], context["shape"], context["ceilings"], context["card"])
     if name == "ours" and case.goal is not None:
         row.update(floor=case.floor, goal=case.goal)
     return row
@@ -156,7 +148,7 @@ def release(process, id):
 
 def chosen_cases(options):
     """The cases of a phase; the order is that of importance, as time may run out."""
-    listed = cases.DECODE if options.phase == "decode" else cases.ENSEMBLE
+    listed = cases.ENSEMBLE
     if options.phase == "peers":
         listed = [case for case in listed if case.peers]
     if options.only:
@@ -188,12 +180,9 @@ def keep(options, rows, context):
     torch = f"PyTorch {context['versions'].get('torch', 'absent')}, compiled steps in one CUDA graph, the fastest of its forms"
     if options.phase == "time":
         content = report.result("gpu.ensemble", headline("ts1.bf16.1M", "ours"), "transitions/s", "none", rows, context)
-    elif options.phase == "peers":
+    else:
         ratio = headline("ts1.bf16.1M", "torch-graphs", "oursOverThis")
         content = report.result("gpu.vs-torch-compile", ratio, "ratio", torch, rows, context)
-    else:
-        ratio = headline("decode.mha.256.b4096", "torch-graphs", "oursOverThis")
-        content = report.result("gpu.decode", ratio, "ratio", torch, rows, context)
     return report.write_json(options.out, f"{content['id']}.json", content)
 
 
@@ -212,7 +201,7 @@ def ceilings_of(sides, options):
 
 def read_options():
     parser = argparse.ArgumentParser()
-    parser.add_argument("phase", choices=("time", "peers", "decode"))
+    parser.add_argument("phase", choices=("time", "peers"))
     parser.add_argument("--harness", required=True)
     parser.add_argument("--harness-options", default="", type=str.split)
     parser.add_argument("--out", required=True)
@@ -234,9 +223,9 @@ def read_options():
 def begin(options, sides):
     """What all rows of a phase share: the machine, the card's limits, and the shapes that are asked for."""
     limits = sides.ours.call("limits")
-    shapes = (cases.SMALL_SHAPE, cases.SMALL_DECODER) if options.tiny else (cases.SHAPE, cases.DECODER)
+    shape = cases.SMALL_SHAPE if options.tiny else cases.SHAPE
     card = roofline.card_peaks(limits["name"])
-    return {"machine": describe_machine(), "command": options.command, "shapes": shapes, "limits": limits, "card": card}
+    return {"machine": describe_machine(), "command": options.command, "shape": shape, "limits": limits, "card": card}
 
 
 def measure_phase(options, sides, context, note):
@@ -254,7 +243,7 @@ def main():
     started = time.monotonic()
     options = read_options()
     options.started = started
-    sides = Sides(options, {"time": (), "peers": ("torch", "jax", "mbrl"), "decode": ("torch",)}[options.phase])
+    sides = Sides(options, {"time": (), "peers": ("torch", "jax", "mbrl")}[options.phase])
     context = begin(options, sides)
     context["versions"] = {**versions(ROOT, options.nvcc), "driver": context["limits"]["driverVersion"], **sides.versions}
     counts = {"rounds": options.rounds, "callsARound": options.calls, "warmUpCallsARound": 1}

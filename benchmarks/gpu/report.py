@@ -24,16 +24,15 @@ def told(values):
 
 def utilisation(case, rate, shape, ceilings, card):
     """Shares of what the card does at most: of its data sheet's arithmetic, of the instructions measured, of the copy measured."""
-    decoding = case.kind == "decode"
-    flop = (roofline.decoder_flop if decoding else roofline.ensemble_flop)(shape, case) * rate
-    moved = (roofline.decoder_bytes if decoding else roofline.ensemble_bytes)(shape, case) * rate
+    flop = roofline.ensemble_flop(shape, case) * rate
+    moved = roofline.ensemble_bytes(shape, case) * rate
     instructions = ceilings.get(f"{case.precision}InstructionFlops")
     shares = {"flops": flop, "bytesPerSecond": moved, "ofCopy": moved / ceilings["copyBytesPerSecond"]}
     if card:
         shares["ofPeak"] = flop / card[case.precision]
     if instructions:
         shares["ofInstructions"] = flop / instructions
-    if getattr(case, "deliver", 0):
+    if case.deliver:
         delivered = roofline.row_bytes(shape) / case.deliver * rate
         shares["ofBus"] = delivered / ceilings["toHostBytesPerSecond"]
     return shares

@@ -46,22 +46,3 @@ def ensemble_bytes(shape, case):
     if case.kind == "step":
         return row_bytes(shape)
     return 4 * shape["obs"] / case.horizon + (row_bytes(shape) / case.deliver if case.deliver else 0)
-
-
-def _positions(case):
-    """Attended to on average: the harness decodes the last eight positions of a context."""
-    return case.context - 4.5
-
-
-def decoder_flop(shape, case):
-    """Operations of one token at the given context: products with weights, and with the keys and values."""
-    width, kv_width = shape["width"], shape["width"] * case.kv_heads // shape["heads"]
-    block = 2 * width * (2 * width + 2 * kv_width) + 2 * 3 * width * shape["feedForward"]
-    attention = 4 * _positions(case) * width
-    return shape["layers"] * (block + attention) + 2 * width * shape["vocabulary"]
-
-
-def decoder_bytes(shape, case):
-    """Bytes of keys and values read for one token."""
-    kv_width = shape["width"] * case.kv_heads // shape["heads"]
-    return shape["layers"] * _positions(case) * 2 * kv_width * (4 if case.precision == "fp32" else 2)

@@ -127,10 +127,6 @@ def make_rollout(mode, precision, members, rows, horizon, policy, disagreement=0
 def make(kind, **case):
     if kind == "rollout":
         return make_rollout(**case)
-    if kind == "decode":
-        from torch_decode import make_decode
-
-        return make_decode(DEVICE, prepared_work, fastest, **case)
     raise ValueError(f"unknown kind {kind}")
 
 
