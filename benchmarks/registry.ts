@@ -123,13 +123,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner on real rows alone, with as many updates',
     load: () => import('./dream-harm.js'),
   },
-  'sequence.vs-torch': {
-    title:
-      'Our decoder of 0.9 M parameters, greedy decoding of 128 tokens and training on rows of 64, batches of 1, 16, 64 and 256, one thread each: tokens/s of ours ÷ of PyTorch, geometric mean (raw: each)',
-    unit: 'ratio',
-    baseline: 'PyTorch 2.15.0 on CPU, same weights, static cache, eager or compiled, whichever is faster',
-    load: () => import('./sequence-vs-torch.js'),
-  },
   'synther.synthetic': {
     title:
       'Offline return above random of TD3+BC, hopper and half-cheetah, the lesser: on rows drawn from a diffusion only ÷ on the real rows it was fitted to (long; goes on where it was; raw: each, and the curve over the share of drawn rows)',
@@ -163,13 +156,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'share',
     baseline: 'openenv-core 0.3.0 around its echo environment, and a sound server: no check may fail',
     load: () => import('./validate-servers.js'),
-  },
-  'experience.precision': {
-    title:
-      'Share of learnt turns in the default dataset of the help desk that agree with the typed state, judged apart from the filters (raw: by kind, a sample to check by hand)',
-    unit: 'share',
-    baseline: 'none',
-    load: () => import('./experience-precision.js'),
   },
   'experience.smollm2': {
     title:
