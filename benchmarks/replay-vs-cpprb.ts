@@ -4,7 +4,7 @@
 import { Rng } from '../src/core/rng.js';
 import { allocateBatch } from '../src/replay/batch.js';
 import { ReplayBuffer } from '../src/replay/buffer.js';
-import { PrioritizedSelector } from '../src/replay/prioritized.js';
+import { PrioritizedSelector } from '../src/replay/selectors.js';
 import type { Provenance } from '../src/replay/transition.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, ratioInterval } from './measure.js';

@@ -5,7 +5,7 @@ import type { JsonObject } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import type { ExperienceStep } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
-import { callText, MAX_HISTORY } from '../src/replay/experience/tokens.js';
+import { callText, MAX_HISTORY } from '../src/replay/experience/terms.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 import { npmPeer } from './npm-peer.js';

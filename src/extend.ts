@@ -32,23 +32,8 @@ export type { Operation } from './env/tools/prediction.js';
 export { unpackedArchive } from './env/unpacked-archive.js';
 export { findGames, gamesHash, gamesNotFound, readGame } from './games/pddl/game-files.js';
 export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './games/pddl/games-domain.js';
-export { DiskRows } from './replay/disk-rows.js';
-export { MemoryRows } from './replay/memory-rows.js';
-export { PrioritizedSelector } from './replay/prioritized.js';
-export { type RowStorage, takeRows } from './replay/row-storage.js';
-export {
-  allocate,
-  type ColumnArray,
-  type ColumnSet,
-  type ColumnSpec,
-  type Dtype,
-  type Schema,
-  scalar,
-  tensor,
-} from './replay/schema.js';
-export type { Selector } from './replay/selector.js';
-export { UniformSelector } from './replay/uniform.js';
-export { gatherWindows, type WindowBatch, WindowSampler, type Windows, windowsOf } from './replay/windows.js';
+export type { Selector } from './replay/selectors.js';
+export { PrioritizedSelector, UniformSelector } from './replay/selectors.js';
 export { definePlugin, type PluginEntries } from './run/define-plugin.js';
 export {
   type ApplicationOptions,

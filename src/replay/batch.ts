@@ -1,4 +1,4 @@
-// Working with transition batches: allocate, check, slice and join them. No storage and no provenance here.
+// Working with transition batches: allocate, check and slice them. No storage and no provenance here.
 
 import { reverieError } from '../core/errors.js';
 import type { TransitionBatch } from './transition.js';
@@ -31,27 +31,6 @@ export function sliceBatch(batch: TransitionBatch, start: number, end: number): 
   };
 }
 
-/** All rows of all batches, in order, in a new batch. Throws DATA_MISMATCH if dimensions differ. */
-export function concatBatches(batches: readonly TransitionBatch[], obsDim: number, actionDim: number): TransitionBatch {
-  const joined = allocateBatch(
-    batches.reduce((rows, batch) => rows + batch.rows, 0),
-    obsDim,
-    actionDim,
-  );
-  let at = 0;
-  for (const batch of batches) {
-    checkBatchShape(batch, obsDim, actionDim);
-    joined.obs.set(batch.obs, at * obsDim);
-    joined.action.set(batch.action, at * actionDim);
-    joined.reward.set(batch.reward, at);
-    joined.terminated.set(batch.terminated, at);
-    joined.truncated.set(batch.truncated, at);
-    joined.nextObs.set(batch.nextObs, at * obsDim);
-    at += batch.rows;
-  }
-  return joined;
-}
-
 /** Throws DATA_MISMATCH unless every column holds `rows` rows of its dimension. */
 export function checkBatchShape(batch: TransitionBatch, obsDim: number, actionDim: number): void {
   const { rows } = batch;
@@ -59,12 +38,17 @@ export function checkBatchShape(batch: TransitionBatch, obsDim: number, actionDi
   for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
     const want = rows * widths[column];
     if (batch[column].length !== want) {
-      throw reverieError('DATA_MISMATCH', {
-        problem: `Batch column "${column}" has ${batch[column].length} values where ${want} are needed.`,
-        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
-      });
+      throw columnMismatch(column, batch[column].length, want, rows);
     }
   }
+}
+
+/** The error DATA_MISMATCH for a column of another length than it must have. */
+export function columnMismatch(column: string, got: number, want: number, rows: number): Error {
+  return reverieError('DATA_MISMATCH', {
+    problem: `Batch column "${column}" has ${got} values where ${want} are needed.`,
+    hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
+  });
 }
 
 /** Throws NON_FINITE_VALUE naming column and row if any observation, action or reward is NaN or infinite. */

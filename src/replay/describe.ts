@@ -2,10 +2,9 @@
 
 import { resolve } from 'node:path';
 import { ReplayBuffer } from './buffer.js';
-import type { Origin } from './origins.js';
 import type { Source } from './transition.js';
 
-export interface BufferDescription {
+interface BufferDescription {
   readonly path: string;
   readonly source: Source;
   readonly rows: number;
@@ -33,28 +32,24 @@ export interface BufferDescription {
 
 /** Describes the buffer saved in a folder. Throws as `ReplayBuffer.load` does. */
 export async function describeBuffer(folder: string): Promise<BufferDescription> {
-  const buffer = await ReplayBuffer.openSaved(folder);
-  try {
-    return descriptionOf(buffer, resolve(folder));
-  } finally {
-    buffer.close();
-  }
-}
-
-function descriptionOf(buffer: ReplayBuffer, path: string): BufferDescription {
-  const origins = buffer.originList();
-  const rowsOf = new Float64Array(origins.length);
-  const episodes = new Set<number>();
-  let [terminated, truncated] = [0, 0];
-  for (const piece of buffer.pieces(['origin', 'episode', 'terminated', 'truncated'])) {
-    for (const id of piece.origin) rowsOf[id]++;
-    for (const episode of piece.episode) episodes.add(episode);
-    for (const flag of piece.terminated) terminated += flag;
-    for (const flag of piece.truncated) truncated += flag;
-  }
+  const buffer = await ReplayBuffer.load(folder);
   const { source, size, capacity, inserted, obsDim, actionDim } = buffer;
+  const { origin, episode, terminated, truncated, reward } = buffer.columns();
+  const origins = buffer.originList();
+  const rowsBy = (part: keyof BufferDescription['rowsBy']) => {
+    const counts: Record<string, number> = {};
+    for (const id of origin) counts[origins[id][part]] = (counts[origins[id][part]] ?? 0) + 1;
+    return counts;
+  };
+  const sum = (values: Iterable<number>) => {
+    let total = 0;
+    for (const value of values) total += value;
+    return total;
+  };
+  const mean = sum(reward) / size;
+  const extreme = (better: (a: number, b: number) => number) => (size === 0 ? Number.NaN : reward.reduce(better));
   return {
-    path,
+    path: resolve(folder),
     source,
     rows: size,
     capacity,
@@ -62,44 +57,20 @@ function descriptionOf(buffer: ReplayBuffer, path: string): BufferDescription {
     obsDim,
     actionDim,
     rowsBy: {
-      backend: countBy(origins, rowsOf, 'backend'),
-      modelVersion: countBy(origins, rowsOf, 'modelVersion'),
-      policyVersion: countBy(origins, rowsOf, 'policyVersion'),
-      scenario: countBy(origins, rowsOf, 'scenario'),
+      backend: rowsBy('backend'),
+      modelVersion: rowsBy('modelVersion'),
+      policyVersion: rowsBy('policyVersion'),
+      scenario: rowsBy('scenario'),
     },
-    reward: rewardsOf(buffer),
-    episodes: episodes.size,
-    terminated,
-    truncated,
+    reward: {
+      mean,
+      std: Math.sqrt(sum(Float64Array.from(reward, (value) => (value - mean) ** 2)) / size),
+      min: extreme((a, b) => Math.min(a, b)),
+      max: extreme((a, b) => Math.max(a, b)),
+    },
+    episodes: new Set(episode).size,
+    terminated: sum(terminated),
+    truncated: sum(truncated),
     hash: buffer.hash(),
   };
-}
-
-function countBy(
-  origins: readonly Origin[],
-  rowsOf: Float64Array,
-  part: 'backend' | 'modelVersion' | 'policyVersion' | 'scenario',
-): Record<string, number> {
-  const counts = new Map<string, number>();
-  origins.forEach((origin, id) => {
-    if (rowsOf[id] > 0) counts.set(origin[part], (counts.get(origin[part]) ?? 0) + rowsOf[id]);
-  });
-  return Object.fromEntries(counts);
-}
-
-function rewardsOf(buffer: ReplayBuffer): BufferDescription['reward'] {
-  let min = Number.NaN;
-  let max = Number.NaN;
-  let sum = 0;
-  for (const { reward } of buffer.pieces(['reward'])) {
-    for (const value of reward) {
-      sum += value;
-      if (!(value >= min)) min = value;
-      if (!(value <= max)) max = value;
-    }
-  }
-  const mean = sum / buffer.size;
-  let squares = 0;
-  for (const { reward } of buffer.pieces(['reward'])) for (const value of reward) squares += (value - mean) ** 2;
-  return { mean, std: Math.sqrt(squares / buffer.size), min, max };
 }

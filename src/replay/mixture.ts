@@ -3,18 +3,18 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import { allocateBatch } from './batch.js';
+import { allocateBatch, columnMismatch } from './batch.js';
 import type { ReplayBuffer } from './buffer.js';
-import type { Selector } from './selector.js';
+import { optionInvalid, type Selector } from './selectors.js';
 import type { TransitionBatch } from './transition.js';
 
 /** A buffer and what chooses from it. */
-export interface MixtureSide {
+interface MixtureSide {
   readonly buffer: ReplayBuffer;
   readonly selector: Selector;
 }
 
-export interface MixtureOptions {
+interface MixtureOptions {
   readonly real: MixtureSide;
   readonly synthetic: MixtureSide;
   /** Share of real rows in every batch, 0 to 1; a batch of n rows holds exactly round(realRatio * n). */
@@ -24,7 +24,7 @@ export interface MixtureOptions {
 }
 
 /** Which rows the last call drew: of each batch of `batchSize` the first `realRows` are real, the others synthetic. */
-export interface MixtureDraw {
+interface MixtureDraw {
   readonly steps: number;
   readonly batchSize: number;
   readonly realRows: number;
@@ -43,10 +43,7 @@ export class MixtureSampler {
 
   constructor({ real, synthetic, realRatio, whenEmpty = 'error' }: MixtureOptions) {
     if (!(realRatio >= 0 && realRatio <= 1)) {
-      throw reverieError('SETTING_INVALID', {
-        problem: `Replay option realRatio = ${realRatio} is not acceptable.`,
-        hint: `It must be from 0 to 1.`,
-      });
+      throw optionInvalid('realRatio', realRatio, 'from 0 to 1');
     }
     checkSides(real, synthetic);
     this.realRatio = realRatio;
@@ -84,10 +81,7 @@ export class MixtureSampler {
     const { steps, batchSize, realRows, indices } = this.draw;
     if (priorities.length !== indices.length) {
       const rows = indices.length;
-      throw reverieError('DATA_MISMATCH', {
-        problem: `Batch column "priorities" has ${priorities.length} values where ${rows} are needed.`,
-        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
-      });
+      throw columnMismatch('priorities', priorities.length, rows, rows);
     }
     for (let step = 0; step < steps; step++) {
       const start = step * batchSize;
@@ -134,18 +128,12 @@ function checkSides(real: MixtureSide, synthetic: MixtureSide): void {
   ] as const) {
     if (side.buffer.source === name) continue;
     const value = `a buffer of ${side.buffer.source} rows`;
-    throw reverieError('SETTING_INVALID', {
-      problem: `Replay option ${name} = ${value} is not acceptable.`,
-      hint: `It must be ${`a buffer of ${name} rows`}.`,
-    });
+    throw optionInvalid(name, value, `a buffer of ${name} rows`);
   }
   if (real.buffer.obsDim === synthetic.buffer.obsDim && real.buffer.actionDim === synthetic.buffer.actionDim) return;
   const value = `[${synthetic.buffer.obsDim}, ${synthetic.buffer.actionDim}]`;
   const want = `[${real.buffer.obsDim}, ${real.buffer.actionDim}], as of the real one`;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Replay option synthetic dimensions [obs, action] = ${value} is not acceptable.`,
-    hint: `It must be ${want}.`,
-  });
+  throw optionInvalid('synthetic dimensions [obs, action]', value, want);
 }
 
 function emptyDraw(): MixtureDraw {

@@ -1,10 +1,20 @@
-// Checks the provenance of a batch and writes its per-row part into the columns. Nothing is stored that does not say
-// where it was lived and, if it was dreamt, by which version of which model.
+// Where rows come from: checked when they are stored, written into columns, and kept once for all rows that share it. Nothing is
+// stored that does not say where it was collected and, if it was simulated, by which version of which model.
 
 import { reverieError } from '../core/errors.js';
+import { columnMismatch } from './batch.js';
 import type { Columns } from './columns.js';
-import type { Origin } from './origins.js';
 import type { Provenance, Source } from './transition.js';
+
+/** What all rows of one appended batch have in common. */
+export interface Origin {
+  readonly backend: string;
+  readonly modelVersion: string;
+  readonly scenario: string;
+  readonly task: string;
+  readonly policyVersion: string;
+  readonly seed: number;
+}
 
 /** Everything recorded about one row. */
 export interface RowProvenance extends Origin {
@@ -24,39 +34,30 @@ export interface RowProvenance extends Origin {
   readonly stateHash: bigint;
 }
 
-/** Throws DATA_MISMATCH or DATA_MISMATCH unless `provenance` may enter a buffer of `source`. */
+/** Throws DATA_MISMATCH unless `provenance` may enter a buffer of `source`. */
 export function checkProvenance(provenance: Provenance, source: Source, rows: number): void {
-  const { backend, modelVersion } = provenance;
+  const { backend, modelVersion, seed, confidence } = provenance;
+  const refuse = (problem: string, hint: string) =>
+    reverieError('DATA_MISMATCH', { problem: `Provenance of the batch is not acceptable: ${problem}`, hint });
   if (provenance.source !== source) {
     const problem = `its rows are ${provenance.source}, the buffer keeps ${source} rows only.`;
-    throw reverieError('DATA_MISMATCH', {
-      problem: `Provenance of the batch is not acceptable: ${problem}`,
-      hint: 'Real and synthetic rows live in separate buffers.',
-    });
+    throw refuse(problem, 'Real and synthetic rows live in separate buffers.');
   }
   if (source === 'real' && modelVersion !== '') {
     const problem = `rows called real name a model ("${modelVersion}").`;
-    throw reverieError('DATA_MISMATCH', {
-      problem: `Provenance of the batch is not acceptable: ${problem}`,
-      hint: 'What a model answered is synthetic; store it as such.',
-    });
+    throw refuse(problem, 'What a model answered is synthetic; store it as such.');
   }
   if (source === 'synthetic' && (modelVersion === '' || backend === '' || backend === 'real')) {
     const problem = `synthetic rows need a backend (got "${backend}") and a model version (got "${modelVersion}").`;
-    throw reverieError('DATA_MISMATCH', {
-      problem: `Provenance of the batch is not acceptable: ${problem}`,
-      hint: 'Name what dreamt them, and its exact version.',
-    });
+    throw refuse(problem, 'Name what simulated them, and its exact version.');
   }
-  if (!Number.isSafeInteger(provenance.seed)) {
-    const problem = `its seed is ${provenance.seed}.`;
-    throw reverieError('DATA_MISMATCH', {
-      problem: `Provenance of the batch is not acceptable: ${problem}`,
-      hint: 'A seed is a safe integer.',
-    });
+  if (!Number.isSafeInteger(seed)) throw refuse(`its seed is ${seed}.`, 'A seed is a safe integer.');
+  for (const column of ['episode', 'step', 'group', 'parent', 'logProb', 'confidence', 'stateHash'] as const) {
+    const got = provenance[column]?.length;
+    if (got !== undefined && got !== rows) throw columnMismatch(column, got, rows, rows);
   }
-  checkLengths(provenance, rows);
-  checkConfidence(provenance.confidence);
+  const at = confidence?.findIndex((value) => !(value > 0 && value <= 1)) ?? -1;
+  if (at >= 0) throw refuse(`confidence of row ${at} is ${confidence?.[at]}.`, 'Confidence lies in (0, 1].');
 }
 
 /** What the rows have in common, for the origin table. */
@@ -100,23 +101,77 @@ export class ProvenanceWriter {
   }
 }
 
-function checkLengths(provenance: Provenance, rows: number): void {
-  for (const column of ['episode', 'step', 'group', 'parent', 'logProb', 'confidence', 'stateHash'] as const) {
-    const got = provenance[column]?.length;
-    if (got !== undefined && got !== rows)
-      throw reverieError('DATA_MISMATCH', {
-        problem: `Batch column "${column}" has ${got} values where ${rows} are needed.`,
-        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
-      });
+/** Below this many entries dropping unused ones is not worth a pass over the rows. */
+const COMPACT_FROM = 1024;
+
+/**
+ * The dictionary of origins: rows share few of them, so a row stores one number. Entries that no row refers to any more are dropped,
+ * so a long run does not grow without bound.
+ */
+export class OriginTable {
+  private entries: Origin[] = [];
+  private counts: number[] = [];
+  /** Entries that some row refers to. */
+  private used = 0;
+  private readonly ids = new Map<string, number>();
+
+  /** Rebuilds the table of a snapshot: its entries, and the `origin` column that refers to them. */
+  static from(entries: readonly Origin[], column: Uint32Array): OriginTable {
+    const table = new OriginTable();
+    for (const entry of entries) table.add(entry);
+    for (const id of column) table.retain(id, 1);
+    return table;
+  }
+
+  list(): readonly Origin[] {
+    return this.entries;
+  }
+
+  at(id: number): Origin {
+    return this.entries[id];
+  }
+
+  /** Number of an origin, new or known. */
+  intern(origin: Origin): number {
+    return this.ids.get(keyOf(origin)) ?? this.add(origin);
+  }
+
+  retain(id: number, rows: number): void {
+    if (rows === 0) return;
+    if (this.counts[id] === 0) this.used++;
+    this.counts[id] += rows;
+  }
+
+  release(id: number): void {
+    this.counts[id]--;
+    if (this.counts[id] === 0) this.used--;
+  }
+
+  /** Drops unused entries and renumbers `column` once more than half of the entries are unused. */
+  compact(column: Uint32Array): void {
+    if (this.entries.length < COMPACT_FROM || this.used * 2 > this.entries.length) return;
+    const renumbered = new Uint32Array(this.entries.length);
+    const { entries, counts } = this;
+    this.entries = [];
+    this.counts = [];
+    this.ids.clear();
+    for (let id = 0; id < entries.length; id++) {
+      if (counts[id] === 0) continue;
+      renumbered[id] = this.add(entries[id]);
+      this.counts[renumbered[id]] = counts[id];
+    }
+    for (let row = 0; row < column.length; row++) column[row] = renumbered[column[row]];
+  }
+
+  private add(origin: Origin): number {
+    const id = this.entries.length;
+    this.entries.push(origin);
+    this.counts.push(0);
+    this.ids.set(keyOf(origin), id);
+    return id;
   }
 }
 
-function checkConfidence(confidence: Float32Array | undefined): void {
-  const at = confidence?.findIndex((value) => !(value > 0 && value <= 1)) ?? -1;
-  if (at < 0) return;
-  const problem = `confidence of row ${at} is ${confidence?.[at]}.`;
-  throw reverieError('DATA_MISMATCH', {
-    problem: `Provenance of the batch is not acceptable: ${problem}`,
-    hint: 'Confidence lies in (0, 1].',
-  });
+function keyOf(o: Origin): string {
+  return JSON.stringify([o.backend, o.modelVersion, o.scenario, o.task, o.policyVersion, o.seed]);
 }

@@ -3,12 +3,11 @@
 // one another. A parent is always the sum of its children in order, never a running difference: no drift, and
 // rebuilding from the leaves gives the same bytes.
 
-import { MinTree } from './min-tree.js';
-
 const BITS = 2;
 const FAN_OUT = 1 << BITS;
-/** Leaves are padded to a multiple of this, the fan-out of the tree of minima. */
-const LEAF_BLOCK = 16;
+const MIN_BITS = 4;
+/** Of the tree of minima; leaves are padded to a multiple of it. */
+const MIN_FAN_OUT = 1 << MIN_BITS;
 
 export class SumTree {
   /** First node of each level in `sums`; level 0 is the leaves, the last has one node. */
@@ -23,7 +22,7 @@ export class SumTree {
   /** @param capacity leaves 0 .. capacity - 1, all 0 */
   constructor(capacity: number) {
     let length = 0;
-    let nodes = Math.ceil(capacity / LEAF_BLOCK) * LEAF_BLOCK;
+    let nodes = Math.ceil(capacity / MIN_FAN_OUT) * MIN_FAN_OUT;
     for (; nodes > 1; nodes = Math.ceil(nodes / FAN_OUT)) {
       this.offsets.push(length);
       // Padded to whole parents, so that every node can be read as 4 children.
@@ -174,5 +173,69 @@ function descend(sums: Float64Array, offset: number, targets: Float64Array, rows
     const past2 = Number(rest >= value0 + value1 + value2);
     targets[i] = rest - (past0 * value0 + past1 * value1 + past2 * value2);
     nodes[i] = first + past0 + past1 + past2;
+  }
+}
+
+/**
+ * The least positive of many values that change a few at a time. A tree of fan-out 16 in level order over values owned by someone
+ * else; a change climbs only as far as it changes a minimum, which is seldom more than one level.
+ */
+class MinTree {
+  private readonly values: Float64Array;
+  /** Inner levels from the lowest to the root, each padded to whole parents with Infinity. */
+  private readonly levels: Float64Array[] = [];
+
+  /** @param values watched values, a multiple of 16 of them, all 0 at first; 0 counts as absent */
+  constructor(values: Float64Array) {
+    this.values = values;
+    let nodes = values.length / MIN_FAN_OUT;
+    while (nodes > 1) {
+      const padded = Math.ceil(nodes / MIN_FAN_OUT) * MIN_FAN_OUT;
+      this.levels.push(new Float64Array(padded).fill(Number.POSITIVE_INFINITY));
+      nodes = padded / MIN_FAN_OUT;
+    }
+    this.levels.push(new Float64Array(1).fill(Number.POSITIVE_INFINITY));
+  }
+
+  /** Infinity if all values are 0. */
+  get minimum(): number {
+    return this.levels[this.levels.length - 1][0];
+  }
+
+  /** To be called after the value at an index changed from `before`. */
+  changed(index: number, before: number): void {
+    let old = before > 0 ? before : Number.POSITIVE_INFINITY;
+    const value = this.values[index];
+    let now = value > 0 ? value : Number.POSITIVE_INFINITY;
+    let node = index;
+    for (let level = 0; level < this.levels.length; level++) {
+      node >>>= MIN_BITS;
+      const minima = this.levels[level];
+      const minimum = minima[node];
+      if (now >= minimum && old > minimum) return;
+      const next = now < minimum ? now : this.leastChild(level, node);
+      if (next === minimum) return;
+      minima[node] = next;
+      old = minimum;
+      now = next;
+    }
+  }
+
+  /** To be called after the values first .. last changed. */
+  changedRange(first: number, last: number): void {
+    for (let level = 0; level < this.levels.length; level++) {
+      first >>>= MIN_BITS;
+      last >>>= MIN_BITS;
+      for (let node = first; node <= last; node++) this.levels[level][node] = this.leastChild(level, node);
+    }
+  }
+
+  private leastChild(level: number, node: number): number {
+    const children = level === 0 ? this.values : this.levels[level - 1];
+    let least = Number.POSITIVE_INFINITY;
+    for (let k = node << MIN_BITS; k < (node + 1) << MIN_BITS; k++) {
+      if (children[k] < least && children[k] > 0) least = children[k];
+    }
+    return least;
   }
 }

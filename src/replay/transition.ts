@@ -1,8 +1,7 @@
-// What one lived step is, and a batch of them as a structure of arrays. Nothing is stored without its provenance.
+// What one step is, and a batch of them as a structure of arrays. Nothing is stored without its provenance.
 
-/** Where a transition was lived. */
-export const SOURCE = { real: 0, synthetic: 1 } as const;
-export type Source = keyof typeof SOURCE;
+/** Where a transition was collected. */
+export type Source = 'real' | 'synthetic';
 
 /**
  * Provenance of a batch: one value shared by all rows, or a column of `rows` values.
@@ -12,7 +11,7 @@ export interface Provenance {
   readonly source: Source;
   /** Who answered: `real`, `ensemble`, `onnx`, `rules`, `replay`, `llm`, ... */
   readonly backend: string;
-  /** Exact version of the model that dreamt it; empty for real. */
+  /** Exact version of the model that simulated it; empty for real. */
   readonly modelVersion: string;
   readonly scenario: string;
   readonly task?: string;
@@ -43,7 +42,7 @@ export interface TransitionBatch {
   readonly reward: Float32Array;
   /** 1 = ended by the task: stops bootstrapping. */
   readonly terminated: Uint8Array;
-  /** 1 = ended by the clock or by doubt: does not. */
+  /** 1 = ended by the clock or by disagreement: does not. */
   readonly truncated: Uint8Array;
   readonly nextObs: Float32Array;
 }

@@ -7,8 +7,8 @@ import { type Panel, panelDifferences, type WantedPanel } from '../core/evaluati
 import { openSealed, parseObject } from '../core/files.js';
 import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report/report-file.js';
 import { headlines } from '../fidelity/report/shown-report.js';
-import { isSavedBuffer } from '../replay/buffer-storage.js';
 import { describeBuffer } from '../replay/describe.js';
+import { isSavedBuffer } from '../replay/snapshot.js';
 import { readManifest } from '../rl/checkpoint.js';
 import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
 import { formatCount, formatNumber, wrapped } from './format.js';

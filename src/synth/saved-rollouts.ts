@@ -6,9 +6,14 @@ import { join } from 'node:path';
 import type { WorkerPool } from '../core/pool.js';
 import { inOrder, poolTask } from '../core/pool-task.js';
 import { ReplayBuffer } from '../replay/buffer.js';
-import { SavedTransitions } from '../replay/saved-transitions.js';
-import { SNAPSHOT_FILE } from '../replay/snapshot-file.js';
-import { beginSnapshot, type SnapshotDraft, sealSnapshot, writeSnapshotRows } from '../replay/snapshot-rows.js';
+import {
+  beginSnapshot,
+  SavedTransitions,
+  SNAPSHOT_FILE,
+  type SnapshotDraft,
+  sealSnapshot,
+  writeSnapshotRows,
+} from '../replay/snapshot.js';
 import { type PiecePlace, readPiece } from './journal.js';
 import { unpackRecord } from './rollout/chunk.js';
 import type { RolloutCounts } from './rollout/plan.js';

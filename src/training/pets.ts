@@ -32,7 +32,7 @@ export async function pets(training: Training, learner: PlanningLearner): Promis
 
 /** The real rows that a planner lived: what a policy can be taught. */
 function plannedRows(real: ReplayBuffer): Demonstrations {
-  const { obs, action, origin } = real.columns(['obs', 'action', 'origin']);
+  const { obs, action, origin } = real.columns();
   const isPlanned = real.originList().map(({ policyVersion }) => policyVersion.startsWith(PLANNED));
   const rows = Array.from({ length: real.size }, (_, row) => row).filter((row) => isPlanned[origin[row]]);
   return { rows: rows.length, obs: picked(obs, rows, real.obsDim), action: picked(action, rows, real.actionDim) };

@@ -6,7 +6,7 @@ import type { VectorEnvironment } from '../core/environment.js';
 import type { Policy, PolicySnapshot } from '../core/policy.js';
 import { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { Selector } from '../replay/selector.js';
+import type { Selector } from '../replay/selectors.js';
 import type { Source } from '../replay/transition.js';
 import type { LearnedFrom } from '../rl/checkpoint.js';
 import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
@@ -156,7 +156,7 @@ export class Training {
     const { synthetic, selectors, selectorOf } = this.parts;
     const origins = synthetic.originList();
     const isOld = origins.map(({ modelVersion }) => !kept.includes(modelVersion));
-    const { origin } = synthetic.lived(0, synthetic.size, ['origin']);
+    const { origin } = synthetic.slice(0, synthetic.size);
     const old = origin.findLastIndex((number) => isOld[number]) + 1;
     if (old === 0) return;
     const rest = synthetic.newest(synthetic.size - old);
@@ -227,9 +227,7 @@ export class Training {
   }
 
   async close(): Promise<void> {
-    const { env, evalEnv, learner, real, synthetic, world } = this.parts;
-    real.close();
-    synthetic.close();
+    const { env, evalEnv, learner, world } = this.parts;
     await world?.close();
     await learner.close();
     await env.close();

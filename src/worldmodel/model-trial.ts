@@ -51,7 +51,7 @@ export async function tryModel(
 ): Promise<ModelTrial> {
   const oldest = real.inserted - real.size;
   const first = Math.max(0, from - oldest);
-  const lived = real.lived(first, real.size - first);
+  const lived = real.slice(first, real.size - first);
   const stretches = stretchesOf(lived, real.size - first);
   const scale = deviations(real.columns().obs, real.obsDim);
   const run = new TrialRun(model, lived, real.obsDim, real.actionDim, scale);

@@ -15,8 +15,6 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/env/check-step.ts': ["space.type === 'text'", "space.type === 'tools'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
   'src/serve/facades/native/native.ts': ["space.type === 'text'"],
-  // A way of searching.
-  'src/replay/experience/store.ts': ["options.retrieval === 'vector'"],
   // How far a backend's word is taken.
   'src/worldmodel/state.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],

@@ -3,8 +3,7 @@ import { Rng } from '../../src/core/rng.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { MixtureSampler } from '../../src/replay/mixture.js';
-import { PrioritizedSelector } from '../../src/replay/prioritized.js';
-import { UniformSelector } from '../../src/replay/uniform.js';
+import { PrioritizedSelector, UniformSelector } from '../../src/replay/selectors.js';
 import { ACTION_DIM, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 /** Real rows have ids from 0, synthetic ones from 1000, so the reward tells the source. */

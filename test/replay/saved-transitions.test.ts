@@ -5,9 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { SavedTransitions } from '../../src/replay/saved-transitions.js';
-import { SNAPSHOT_FILE } from '../../src/replay/snapshot-file.js';
-import { beginSnapshot, sealSnapshot, writeSnapshotRows } from '../../src/replay/snapshot-rows.js';
+import {
+  beginSnapshot,
+  SavedTransitions,
+  SNAPSHOT_FILE,
+  sealSnapshot,
+  writeSnapshotRows,
+} from '../../src/replay/snapshot.js';
 import { fill, makeBuffer } from './rows.js';
 
 let folder: string;
@@ -34,7 +38,7 @@ describe('saved transitions', () => {
       [saved.rows - 5, 5],
       [8, 0],
     ]) {
-      expect(await saved.read(from, count)).toEqual(buffer.lived(from, count));
+      expect(await saved.read(from, count)).toEqual(buffer.slice(from, count));
     }
     const { reward, ...rest } = await saved.read(2, 3, ['reward']);
     expect(rest).toEqual({});
@@ -66,7 +70,7 @@ describe('saved transitions', () => {
       [0, 10],
       [10, 20],
     ]) {
-      await writeSnapshotRows(draft, first, buffer.lived(first, rows));
+      await writeSnapshotRows(draft, first, buffer.slice(first, rows));
     }
     await sealSnapshot(draft);
     const bytes = (name: string) => readFileSync(join(folder, name, SNAPSHOT_FILE));

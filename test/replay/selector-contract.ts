@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { ReplayBuffer } from '../../src/replay/buffer.js';
-import type { Selector } from '../../src/replay/selector.js';
+import type { Selector } from '../../src/replay/selectors.js';
 import { fill, makeBuffer } from './rows.js';
 
 export interface SelectorCase {

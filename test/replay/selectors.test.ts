@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { ReplayBuffer } from '../../src/replay/buffer.js';
-import { PrioritizedSelector } from '../../src/replay/prioritized.js';
-import type { SelectorState } from '../../src/replay/selector.js';
-import { UniformSelector } from '../../src/replay/uniform.js';
+import { PrioritizedSelector, type SelectorState, UniformSelector } from '../../src/replay/selectors.js';
 import { fill, makeBuffer } from './rows.js';
 import { disturb, draw, drawCounts, expectDistribution, selectorContract } from './selector-contract.js';
 

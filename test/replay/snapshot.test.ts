@@ -245,9 +245,11 @@ describe('kill -9', () => {
  * n once it is saved, or the code of the error that ended it.
  */
 function startWriter(shell: string, rows: number): ChildProcess {
-  const replay = compiledUrl(new URL('../../src/replay/index.ts', import.meta.url).href, './index.js');
+  const compiled = (name: string) =>
+    JSON.stringify(compiledUrl(new URL('../../src/replay/buffer.ts', import.meta.url).href, name));
   const script = `
-    import { allocateBatch, ReplayBuffer } from ${JSON.stringify(replay)};
+    import { allocateBatch } from ${compiled('./batch.js')};
+    import { ReplayBuffer } from ${compiled('./buffer.js')};
     const [folder, rows] = [process.argv[1], Number(process.argv[2])];
     let buffer = await ReplayBuffer.load(folder).catch(() => undefined);
     if (buffer?.size !== rows) buffer = new ReplayBuffer({ capacity: rows, obsDim: 20, actionDim: 5, source: 'real' });

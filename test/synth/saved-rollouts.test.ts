@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { SavedTransitions } from '../../src/replay/saved-transitions.js';
+import { SavedTransitions } from '../../src/replay/snapshot.js';
 import { exportMinari } from '../../src/synth/export/minari.js';
 import type { TransitionSource } from '../../src/synth/export/table.js';
 import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';

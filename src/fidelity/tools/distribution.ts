@@ -4,7 +4,6 @@
 import { stateHash } from '../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
-import { HashedTrigramEmbedder } from '../../replay/experience/embedder.js';
 import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
 import { unknownIds } from '../../worldmodel/tools/provenance.js';
 import type { Finding, Instrument } from '../instrument.js';
@@ -270,10 +269,9 @@ function distinctOf(different: number): (texts: readonly (readonly number[])[]) 
 }
 
 function spreadMetric(pairs: readonly Pair[]): FoundMetric {
-  const embedder = new HashedTrigramEmbedder();
   const embedded = pairs.slice(0, TEXTS).map(({ dreamt, real }) => {
-    const ofReal = embedder.embedNow(textOf(real));
-    return { dreamt: dreamt === real ? ofReal : embedder.embedNow(textOf(dreamt)), real: ofReal };
+    const ofReal = trigramVector(textOf(real));
+    return { dreamt: dreamt === real ? ofReal : trigramVector(textOf(dreamt)), real: ofReal };
   });
   const ratio = (units: typeof embedded) => {
     const [a, b] = [spread(units.map(({ dreamt }) => dreamt)), spread(units.map(({ real }) => real))];
@@ -319,4 +317,31 @@ function madeUpTable(questions: readonly Asked[], rows: readonly DistributionRow
     columns: ['tool', 'share of answers', 'such as'],
     rows: found.map(([name, { calls, made, example }]) => [name, percent(shareEstimate(made, calls)), example]),
   };
+}
+
+const DIMENSIONS = 384;
+
+/** Signed hashing of character trigrams (Weinberger et al. 2009), weighted by 1 + ln of their count. */
+function trigramVector(text: string): Float32Array {
+  return Float32Array.from(trigramCounts(text), (count) =>
+    count === 0 ? 0 : Math.sign(count) * (1 + Math.log(Math.abs(count))),
+  );
+}
+
+function trigramCounts(text: string): Int32Array {
+  const counts = new Int32Array(DIMENSIONS);
+  const padded = ` ${text.slice(0, MAX_CHARS).toLowerCase()} `;
+  for (let i = 0; i + 3 <= padded.length; i++) {
+    const hash = trigramHash(padded.charCodeAt(i), padded.charCodeAt(i + 1), padded.charCodeAt(i + 2));
+    counts[(hash >>> 1) % DIMENSIONS] += (hash & 1) === 0 ? 1 : -1;
+  }
+  return counts;
+}
+
+/** FNV-1a over three characters, with a last mix so that the low bits are good. */
+function trigramHash(a: number, b: number, c: number): number {
+  let hash = 0x811c9dc5;
+  for (const code of [a, b, c]) hash = Math.imul(hash ^ code, 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d);
+  return (hash ^ (hash >>> 13)) >>> 0;
 }

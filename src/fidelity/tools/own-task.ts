@@ -35,7 +35,6 @@ function withoutTask(index: ExperienceIndex, exceptTask: string): ExperienceInde
     get size() {
       return index.size;
     },
-    prepare: async (query) => index.prepare?.({ ...query, exceptTask }),
     retrieve: (query, k) => index.retrieve({ ...query, exceptTask }, k),
     exact: (query) => index.exact({ ...query, exceptTask }),
   };

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { domainSpecSchema } from '../../env/tools/domain-spec.js';
 import { llmConfigSchema } from '../../llm/config.js';
-import { experienceSchema } from '../../replay/experience/experience-schema.js';
+import { experienceSchema } from '../../replay/experience/experience.js';
 import { groupEstimators } from '../../rl/group/estimators.js';
 import { recipeSchema } from '../../synth/episodes/recipes.js';
 import { episodeFormatSchema } from '../../synth/export/episodes/export-episodes.js';

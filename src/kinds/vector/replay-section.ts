@@ -61,12 +61,6 @@ export const replaySection = z
       ),
     generative: generativeSection,
     selector: selectorSection,
-    storage: z
-      .enum(['memory', 'disk'])
-      .default('memory')
-      .describe(
-        'Where `train` and `fit` keep transitions: `disk` for more of them than fit into memory, in files of the run. Never changes results.',
-      ),
   })
   .prefault({})
   .describe('What is kept, and what a learner is shown of it.');

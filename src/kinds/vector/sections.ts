@@ -11,9 +11,9 @@ export function vectorSections(): ScenarioSections<ScenarioConfig> {
   return { ...scenarioSchemas(), check: ({ env }) => void checkEnvSpec(env), identity: whatCounts, files: namedFiles };
 }
 
-/** Where rows lie changes no result, nor does what a run makes no use of. Runs from before a key was known lack it. */
+/** What a run makes no use of changes no result. Runs from before a key was known lack it. */
 function whatCounts({ replay, train, ...rest }: Omit<ScenarioConfig, 'seed' | 'workers'>): object {
-  const { storage: _, generative, ...kept } = replay;
+  const { generative, ...kept } = replay;
   const { offlineUpdates, ...lived } = train;
   return {
     ...rest,

@@ -1,13 +1,10 @@
-// Lexical search over lived steps: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with two
+// Lexical search over steps: BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009) with two
 // weighted fields merged into one count (BM25F, Robertson et al. 2004), on typed arrays.
 //
 // Logs of tools are templated: few distinct terms, each in a large share of all documents, which is where general search
 // engines take seconds. So a query walks whole lists, the most telling first, and stops as soon as no document outside a
 // small set can still be among the best; that set is then scored exactly from the terms of its documents. Contributions
 // are whole numbers (of 2^-17), so that a sum does not depend on its order and the answer is that of a full scan.
-
-import { DocumentTerms, Postings } from './postings.js';
-import { type Ranked, TopRanked } from './top-ranked.js';
 
 const K1 = 1.2;
 const B = 0.75;
@@ -38,12 +35,12 @@ export function strongestTerms(terms: readonly QueryTerm[]): readonly QueryTerm[
 }
 
 /** What a term adds to a document's score, as a whole number; `norm` as in `lengthNorm`. */
-export function contribution(weight: number, count: number, norm: number): number {
+function contribution(weight: number, count: number, norm: number): number {
   return ((weight * (K1 + 1) * SCALE * count) / (count + norm)) | 0;
 }
 
 /** k1 (1 - b + b length / averageLength). */
-export function lengthNorm(length: number, averageLength: number): number {
+function lengthNorm(length: number, averageLength: number): number {
   return K1 * (1 - B + (B * length) / averageLength);
 }
 
@@ -225,4 +222,142 @@ function isSeen(document: number, visible: Uint8Array | undefined): boolean {
 /** A whole-number score as it is shown. */
 export function shownScore(score: number): number {
   return score / SCALE;
+}
+
+interface Ranked {
+  readonly document: number;
+  readonly score: number;
+}
+
+/** The best k of many scored documents: a heap whose root is the worst that is kept. */
+class TopRanked {
+  private readonly heap: Ranked[] = [];
+
+  /** `order[d]` decides ties before the document's number does; smaller is better. */
+  constructor(
+    private readonly k: number,
+    private readonly order?: Int32Array,
+  ) {}
+
+  /** No document with a smaller score is among the best; 0 while fewer than k are there. */
+  get threshold(): number {
+    return this.heap.length < this.k ? 0 : this.heap[0].score;
+  }
+
+  /** Takes the document if it is among the best so far; scores of 0 and less never are. */
+  offer(document: number, score: number): void {
+    if (score <= 0 || this.k === 0) return;
+    if (this.heap.length < this.k) {
+      this.heap.push({ document, score });
+      this.up(this.heap.length - 1);
+    } else if (this.isBetter(document, score, this.heap[0])) {
+      this.heap[0] = { document, score };
+      this.down();
+    }
+  }
+
+  /** Best first. */
+  ranked(): Ranked[] {
+    return [...this.heap].sort((a, b) => (this.isBetter(a.document, a.score, b) ? -1 : 1));
+  }
+
+  private isBetter(document: number, score: number, other: Ranked): boolean {
+    if (score !== other.score) return score > other.score;
+    const byOrder = this.order === undefined ? 0 : this.order[document] - this.order[other.document];
+    return byOrder !== 0 ? byOrder < 0 : document < other.document;
+  }
+
+  private isWorse(a: Ranked, b: Ranked): boolean {
+    return this.isBetter(b.document, b.score, a);
+  }
+
+  private up(from: number): void {
+    for (let child = from; child > 0; ) {
+      const parent = (child - 1) >> 1;
+      if (!this.isWorse(this.heap[child], this.heap[parent])) return;
+      this.swap(child, parent);
+      child = parent;
+    }
+  }
+
+  private down(): void {
+    for (let parent = 0; ; ) {
+      let worst = parent;
+      for (const child of [2 * parent + 1, 2 * parent + 2]) {
+        if (child < this.heap.length && this.isWorse(this.heap[child], this.heap[worst])) worst = child;
+      }
+      if (worst === parent) return;
+      this.swap(worst, parent);
+      parent = worst;
+    }
+  }
+
+  private swap(a: number, b: number): void {
+    [this.heap[a], this.heap[b]] = [this.heap[b], this.heap[a]];
+  }
+}
+
+/** Documents of one term, in order of insertion. */
+class Postings {
+  documents = new Uint32Array(4);
+  /** Weighted number of times; at most 255. */
+  counts = new Uint8Array(4);
+  length = 0;
+  /** What bounds the score of any document in here. */
+  maxCount = 0;
+  minLength = Number.POSITIVE_INFINITY;
+
+  push(document: number, count: number, documentLength: number): void {
+    if (this.length === this.documents.length) {
+      this.documents = grown(this.documents, this.length + 1);
+      this.counts = grown(this.counts, this.length + 1);
+    }
+    this.documents[this.length] = document;
+    this.counts[this.length++] = count;
+    if (count > this.maxCount) this.maxCount = count;
+    if (documentLength < this.minLength) this.minLength = documentLength;
+  }
+}
+
+/** Terms of each document, one after the other. */
+class DocumentTerms {
+  terms = new Uint32Array(64);
+  counts = new Uint8Array(64);
+  /** Document d holds entries starts[d] to starts[d + 1]. */
+  starts = new Uint32Array(16);
+  /** Weighted length of each document. */
+  lengths = new Uint16Array(16);
+  size = 0;
+  private filled = 0;
+
+  /** Terms pushed in all. */
+  get entries(): number {
+    return this.filled;
+  }
+
+  push(term: number, count: number): void {
+    if (this.filled === this.terms.length) {
+      this.terms = grown(this.terms, this.filled + 1);
+      this.counts = grown(this.counts, this.filled + 1);
+    }
+    this.terms[this.filled] = term;
+    this.counts[this.filled++] = count;
+  }
+
+  /** Ends the document whose terms were pushed since the last; answers its number. */
+  end(length: number): number {
+    this.starts = grown(this.starts, this.size + 2);
+    this.lengths = grown(this.lengths, this.size + 1);
+    this.lengths[this.size] = length;
+    this.starts[++this.size] = this.filled;
+    return this.size - 1;
+  }
+}
+
+/** The array itself if it holds `needed` values, else a copy of at least twice its length. */
+export function grown<T extends Uint8Array | Uint16Array | Uint32Array | Int32Array>(array: T, needed: number): T {
+  if (needed <= array.length) return array;
+  const larger = new (array.constructor as new (length: number) => T)(Math.max(needed, array.length * 2));
+  larger.set(array);
+  return larger;
 }

@@ -1,6 +1,7 @@
-// One lived tool call as it is remembered, and an episode of them: what retrieval searches and what datasets are made of.
-// Nothing synthetic is remembered without saying who dreamt it.
+// One tool call as it is remembered, and an episode of them: what retrieval searches and what datasets are made of.
+// Nothing synthetic is remembered without saying which model version answered.
 
+import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import type { Verdict } from '../../env/tools/domain.js';
@@ -19,7 +20,7 @@ export interface ExperienceStep {
   readonly episode: string;
   /** Number of the call within the episode. */
   readonly step: number;
-  /** Row of the job that lived it; -1 for records. */
+  /** Row of the job that it is from; -1 for records. */
   readonly row: number;
   readonly call: { readonly name: string; readonly arguments: JsonObject };
   /** Calls made before it in the episode, oldest first, each `name(arguments)`; at most the last eight. */
@@ -76,7 +77,7 @@ export interface EpisodeRecord {
   readonly lostBy?: string;
   /** How it came about, where no task was given and none was known. */
   readonly walk?: WalkNote;
-  /** Weight of the episode in training, lowered by doubt; 1 = full. */
+  /** Weight of the episode in training, lowered by disagreement; 1 = full. */
   readonly weight: number;
   /** Messages of the agent (places in `messages`) that are not to be learnt from, ascending; absent: none. */
   readonly masked?: readonly number[];
@@ -85,7 +86,7 @@ export interface EpisodeRecord {
 
 /**
  * `stagnation`: turns on end that change nothing and learn nothing; `loop`: the same actions over and over; `contradiction`: said
- * against the typed state; `exhaustion`: cut off by a clock or by doubt; `policy-broken`: done what may not be done; `cut-turn`:
+ * against the typed state; `exhaustion`: cut off by a clock or by disagreement; `policy-broken`: done what may not be done; `cut-turn`:
  * a turn that ended at the most tokens a reply may have.
  */
 export type EpisodeSignal = 'stagnation' | 'loop' | 'contradiction' | 'exhaustion' | 'policy-broken' | 'cut-turn';
@@ -120,7 +121,7 @@ export interface RetrievalQuery {
   readonly history: readonly string[];
   /** Hash of the state now, for exact matches. */
   readonly stateHash?: string;
-  /** `real`: records only. `both`: also what was dreamt, as far as it is kept. */
+  /** `real`: records only. `both`: also what was simulated, as far as it is kept. */
   readonly sources: 'real' | 'both';
   /** Synthetic steps of rows below this one only, so that what is seen does not depend on timing; absent: all. */
   readonly beforeRow?: number;
@@ -137,10 +138,43 @@ export interface RetrievedStep {
 /** Read side of the store, which a world model sees. */
 export interface ExperienceIndex {
   readonly size: number;
-  /** To be awaited before `retrieve` with the same query, where it is there: embeds what is looked for. */
-  prepare?(query: RetrievalQuery): Promise<void>;
   /** Up to `k` nearest, nearest first; ties by order of insertion. */
   retrieve(query: RetrievalQuery, k: number): readonly RetrievedStep[];
   /** A real step with the same call in the same state (equal hash), or undefined. */
   exact(query: RetrievalQuery): ExperienceStep | undefined;
 }
+
+/** The section `experience` of a scenario: what is remembered. */
+export const experienceSchema = z
+  .strictObject({
+    enrich: z
+      .enum(['never', 'verified', 'always'])
+      .default('never')
+      .describe(
+        'Which simulated steps are remembered beside the records: none, those of episodes that exact checks found right, or all.',
+      ),
+    maxSteps: z
+      .int()
+      .min(0)
+      .default(100_000)
+      .describe('Simulated steps that count at most: those of the newest rows. Records always count.'),
+    maxBytes: z
+      .int()
+      .min(1)
+      .default(2_000_000_000)
+      .describe('Size all remembered steps may have; a run that would go beyond it stops with an error.'),
+    logs: z
+      .array(z.string().min(1))
+      .default([])
+      .describe(
+        'Records of the real environment: files or folders of .jsonl or .json, relative to the scenario. OpenAI messages, ShareGPT or τ-bench trajectories, told apart by their keys.',
+      ),
+    tolerant: z
+      .boolean()
+      .default(false)
+      .describe('Skip records that cannot be read, and count them; otherwise the first one is an error.'),
+  })
+  .prefault({})
+  .describe('Remembered steps: what a language model is shown of the past.');
+
+export type ExperienceConfig = z.infer<typeof experienceSchema>;

@@ -9,16 +9,55 @@
 import { readSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
-import { unpack } from 'msgpackr';
+import { pack, unpack } from 'msgpackr';
 import { reverieError } from '../../core/errors.js';
 import { readBytes, storageError } from '../../core/files.js';
 import type { ExperienceStep } from './experience.js';
-import type { StepLog } from './step-log.js';
 
 const MAGIC = Buffer.from('RVX1');
 const HEAD_BYTES = 12;
 /** A batch is written as records of about this size, each whole or not at all. */
 const LARGEST_RECORD_BYTES = 2 ** 30;
+
+/** Steps in order of arrival, never changed: what a store keeps them in. */
+export interface StepLog {
+  /** Steps written; the next number. */
+  readonly size: number;
+  /** Bytes of all steps, packed. */
+  readonly bytes: number;
+  /** Durable, all or none, once the promise resolves. */
+  append(packed: readonly Uint8Array[]): Promise<void>;
+  read(number: number): ExperienceStep;
+  close(): Promise<void>;
+}
+
+export function packStep(step: ExperienceStep): Uint8Array {
+  // A copy: the packer's own buffer is used again.
+  return Uint8Array.from(pack(step));
+}
+
+/** Gone with the process. */
+export class MemoryLog implements StepLog {
+  bytes = 0;
+  private readonly steps: Uint8Array[] = [];
+
+  get size(): number {
+    return this.steps.length;
+  }
+
+  async append(packed: readonly Uint8Array[]): Promise<void> {
+    for (const step of packed) {
+      this.steps.push(step);
+      this.bytes += step.length;
+    }
+  }
+
+  read(number: number): ExperienceStep {
+    return unpack(this.steps[number]);
+  }
+
+  async close(): Promise<void> {}
+}
 
 interface Place {
   readonly at: number;

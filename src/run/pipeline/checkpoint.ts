@@ -13,7 +13,7 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
-import type { Selector, SelectorState } from '../../replay/selector.js';
+import type { Selector, SelectorState } from '../../replay/selectors.js';
 import type { Source } from '../../replay/transition.js';
 import { loadLearner, saveLearner } from '../../rl/checkpoint.js';
 import type { WorldState } from '../../training/dream-world.js';
@@ -21,7 +21,6 @@ import type { Training } from '../../training/training.js';
 import type { TrainingPorts } from '../../training/training-settings.js';
 import { trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
-import { workFolder } from './given-parts.js';
 import { continuedTraining, newTraining, trainable } from './training-parts.js';
 
 const count = z.int().min(0);
@@ -106,9 +105,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
     });
   });
   const dreamt = existsSync(join(folder, 'synthetic'));
-  fresh.parts.real.close();
-  if (dreamt) fresh.parts.synthetic.close();
-  const load = (source: Source) => ReplayBuffer.load(join(folder, source), { onDisk: workFolder(context, source) });
+  const load = (source: Source) => ReplayBuffer.load(join(folder, source));
   const training = continuedTraining(fresh, config, {
     learner,
     real: await load('real'),

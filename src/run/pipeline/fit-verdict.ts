@@ -111,7 +111,7 @@ function halfOf(real: ReplayBuffer, rng: Rng): ReplayBuffer {
     .slice(0, Math.floor(size / 2))
     .sort();
   const half = new ReplayBuffer({ capacity: rows.length, obsDim, actionDim, source: 'real' });
-  const { episode, step } = real.columns(['episode', 'step']);
+  const { episode, step } = real.columns();
   half.append(real.gather(rows), {
     ...{ source: 'real', backend: 'real', modelVersion: '', scenario: '', policyVersion: '', seed: 0 },
     episode: Float64Array.from(rows, (row) => episode[row]),

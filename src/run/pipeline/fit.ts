@@ -13,7 +13,7 @@ import { writeReport } from '../report/report.js';
 import { wantedPanel } from '../wanted-panel.js';
 import { type FitEpoch, fitReport } from './fit-report.js';
 import { judgeFit } from './fit-verdict.js';
-import { recordsOf, removeWorkFolder, resolvedSpec, workFolder } from './given-parts.js';
+import { recordsOf, resolvedSpec } from './given-parts.js';
 import { findInput, requireInput } from './inputs.js';
 import { fitPanel } from './vector-panels.js';
 
@@ -27,8 +27,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
   const panel = await fitPanel(context);
   requirePanel(panel, wantedPanel(context));
   const env = await makeEnvironment(config.env, { folder });
-  const onDisk = workFolder(context, 'data');
-  const real = await recordsOf(env, requireInput(context.inputs, 'data'), { onDisk });
+  const real = await recordsOf(env, requireInput(context.inputs, 'data'));
   const earlier = findInput(context.inputs, 'model');
   const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
@@ -64,8 +63,6 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     if (context.signal.aborted) interrupted();
     throw error;
   } finally {
-    real.close();
-    removeWorkFolder(context);
     await env.close();
     await previous?.close();
   }

@@ -1,7 +1,7 @@
 // What a job is given to work with, checked against the environment it is for: records and learners the user named, and the
 // environment itself in a form that can be made anywhere.
 
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -9,11 +9,10 @@ import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { describeSpace, rowSize } from '../../env/space-values.js';
 import type { TrainingDevice } from '../../nn/trainer.js';
-import { type LoadOptions, ReplayBuffer } from '../../replay/buffer.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
 import { type LoadedLearner, loadLearner } from '../../rl/checkpoint.js';
 import type { Learner, PlanningLearner } from '../../rl/learner.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';
-import type { JobContext } from '../job.js';
 import type { Scenario } from '../scenario.js';
 
 /**
@@ -23,7 +22,7 @@ import type { Scenario } from '../scenario.js';
 export async function recordsOf(
   env: VectorEnvironment,
   folder: string,
-  options: LoadOptions = {},
+  options: { readonly capacity?: number } = {},
 ): Promise<ReplayBuffer> {
   const buffer = await ReplayBuffer.load(folder, options);
   const [theirs, ours] = [
@@ -31,21 +30,7 @@ export async function recordsOf(
     [rowSize(env.observationSpace), rowSize(env.actionSpace)],
   ].map(([obsDim, actionDim]) => `${obsDim} observation and ${actionDim} action numbers`);
   if (theirs === ours) return buffer;
-  buffer.close();
   throw reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what: 'row', theirs, ours });
-}
-
-/** Rows and what is prepared of them, while a job runs whose scenario keeps them on disk; removed at its end. */
-const WORK_FOLDER = 'replay';
-
-/** Where a job keeps rows on disk, by what they are; undefined where it keeps them in memory. */
-export function workFolder({ scenario, out }: JobContext, name: string): string | undefined {
-  return scenario.config.replay.storage === 'disk' ? join(out, WORK_FOLDER, name) : undefined;
-}
-
-/** What was saved stays. */
-export function removeWorkFolder({ out }: JobContext): void {
-  rmSync(join(out, WORK_FOLDER), { recursive: true, force: true });
 }
 
 /** The learner in `folder`. Throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s. */

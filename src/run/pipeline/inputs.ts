@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
-import { isSavedBuffer } from '../../replay/buffer-storage.js';
+import { isSavedBuffer } from '../../replay/snapshot.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import type { FolderInput, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';

@@ -12,7 +12,7 @@ import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
-import type { SavedTransitions } from '../../replay/saved-transitions.js';
+import type { SavedTransitions } from '../../replay/snapshot.js';
 import { RandomPolicy } from '../../rl/random-policy.js';
 import { transitionExports } from '../../synth/export/transition-exports.js';
 import { type Drawn, drawnStarts, type FrozenRolloutRequest } from '../../synth/rollout/plan.js';

@@ -15,7 +15,6 @@ import { wantedPanel } from '../wanted-panel.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { dreamReport, generativeReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
-import { removeWorkFolder } from './given-parts.js';
 import { keepPolicy } from './kept-policies.js';
 import { newTraining } from './training-parts.js';
 import { trainPanel } from './vector-panels.js';
@@ -40,7 +39,6 @@ export async function trainJob(asked: JobContext): Promise<TrainResult> {
     throw error;
   } finally {
     await training.close();
-    removeWorkFolder(context);
   }
 }
 

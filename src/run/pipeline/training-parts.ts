@@ -8,10 +8,8 @@ import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
-import { PrioritizedSelector } from '../../replay/prioritized.js';
-import type { Selector } from '../../replay/selector.js';
+import { PrioritizedSelector, type Selector, UniformSelector } from '../../replay/selectors.js';
 import type { Source } from '../../replay/transition.js';
-import { UniformSelector } from '../../replay/uniform.js';
 import type { LearnedFrom, LoadedLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
 import { Collector } from '../../training/collector.js';
@@ -27,7 +25,7 @@ import type {
 } from '../../training/training-settings.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
-import { learnerFor, recordsOf, resolvedSpec, workFolder } from './given-parts.js';
+import { learnerFor, recordsOf, resolvedSpec } from './given-parts.js';
 import { broughtModel, findInput, requireInput } from './inputs.js';
 
 /** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
@@ -116,8 +114,7 @@ async function firstParts(
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
   const { real, synthetic } = await firstRecords(context, env, dimensions);
   let nextEpisode = 0;
-  for (const { episode } of real.pieces(['episode']))
-    nextEpisode = episode.reduce((next, lived) => Math.max(next, lived + 1), nextEpisode);
+  for (const episode of real.columns().episode) nextEpisode = Math.max(nextEpisode, episode + 1);
   const { realRatio, selector, generative } = config.replay;
   const realShare = settings.dream ? realRatio : 1;
   // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
@@ -152,13 +149,12 @@ async function firstRecords(
   const data = isOffline ? requireInput(inputs, 'data') : findInput(inputs, 'data');
   const empty = (source: Source) => {
     const capacity = source === 'real' ? replay.realCapacity : replay.syntheticCapacity;
-    return new ReplayBuffer({ ...dimensions, capacity, source, folder: workFolder(context, source) });
+    return new ReplayBuffer({ ...dimensions, capacity, source });
   };
   if (data === undefined) return { real: empty('real'), synthetic: empty('synthetic') };
-  const given = await recordsOf(env, data, { capacity: replay.realCapacity, onDisk: workFolder(context, 'given') });
+  const given = await recordsOf(env, data, { capacity: replay.realCapacity });
   if (given.source === 'real') return { real: given, synthetic: empty('synthetic') };
   if (isOffline && replay.generative === null) return { real: empty('real'), synthetic: given };
-  given.close();
   const sides = { what: 'source', theirs: given.source, ours: 'real' };
   throw reverieError('INPUT_UNFIT', { path: data, input: 'data', env: env.id, ...sides });
 }

@@ -121,7 +121,6 @@ async function referencesOf(
     ...(query.row === undefined ? {} : { beforeRow: query.row - lag }),
     ...(exceptOwnTask ? { exceptTask: query.task.id } : {}),
   };
-  await index.prepare?.(asked);
   const words = wordsIn(screenText(query.state as ScreenState));
   const found = index.retrieve(asked, k * CANDIDATES).map(({ step }, place) => ({
     step,

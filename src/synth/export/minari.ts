@@ -7,7 +7,7 @@ import type { VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { replaceFolderAtomic } from '../../core/files.js';
 import { rowSize } from '../../env/space-values.js';
-import { SavedTransitions } from '../../replay/saved-transitions.js';
+import { SavedTransitions } from '../../replay/snapshot.js';
 import { type ColumnType, parquetPieces } from './parquet-file.js';
 import { type ExportOptions, encodedSlices, type SliceRange, sliceTask } from './slice-task.js';
 import { rowOf, type TransitionSlice, type TransitionSource, type TransitionTable, tableOf } from './table.js';
@@ -44,7 +44,7 @@ export interface MinariExport {
 
 /**
  * Writes a dataset; its folder appears whole or not at all. Where each episode came from is in its `metadata.json`, under
- * `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * `reverie`. Throws EXPORT_INVALID, EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportMinari(
   source: TransitionSource,

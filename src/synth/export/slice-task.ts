@@ -3,7 +3,7 @@
 
 import type { WorkerPool } from '../../core/pool.js';
 import { inOrder, moved, type PoolTask, poolTask } from '../../core/pool-task.js';
-import { SavedTransitions } from '../../replay/saved-transitions.js';
+import { SavedTransitions } from '../../replay/snapshot.js';
 import { type TransitionSlice, type TransitionSource, tableOf } from './table.js';
 
 export interface ExportOptions {

@@ -2,8 +2,8 @@
 
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { type Columns, viewColumns } from '../../replay/columns.js';
-import type { Origin } from '../../replay/origins.js';
-import { SavedTransitions } from '../../replay/saved-transitions.js';
+import type { Origin } from '../../replay/provenance.js';
+import { SavedTransitions } from '../../replay/snapshot.js';
 import type { Source } from '../../replay/transition.js';
 import type { RolloutResult } from '../rollout/plan.js';
 
@@ -56,7 +56,7 @@ function tableOfBuffer(buffer: ReplayBuffer): TransitionTable {
     ...{ rows: size, obsDim, actionDim },
     slice: async (from, rows) => ({
       ...{ rows, firstRowId: inserted - size + from, obsDim, actionDim, source, origins: buffer.originList() },
-      columns: buffer.lived(from, rows),
+      columns: buffer.slice(from, rows),
     }),
   };
 }

@@ -6,7 +6,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { gymnasiumSpecOf } from '../../env/gymnasium-spec.js';
-import type { SavedTransitions } from '../../replay/saved-transitions.js';
+import type { SavedTransitions } from '../../replay/snapshot.js';
 import type { ExportOptions } from './slice-task.js';
 
 /** What an export is told beside the rows. `pool` has threads for what is worth them. */

@@ -4,7 +4,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder, type FileContent, writeFileAtomic } from '../../core/files.js';
-import type { Origin } from '../../replay/origins.js';
+import type { Origin } from '../../replay/provenance.js';
 import { type ColumnType, type EncodedGroup, encodeGroup, parquetFile } from './parquet-file.js';
 import { type ExportOptions, encodedSlices, sliceTask } from './slice-task.js';
 import { rowOf, type TransitionSlice, type TransitionSource, tableOf } from './table.js';
@@ -66,7 +66,7 @@ const TYPES = Object.fromEntries(NAMES.map((name) => [name, TRANSITION_COLUMNS[n
 
 /**
  * Writes transitions as Parquet, in row groups of 32768; columns are those of `TRANSITION_COLUMNS`. The file appears whole
- * or not at all. Answers the rows written. Throws OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * or not at all. Answers the rows written. Throws EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportParquet(
   source: TransitionSource,
@@ -88,14 +88,10 @@ export async function exportJsonl(
   return tableOf(source).rows;
 }
 
-/** Throws OUTPUT_EXISTS if there is anything at `path`. */
+/** Throws EXPORT_EXISTS if there is anything at `path`. */
 export async function refuseExisting(path: string): Promise<void> {
   const there = await stat(path).catch(() => undefined);
-  if (there)
-    throw reverieError('OUTPUT_EXISTS', {
-      problem: `There is already something at "${path}".`,
-      hint: 'Export into a new folder or file name, or remove that one first.',
-    });
+  if (there) throw reverieError('EXPORT_EXISTS', { path });
 }
 
 async function writeNew(path: string, content: FileContent): Promise<void> {

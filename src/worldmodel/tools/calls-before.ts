@@ -1,7 +1,7 @@
 // The calls of an episode before the one at hand, as retrieval compares them.
 
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { callText, MAX_HISTORY } from '../../replay/experience/tokens.js';
+import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
 
 /** The last eight, oldest first, each `name(arguments)`. */
 export function callsBefore({ messages, call }: Pick<CallQuery, 'messages' | 'call'>): string[] {

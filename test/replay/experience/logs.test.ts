@@ -10,8 +10,8 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state-hash.js';
 import type { ToolRules, ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/make-domain.js';
-import { livedSteps } from '../../../src/replay/experience/lived-steps.js';
 import { episodeLogFiles, readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
+import { episodeSteps } from '../../../src/replay/experience/steps.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
@@ -175,13 +175,17 @@ describe('states', () => {
 
   it('of dreamt episodes are read off the episode', async () => {
     const { episodes } = await readEpisodeLogs(file('lived.jsonl', openAi()), { domain });
-    const lived = livedSteps({ ...episodes[0], source: 'synthetic', row: 4, verdict: { reward: 1, checks: [] } });
+    const lived = episodeSteps({ ...episodes[0], source: 'synthetic', row: 4, verdict: { reward: 1, checks: [] } });
     expect(lived.map((step) => step.stateHash)).toEqual([
       undefined,
       ...episodes[0].steps.slice(0, 2).map((s) => s.stateHash),
     ]);
     expect(lived.every((step) => step.verified)).toBe(true);
-    const judged = livedSteps({ ...episodes[0], source: 'synthetic', verdict: { reward: 1, checks: [], judge: 'j' } });
+    const judged = episodeSteps({
+      ...episodes[0],
+      source: 'synthetic',
+      verdict: { reward: 1, checks: [], judge: 'j' },
+    });
     expect(judged.some((step) => step.verified)).toBe(false);
   });
 });
@@ -206,7 +210,7 @@ describe('what cannot be read', () => {
       'no object',
     ],
     ['a reward in words', openAi({ reward: 'good' }), 'its reward is "good", not a number'],
-    ['nobody acting', openAi({ messages: [{ role: 'user', content: 'hi' }] }), 'nobody acts in it'],
+    ['nobody acting', openAi({ messages: [{ role: 'user', content: 'hi' }] }), 'it has no turn of an assistant'],
     [
       'a turn of ShareGPT that is no call',
       { conversations: [{ from: 'function_call', value: 'get()' }] },

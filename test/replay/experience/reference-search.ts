@@ -1,11 +1,10 @@
 // Retrieval the slow and obvious way: every step a query may see is scored from its words, term by term, then sorted.
 
 import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
-import { callTokens, historyTokens } from '../../../src/replay/experience/tokens.js';
+import { callTokens, historyTokens } from '../../../src/replay/experience/terms.js';
 
 export interface ReferenceOptions {
   readonly maxSteps?: number;
-  readonly quarantined?: readonly string[];
 }
 
 interface Document {
@@ -19,11 +18,11 @@ export function referenceSearch(
   steps: readonly ExperienceStep[],
   query: RetrievalQuery,
   k: number,
-  { maxSteps = Number.POSITIVE_INFINITY, quarantined = [] }: ReferenceOptions = {},
+  { maxSteps = Number.POSITIVE_INFINITY }: ReferenceOptions = {},
 ): { step: ExperienceStep; score: number }[] {
   const isSeen = (step: ExperienceStep): boolean => query.exceptTask === undefined || step.task !== query.exceptTask;
   const real = steps.filter(({ source }) => source === 'real');
-  const synthetic = newestRows(dreamt(steps, query, quarantined), maxSteps).filter(isSeen);
+  const synthetic = newestRows(dreamt(steps, query), maxSteps).filter(isSeen);
   const counted = [...real, ...synthetic].map(asDocument);
   const averageLength = counted.reduce((sum, { length }) => sum + length, 0) / counted.length;
   const weights = [...queryWeights(query)].map(([term, weight]) => {
@@ -49,12 +48,10 @@ export function referenceSearch(
     .map(({ step, score }) => ({ step, score }));
 }
 
-function dreamt(steps: readonly ExperienceStep[], query: RetrievalQuery, quarantined: readonly string[]) {
+function dreamt(steps: readonly ExperienceStep[], query: RetrievalQuery) {
   if (query.sources === 'real') return [];
   const before = query.beforeRow ?? Number.POSITIVE_INFINITY;
-  return steps.filter(
-    ({ source, row, modelVersion }) => source === 'synthetic' && row < before && !quarantined.includes(modelVersion),
-  );
+  return steps.filter(({ source, row }) => source === 'synthetic' && row < before);
 }
 
 function newestRows(steps: readonly ExperienceStep[], maxSteps: number): ExperienceStep[] {

@@ -2,7 +2,7 @@
 
 import { Rng } from '../../../src/core/rng.js';
 import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
-import { callText } from '../../../src/replay/experience/tokens.js';
+import { callText } from '../../../src/replay/experience/terms.js';
 
 export function step(changes: Partial<ExperienceStep> = {}): ExperienceStep {
   return {

@@ -1,11 +1,10 @@
-// The store keeps what it acknowledged, keeps real and synthetic apart, and can forget a model version and recall it.
+// The store keeps what it acknowledged, and keeps real and synthetic apart.
 
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
-import { experienceSchema } from '../../../src/replay/experience/experience-schema.js';
+import { type ExperienceStep, experienceSchema } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { dreamt, query, step } from './steps.js';
 
@@ -27,12 +26,11 @@ describe('a store in a folder', () => {
     const store = await ExperienceStore.open(options);
     await store.add([step({ observation: 'a' }), step({ observation: 'b', stateHash: 'h1' })]);
     await store.add([dreamt(3, { observation: 'c' }), dreamt(1, { observation: 'd', modelVersion: 'model-b' })]);
-    await store.quarantine('model-b', 'made things up');
-    const before = [seen(store), store.describe(), store.quarantined(), store.size];
+    const before = [seen(store), store.size];
     await store.close();
     const again = await ExperienceStore.open(options);
-    expect([seen(again), again.describe(), again.quarantined(), again.size]).toEqual(before);
-    expect(seen(again)).toEqual(['real -1 a', 'real -1 b', 'synthetic 3 c']);
+    expect([seen(again), again.size]).toEqual(before);
+    expect(seen(again)).toEqual(['real -1 a', 'real -1 b', 'synthetic 1 d', 'synthetic 3 c']);
     expect(again.exact(query({ stateHash: 'h1' }))).toEqual(step({ observation: 'b', stateHash: 'h1' }));
     expect(await again.add([step({ observation: 'a' })])).toEqual({ added: 0, duplicates: 1, notWanted: 0 });
     await again.close();
@@ -65,12 +63,10 @@ describe('a store in a folder', () => {
   it.each([
     ['a byte flipped amid acknowledged records', 'real.steps', (bytes: Buffer) => bytes.writeUInt8(bytes[20] ^ 1, 20)],
     ['another file', 'real.steps', (bytes: Buffer) => bytes.write('PK')],
-    ['a changed quarantine', 'quarantine.json', (bytes: Buffer) => bytes.write('x', bytes.indexOf('model-b'))],
   ])('refuses %s, and leaves the file as it is', async (_, name, damage) => {
     const path = folder();
     const store = await ExperienceStore.open({ folder: path });
     for (let n = 0; n < 3; n++) await store.add([step({ observation: `${n}` })]);
-    await store.quarantine('model-b', 'a test');
     await store.close();
     const bytes = readFileSync(join(path, name));
     damage(bytes);
@@ -95,42 +91,6 @@ describe('enrichment', () => {
     expect(await store.add(steps)).toEqual({ added: kept.length, duplicates: 0, notWanted });
     expect(seen(store)).toEqual(kept);
     expect(seen(store, { sources: 'real' })).toEqual(['real -1 ok']);
-  });
-});
-
-describe('quarantine', () => {
-  it('hides what one model version dreamt, also later, lists it, and is taken back whole', async () => {
-    const store = await ExperienceStore.open({ enrich: 'always' });
-    await store.add([
-      step(),
-      dreamt(0, { observation: 'a' }),
-      dreamt(1, { observation: 'b', modelVersion: 'model-b' }),
-    ]);
-    const before = seen(store);
-    expect(await store.quarantine('model-b', 'optimistic')).toBe(1);
-    await store.add([dreamt(2, { observation: 'c', modelVersion: 'model-b' })]);
-    expect(seen(store)).toEqual(['real -1 ok', 'synthetic 0 a']);
-    expect(store.size).toBe(2);
-    expect(store.quarantined()).toEqual([{ modelVersion: 'model-b', reason: 'optimistic', steps: 2 }]);
-    expect(store.stepsOf('model-b').map(({ observation }) => observation)).toEqual(['b', 'c']);
-    expect(store.describe()).toMatchObject({ steps: 2, quarantined: 2, modelVersion: { 'model-a': 1 } });
-    expect(await store.release('model-b')).toBe(2);
-    expect(seen(store)).toEqual([...before, 'synthetic 2 c']);
-    expect(await store.release('model-b')).toBe(0);
-  });
-
-  it('leaves no trace in the ranking of what is left', async () => {
-    const clean = await ExperienceStore.open({ enrich: 'always' });
-    const tainted = await ExperienceStore.open({ enrich: 'always' });
-    const good = [
-      step(),
-      dreamt(0, { observation: 'a', call: { name: 'close_ticket', arguments: { ticket_id: 'T2' } } }),
-    ];
-    const bad = Array.from({ length: 20 }, (_, n) => dreamt(n, { modelVersion: 'bad', observation: `${n}` }));
-    await clean.add(good);
-    await tainted.add([...bad, ...good]);
-    await tainted.quarantine('bad', 'a test');
-    expect(tainted.retrieve(query(), 10)).toEqual(clean.retrieve(query(), 10));
   });
 });
 
@@ -184,7 +144,6 @@ describe('what cannot be kept', () => {
     const large = dreamt(1, { observation: 'x'.repeat(3000) });
     await expect(store.add([step({ observation: 'new' }), large])).rejects.toMatchObject({ code: 'EXPERIENCE_FULL' });
     expect(seen(store)).toEqual(['real -1 ok']);
-    expect(store.describe().bytes).toBeLessThan(2000);
     expect((await store.add([step({ observation: 'new' })])).added).toBe(1);
   });
 });
@@ -203,7 +162,7 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk (skipped where there is n
 
 describe('the section experience', () => {
   it('has defaults, and refuses what it does not know', () => {
-    expect(experienceSchema.parse(undefined)).toMatchObject({ retrieval: 'lexical', enrich: 'never', logs: [] });
+    expect(experienceSchema.parse(undefined)).toMatchObject({ enrich: 'never', logs: [] });
     expect(() => experienceSchema.parse({ embeddings: true })).toThrow('embeddings');
   });
 });

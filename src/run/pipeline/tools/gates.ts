@@ -122,7 +122,6 @@ async function recordedReads({ domain, experience }: { domain: ToolsDomain; expe
   const found: ExperienceStep[] = [];
   for (const { name } of domain.tools.filter(({ kind }) => kind === 'read')) {
     const query = { call: { name, arguments: {} }, history: [], sources: 'real' } as const;
-    await experience.prepare?.(query);
     const steps = experience.retrieve(query, RECORDS_OF_A_TOOL).map(({ step }) => step);
     found.push(...steps.filter(({ call }) => call.name === name));
   }

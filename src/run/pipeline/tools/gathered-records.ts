@@ -18,7 +18,7 @@ import { realResponder } from '../../../env/tools/real-environment.js';
 import { initialStateOf } from '../../../env/tools/task-states.js';
 import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
-import { livedSteps, statesOf } from '../../../replay/experience/lived-steps.js';
+import { episodeSteps, statesOf } from '../../../replay/experience/steps.js';
 import { episodeRecord, type Lived, planRow } from '../../../synth/episodes/run-episode.js';
 import type { PlayedText } from '../../../training/text-play.js';
 import type { JobContext } from '../../job.js';
@@ -139,7 +139,7 @@ export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]
   return records.flatMap((record) => {
     const task = domain.tasks.find(({ id }) => id === record.task)!;
     const states = statesOf(record, stateHash(initialStateOf(domain, task)));
-    return livedSteps(record, states).map((step) => ({ ...step, row: -1, modelVersion: '' }));
+    return episodeSteps(record, states).map((step) => ({ ...step, row: -1, modelVersion: '' }));
   });
 }
 

@@ -5,7 +5,7 @@ import { reverieError } from '../../../core/errors.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { livedSteps } from '../../../replay/experience/lived-steps.js';
+import { episodeSteps } from '../../../replay/experience/steps.js';
 import {
   type FailedRow,
   isFailed,
@@ -100,7 +100,7 @@ export async function livedRows(
         if (isFailed(value)) failures.push(value);
         rowTasks.observe(row, record?.task ?? '', record?.return ?? null);
         if (record !== undefined && config.experience.enrich !== 'never') {
-          await parts.experience.add(livedSteps(record));
+          await parts.experience.add(episodeSteps(record));
         }
         if (record !== undefined) shadow?.observe(record);
         elsewhere?.known(row);

@@ -1,13 +1,68 @@
-// Rows in proportion to priority^alpha (prioritised experience replay, Schaul et al. 2016, sections 3.3 and 3.4):
-// stratified draws, importance weights (n P(i))^-beta relative to the largest in the buffer, new rows at the highest
-// priority seen.
+// What chooses rows, apart from what stores them: every row alike, or in proportion to priorities.
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import { indexBound, isHeld, type RowStore, type Selector, type SelectorState } from './selector.js';
+import { columnMismatch } from './batch.js';
+import { noSuchRow } from './columns.js';
 import { SumTree } from './sum-tree.js';
 
-export interface PrioritizedOptions {
+/** What a selector needs to know of a buffer: a ring in which row id r lies at index r % capacity. */
+export interface RowStore {
+  readonly capacity: number;
+  /** Rows held now; indices 0 .. size - 1 are valid. */
+  readonly size: number;
+  /** Calls back after rows index .. index + count - 1 were written (new or overwritten); never wraps. */
+  onAppend(listener: (index: number, count: number) => void): void;
+}
+
+/** Everything a selector needs to go on exactly from here; plain numbers and typed arrays. */
+export interface SelectorState {
+  readonly kind: string;
+  readonly scalars: Readonly<Record<string, number>>;
+  readonly arrays: Readonly<Record<string, Float64Array>>;
+}
+
+export interface Selector {
+  readonly kind: string;
+  /**
+   * Draws `rows` indices, with replacement, into the first `rows` places of `outIndices`.
+   * @param outWeights importance weights in (0, 1]; all 1 for selectors that are not prioritised
+   * Throws REPLAY_EMPTY if there is nothing to draw from.
+   */
+  sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void;
+  /** New priorities of sampled rows; only prioritised selectors have it. */
+  update?(indices: Uint32Array | Int32Array, priorities: Float32Array): void;
+  state(): SelectorState;
+  /** Throws STATE_MISMATCH, and changes nothing, if the state is of another kind or another buffer. */
+  restore(state: SelectorState): void;
+}
+
+export class UniformSelector implements Selector {
+  readonly kind = 'uniform';
+
+  constructor(private readonly store: RowStore) {}
+
+  sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void {
+    const { size } = this.store;
+    if (size === 0) throw reverieError('REPLAY_EMPTY', { source: 'sampled', hint: 'Append rows before sampling.' });
+    const out = outIndices.length === rows ? outIndices : outIndices.subarray(0, rows);
+    rng.fillUint32(out);
+    // Multiply-shift: unbiased to within size / 2^32.
+    const scale = size / 4294967296;
+    for (let i = 0; i < rows; i++) out[i] = out[i] * scale;
+    outWeights?.fill(1, 0, rows);
+  }
+
+  state(): SelectorState {
+    return { kind: this.kind, scalars: {}, arrays: {} };
+  }
+
+  restore(state: SelectorState): void {
+    if (state.kind !== this.kind) throw stateMismatch(`it is of kind "${state.kind}", not "${this.kind}"`);
+  }
+}
+
+interface PrioritizedOptions {
   /** 0 = uniform, 1 = in proportion to priority. */
   readonly alpha?: number;
   /** Strength of the importance correction, 0 to 1; may be changed later through `beta`. */
@@ -16,6 +71,10 @@ export interface PrioritizedOptions {
   readonly epsilon?: number;
 }
 
+/**
+ * Rows in proportion to priority^alpha (prioritised experience replay, Schaul et al. 2016, sections 3.3 and 3.4): stratified draws,
+ * importance weights (n P(i))^-beta relative to the largest in the buffer, new rows at the highest priority seen.
+ */
 export class PrioritizedSelector implements Selector {
   readonly kind = 'prioritized';
   readonly alpha: number;
@@ -37,12 +96,8 @@ export class PrioritizedSelector implements Selector {
     this.beta = beta;
     this.epsilon = epsilon;
     this.tree = new SumTree(store.capacity);
-    if (store.oldest === undefined) this.tree.fill(this.maxLeaf, 0, store.size);
-    else
-      for (let id = store.oldest; id < store.inserted; id++)
-        this.tree.fill(this.maxLeaf, id % store.capacity, (id % store.capacity) + 1);
+    this.tree.fill(this.maxLeaf, 0, store.size);
     store.onAppend((index, count) => this.tree.fill(this.maxLeaf, index, index + count));
-    store.onLeave?.((index, count) => this.tree.fill(0, index, index + count));
   }
 
   sample(rows: number, rng: Rng, outIndices: Uint32Array, outWeights?: Float32Array): void {
@@ -60,34 +115,24 @@ export class PrioritizedSelector implements Selector {
   }
 
   /**
-   * New priorities (for example absolute TD errors) of rows; of a repeated row the last counts, and one that left since it was
-   * drawn is passed over.
-   * Throws NON_FINITE_VALUE, DATA_MISMATCH or DATA_MISMATCH and changes nothing.
+   * New priorities (for example absolute TD errors) of rows; of a repeated row the last counts.
+   * Throws NON_FINITE_VALUE or DATA_MISMATCH and changes nothing.
    */
   update(indices: Uint32Array | Int32Array, priorities: Float32Array): void {
     const rows = indices.length;
     if (priorities.length !== rows) {
-      throw reverieError('DATA_MISMATCH', {
-        problem: `Batch column "priorities" has ${priorities.length} values where ${rows} are needed.`,
-        hint: `Columns are row-major [rows, dim]; check rows (${rows}) and the dimensions of the buffer.`,
-      });
+      throw columnMismatch('priorities', priorities.length, rows, rows);
     }
     this.reserve(rows);
     const powered = this.powered.subarray(0, rows);
     const { alpha, epsilon } = this;
-    const { store } = this;
-    const bound = indexBound(store);
-    const mayLeave = store.oldest !== undefined;
+    const { size } = this.store;
     let highest = this.maxLeaf;
     for (let i = 0; i < rows; i++) {
       const priority = priorities[i];
       if (!(priority >= 0 && priority < Number.POSITIVE_INFINITY)) throw badPriority(priority, indices[i]);
-      if (indices[i] >>> 0 >= bound)
-        throw reverieError('DATA_MISMATCH', {
-          problem: `Row ${indices[i]} does not exist: the buffer holds ${bound} rows.`,
-          hint: 'Rows are numbered 0 to size - 1; a selector of the same buffer never answers others.',
-        });
-      powered[i] = mayLeave && !isHeld(store, indices[i]) ? 0 : power(priority + epsilon, alpha);
+      if (indices[i] >>> 0 >= size) throw noSuchRow(indices[i], size);
+      powered[i] = power(priority + epsilon, alpha);
       if (powered[i] > highest) highest = powered[i];
     }
     this.maxLeaf = highest;
@@ -96,22 +141,18 @@ export class PrioritizedSelector implements Selector {
 
   /** Probability of drawing the row at an index. */
   probability(index: number): number {
-    return isHeld(this.store, index) ? this.tree.leaf(index) / this.tree.total : 0;
+    return this.tree.leaf(index) / this.tree.total;
   }
 
   state(): SelectorState {
     const { alpha, beta, epsilon, maxLeaf } = this;
-    const leaves = this.tree.leaves(indexBound(this.store));
+    const leaves = this.tree.leaves(this.store.size);
     return { kind: this.kind, scalars: { alpha, beta, epsilon, maxLeaf }, arrays: { leaves } };
   }
 
   restore(state: SelectorState): void {
     const problem = this.problemOf(state);
-    if (problem)
-      throw reverieError('STATE_MISMATCH', {
-        problem: `Selector state does not fit: ${problem}`,
-        hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.',
-      });
+    if (problem) throw stateMismatch(problem);
     this.beta = state.scalars.beta;
     this.maxLeaf = state.scalars.maxLeaf;
     this.tree.load(state.arrays.leaves);
@@ -119,7 +160,7 @@ export class PrioritizedSelector implements Selector {
 
   private problemOf({ kind, scalars, arrays }: SelectorState): string | undefined {
     const { leaves } = arrays;
-    const size = indexBound(this.store);
+    const { size } = this.store;
     if (kind !== this.kind) return `it is of kind "${kind}", not "${this.kind}".`;
     if (leaves?.length !== size) return `it has ${leaves?.length ?? 'no'} priorities, the buffer ${size} rows.`;
     if (leaves.some((leaf) => !(leaf >= 0 && Number.isFinite(leaf)))) return 'a priority is negative or not finite.';
@@ -152,13 +193,25 @@ function power(base: number, exponent: number): number {
 
 function checkOption(option: string, value: number, most: number): void {
   if (value >= 0 && value <= most) return;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Replay option ${option} = ${value} is not acceptable.`,
-    hint: `It must be ${most === 1 ? 'from 0 to 1' : '0 or more'}.`,
-  });
+  throw optionInvalid(option, value, most === 1 ? 'from 0 to 1' : '0 or more');
 }
 
 function badPriority(value: number, row: number): Error {
   const hint = 'Priorities are finite and not negative, such as absolute TD errors.';
   return reverieError('NON_FINITE_VALUE', { what: 'Priority', value, where: `row ${row}`, hint });
+}
+
+/** The error SETTING_INVALID for an option of a buffer, a selector or a mixture. */
+export function optionInvalid(option: string, value: unknown, want: string): Error {
+  return reverieError('SETTING_INVALID', {
+    problem: `Replay option ${option} = ${value} is not acceptable.`,
+    hint: `It must be ${want}.`,
+  });
+}
+
+function stateMismatch(problem: string): Error {
+  return reverieError('STATE_MISMATCH', {
+    problem: `Selector state does not fit: ${problem}`,
+    hint: 'Restore a state only into the same kind of selector over the buffer it was saved with.',
+  });
 }

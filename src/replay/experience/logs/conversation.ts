@@ -1,9 +1,12 @@
-// One record of a log, whatever its format: told apart by the key that holds the conversation.
+// One record of a log, whatever its format: OpenAI messages, ShareGPT, or a trajectory of τ-bench, told apart by the key that holds
+// the conversation.
 
+import { jsonrepair } from 'jsonrepair';
 import { z } from 'zod';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { describeIssues } from '../../../core/errors.js';
-import type { AssistantMessage, Message } from '../../../env/tools/message.js';
-import { CallBook, RecordProblem } from './logged-call.js';
+import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
+import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../steps.js';
 
 export interface LoggedConversation {
   /** As the log names it; empty where it does not. */
@@ -15,7 +18,7 @@ export interface LoggedConversation {
 }
 
 const OWN_RECORD =
-  'it is the row of a run, which may have been dreamt, and no log; `reverie collect` writes what the real environment answered to RUN/logs';
+  'it is the row of a run, which may be simulated, and no log; `reverie collect` writes what the real environment answered to RUN/logs';
 
 /** Throws RecordProblem. */
 export function readConversation(record: unknown): LoggedConversation {
@@ -24,7 +27,7 @@ export function readConversation(record: unknown): LoggedConversation {
   if ('responderVersion' in record) throw new RecordProblem(OWN_RECORD);
   const { id, task, task_id, trial, reward, messages, traj, conversations, system } = record as Record<string, unknown>;
   const conversation = messagesOf({ messages, traj, conversations, system });
-  if (!conversation.some(({ role }) => role === 'assistant')) throw new RecordProblem('nobody acts in it');
+  if (!conversation.some(({ role }) => role === 'assistant')) throw new RecordProblem('it has no turn of an assistant');
   return {
     id: nameOf(id) || [task_id, trial].map(nameOf).filter(Boolean).join('/'),
     task: nameOf(task) || nameOf(task_id),
@@ -48,6 +51,83 @@ function rewardOf(value: unknown): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   throw new RecordProblem(`its reward is ${JSON.stringify(value)}, not a number`);
+}
+
+// Calls as logs hold them: arguments as an object or as the text a model wrote, ids that may be missing or used twice.
+
+/** What a record cannot be read for: one sentence without a full stop. */
+export class RecordProblem extends Error {}
+
+interface RawCall {
+  readonly id?: string;
+  readonly name: unknown;
+  readonly arguments?: unknown;
+}
+
+/** Gives calls ids of their own, and finds the call that an answer belongs to. */
+class CallBook {
+  private readonly used = new Set<string>();
+  private open: { rawId: string | undefined; call: ToolCall }[] = [];
+
+  /** The call with a unique id; it waits for an answer. Throws RecordProblem. */
+  begin({ id, name, arguments: given = {} }: RawCall): ToolCall {
+    if (typeof name !== 'string' || name === '') throw new RecordProblem('a call names no tool');
+    const call = { id: this.freeId(id), name, ...readArguments(name, given) };
+    this.open.push({ rawId: id, call });
+    return call;
+  }
+
+  /** The oldest call without an answer that has this id; without an id, that has this name, if one is given. */
+  answer(rawId: string | undefined, name: string | undefined): ToolCall {
+    const at = this.open.findIndex(({ rawId: known, call }) =>
+      rawId === undefined ? name === undefined || call.name === name : known === rawId,
+    );
+    if (at < 0)
+      throw new RecordProblem(`a tool's answer (${rawId ?? name ?? 'without an id'}) belongs to no open call`);
+    const [{ call }] = this.open.splice(at, 1);
+    return call;
+  }
+
+  /** Called before anything but an answer: all calls must have theirs. */
+  close(): void {
+    const [first] = this.open;
+    if (first !== undefined) throw new RecordProblem(`call ${first.call.id} of "${first.call.name}" has no answer`);
+  }
+
+  private freeId(wanted: string | undefined): string {
+    let id = wanted;
+    for (let number = this.used.size + 1; !id || this.used.has(id); number++) id = `call-${number}`;
+    this.used.add(id);
+    return id;
+  }
+}
+
+function readArguments(name: string, given: unknown): Pick<ToolCall, 'arguments' | 'rawArguments'> {
+  if (typeof given !== 'string') return { arguments: checked(name, given) };
+  const text = given.trim() === '' ? '{}' : given;
+  const parsed = parse(text);
+  if (parsed !== undefined) return { arguments: checked(name, parsed) };
+  try {
+    return { arguments: checked(name, JSON.parse(jsonrepair(text))), rawArguments: given };
+  } catch {
+    throw new RecordProblem(`the arguments of "${name}" are no JSON object, even repaired`);
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function checked(name: string, value: unknown): JsonObject {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new RecordProblem(`the arguments of "${name}" are no object`);
+  if (isTooDeep(value))
+    throw new RecordProblem(`the arguments of "${name}" are nested deeper than ${MAX_ARGUMENT_DEPTH}`);
+  return value as JsonObject;
 }
 
 // Conversations in the form of ShareGPT with tools (LLaMA-Factory, Simia): turns from human, gpt, function_call and
