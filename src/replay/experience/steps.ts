@@ -77,16 +77,20 @@ export function checkStep(step: ExperienceStep): void {
     const hint =
       'A real step has row -1 and no model version; a synthetic one names its backend, model version and row.';
     throw reverieError('DATA_MISMATCH', {
-      problem: `Provenance of the batch is not acceptable: ${`${what} ${problem}`}`,
+      problem: `Provenance of the batch is not acceptable: ${what} ${problem}`,
       hint,
     });
   }
   const fault = shapeProblem(step);
-  if (fault !== undefined)
-    throw reverieError('SETTING_INVALID', {
-      problem: `Experience: ${what} ${fault}.`,
-      hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
-    });
+  if (fault !== undefined) throw experienceInvalid(`${what} ${fault}`);
+}
+
+/** The error SETTING_INVALID for a step that cannot be kept, or a query that cannot be answered. */
+export function experienceInvalid(problem: string): Error {
+  return reverieError('SETTING_INVALID', {
+    problem: `Experience: ${problem}.`,
+    hint: 'See ExperienceStep and RetrievalQuery for what each field must hold.',
+  });
 }
 
 function provenanceProblem({ source, backend, modelVersion, row, scenario, task, episode }: ExperienceStep) {

@@ -44,7 +44,7 @@ export interface MinariExport {
 
 /**
  * Writes a dataset; its folder appears whole or not at all. Where each episode came from is in its `metadata.json`, under
- * `reverie`. Throws EXPORT_INVALID, EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportMinari(
   source: TransitionSource,

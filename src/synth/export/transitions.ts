@@ -66,7 +66,7 @@ const TYPES = Object.fromEntries(NAMES.map((name) => [name, TRANSITION_COLUMNS[n
 
 /**
  * Writes transitions as Parquet, in row groups of 32768; columns are those of `TRANSITION_COLUMNS`. The file appears whole
- * or not at all. Answers the rows written. Throws EXPORT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * or not at all. Answers the rows written. Throws OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportParquet(
   source: TransitionSource,
@@ -88,10 +88,14 @@ export async function exportJsonl(
   return tableOf(source).rows;
 }
 
-/** Throws EXPORT_EXISTS if there is anything at `path`. */
+/** Throws OUTPUT_EXISTS if there is anything at `path`. */
 export async function refuseExisting(path: string): Promise<void> {
   const there = await stat(path).catch(() => undefined);
-  if (there) throw reverieError('EXPORT_EXISTS', { path });
+  if (there)
+    throw reverieError('OUTPUT_EXISTS', {
+      problem: `There is already something at "${path}".`,
+      hint: 'Export into a new folder or file name, or remove that one first.',
+    });
 }
 
 async function writeNew(path: string, content: FileContent): Promise<void> {
