@@ -1,6 +1,5 @@
 // `reverie validate`: checks a served environment, by its address or as a scenario.
 
-import { writeFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { load } from '../run/commands.js';
 import { EXIT, type Outcome } from './failure.js';
@@ -15,7 +14,6 @@ interface ValidateFlags extends ScenarioFlags {
   readonly real?: boolean;
   readonly model?: string;
   readonly json?: boolean;
-  readonly markdown?: string;
   readonly protocol?: string;
 }
 
@@ -38,10 +36,7 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
   withScenarioOptions(command)
     .option('--real', 'the real environment, even where there is a dream of it')
     .option('--model <folder>', 'the dream of this world model, of a vector scenario')
-    .option(
-      '--protocol <name>',
-      'openenv, ors or mcp; by default what the server answers tells (an MCP server may be a command)',
-    )
+    .option('--protocol <name>', 'openenv (default), ors or mcp; an MCP server may be a command')
     .optionsGroup('Checks:')
     .option('--steps <n>', 'steps of each episode that is tried', counted)
     .option('--tasks <n>', 'tasks of each split that are tried', counted)
@@ -50,14 +45,10 @@ export function addValidateCommand(program: Command, terminal: Terminal, outcome
       'what rewards and their sum lie within (default: 0,1 where tasks are verified)',
       range,
     );
-  withOutputOptions(command).option(
-    '--markdown <file>',
-    'write a page for whoever maintains the server: what is wrong, and why it breaks training',
-  );
+  withOutputOptions(command);
   command.action(async (target: string, flags: ValidateFlags) => {
-    const { validationMarkdown, validationText } = await import('../serve/validate/validate.js');
+    const { validationText } = await import('../serve/validate/validate.js');
     const report = await validated(target, flags, terminal);
-    if (flags.markdown !== undefined) writeFileSync(flags.markdown, `${validationMarkdown(report)}\n`);
     terminal.stdout.write(`${flags.json ? JSON.stringify(report) : validationText(report)}\n`);
     if (!report.passed) outcome.exitCode = EXIT.failed;
   });

@@ -5,11 +5,17 @@ export type * from './core/session-contract.js';
 export { type Endpoint, type Protocol, protocols } from './facades/protocols.js';
 export { fetchGlueTarget, GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';
 
-export { type Quota, readTokens, type TokenEntry, tokenFileSchema } from './http/access.js';
+export { readTokens, type TokenEntry, tokenFileSchema } from './http/access.js';
 export type { Facade, FacadeContext } from './http/openapi.js';
 export type { HttpLimits } from './http/requests.js';
 
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
 export { type RunningServer, type ServeOptions, startServer } from './server.js';
-export { validateScenario, validateUrl, validationMarkdown, validationText } from './validate/validate.js';
-export type { CheckResult, ValidateOptions, ValidationReport } from './validate/validate-contract.js';
+export type { ValidateOptions } from './validate/players.js';
+export {
+  type CheckResult,
+  type ValidationReport,
+  validateScenario,
+  validateUrl,
+  validationText,
+} from './validate/validate.js';

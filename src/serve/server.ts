@@ -10,7 +10,7 @@ import { openServable } from '../run/serving/open-servable.js';
 import type { Servable } from '../run/serving/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
-import { openSessions, type SessionTable } from './core/sessions.js';
+import { openSessions, type Sessions } from './core/sessions.js';
 import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
 import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
@@ -56,7 +56,7 @@ export interface RunningServer {
   readonly endpoints: readonly Endpoint[];
   /** Every route there is. */
   readonly routes: readonly ServedRoute[];
-  readonly sessions: SessionTable;
+  readonly sessions: Sessions;
   readonly metrics: ServerMetrics;
   /** Where environments live; none where they live in this thread. */
   readonly workerHost?: WorkerHost;
@@ -107,14 +107,14 @@ async function withHosting(options: ServeOptions, hosting: Hosting, port: HeldPo
   }
 }
 
-function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Hosting['served']): Promise<SessionTable> {
+function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Hosting['served']): Promise<Sessions> {
   const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
   return openSessions(served, { limits, persist, quotaOf: (owner) => quotas.get(owner) ?? {} });
 }
 
 interface Parts {
   readonly hosting: Hosting;
-  readonly sessions: SessionTable;
+  readonly sessions: Sessions;
   readonly port: HeldPort;
 }
 

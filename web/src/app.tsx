@@ -2,14 +2,11 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { KEY_HELP, useKeys } from './keys.js';
-import { CurvesPage } from './pages/curves-page.js';
 import { EpisodesPage } from './pages/episodes-page.js';
-import { FidelityPage } from './pages/fidelity-page.js';
 import { LivePage } from './pages/live-page.js';
 import { PlayPage } from './pages/play-page.js';
 import { RecordedPage } from './pages/recorded-page.js';
 import { ReportPage, ReportsPage } from './pages/reports-page.js';
-import { RunPage } from './pages/run-page.js';
 import { SessionPage } from './pages/session-page.js';
 import { Facts } from './parts/facts.js';
 import { goTo, linkTo, type Route, useRoute } from './route.js';
@@ -17,9 +14,8 @@ import { goTo, linkTo, type Route, useRoute } from './route.js';
 const PLACES = [
   { page: '', name: 'Live', key: 'l', also: ['session'] },
   { page: 'play', name: 'Play', key: 'p', also: [] },
-  { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode', 'run'] },
-  { page: 'curves', name: 'Curves', key: 'c', also: [] },
-  { page: 'reports', name: 'Reports', key: 'r', also: ['report', 'fidelity'] },
+  { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode'] },
+  { page: 'reports', name: 'Reports', key: 'r', also: ['report'] },
 ] as const;
 
 export function App() {
@@ -76,19 +72,8 @@ function Page({ route: { page, params } }: { route: Route }) {
       return <EpisodesPage params={params} />;
     case 'episode':
       return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} beside={params.get('beside')} />;
-    case 'run':
-      return params.has('path') ? <RunPage path={params.get('path')!} /> : <EpisodesPage params={params} />;
-    case 'curves':
-      return <CurvesPage params={params} />;
     case 'reports':
       return <ReportsPage />;
-    case 'fidelity':
-      // A report is chosen from the list.
-      return params.has('path') ? (
-        <FidelityPage path={params.get('path')!} section={params.get('section')} />
-      ) : (
-        <ReportsPage />
-      );
     case 'report':
       return params.has('path') ? <ReportPage path={params.get('path')!} /> : <ReportsPage />;
     default:

@@ -1,5 +1,6 @@
 // What holds requests to time and number: deadlines, one request at a time, slots for episodes, and quotas of owners.
 
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Info } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
@@ -59,16 +60,7 @@ export class Deadline {
       }
       this.arm();
       this.waiting.add(reject);
-      work.then(
-        (result) => {
-          this.waiting.delete(reject);
-          resolve(result);
-        },
-        (error) => {
-          this.waiting.delete(reject);
-          reject(error);
-        },
-      );
+      work.then(resolve, reject).finally(() => this.waiting.delete(reject));
     });
   }
 
@@ -88,65 +80,8 @@ export class Deadline {
 
   private arm(): void {
     if (this.timer !== undefined || this.remaining > LONGEST_TIMER) return;
-    this.timer = setTimeout(
-      () => this.callOff(reverieError('STEP_DEADLINE', { seconds: this.seconds })),
-      this.remaining,
-    );
-  }
-}
-
-/** One at a time, in the order of asking; a request that waits may leave. */
-export class Gate {
-  private isTaken = false;
-  private readonly queue = new Set<() => void>();
-
-  /** Somebody is inside. */
-  get busy(): boolean {
-    return this.isTaken;
-  }
-
-  /** Resolves once one is inside; `leave` is owed then. @throws what ends `deadline` before its turn came */
-  async enter(deadline: Deadline): Promise<void> {
-    deadline.throwIfOver();
-    if (!this.isTaken) {
-      this.isTaken = true;
-      return;
-    }
-    let pass = () => {};
-    const turn = new Promise<void>((resolve) => {
-      pass = resolve;
-    });
-    this.queue.add(pass);
-    try {
-      await deadline.race(turn);
-    } catch (error) {
-      // Its turn may have come in the same moment: then it is inside, and goes.
-      if (!this.queue.delete(pass)) this.leave();
-      throw error;
-    }
-  }
-
-  /** Whether it could be entered at once; `leave` is owed then. */
-  enterNow(): boolean {
-    if (this.isTaken) return false;
-    this.isTaken = true;
-    return true;
-  }
-
-  /** Lets the next one in. */
-  leave(): void {
-    if (this.queue.size === 0) {
-      this.isTaken = false;
-      return;
-    }
-    const [next] = this.queue;
-    this.queue.delete(next);
-    next();
-  }
-
-  /** Resolves once all before have left; none may enter after. */
-  shut(): Promise<void> {
-    return this.enter(new Deadline(Number.POSITIVE_INFINITY));
+    const late = () => this.callOff(reverieError('STEP_DEADLINE', { seconds: this.seconds }));
+    this.timer = setTimeout(late, this.remaining);
   }
 }
 
@@ -155,7 +90,7 @@ interface Waiting {
   readonly take: () => void;
 }
 
-/** A bounded number of episodes at a time: what comes when all slots are taken waits its turn. */
+/** A bounded number of places: who comes when all are taken waits, first come first served, or leaves again. */
 export class Slots {
   private taken = 0;
   private readonly queue = new Set<Waiting>();
@@ -163,7 +98,7 @@ export class Slots {
   constructor(
     readonly size: number,
     /** Milliseconds one waits at most; 0: one is refused at once. */
-    private readonly patience: number,
+    private readonly patience = Number.POSITIVE_INFINITY,
   ) {}
 
   get active(): number {
@@ -175,18 +110,18 @@ export class Slots {
   }
 
   /**
-   * Resolves once `count` slots are held, all of them at once; first come first served, so that nobody who needs many
-   * waits for ever.
+   * Resolves once `count` are held, all of them at once.
    * @throws CAPACITY_REACHED after the patience, or at the deadline, or at once where there never are so many; what
    *   `deadline` was called off with
    */
   async take(deadline: Deadline, count = 1): Promise<void> {
+    deadline.throwIfOver();
     if (this.queue.size === 0 && this.fits(count)) this.taken += count;
     else if (this.patience === 0 || count > this.size) throw this.full();
     else await this.wait(deadline, count);
   }
 
-  /** Takes `count` slots if they are free. @throws CAPACITY_REACHED */
+  /** Takes `count` if they are free. @throws CAPACITY_REACHED */
   takeNow(count: number): void {
     if (this.queue.size > 0 || !this.fits(count)) throw this.full();
     this.taken += count;
@@ -212,18 +147,20 @@ export class Slots {
 
   private async wait(deadline: Deadline, count: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    let waiting: Waiting | undefined;
+    let waiting!: Waiting;
     const turn = new Promise<void>((resolve, reject) => {
       waiting = { count, take: resolve };
       this.queue.add(waiting);
+      if (this.patience === Number.POSITIVE_INFINITY) return;
       // A moment before the deadline: that there is no room says more than that time is up.
-      const patience = Math.min(this.patience, deadline.remaining - 1);
-      timer = setTimeout(() => reject(this.full()), Math.max(0, Math.min(patience, 2 ** 31 - 1)));
+      const patience = Math.min(this.patience, deadline.remaining - 1, LONGEST_TIMER);
+      timer = setTimeout(() => reject(this.full()), Math.max(0, patience));
     });
     try {
       await deadline.race(turn);
     } catch (error) {
-      if (!this.queue.delete(waiting!)) this.release(count);
+      // Its turn may have come in the same moment: then it holds them, and gives them back.
+      if (!this.queue.delete(waiting)) this.release(count);
       else this.serve();
       throw error;
     } finally {
@@ -245,8 +182,6 @@ export interface SessionLimits {
   readonly idleSeconds: number;
   /** Seconds from asking to the answer, waiting for other requests and for a slot included. OpenEnv's clients give up after 60. */
   readonly stepSeconds: number;
-  /** Seconds that work may go on after it was called off; then its session is lost. */
-  readonly graceSeconds: number;
   /** Snapshots kept for each owner: the latest. */
   readonly snapshots: number;
 }
@@ -256,32 +191,27 @@ export const SESSION_LIMITS: SessionLimits = {
   slotWaitSeconds: 30,
   idleSeconds: 900,
   stepSeconds: 55,
-  graceSeconds: 30,
   snapshots: 256,
 };
 
 /** Seconds in which one of an owner's sessions may be closed. */
 const SESSION_PAUSE = 2;
-const NOTHING_SPENT: Spend = { money: 0, tokens: 0 };
 
-/** Steps that may still be taken at once; it fills up again evenly. */
-interface Allowance {
-  left: number;
-  at: number;
+/** What language models cost in a step: those that answered calls, and the one that plays the user. */
+export function costOf(info: Info): Cost {
+  const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
+  return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
 }
 
 export class Quotas {
   private readonly spent = new Map<Owner, Spend>();
-  private readonly allowances = new Map<Owner, Allowance>();
+  /** Steps that may still be taken at once; they fill up again evenly. */
+  private readonly allowances = new Map<Owner, { readonly left: number; readonly at: number }>();
 
-  constructor(private readonly quotaOf: (owner: Owner) => QuotaLimits = () => ({})) {}
-
-  limitsOf(owner: Owner): QuotaLimits {
-    return this.quotaOf(owner);
-  }
+  constructor(readonly limitsOf: (owner: Owner) => QuotaLimits = () => ({})) {}
 
   spentBy(owner: Owner): Spend {
-    return this.spent.get(owner) ?? NOTHING_SPENT;
+    return this.spent.get(owner) ?? { money: 0, tokens: 0 };
   }
 
   /** What was spent before, e.g. until the server ended. */
@@ -291,14 +221,13 @@ export class Quotas {
 
   /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
   requireSessions(owner: Owner, open: number, more: number): void {
-    const { sessions: limit } = this.quotaOf(owner);
+    const { sessions: limit } = this.limitsOf(owner);
     if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit, SESSION_PAUSE);
   }
 
   /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
   requireSpend(owner: Owner): void {
-    const { money, tokens } = this.quotaOf(owner);
-    if (money === undefined && tokens === undefined) return;
+    const { money, tokens } = this.limitsOf(owner);
     const spent = this.spentBy(owner);
     if (money !== undefined && spent.money >= money) throw exceeded('money for language models', spent.money, money);
     if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
@@ -306,7 +235,7 @@ export class Quotas {
 
   /** Counts as many steps. @throws QUOTA_EXCEEDED */
   takeStep(owner: Owner, steps = 1): void {
-    const { stepsPerMinute: limit } = this.quotaOf(owner);
+    const { stepsPerMinute: limit } = this.limitsOf(owner);
     if (limit === undefined) return;
     const now = performance.now();
     const { left, at } = this.allowances.get(owner) ?? { left: limit, at: now };
@@ -320,13 +249,8 @@ export class Quotas {
 
   /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
   charge(owner: Owner, info: Info): boolean {
-    const { userCost, predictions = [] } = info as Partial<ToolsStepInfo>;
-    if (userCost === undefined && predictions.length === 0) return false;
-    let { money, tokens } = NOTHING_SPENT;
-    for (const cost of [userCost, ...predictions.map((one) => one.cost)]) {
-      money += cost?.money ?? 0;
-      tokens += (cost?.promptTokens ?? 0) + (cost?.completionTokens ?? 0);
-    }
+    const { money, promptTokens, completionTokens } = costOf(info);
+    const tokens = promptTokens + completionTokens;
     if (money === 0 && tokens === 0) return false;
     const before = this.spentBy(owner);
     this.spent.set(owner, { money: before.money + money, tokens: before.tokens + tokens });

@@ -1,11 +1,9 @@
-// What every facade may ask of a session, whatever protocol it speaks. A facade translates; it keeps no state of its own
-// but a table of ids.
+// What passes between sessions and the protocols that speak of them.
 
 import { randomBytes } from 'node:crypto';
 import type { Json } from '../../core/canonical-json.js';
 import type { Info } from '../../core/environment.js';
 import type { ToolsAction } from '../../env/tools/tools-family.js';
-import type { Servable } from '../../run/serving/servable.js';
 
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;
@@ -143,72 +141,6 @@ export interface SnapshotRef {
   readonly stepCount: number;
 }
 
-/**
- * Sessions of the environments a server has. A session takes one request at a time, others wait their turn; a step is
- * atomic; a slot is taken at the first reset, and waited for.
- */
-export interface Sessions {
-  readonly environments: ReadonlyMap<string, Servable>;
-  /** The one served where a client names none. */
-  readonly defaultEnv: Servable;
-  /** Takes no slot. An id is its owner's own: others may have the same. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
-  open(request: OpenRequest): SessionState;
-  /**
-   * Starts an episode; waits for a slot where all are taken.
-   * @throws SESSION_UNKNOWN, SESSION_GONE, CAPACITY_REACHED, TASK_UNKNOWN, SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, STEP_DEADLINE
-   */
-  reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
-  /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
-  step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn>;
-  /**
-   * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
-   * session are steps one after another. An item that fails hinders no other.
-   */
-  stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]>;
-  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
-  snapshot(id: string, owner: Owner, options?: RepeatOptions): Promise<SnapshotRef>;
-  /**
-   * Goes on from a snapshot of the same environment; same episode, counts as they were.
-   * @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, CAPACITY_REACHED, STEP_DEADLINE, REQUEST_CONFLICT
-   */
-  restore(id: string, snapshot: string, owner: Owner, options?: RestoreRequest): Promise<Turn>;
-  /**
-   * New sessions in the state of this one; each takes a slot where the episode is running. Nobody waits for slots here,
-   * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
-   * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
-   */
-  fork(id: string, count: number, owner: Owner, options?: ForkRequest): Promise<readonly SessionState[]>;
-  /**
-   * New sessions that all are where one reset leads: what the user says first, the seed and the state are the same. Waits
-   * until there are slots for all of them. With `seeds`, one a member, they part from there.
-   * @throws as open and reset; GROUP_INVALID; no new session is left then
-   */
-  openGroup(group: GroupRequest, reset: ResetRequest, signal?: AbortSignal): Promise<readonly GroupMember[]>;
-  state(id: string, owner: Owner): SessionState;
-  /** What it is a session of. */
-  environmentOf(id: string, owner: Owner): Servable;
-  /** The last turn again, without a step. @throws ENV_NOT_RESET */
-  observe(id: string, owner: Owner): Turn;
-  /** Says that it is still wanted. */
-  touch(id: string, owner: Owner): void;
-  close(id: string, owner: Owner): Promise<void>;
-  /** Those of one owner; of all, where no owner is given (the operator's page and metrics). */
-  list(owner?: Owner): readonly SessionState[];
-  /**
-   * What happened in the episode a session is in, or was in when it was closed, as far as it is kept.
-   * @throws SESSION_UNKNOWN, SESSION_GONE
-   */
-  history(id: string, owner: Owner): SessionHistory;
-  readonly counts: SessionCounts;
-  /** Seconds without a request after which what a client holds is closed. */
-  readonly idleSeconds: number;
-  /**
-   * Slots for episodes that are no sessions (rows of a vector session), all of them or none.
-   * @throws CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING
-   */
-  holdSlots(count: number, owner: Owner): Promise<SlotLease>;
-}
-
 /** Slots somebody holds, and what is done in them. */
 export interface SlotLease {
   /** Before as many steps. @throws QUOTA_EXCEEDED */
@@ -267,8 +199,8 @@ export type SessionEvent =
   | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
 
 /**
- * Who or what closed a session: its client; time without a request; the server's end; work that never ended, which leaves
- * the environment in a state that nobody knows; another version of the environment after a restart.
+ * Who or what closed a session: its client; time without a request; the server's end; a group that could not be opened, or
+ * damage to what was written of it; another version of the environment after a restart.
  */
 export type CloseReason = 'client' | 'idle' | 'drain' | 'lost' | 'version';
 

@@ -46,6 +46,14 @@ export interface SessionRecord {
   readonly episode?: Episode;
 }
 
+/** A session that another process left behind. */
+interface KeptSession {
+  readonly record: SessionRecord;
+  /** State of its environment; undefined where it was never written, or is damaged. */
+  readonly snapshot: EnvSnapshot | undefined;
+  readonly answers: readonly AnsweredRequest[];
+}
+
 /** An answer that a repeated request gets again. */
 interface AnsweredRequest {
   readonly id: string;
@@ -53,7 +61,7 @@ interface AnsweredRequest {
   readonly turn: Turn;
 }
 
-export interface KeptTurn {
+interface KeptTurn {
   readonly record: SessionRecord;
   /** The environment's state after the turn. */
   readonly snapshot: EnvSnapshot | undefined;
@@ -103,36 +111,25 @@ export class SessionStore {
     const unlock = lockFolder(path);
     try {
       const problem = databaseProblem(path);
-      if (problem !== undefined)
-        throw reverieError('FILE_INVALID', {
-          problem: `The sessions kept in "${path}" cannot be read: ${problem}.`,
-          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
-        });
+      if (problem !== undefined) throw corrupt(path, problem);
       return new SessionStore(path, open<Buffer, string>({ path, encoding: 'binary', noSubdir: false }), unlock);
     } catch (error) {
       unlock();
       const failure = storageError(path, error);
       if (failure instanceof ReverieError) throw failure;
-      throw reverieError(
-        'FILE_INVALID',
-        {
-          problem: `The sessions kept in "${path}" cannot be read: ${(error as Error).message}.`,
-          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
-        },
-        error,
-      );
+      throw corrupt(path, (error as Error).message, error);
     }
   }
 
   /**
-   * Those that are there, in the order of their opening; damaged ones are left out.
+   * Those that are there, in the order of their opening; of damaged ones the record alone, where that can be read.
    * @throws FILE_INVALID where not an entry but the file around it is damaged; so do the others that read
    */
-  sessions(): { readonly record: SessionRecord; readonly answers: readonly AnsweredRequest[] }[] {
-    const found = this.entries<SessionRecord>(KIND.session).map((record) => ({
-      record,
-      answers: this.answersOf(sessionKey(record.owner, record.id)),
-    }));
+  sessions(): KeptSession[] {
+    const found = this.entries<SessionRecord>(KIND.session).map((record) => {
+      const key = sessionKey(record.owner, record.id);
+      return { record, snapshot: this.read<EnvSnapshot>(keyOf(KIND.world, key)), answers: this.answersOf(key) };
+    });
     return found.sort((a, b) => a.record.openedAt - b.record.openedAt);
   }
 
@@ -147,11 +144,6 @@ export class SessionStore {
     return found.map(({ owner, snapshot }) => [owner, snapshot]);
   }
 
-  /** State of a session's environment; undefined where it was never written, or is damaged. */
-  snapshotOf(key: string): EnvSnapshot | undefined {
-    return this.read<EnvSnapshot>(keyOf(KIND.world, key));
-  }
-
   keep({ record, snapshot, answer, spend }: KeptTurn): Promise<void> {
     const { owner } = record;
     const id = sessionKey(owner, record.id);
@@ -164,19 +156,6 @@ export class SessionStore {
       this.answered.set(id, number + 1);
       const stored: StoredAnswer = { ...answer, number };
       put(answerKey(id, number), stored);
-    });
-  }
-
-  /** Undoes the last `keep` of a session by writing what was before. */
-  async keepInstead({ record, snapshot }: Omit<KeptTurn, 'answer'>, forgotten?: AnsweredRequest): Promise<void> {
-    const id = sessionKey(record.owner, record.id);
-    const last = (this.answered.get(id) ?? 0) - 1;
-    const isThere = this.read<StoredAnswer>(answerKey(id, last))?.id === forgotten?.id;
-    await this.write((put, remove) => {
-      put(keyOf(KIND.session, id), record);
-      if (snapshot === undefined) remove(keyOf(KIND.world, id));
-      else put(keyOf(KIND.world, id), snapshot);
-      if (forgotten !== undefined && isThere) remove(answerKey(id, last));
     });
   }
 
@@ -252,16 +231,18 @@ export class SessionStore {
     try {
       return work();
     } catch (error) {
-      throw reverieError(
-        'FILE_INVALID',
-        {
-          problem: `The sessions kept in "${this.path}" cannot be read: ${(error as Error).message}.`,
-          hint: 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.',
-        },
-        error,
-      );
+      throw corrupt(this.path, (error as Error).message, error);
     }
   }
+}
+
+function corrupt(path: string, problem: string, cause?: unknown) {
+  const hint = 'Bring the folder back from a copy, or move it away: then the server starts with no sessions.';
+  return reverieError(
+    'FILE_INVALID',
+    { problem: `The sessions kept in "${path}" cannot be read: ${problem}.`, hint },
+    cause,
+  );
 }
 
 /** Names come from clients and may be long: keys of LMDB may not. */

@@ -1,14 +1,14 @@
-// One session: an environment, the episode it is in, and a lock, as it takes one request at a time. A request that carries an id
-// is done once, however often it is sent. What is asked is answered by its deadline; work that ends later is rolled back before
-// the next request is let in, and a session whose work never ends is lost. A turn that is not answered has not happened.
+// One session: a world, the episode it is in, and a lock, as it takes one request at a time. A request that carries an id is
+// done once, however often it is sent. What is asked is answered by its deadline: a turn that is not answered has not happened,
+// and the session goes on from its past in another environment.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Awaitable, Environment, EnvSnapshot, StepResult } from '../../core/environment.js';
+import type { EnvSnapshot, StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { Servable } from '../../run/serving/servable.js';
-import { Deadline, Gate, type Quotas, type SessionLimits } from './limits.js';
+import { Deadline, type Quotas, type SessionLimits, Slots } from './limits.js';
 import {
   type Action,
   type Owner,
@@ -18,14 +18,8 @@ import {
   sessionKey,
   type Turn,
 } from './session-contract.js';
-import {
-  type Episode,
-  type KeptSnapshot,
-  type KeptTurn,
-  REMEMBERED,
-  type SessionRecord,
-  type SessionStore,
-} from './session-store.js';
+import { type Episode, type KeptSnapshot, REMEMBERED, type SessionRecord, type SessionStore } from './session-store.js';
+import { World } from './world.js';
 
 /** What a session needs of the server it is on. */
 export interface SessionHost {
@@ -34,12 +28,8 @@ export interface SessionHost {
   /** Writes sessions down, so that they outlive the process. */
   readonly store?: SessionStore;
   announce(event: SessionEvent): void;
-  /** The state its environment was left in by another process. @throws where it cannot be read */
-  stateLeft(session: Session): EnvSnapshot | undefined;
   /** A request has left the session in the state that it keeps. */
   onRest(session: Session): void;
-  /** Its work did not end in time: the environment is in an unknown state. */
-  onLost(session: Session): void;
 }
 
 export interface NewSession {
@@ -51,6 +41,8 @@ export interface NewSession {
   readonly hasSlot?: boolean;
   /** Milliseconds since the epoch; now unless given. */
   readonly openedAt?: number;
+  /** Where another process has left it. */
+  readonly left?: { readonly episode?: Episode; readonly snapshot?: EnvSnapshot };
 }
 
 /** A request as it is told apart from others. */
@@ -62,7 +54,7 @@ interface RepeatableRequest {
   readonly content: unknown;
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** The client may leave by it. */
   readonly signal?: AbortSignal;
   /** Until the deadline, if that is sooner than the server's. */
@@ -70,7 +62,7 @@ export interface AskOptions {
 }
 
 /** What makes a turn. */
-export interface Play {
+interface Play {
   /** Answers the episode as it would be after the turn. */
   readonly play: () => Promise<Episode>;
   /** Whether `info` tells of costs that are new. */
@@ -81,16 +73,6 @@ export interface Play {
   readonly request?: RepeatableRequest;
 }
 
-/** Environments whose steps and resets can be called off. */
-interface CancellableEnvironment extends Environment {
-  reset(options: { seed?: number; task?: string }, signal?: AbortSignal): ReturnType<Environment['reset']>;
-  step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
-}
-
-/** Undoes what was done since. */
-type Rollback = () => Awaitable<void>;
-
-const NOTHING: Rollback = () => {};
 const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
 
 export class Session {
@@ -104,26 +86,16 @@ export class Session {
   /** Whether it holds a slot. */
   hasSlot: boolean;
   episode: Episode | undefined;
-  /** Resolves when it is lost. */
-  readonly whenLost: Promise<void>;
-  private lose = () => {};
   private readonly parent: string | undefined;
   private readonly requests = new RequestMemory();
-  private readonly gate = new Gate();
+  private readonly lock = new Slots(1);
   private readonly pending = new Set<Deadline>();
-  private late: Promise<void> | undefined;
+  private world: World;
   private shutBy: { readonly error: unknown } | undefined;
-  /** Made when it is first needed. */
-  private environment: CancellableEnvironment | undefined;
-  /** Whether the environment is in an episode, over or not: there is a state to come back to. */
-  private isBegun = false;
-  private isClosed = false;
-  /** What is durable of the environment. */
-  private written: EnvSnapshot | undefined;
 
   constructor(
     private readonly host: SessionHost,
-    { served, id, owner, parent, hasSlot = false, openedAt = Date.now() }: NewSession,
+    { served, id, owner, parent, hasSlot = false, openedAt = Date.now(), left }: NewSession,
   ) {
     this.id = id;
     this.owner = owner;
@@ -133,14 +105,13 @@ export class Session {
     this.hasSlot = hasSlot;
     this.openedAt = openedAt;
     this.lastUsedAt = openedAt;
-    this.whenLost = new Promise((resolve) => {
-      this.lose = resolve;
-    });
+    this.episode = left?.episode;
+    this.world = new World(served, { snapshot: left?.snapshot, commands: [] });
   }
 
-  /** Requests are under way or waiting, or late work is. */
+  /** Requests are under way or waiting. */
   get busy(): boolean {
-    return this.gate.busy;
+    return this.lock.active > 0;
   }
 
   get status(): SessionStatus {
@@ -173,7 +144,7 @@ export class Session {
     return this.episode.turn;
   }
 
-  /** As it is written down. @param episode  the one it is in unless given */
+  /** As it is written down. */
   record(episode: Episode | undefined = this.episode): SessionRecord {
     const { id, owner, served, openedAt, parent } = this;
     return { id, owner, env: served.name, version: served.version, parent, openedAt, episode };
@@ -207,12 +178,13 @@ export class Session {
     this.touch();
     this.pending.add(deadline);
     try {
-      if (!this.gate.enterNow()) await this.gate.enter(deadline);
+      await this.lock.take(deadline);
       try {
         deadline.throwIfOver();
         return await work();
       } finally {
-        this.leave();
+        this.host.onRest(this);
+        this.lock.release();
       }
     } finally {
       this.pending.delete(deadline);
@@ -225,108 +197,78 @@ export class Session {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     const { store, quotas } = this.host;
-    const before = store && this.record();
-    const kept: { turn?: KeptTurn } = {};
-    const work = async () => {
-      const episode = await play();
-      // What was spent counts, in time or not.
-      const isSpent = isPaid && quotas.charge(this.owner, episode.turn.info);
-      if (store === undefined) return episode;
-      deadline.throwIfOver();
-      kept.turn = {
-        record: this.record(episode),
-        snapshot: await (await this.ready()).snapshot(),
-        spend: isSpent ? quotas.spentBy(this.owner) : undefined,
-        answer: answeredRequest(request, episode.turn),
-      };
-      await store.keep(kept.turn);
-      return episode;
-    };
-    const unkeep = async () => {
-      if (kept.turn === undefined || before === undefined) return;
-      await store?.keepInstead({ record: before, snapshot: this.written }, kept.turn.answer);
-    };
     try {
-      this.episode = await this.attempt(deadline, work, unkeep);
-      this.written = kept.turn?.snapshot;
+      await this.orBack(async () => {
+        let isSpent = false;
+        const { world } = this;
+        const playing = async () => {
+          const episode = await play();
+          // What was spent counts, in time or not.
+          isSpent = isPaid && quotas.charge(this.owner, episode.turn.info);
+          return { episode, snapshot: store && (await world.save()) };
+        };
+        const { episode, snapshot } = await deadline.race(playing());
+        const spend = isSpent ? quotas.spentBy(this.owner) : undefined;
+        const answer = request?.id === undefined ? undefined : answered(request.id, request, episode.turn);
+        await store?.keep({ record: this.record(episode), snapshot, answer, spend });
+        this.episode = episode;
+      }, deadline);
     } catch (error) {
       const code = error instanceof ReverieError ? error.code : 'ENVIRONMENT';
       this.host.announce({ kind: 'failed', session: this.state, code, seconds: seconds() });
       throw error;
     }
-    const { turn } = this.episode;
-    this.host.announce(event({ session: this.state, turn, seconds: seconds() }));
-    return turn;
+    this.host.announce(event({ session: this.state, turn: this.turn, seconds: seconds() }));
+    return this.turn;
   }
 
   async begin(id: string, options: { seed?: number; task?: string }, deadline: Deadline): Promise<Episode> {
-    const environment = await this.ready();
-    const signal = environment.synchronous ? undefined : deadline.signal;
-    const { observation, info } = await environment.reset({ seed: options.seed, task: options.task }, signal);
-    this.isBegun = true;
+    const { seed, task } = options;
+    const given = { ...(seed !== undefined && { seed }), ...(task !== undefined && { task }) };
+    const { observation, info } = await this.world.do({ kind: 'reset', options: given }, () => deadline.signal);
     const drawn = typeof info['seed'] === 'number' ? info['seed'] : null;
     const begun = typeof info['task'] === 'string' ? info['task'] : null;
     const turn = { ...START, observation, info, episodeId: id };
-    return { id, task: begun ?? options.task ?? null, seed: options.seed ?? drawn, turn };
+    return { id, task: begun ?? task ?? null, seed: seed ?? drawn, turn };
   }
 
   /** @throws ENV_NOT_RESET where no episode is running, and what the environment throws; nothing changed then */
   async act(action: Action, deadline: Deadline): Promise<Episode> {
     const episode = this.running();
-    const ready = this.ready();
-    const environment = ready instanceof Promise ? await ready : ready;
-    const signal = environment.synchronous ? undefined : deadline.signal;
-    return { ...episode, turn: turnAfter(episode.turn, await environment.step(action, signal)) };
+    const result = await this.world.do({ kind: 'step', action }, () => deadline.signal);
+    return { ...episode, turn: turnAfter(episode.turn, result) };
   }
 
   /** Its state, without changing it; within `perform`. @throws ENV_NOT_RESET */
-  save(deadline: Deadline): Promise<Omit<KeptSnapshot, 'id'>> {
-    const saved = async () => {
-      const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
-      const { task, seed } = this.episode!;
-      const snapshot = await (await this.ready()).snapshot();
-      return {
-        env: this.served.name,
-        snapshot,
-        observation,
-        stepCount,
-        return: sum,
-        task,
-        seed,
-        terminated,
-        truncated,
-      };
-    };
-    return this.within(deadline, saved(), NOTHING);
+  async save(deadline: Deadline): Promise<Omit<KeptSnapshot, 'id'>> {
+    const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
+    const { task, seed } = this.episode!;
+    const env = this.served.name;
+    const snapshot = await this.orBack(() => deadline.race(this.world.save()), deadline);
+    return { env, snapshot, observation, stepCount, return: sum, task, seed, terminated, truncated };
   }
 
   /** @param seed  of what follows; the snapshot's own unless given @throws SNAPSHOT_MISMATCH */
-  async load(id: string, kept: Omit<KeptSnapshot, 'id'>, seed?: number): Promise<Episode> {
+  async load(id: string, kept: Omit<KeptSnapshot, 'id'>, deadline: Deadline, seed?: number): Promise<Episode> {
     if (kept.env !== this.served.name) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: kept.env, into: this.served.name });
     }
-    const environment = await this.ready();
-    await environment.restore(kept.snapshot, seed === undefined ? {} : { seed });
-    this.isBegun = true;
+    const options = seed === undefined ? {} : { seed };
+    await this.world.do({ kind: 'restore', snapshot: kept.snapshot, options }, () => deadline.signal);
     const { observation, stepCount, task, terminated, truncated, return: sum } = kept;
     const turn = { ...START, observation, stepCount, return: sum, terminated, truncated, info: {}, episodeId: id };
     return { id, task, seed: seed ?? kept.seed, turn };
   }
 
-  /** Every request that is under way or comes after throws `error`. */
-  shut(error: unknown): void {
+  /** Every request that is under way or comes after throws `error`; resolves once all of them have ended. */
+  async shut(error: unknown): Promise<void> {
     this.shutBy ??= { error };
     for (const deadline of this.pending) deadline.callOff(error);
-  }
-
-  /** Resolves once everything asked before has ended; `shut` comes first. */
-  ended(): Promise<void> {
-    return this.gate.shut();
+    await this.lock.take(new Deadline(Number.POSITIVE_INFINITY));
   }
 
   async closeEnvironment(): Promise<void> {
-    this.isClosed = true;
-    await this.environment?.close();
+    await this.world.close();
   }
 
   /** The episode under way. @throws ENV_NOT_RESET */
@@ -335,90 +277,19 @@ export class Session {
     return this.episode;
   }
 
-  /**
-   * Does `work` on the environment. Throws at the deadline though the work has not ended: then no other request is let in
-   * until it has and was rolled back.
-   */
-  private async attempt<R>(deadline: Deadline, work: () => Promise<R>, undoMore: Rollback): Promise<R> {
-    const marking = this.rollback();
-    const rollback = marking instanceof Promise ? await this.within(deadline, marking, NOTHING) : marking;
-    return this.within(deadline, work(), async () => {
-      await rollback();
-      await undoMore();
-    });
-  }
-
-  private async within<R>(deadline: Deadline, running: Promise<R>, rollback: Rollback): Promise<R> {
+  /** Where `work` fails the session is where it was; of what goes on past its deadline nobody hears any more. */
+  private async orBack<R>(work: () => Promise<R>, deadline: Deadline): Promise<R> {
+    const { world } = this;
+    const { past } = world;
     try {
-      return await deadline.race(running);
+      return await work();
     } catch (error) {
-      this.late = this.settle(running, rollback);
-      if (!deadline.isOver) await deadline.race(this.late);
+      if (deadline.isOver || world.past !== past) {
+        this.world = new World(this.served, past);
+        world.close().catch((problem: Error) => process.emitWarning(problem));
+      }
       throw error;
     }
-  }
-
-  /** Resolves once the work has ended and was rolled back; never, and the session is lost, where that takes too long. */
-  private async settle(running: Promise<unknown>, rollback: Rollback): Promise<void> {
-    const grace = new Deadline(this.host.limits.graceSeconds);
-    try {
-      await grace.race(running.then(rollback, rollback));
-    } catch {
-      this.lose();
-      this.host.onLost(this);
-      await new Promise(() => {});
-    } finally {
-      grace.end();
-    }
-  }
-
-  private leave(): void {
-    const { late } = this;
-    this.late = undefined;
-    const rest = () => {
-      this.host.onRest(this);
-      this.gate.leave();
-    };
-    if (late === undefined) rest();
-    else void late.then(rest);
-  }
-
-  /** @throws as `Servable.make`; SNAPSHOT_MISMATCH */
-  private ready(): Awaitable<CancellableEnvironment> {
-    return this.environment ?? this.made();
-  }
-
-  /** A new one is brought to where another, or another process, left it. */
-  private async made(): Promise<CancellableEnvironment> {
-    const made = (await this.served.make()) as CancellableEnvironment;
-    // A session that was given up meanwhile needs it no more.
-    if (this.isClosed) await made.close();
-    const left = this.written ?? this.host.stateLeft(this);
-    if (left !== undefined) {
-      await made.restore(left);
-      this.isBegun = true;
-    }
-    this.environment = made;
-    return made;
-  }
-
-  /** Brings the environment back to this moment. */
-  private rollback(): Awaitable<Rollback> {
-    const { environment, written } = this;
-    if (environment?.mark !== undefined) return environment.mark();
-    if (environment === undefined || !this.isBegun) return () => this.discard();
-    const to = (snapshot: EnvSnapshot) => async () => void (await environment.restore(snapshot));
-    if (written !== undefined) return to(written);
-    if (environment.synchronous) return NOTHING;
-    const snapshot = environment.snapshot();
-    return snapshot instanceof Promise ? snapshot.then(to) : to(snapshot);
-  }
-
-  private async discard(): Promise<void> {
-    const { environment } = this;
-    this.environment = undefined;
-    this.isBegun = false;
-    await environment?.close();
   }
 
   private notReset() {
@@ -435,8 +306,8 @@ function turnAfter(last: Turn, { observation, reward: given, terminated, truncat
   return { observation, reward, terminated, truncated, info, episodeId: last.episodeId, stepCount, return: sum };
 }
 
-function answeredRequest(request: RepeatableRequest | undefined, turn: Turn): KeptTurn['answer'] {
-  return request?.id === undefined ? undefined : { id: request.id, print: printOf(request), turn };
+function answered(id: string, request: RepeatableRequest, turn: Turn) {
+  return { id, print: printOf(request), turn };
 }
 
 /** A digest of what a request asks. */
@@ -487,8 +358,8 @@ class RequestMemory {
     call.answer.then(
       () => {
         call.isAnswered = true;
-        const answered = [...this.calls].filter(([, { isAnswered }]) => isAnswered);
-        for (const [old] of answered.slice(0, Math.max(0, answered.length - REMEMBERED))) this.calls.delete(old);
+        const done = [...this.calls].filter(([, { isAnswered }]) => isAnswered);
+        for (const [old] of done.slice(0, Math.max(0, done.length - REMEMBERED))) this.calls.delete(old);
       },
       () => this.calls.delete(id),
     );

@@ -1,9 +1,9 @@
 // The sessions of a server: opens and closes them, alone and in groups, sees to it that no more episodes are under way than there
-// are slots, and has those again that another process left behind. See session-contract.ts for what is promised.
+// are slots, and has those again that another process left behind.
 
 import { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
-import type { EnvSnapshot, Info } from '../../core/environment.js';
+import type { Info } from '../../core/environment.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/serving/servable.js';
 import { Histories } from './history.js';
@@ -24,10 +24,8 @@ import {
   type SessionEvent,
   type SessionHistory,
   type SessionState,
-  type Sessions,
   type SlotLease,
   type SnapshotRef,
-  type Spend,
   type StepItem,
   type StepOutcome,
   type StepRequest,
@@ -38,7 +36,7 @@ import {
 import { type KeptSnapshot, SessionStore, SnapshotStore } from './session-store.js';
 import { chosenEpisode, environmentOf } from './tasks.js';
 
-export interface SessionTableOptions {
+export interface SessionsOptions {
   readonly limits?: Partial<SessionLimits>;
   /** What each owner may take; without limit unless given. */
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
@@ -46,7 +44,7 @@ export interface SessionTableOptions {
   readonly store?: SessionStore;
 }
 
-interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
+interface OpenSessionsOptions extends Omit<SessionsOptions, 'store'> {
   /**
    * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
    * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where
@@ -59,11 +57,11 @@ interface OpenSessionsOptions extends Omit<SessionTableOptions, 'store'> {
 export async function openSessions(
   served: readonly Servable[],
   { persist, ...options }: OpenSessionsOptions = {},
-): Promise<SessionTable> {
-  if (persist === undefined) return new SessionTable(served, options);
+): Promise<Sessions> {
+  if (persist === undefined) return new Sessions(served, options);
   const store = await SessionStore.open(persist);
   try {
-    return new SessionTable(served, { ...options, store });
+    return new Sessions(served, { ...options, store });
   } catch (error) {
     await store.close();
     throw error;
@@ -72,6 +70,8 @@ export async function openSessions(
 
 /** Closed sessions that are still known as such. */
 const REMEMBERED_GONE = 10_000;
+/** Seconds for an environment to close. */
+const CLOSE_SECONDS = 30;
 /** Sessions of one group, at most. */
 const MOST_OF_GROUP = 1024;
 
@@ -82,7 +82,7 @@ interface Origin {
   readonly deadline: Deadline;
 }
 
-export class SessionTable implements Sessions, SessionHost {
+export class Sessions implements SessionHost {
   readonly environments: ReadonlyMap<string, Servable>;
   readonly defaultEnv: Servable;
   readonly events = new EventEmitter<{ event: [SessionEvent] }>();
@@ -102,7 +102,7 @@ export class SessionTable implements Sessions, SessionHost {
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
 
-  constructor(served: readonly Servable[], { limits, quotaOf, store }: SessionTableOptions = {}) {
+  constructor(served: readonly Servable[], { limits, quotaOf, store }: SessionsOptions = {}) {
     this.environments = new Map(served.map((one) => [one.name, one]));
     this.defaultEnv = served[0];
     this.limits = { ...SESSION_LIMITS, ...limits };
@@ -121,19 +121,20 @@ export class SessionTable implements Sessions, SessionHost {
     return { open: this.sessions.size, active, waiting, slots: size, closed: { ...this.closed } };
   }
 
-  /** How many wait for a slot; `counts` tells of everything. */
-  get waiting(): number {
-    return this.slots.waiting;
-  }
-
+  /** Seconds without a request after which what a client holds is closed. */
   get idleSeconds(): number {
     return this.limits.idleSeconds;
   }
 
+  /** Takes no slot. An id is its owner's own: others may have the same. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
   open({ env, id = unguessable(), owner }: OpenRequest): SessionState {
     return this.add({ served: environmentOf(this, env), id, owner }).state;
   }
 
+  /**
+   * Starts an episode; waits for a slot where all are taken.
+   * @throws SESSION_UNKNOWN, SESSION_GONE, CAPACITY_REACHED, TASK_UNKNOWN, SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, STEP_DEADLINE
+   */
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
     const { requestId, timeoutSeconds: seconds, ...content } = request;
@@ -142,6 +143,7 @@ export class SessionTable implements Sessions, SessionHost {
     );
   }
 
+  /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
     const { action, requestId, timeoutSeconds: seconds } = request;
@@ -160,6 +162,10 @@ export class SessionTable implements Sessions, SessionHost {
     });
   }
 
+  /**
+   * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
+   * session are steps one after another. An item that fails hinders no other.
+   */
   async stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]> {
     return Promise.all(
       items.map(async ({ id, ...request }) => {
@@ -172,6 +178,7 @@ export class SessionTable implements Sessions, SessionHost {
     );
   }
 
+  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
   async snapshot(id: string, owner: Owner, { requestId, signal }: RepeatOptions = {}): Promise<SnapshotRef> {
     const session = this.owned(id, owner);
     return session.ask({ id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
@@ -182,6 +189,10 @@ export class SessionTable implements Sessions, SessionHost {
     });
   }
 
+  /**
+   * Goes on from a snapshot of the same environment; same episode, counts as they were.
+   * @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, CAPACITY_REACHED, STEP_DEADLINE, REQUEST_CONFLICT
+   */
   async restore(id: string, snapshot: string, owner: Owner, options: RestoreRequest = {}): Promise<Turn> {
     const session = this.owned(id, owner);
     const kept = this.snapshots.get(owner, snapshot);
@@ -190,13 +201,18 @@ export class SessionTable implements Sessions, SessionHost {
     return session.ask(request, { signal }, async (deadline) => {
       if (!isOver(kept)) await this.takeSlot(session, deadline);
       return session.take(deadline, {
-        play: () => session.load(session.episode?.id ?? unguessable(), kept, seed),
+        play: () => session.load(session.episode?.id ?? unguessable(), kept, deadline, seed),
         event: ({ session: state, turn }) => ({ kind: 'restored', session: state, turn }),
         request,
       });
     });
   }
 
+  /**
+   * New sessions in the state of this one; each takes a slot where the episode is running. Nobody waits for slots here,
+   * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
+   * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
+   */
   async fork(id: string, count: number, owner: Owner, options: ForkRequest = {}): Promise<readonly SessionState[]> {
     const parent = this.owned(id, owner);
     const { requestId, signal, seeds } = options;
@@ -216,6 +232,11 @@ export class SessionTable implements Sessions, SessionHost {
     });
   }
 
+  /**
+   * New sessions that all are where one reset leads: what the user says first, the seed and the state are the same. Waits
+   * until there are slots for all of them. With `seeds`, one a member, they part from there.
+   * @throws as open and reset; GROUP_INVALID; no new session is left then
+   */
   async openGroup(
     { env, count, owner, seeds }: GroupRequest,
     reset: ResetRequest,
@@ -242,6 +263,10 @@ export class SessionTable implements Sessions, SessionHost {
     }
   }
 
+  /**
+   * Slots for episodes that are no sessions (rows of a vector session), all of them or none.
+   * @throws CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING
+   */
   async holdSlots(count: number, owner: Owner): Promise<SlotLease> {
     this.requireRoom(owner, count);
     const deadline = new Deadline(this.limits.stepSeconds);
@@ -264,10 +289,12 @@ export class SessionTable implements Sessions, SessionHost {
     return this.owned(id, owner).state;
   }
 
+  /** The last turn again, without a step. @throws ENV_NOT_RESET */
   observe(id: string, owner: Owner): Turn {
     return this.owned(id, owner).turn;
   }
 
+  /** Says that it is still wanted. */
   touch(id: string, owner: Owner): void {
     this.owned(id, owner).touch();
   }
@@ -276,27 +303,22 @@ export class SessionTable implements Sessions, SessionHost {
     await this.remove(this.owned(id, owner), 'client');
   }
 
+  /** Those of one owner; of all, where no owner is given. */
   list(owner?: Owner): readonly SessionState[] {
     const all = [...this.sessions.values()];
     return all.filter((session) => owner === undefined || session.owner === owner).map((session) => session.state);
   }
 
-  history(id: string, owner: Owner): SessionHistory {
-    const found = this.historyAt(sessionKey(owner, id), false);
-    if (found !== undefined) return found;
-    throw this.unknown(id, owner);
-  }
-
-  /** The same for the operator, with full `info`. @param key  as `sessionKey` makes it @throws SESSION_UNKNOWN */
-  anyHistory(key: string): SessionHistory {
-    const found = this.historyAt(key, true);
-    if (found !== undefined) return found;
+  /**
+   * What happened in the episode a session is in, or was in when it was closed, as far as it is kept. For the operator.
+   * @param key  as `sessionKey` makes it @throws SESSION_UNKNOWN
+   */
+  history(key: string): SessionHistory {
+    const session = this.sessions.get(key);
+    const kept = this.histories.of(key);
+    if (session !== undefined) return { session: session.state, steps: kept?.steps ?? [] };
+    if (kept !== undefined) return kept;
     throw reverieError('SESSION_UNKNOWN', { id: key });
-  }
-
-  /** What an owner's sessions have cost so far. */
-  spentBy(owner: Owner): Spend {
-    return this.quotas.spentBy(owner);
   }
 
   /** Takes no new sessions; resolves once those that are there were closed, by their clients or after `seconds`. */
@@ -320,22 +342,9 @@ export class SessionTable implements Sessions, SessionHost {
     }
   }
 
-  /** A session that was written down and whose state cannot be read is lost. */
-  stateLeft(session: Session): EnvSnapshot | undefined {
-    if (this.store === undefined || session.episode === undefined) return undefined;
-    const snapshot = this.store.snapshotOf(session.key);
-    if (snapshot !== undefined) return snapshot;
-    void this.remove(session, 'lost');
-    throw this.unknown(session.id, session.owner);
-  }
-
   /** An episode that is over needs no slot; the next reset takes one again. */
   onRest(session: Session): void {
     if (session.hasSlot && session.status !== 'running') this.releaseSlot(session);
-  }
-
-  onLost(session: Session): void {
-    void this.remove(session, 'lost');
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
@@ -347,7 +356,7 @@ export class SessionTable implements Sessions, SessionHost {
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
     return session.take(deadline, {
       play: () =>
-        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, seed),
+        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
       event: (done) => ({ kind: 'reset', ...done }),
       isPaid: true,
       request: { id: requestId, kind: 'reset', content },
@@ -428,17 +437,18 @@ export class SessionTable implements Sessions, SessionHost {
   private recall(store: SessionStore): void {
     for (const [owner, spend] of store.spends()) this.quotas.recall(owner, spend);
     for (const [owner, snapshot] of store.snapshots()) this.snapshots.recall(owner, snapshot);
-    for (const { record, answers } of store.sessions()) {
-      const { id, owner, parent, openedAt } = record;
-      const served = this.environments.get(record.env);
-      if (served?.version !== record.version) {
-        this.bury(sessionKey(owner, id), 'version');
-        store.forget(sessionKey(owner, id)).catch((error: Error) => process.emitWarning(error));
+    for (const { record, snapshot, answers } of store.sessions()) {
+      const { id, owner, parent, openedAt, env, episode } = record;
+      const key = sessionKey(owner, id);
+      const served = this.environments.get(env);
+      const isDamaged = episode !== undefined && snapshot === undefined;
+      if (served === undefined || served.version !== record.version || isDamaged) {
+        this.bury(key, isDamaged ? 'lost' : 'version');
+        store.forget(key).catch((error: Error) => process.emitWarning(error));
         continue;
       }
-      const session = this.place({ served, id, owner, parent, openedAt });
+      const session = this.place({ served, id, owner, parent, openedAt, left: { episode, snapshot } });
       session.touch();
-      session.episode = record.episode;
       for (const { id: requestId, print, turn } of answers) session.remember(requestId, print, turn);
     }
   }
@@ -468,11 +478,8 @@ export class SessionTable implements Sessions, SessionHost {
 
   private async closeSession(session: Session, reason: CloseReason): Promise<void> {
     const { state } = session;
-    session.shut(this.unknown(session.id, session.owner));
-    // A session that was lost while it was being closed never rests.
-    if (reason !== 'lost') await Promise.race([session.ended(), session.whenLost]);
-    const closed = this.closeEnvironment(session);
-    if (reason !== 'lost') await closed;
+    await session.shut(this.unknown(session.id, session.owner));
+    await this.closeEnvironment(session);
     if (session.hasSlot) this.releaseSlot(session);
     // What is drained continues after a restart, where sessions are kept.
     if (reason !== 'drain') await this.store?.forget(session.key);
@@ -481,7 +488,7 @@ export class SessionTable implements Sessions, SessionHost {
 
   /** An environment that fails or hangs as it is closed is no reason to keep its slot. */
   private async closeEnvironment(session: Session): Promise<void> {
-    const grace = new Deadline(this.limits.graceSeconds);
+    const grace = new Deadline(CLOSE_SECONDS);
     try {
       await grace.race(session.closeEnvironment());
     } catch (error) {
@@ -511,12 +518,6 @@ export class SessionTable implements Sessions, SessionHost {
     return reverieError('SESSION_GONE', { id, reason, idleSeconds: this.limits.idleSeconds });
   }
 
-  private historyAt(key: string, isOperator: boolean): SessionHistory | undefined {
-    const session = this.sessions.get(key);
-    const kept = this.histories.of(key, isOperator);
-    return session === undefined ? kept : { session: session.state, steps: kept?.steps ?? [] };
-  }
-
   private emptied(): Promise<void> {
     return new Promise((resolve) => {
       const look = () => {
@@ -542,7 +543,7 @@ function branch(fork: Session, { kept, info, deadline }: Origin, seed?: number, 
   return fork.perform(deadline, () =>
     fork.take(deadline, {
       play: async () => {
-        const episode = await fork.load(id, kept, seed);
+        const episode = await fork.load(id, kept, deadline, seed);
         return { ...episode, turn: { ...episode.turn, info } };
       },
       event: ({ session, turn }) => ({ kind: 'forked', session, parent: session.parent ?? session.id, turn }),

@@ -5,7 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable, TaskCard } from '../../run/serving/servable.js';
-import type { Action, ResetRequest, Sessions } from './session-contract.js';
+import type { Action, ResetRequest } from './session-contract.js';
 
 export const SPLITS = ['train', 'validation', 'test'] as const;
 type Split = (typeof SPLITS)[number];
@@ -82,7 +82,11 @@ export function environmentOf({ environments, defaultEnv }: Served, name: string
   throw reverieError('ENV_NOT_SERVED', { env: name, known: [...environments.keys()].join(', ') });
 }
 
-type Served = Pick<Sessions, 'environments' | 'defaultEnv'>;
+interface Served {
+  readonly environments: ReadonlyMap<string, Servable>;
+  /** The one served where a client names none. */
+  readonly defaultEnv: Servable;
+}
 
 /** By its name, capitals or not (OpenEnv's Task API); the default one without. @throws ENV_NOT_SERVED */
 export function environmentByName(served: Served, name: string | undefined): Servable {

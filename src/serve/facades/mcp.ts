@@ -22,14 +22,8 @@ import { type ErrorCode as ReverieCode, ReverieError, reverieError } from '../..
 import type { Screenshot } from '../../env/tools/text-environment.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/serving/servable.js';
-import {
-  type Owner,
-  type ResetRequest,
-  type SessionState,
-  type Sessions,
-  type Turn,
-  unguessable,
-} from '../core/session-contract.js';
+import { type Owner, type ResetRequest, type SessionState, type Turn, unguessable } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
 import { environmentNamed, resetOf } from '../core/tasks.js';
 import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
 import { checkedBody, sayWhenToRetry } from '../http/requests.js';

@@ -1,38 +1,33 @@
 // Where environments live: worker threads, so that the event loop that serves is never blocked by physics, networks or rules.
-// Environments are spread evenly, and survive the death of their thread.
+// Environments are spread evenly. A thread that dies is replaced, and what was in it is lost: sessions bring their environments
+// back to where they were (core/world.ts). As nothing tells which of many requests killed a thread, those that were under way
+// are then asked one at a time.
 
 import { availableParallelism } from 'node:os';
-import type { ResourceLimits } from 'node:worker_threads';
-import type {
-  EnvFamily,
-  Environment,
-  EnvSnapshot,
-  ResetOptions,
-  ResetResult,
-  RestoreOptions,
-  Space,
-  StepResult,
-} from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
+import { type ResourceLimits, Worker } from 'node:worker_threads';
+import type { EnvFamily, EnvSnapshot, ResetOptions, RestoreOptions, Space } from '../../core/environment.js';
+import { packError, reverieError } from '../../core/errors.js';
+import { compiledUrl } from '../../core/threads.js';
 import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
 import type { Servable } from '../../run/serving/servable.js';
-import { type Answering, type Description, Journal } from './messages.js';
+import { type AnswerOf, type LiveEnvironment, StateLost } from '../core/world.js';
 import {
-  type HostedEnvironment,
-  type HostedModel,
-  SessionWorker,
-  type SessionWorkerOptions,
-} from './session-worker.js';
+  type Answers,
+  type HostMessage,
+  outcomeOf,
+  type Question,
+  sender,
+  type ThreadMessage,
+  valueIn,
+} from './messages.js';
 
 export interface WorkerHostOptions {
-  /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: `defaultWorkers()`, with rules at least 2. */
+  /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: one a core but one, with rules at least 2. */
   readonly workers?: number;
   /** Rows of one step of a world model at most; 1: dreams are not batched. Default 256. */
   readonly batchRows?: number;
   /** Requests in a thread at once; others wait outside of it. Default 256. */
   readonly inFlight?: number;
-  /** Times that a request may kill a thread, alone, until its environment is given up. Default 3. */
-  readonly attempts?: number;
   /** Seconds without any answer, once a request was called off, after which a thread is taken for hung and replaced. Default 5. */
   readonly hungSeconds?: number;
   /** Limits of each thread's JavaScript heap; weights and physics lie outside of it. Default: 512 MB of old generation. */
@@ -57,11 +52,6 @@ interface HostStats {
   readonly batches: { readonly batches: number; readonly rows: number };
 }
 
-/** A thread for each core but the one that serves. */
-function defaultWorkers(): number {
-  return Math.max(1, availableParallelism() - 1);
-}
-
 /** Threads for a world that runs rules: where one of them waits for a rule that takes long, the other goes on. */
 const LEAST_FOR_RULES = 2;
 /** Sessions of structured worlds wait for language models, which is no work for their thread. */
@@ -70,11 +60,23 @@ const IN_FLIGHT_WITH_RULES = 4096;
 const HEAP_WITH_RULES = 2048;
 /** Milliseconds for a rule, until others of its thread are moved out of its way; most take less than one. */
 const PATIENCE_WITH_RULES = 500;
+/** Times that a thread may die before it is ready. */
+const STARTS = 3;
+/** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
+const LEAVING = 2000;
+
+/** What a model's environments ask of the thread that serves. */
+type Answering = (request: unknown, signal: AbortSignal) => Promise<unknown>;
+
+interface HostedModel {
+  readonly blueprint: Blueprint;
+  readonly answering: Answering;
+  readonly workers: readonly SessionWorker[];
+}
 
 export class WorkerHost {
   /** Those of numbers first, if there are any. */
-  private readonly sessionWorkers: SessionWorker[] = [];
-  private readonly workersOf = new Map<string, readonly SessionWorker[]>();
+  private readonly workers: SessionWorker[] = [];
   private readonly models = new Map<string, HostedModel>();
   private readonly batches = { batches: 0, rows: 0 };
   private forNumbers: readonly SessionWorker[] | undefined;
@@ -82,203 +84,409 @@ export class WorkerHost {
 
   /** @throws SETTING_INVALID */
   constructor(private readonly options: WorkerHostOptions = {}) {
-    const { workers = 1, batchRows = 1, inFlight = 1, attempts = 1 } = options;
-    for (const [what, value] of Object.entries({ workers, batchRows, inFlight, attempts })) {
-      if (!Number.isSafeInteger(value) || value < 1)
-        throw reverieError('SETTING_INVALID', {
-          problem: `Workers cannot be started with ${what} = ${value}.`,
-          hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
-        });
+    const { workers = 1, batchRows = 1, inFlight = 1 } = options;
+    for (const [what, value] of Object.entries({ workers, batchRows, inFlight })) {
+      if (Number.isSafeInteger(value) && value > 0) continue;
+      throw reverieError('SETTING_INVALID', {
+        problem: `Workers cannot be started with ${what} = ${value}.`,
+        hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
+      });
     }
   }
 
   /**
    * Says what environments of `model`, a name of one's own choice, are made from. Those of numbers share threads; a world that
    * runs rules has threads of its own, so that no other waits for its rules.
-   * @param answering  answers what its environments ask @throws NAME_UNKNOWN, SCENARIO_UNFIT
+   * @param answering  answers what its environments ask @throws NOT_REGISTERED, SCENARIO_FAMILY
    */
-  add(model: string, blueprint: Blueprint, answering: Answering = NOBODY): void {
-    const { workers = defaultWorkers() } = this.options;
-    this.models.set(model, { blueprint, answering });
+  add(model: string, blueprint: Blueprint, answering: Answering = async () => undefined): void {
+    const count = this.options.workers ?? Math.max(1, availableParallelism() - 1);
     if (!runsRules(blueprint)) {
-      this.forNumbers ??= this.newWorkers(workers, {});
-      this.workersOf.set(model, this.forNumbers);
+      this.forNumbers ??= this.newWorkers(count, {});
+      this.models.set(model, { blueprint, answering, workers: this.forNumbers });
       return;
     }
-    const count = this.options.workers ?? Math.max(LEAST_FOR_RULES, workers);
-    // Whoever waits for a language model is in nobody's way.
-    const patience = blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES;
-    const resourceLimits = { maxOldGenerationSizeMb: HEAP_WITH_RULES };
-    this.workersOf.set(model, this.newWorkers(count, { inFlight: IN_FLIGHT_WITH_RULES, resourceLimits, patience }));
+    const workers = this.newWorkers(this.options.workers ?? Math.max(LEAST_FOR_RULES, count), {
+      inFlight: IN_FLIGHT_WITH_RULES,
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_WITH_RULES },
+      // Who waits for a language model is in nobody's way.
+      patience: blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES,
+    });
+    this.models.set(model, { blueprint, answering, workers });
   }
 
   /** Has threads started before they are needed: one for each model. */
   warm(): void {
-    for (const [model, [worker]] of this.workersOf) worker.warm(model);
+    for (const [model, { workers }] of this.models) workers[0].warm(model);
   }
 
   /**
-   * An environment in the worker that has fewest.
-   * @throws what making it throws; ENVIRONMENT_LOST, WORKER_UNUSABLE
+   * An environment in the worker that has fewest of those that are not held up, or else of all.
+   * @throws what making it throws; StateLost, WORKER_UNUSABLE
    */
   async make(model: string): Promise<RemoteEnvironment> {
-    const worker = this.quickest(model);
-    const { asks } = this.models.get(model)!.blueprint;
-    const journal = asks ? new Journal(1) : new Journal();
-    const hosted: HostedEnvironment = { env: ++this.lastEnv, model, journal, isLive: false };
-    worker.environments.add(hosted);
-    try {
-      const description = await worker.ask(hosted, { kind: 'describe' });
-      return new RemoteEnvironment(description, worker, hosted, () => this.quickest(model));
-    } catch (error) {
-      worker.remove(hosted);
-      throw error;
-    }
+    const { workers } = this.models.get(model)!;
+    const free = workers.filter((worker) => !worker.isHeldUp);
+    const able = free.length > 0 ? free : workers;
+    const worker = able.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
+    return RemoteEnvironment.make(worker, model, ++this.lastEnv);
   }
 
   get stats(): HostStats {
-    const { sessionWorkers } = this;
+    const { workers, batches } = this;
     return {
-      workers: sessionWorkers.length,
-      environments: sessionWorkers.map(({ environments }) => environments.size),
-      queued: sessionWorkers.map(({ queued }) => queued),
-      underWay: sessionWorkers.map(({ underWay }) => underWay),
-      steps: sessionWorkers.map(({ steps }) => steps),
-      restarts: sessionWorkers.map(({ restarts }) => restarts),
-      batches: { ...this.batches },
+      workers: workers.length,
+      environments: workers.map(({ environments }) => environments.size),
+      queued: workers.map(({ queued }) => queued),
+      underWay: workers.map(({ underWay }) => underWay),
+      steps: workers.map(({ steps }) => steps),
+      restarts: workers.map(({ restarts }) => restarts),
+      batches: { ...batches },
     };
   }
 
-  /** Replaces a worker's thread, as its death would: no environment notices. */
+  /** Replaces a worker's thread, as its death would: no session notices. */
   async restart(worker: number): Promise<void> {
-    await this.sessionWorkers[worker].restart();
+    await this.workers[worker].restart();
   }
 
   /** Ends the threads; whoever waits is told SERVER_DRAINING. */
   async close(): Promise<void> {
-    await Promise.all(this.sessionWorkers.map((worker) => worker.close()));
+    await Promise.all(this.workers.map((worker) => worker.close()));
   }
 
-  /** The worker that has fewest of those that are not held up, or else of all. */
-  private quickest(model: string): SessionWorker {
-    const all = this.workersOf.get(model)!;
-    const free = all.filter((worker) => !worker.isHeldUp);
-    const sessionWorkers = free.length > 0 ? free : all;
-    return sessionWorkers.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
-  }
-
-  private newWorkers(count: number, byKind: Partial<SessionWorkerOptions>): readonly SessionWorker[] {
-    const { batchRows = 256, inFlight = 256, attempts = 3, hungSeconds = 5, maker } = this.options;
+  private newWorkers(count: number, ofKind: Partial<WorkerOptions>): readonly SessionWorker[] {
+    const { batchRows = 256, inFlight = 256, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
-    const hung = hungSeconds * 1000;
     const { models, batches } = this;
-    const patience = Number.POSITIVE_INFINITY;
-    const options = {
-      models,
-      batches,
-      batchRows,
-      inFlight,
-      attempts,
-      hung,
-      patience,
-      maker,
-      resourceLimits,
-      ...byKind,
-    };
-    const sessionWorkers = Array.from({ length: count }, () => new SessionWorker(options));
-    this.sessionWorkers.push(...sessionWorkers);
-    return sessionWorkers;
+    const limits = { batchRows, inFlight, hung: hungSeconds * 1000, patience: Number.POSITIVE_INFINITY };
+    const options = { models, batches, maker, resourceLimits, ...limits, ...ofKind };
+    const made = Array.from({ length: count }, () => new SessionWorker(options));
+    this.workers.push(...made);
+    return made;
   }
 }
 
-/** Of models whose environments ask nothing. */
-const NOBODY: Answering = async () => undefined;
-
-// An environment that lives in a worker thread. Whoever has it cannot tell from one of its own: what it answers is the same
-// to the byte, also where its thread dies meanwhile.
-
-export class RemoteEnvironment implements Environment {
-  readonly id: string;
-  readonly family: EnvFamily;
-  readonly observationSpace: Space;
-  readonly actionSpace: Space;
-  readonly maxEpisodeSteps?: number;
-  /** Calls wait for those before them. */
-  private last: Promise<unknown> = Promise.resolve();
+/** An environment that lives in a worker thread, and is asked one thing at a time. */
+export class RemoteEnvironment implements LiveEnvironment {
+  isSuspect = false;
+  /** Its thread has died. */
+  isLost = false;
   private isClosed = false;
 
-  constructor(
-    description: Description,
-    private worker: SessionWorker,
-    private readonly hosted: HostedEnvironment,
-    /** The worker that it would be put into now. */
-    private readonly quickest: () => SessionWorker,
-  ) {
-    this.id = description.id;
-    this.family = description.family;
-    this.observationSpace = description.observationSpace;
-    this.actionSpace = description.actionSpace;
-    this.maxEpisodeSteps = description.maxEpisodeSteps;
+  // What the thread told when it was made.
+  readonly id!: string;
+  readonly family!: EnvFamily;
+  readonly observationSpace!: Space;
+  readonly actionSpace!: Space;
+  readonly maxEpisodeSteps?: number;
+
+  private constructor(
+    private readonly worker: SessionWorker,
+    /** Number of the environment. */
+    readonly env: number,
+  ) {}
+
+  /** @throws what making it throws; StateLost, WORKER_UNUSABLE */
+  static async make(worker: SessionWorker, model: string, env: number): Promise<RemoteEnvironment> {
+    const made = new RemoteEnvironment(worker, env);
+    worker.environments.add(made);
+    try {
+      return Object.assign(made, await worker.ask(made, { kind: 'make', model }));
+    } catch (error) {
+      worker.environments.delete(made);
+      throw error;
+    }
   }
 
-  /** @throws as the environment; ENVIRONMENT_LOST, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
-  async reset({ seed, task }: ResetOptions = {}, signal?: AbortSignal): Promise<ResetResult<unknown>> {
-    const options = { ...(seed !== undefined && { seed }), ...(task !== undefined && { task }) };
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'reset', options }, signal));
+  get isHeldUp(): boolean {
+    return this.worker.isHeldUp;
+  }
+
+  /** @throws as the environment; StateLost, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
+  reset(options: ResetOptions = {}, signal?: AbortSignal): Promise<AnswerOf['reset']> {
+    return this.ask({ kind: 'reset', options }, signal);
   }
 
   /** @throws as `reset` */
-  async step(action: unknown, signal?: AbortSignal): Promise<StepResult<unknown>> {
-    // A copy: the caller's may change before it is done, or be a part of something large.
-    const own = action instanceof Float32Array ? action.slice() : structuredClone(action);
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'step', action: own }, signal));
+  step(action: unknown, signal?: AbortSignal): Promise<AnswerOf['step']> {
+    return this.ask({ kind: 'step', action }, signal);
   }
 
-  async snapshot(): Promise<EnvSnapshot> {
-    return this.inTurn(async () => {
-      const { journal } = this.hosted;
-      journal.ask();
-      return journal.current ?? this.worker.ask(this.hosted, { kind: 'snapshot' });
-    });
+  snapshot(): Promise<EnvSnapshot> {
+    return this.ask({ kind: 'snapshot' });
   }
 
-  async restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<unknown> {
-    const own = structuredClone(snapshot);
-    return this.inTurn(() => this.worker.ask(this.hosted, { kind: 'restore', snapshot: own, options }));
-  }
-
-  mark(): () => void {
-    const { hosted } = this;
-    const rollback = hosted.journal.mark();
-    return () => {
-      if (rollback()) hosted.isLive = false;
-    };
+  restore(snapshot: EnvSnapshot, options: RestoreOptions = {}): Promise<unknown> {
+    return this.ask({ kind: 'restore', snapshot, options });
   }
 
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.isClosed = true;
-    await this.last;
-    this.worker.remove(this.hosted);
+    this.worker.remove(this);
   }
 
-  /** To a worker that is not held up, where there is one: it is brought back there to where it was. */
-  private move(): void {
-    const worker = this.quickest();
-    if (worker === this.worker || worker.isHeldUp) return;
-    this.worker.remove(this.hosted);
-    worker.environments.add(this.hosted);
-    this.worker = worker;
-  }
-
-  private inTurn<R>(ask: () => Promise<R>): Promise<R> {
+  private ask<Q extends Question>(question: Q, signal?: AbortSignal): Promise<Answers[Q['kind']]> {
     if (this.isClosed) return Promise.reject(reverieError('ENV_NOT_RESET', { id: this.id }));
-    const answer = this.last.then(() => {
-      if (this.worker.isHeldUp) this.move();
-      return ask();
+    return this.worker.ask(this, question, signal);
+  }
+}
+
+interface WorkerOptions {
+  readonly models: ReadonlyMap<string, HostedModel>;
+  /** Counted here. */
+  readonly batches: { batches: number; rows: number };
+  readonly batchRows: number;
+  readonly inFlight: number;
+  /** Milliseconds without an answer after which what a thread does takes long. */
+  readonly patience: number;
+  /** Milliseconds without any answer, once a request was called off, after which a thread is killed. */
+  readonly hung: number;
+  readonly resourceLimits?: ResourceLimits;
+  readonly maker?: string;
+}
+
+interface Job {
+  readonly environment: RemoteEnvironment;
+  readonly question: Question;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+const THREAD_URL = new URL(compiledUrl(import.meta.url, './thread.js'));
+
+/** A thread, started when something is asked for, and those that replace it. */
+class SessionWorker {
+  readonly environments = new Set<RemoteEnvironment>();
+  steps = 0;
+  restarts = 0;
+  private readonly queue: Job[] = [];
+  private readonly inFlight = new Map<number, Job>();
+  private readonly loaded = new Set<string>();
+  /** Under way for the thread, by the number of the call. */
+  private readonly calls = new Map<number, AbortController>();
+  private thread: Worker | undefined;
+  private send: (message: HostMessage) => void = () => {};
+  private isReady = false;
+  private isClosed = false;
+  private failedStarts = 0;
+  private lastId = 0;
+  /** When the thread last gave an answer, or was first asked something after a pause. */
+  private heardAt = 0;
+  private hangTimer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly options: WorkerOptions) {}
+
+  /** Requests that wait outside of the thread. */
+  get queued(): number {
+    return this.queue.length;
+  }
+
+  /** Requests that the thread has. */
+  get underWay(): number {
+    return this.inFlight.size;
+  }
+
+  /** Whether what the thread does takes long: whoever comes now would wait for it. */
+  get isHeldUp(): boolean {
+    return this.inFlight.size > 0 && performance.now() - this.heardAt > this.options.patience;
+  }
+
+  /** Starts the thread, and has it load a model that will be asked for. */
+  warm(model: string): void {
+    if (this.thread === undefined) this.start();
+    this.load(model);
+  }
+
+  /**
+   * @throws what the environment throws; StateLost, WORKER_UNUSABLE, SERVER_DRAINING; what `signal` is aborted with, and
+   *   nothing was done then
+   */
+  ask<Q extends Question>(
+    environment: RemoteEnvironment,
+    question: Q,
+    signal?: AbortSignal,
+  ): Promise<Answers[Q['kind']]> {
+    if (this.isClosed) return Promise.reject(reverieError('SERVER_DRAINING'));
+    if (environment.isLost) return Promise.reject(new StateLost('its thread has ended', false, false));
+    if (signal?.aborted) return Promise.reject(signal.reason);
+    return new Promise<unknown>((resolve, reject) => {
+      const callOff = () => this.callOff(job);
+      const settled = () => signal?.removeEventListener('abort', callOff);
+      const job: Job = {
+        ...{ environment, question, signal },
+        resolve: (value) => {
+          settled();
+          resolve(value);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      signal?.addEventListener('abort', callOff, { once: true });
+      this.queue.push(job);
+      if (this.thread === undefined) this.start();
+      this.pump();
+    }) as Promise<Answers[Q['kind']]>;
+  }
+
+  /** Forgets an environment that nobody asks any more. */
+  remove(environment: RemoteEnvironment): void {
+    this.environments.delete(environment);
+    if (environment.isLost || !this.isReady) return;
+    this.send({ kind: 'ask', id: ++this.lastId, env: environment.env, question: { kind: 'close' } });
+  }
+
+  /** Asked first: one that is terminated inside native code can take the process with it (src/core/stop-flag.ts). */
+  async restart(): Promise<void> {
+    const { thread } = this;
+    if (thread === undefined) return;
+    const exited = new Promise((resolve) => thread.once('exit', resolve));
+    this.send({ kind: 'leave' });
+    const timer = setTimeout(() => void thread.terminate(), LEAVING);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  async close(): Promise<void> {
+    this.isClosed = true;
+    clearTimeout(this.hangTimer);
+    for (const { reject } of [...this.inFlight.values(), ...this.queue]) reject(reverieError('SERVER_DRAINING'));
+    this.inFlight.clear();
+    this.queue.length = 0;
+    for (const stop of this.calls.values()) stop.abort();
+    await this.restart();
+  }
+
+  private start(): void {
+    this.isReady = false;
+    this.loaded.clear();
+    const { maker, batchRows, resourceLimits } = this.options;
+    const thread = new Worker(THREAD_URL, { workerData: { maker, batchRows }, resourceLimits });
+    this.thread = thread;
+    this.send = sender((messages) => thread.postMessage(messages));
+    let problem = 'it ended';
+    thread.on('message', (messages: readonly ThreadMessage[]) => {
+      if (this.isClosed) return;
+      for (const message of messages) this.hear(message);
+      this.pump();
     });
-    this.last = answer.catch(() => {});
-    return answer;
+    thread.on('error', (error) => {
+      problem = String(error);
+    });
+    thread.on('exit', () => this.onDeath(problem));
+  }
+
+  private load(model: string): void {
+    if (this.loaded.has(model)) return;
+    this.loaded.add(model);
+    this.send({ kind: 'load', model, blueprint: this.options.models.get(model)!.blueprint });
+  }
+
+  /** One that may have killed a thread has it for itself. */
+  private pump(): void {
+    while (this.isReady && this.queue.length > 0 && this.inFlight.size < this.options.inFlight) {
+      const [first] = this.inFlight.values();
+      if (first?.environment.isSuspect || (first !== undefined && this.queue[0].environment.isSuspect)) return;
+      const job = this.queue.shift()!;
+      const { environment, question } = job;
+      if (question.kind === 'make') this.load(question.model);
+      const id = ++this.lastId;
+      if (this.inFlight.size === 0) this.heardAt = performance.now();
+      this.inFlight.set(id, job);
+      this.send({ kind: 'ask', id, env: environment.env, question });
+    }
+  }
+
+  private hear(message: ThreadMessage): void {
+    if (message.kind === 'ready') {
+      this.isReady = true;
+      this.failedStarts = 0;
+    } else if (message.kind === 'batch') {
+      this.options.batches.batches++;
+      this.options.batches.rows += message.rows;
+    } else if (message.kind === 'call') void this.answerCall(message);
+    else if (message.kind === 'hang-up') this.calls.get(message.call)?.abort();
+    else this.finish(message);
+  }
+
+  private finish(message: Extract<ThreadMessage, { kind: 'answered' }>): void {
+    this.heardAt = performance.now();
+    clearTimeout(this.hangTimer);
+    this.hangTimer = undefined;
+    const job = this.inFlight.get(message.id);
+    this.inFlight.delete(message.id);
+    if (job === undefined) return;
+    try {
+      job.resolve(valueIn(message));
+      if (job.question.kind === 'step') this.steps++;
+    } catch (error) {
+      job.reject(error);
+    }
+  }
+
+  private async answerCall({ call, model, request }: Extract<ThreadMessage, { kind: 'call' }>): Promise<void> {
+    const stop = new AbortController();
+    this.calls.set(call, stop);
+    const { thread, send } = this;
+    const outcome = await outcomeOf(() => this.options.models.get(model)!.answering(request, stop.signal), true);
+    this.calls.delete(call);
+    if (thread === this.thread) send({ kind: 'replied', call, ...outcome });
+  }
+
+  private onDeath(problem: string): void {
+    this.thread = undefined;
+    this.send = () => {};
+    for (const stop of this.calls.values()) stop.abort();
+    this.calls.clear();
+    if (this.isClosed) return;
+    this.restarts++;
+    clearTimeout(this.hangTimer);
+    this.hangTimer = undefined;
+    for (const environment of this.environments) environment.isLost = true;
+    this.environments.clear();
+    const jobs = [...this.inFlight.values()];
+    this.inFlight.clear();
+    // Those that wait to be made are made by the next thread.
+    const waiting = this.queue.splice(0);
+    const lost = (job: Job, wasAsked: boolean) =>
+      job.reject(
+        job.signal?.aborted ? job.signal.reason : new StateLost(problem, wasAsked, wasAsked && jobs.length === 1),
+      );
+    for (const job of jobs) lost(job, true);
+    for (const job of waiting) {
+      if (job.question.kind !== 'make') lost(job, false);
+      else {
+        job.environment.isLost = false;
+        this.environments.add(job.environment);
+        this.queue.push(job);
+      }
+    }
+    if (!this.isReady && ++this.failedStarts >= STARTS) {
+      this.failedStarts = 0;
+      const error = reverieError('WORKER_UNUSABLE', { times: STARTS, problem });
+      for (const { reject } of this.queue.splice(0)) reject(error);
+    }
+    if (this.isReady || this.queue.length > 0) this.start();
+  }
+
+  /** A request that waits is dropped; one that the thread has is answered first, if the thread answers at all. */
+  private callOff(job: Job): void {
+    const at = this.queue.indexOf(job);
+    if (at >= 0) {
+      this.queue.splice(at, 1);
+      job.reject(job.signal?.reason);
+      this.pump();
+      return;
+    }
+    for (const [id, one] of this.inFlight) {
+      if (one !== job) continue;
+      this.send({ kind: 'cancel', id, reason: packError(job.signal?.reason) });
+      this.hangTimer ??= setTimeout(() => void this.restart(), this.options.hung);
+    }
   }
 }
 
@@ -303,7 +511,12 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
   if (options.workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
   try {
     const host = new WorkerHost(options);
-    const served = opened.map((one) => (one.blueprint === undefined ? one : hostedBy(host, one, one.blueprint)));
+    const served = opened.map((one) => {
+      const { name, blueprint, answer } = one;
+      if (blueprint === undefined) return one;
+      host.add(name, blueprint, answer && ((request, signal) => answer.call(one, request, signal)));
+      return { ...one, make: () => host.make(name) };
+    });
     const close = async () => {
       await host.close();
       await closeAll();
@@ -313,12 +526,6 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
     await closeAll();
     throw error;
   }
-}
-
-function hostedBy(host: WorkerHost, served: Servable, blueprint: Blueprint): Servable {
-  const { name, answer } = served;
-  host.add(name, blueprint, answer && ((request, signal) => answer.call(served, request, signal)));
-  return { ...served, make: () => host.make(name) };
 }
 
 /** Numbers of a host, for metrics. */

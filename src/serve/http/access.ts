@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { type Owner, unguessable } from '../core/session-contract.js';
+import { type Owner, type QuotaLimits, unguessable } from '../core/session-contract.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,35 +24,23 @@ declare module 'fastify' {
 export interface AccessRules extends HostRules {
   /** None: whoever reaches the server is `local`, and its operator. */
   readonly tokens?: Tokens;
-  /** Browsers that showed a token. */
-  readonly logins?: BrowserLogins;
+  /** Browsers that showed a token: what their cookies stand for. */
+  readonly logins?: Logins;
 }
 
 const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
 
-/** Looks at a request and changes nothing. */
-export interface Access {
-  /** @throws HOST_REFUSED, ORIGIN_REFUSED */
-  readonly checkOrigin: (visit: Visit) => void;
-  /** Who asks; undefined: nobody who is known. */
-  readonly callerOf: (visit: Visit) => Caller | undefined;
-}
-
-export function accessBy(rules: AccessRules): Access {
-  const callerOf = ({ headers }: Visit) => (rules.tokens === undefined ? LOCAL : callerIn(headers, rules));
-  return { checkOrigin: originCheck(rules), callerOf };
-}
-
 /** Lets a request in and says so, or has answered it. @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
 type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
-export function accessGuard(app: FastifyInstance, { checkOrigin, callerOf }: Access): AccessGuard {
+export function accessGuard(app: FastifyInstance, rules: AccessRules): AccessGuard {
   app.decorateRequest('caller', undefined);
+  const checkOrigin = originCheck(rules);
   return (request, reply) => {
     checkOrigin(request);
     const { access } = request.routeOptions.config;
     if (access === 'open') return true;
-    const caller = callerOf(request);
+    const caller = rules.tokens === undefined ? LOCAL : callerIn(request.headers, rules);
     if (caller === undefined) {
       if (!isPage(request)) throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
       reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
@@ -68,7 +56,7 @@ function callerIn(headers: IncomingHttpHeaders, { tokens, logins }: AccessRules)
   const token = tokenIn(headers);
   if (token !== undefined) return tokens!.find(token);
   const cookie = cookieIn(headers);
-  return cookie === undefined ? undefined : logins?.find(cookie);
+  return cookie === undefined ? undefined : logins?.get(cookie);
 }
 
 /** Somebody opens a page in a browser and can be asked for a token there. */
@@ -143,28 +131,14 @@ const HOURS = 12;
 const BROWSERS = 1000;
 const FORM = 'application/x-www-form-urlencoded';
 
-/** Browsers that showed a token, for twelve hours. */
-export class BrowserLogins {
-  private readonly known = new LRUCache<string, Caller>({ max: BROWSERS, ttl: HOURS * 3600_000 });
+type Logins = LRUCache<string, Caller>;
 
-  /** Answers the cookie's value. */
-  add(caller: Caller): string {
-    const id = unguessable();
-    this.known.set(id, caller);
-    return id;
-  }
-
-  find(id: string): Caller | undefined {
-    return this.known.get(id);
-  }
-
-  remove(id: string): void {
-    this.known.delete(id);
-  }
+export function browserLogins(): Logins {
+  return new LRUCache({ max: BROWSERS, ttl: HOURS * 3600_000 });
 }
 
 /** GET and POST /login, POST /logout. */
-export async function addLogin(app: FastifyInstance, tokens: Tokens, logins: BrowserLogins): Promise<void> {
+export async function addLogin(app: FastifyInstance, tokens: Tokens, logins: Logins): Promise<void> {
   await app.register(async (scope) => {
     scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) => {
       done(null, Object.fromEntries(new URLSearchParams(String(body))));
@@ -176,11 +150,13 @@ export async function addLogin(app: FastifyInstance, tokens: Tokens, logins: Bro
       const caller = tokens.find(String(token));
       const next = nextOf(request.body);
       if (caller === undefined) return sendForm(reply.status(401), next, reverieError('TOKEN_WRONG').message);
-      return reply.header('set-cookie', cookieOf(request, logins.add(caller), HOURS * 3600)).redirect(next, 303);
+      const id = unguessable();
+      logins.set(id, caller);
+      return reply.header('set-cookie', cookieOf(request, id, HOURS * 3600)).redirect(next, 303);
     });
     scope.post('/logout', open, (request, reply) => {
       const id = cookieIn(request.headers);
-      if (id !== undefined) logins.remove(id);
+      if (id !== undefined) logins.delete(id);
       return reply.header('set-cookie', cookieOf(request, '', 0)).redirect(LOGIN_PATH, 303);
     });
   });
@@ -216,27 +192,12 @@ function sendForm(reply: FastifyReply, next: string, problem = ''): FastifyReply
   );
 }
 
-/** What one owner may use; what is not given has no limit but the server's own. */
-export interface Quota {
-  /** Sessions open at once. */
-  readonly sessions?: number;
-  /** Snapshots kept: the latest. */
-  readonly snapshots?: number;
-  /** What language models may cost while the server runs, in the currency of the prices. */
-  readonly money?: number;
-  /** Tokens in and out of language models while the server runs. */
-  readonly tokens?: number;
-  readonly stepsPerMinute?: number;
-  /** Bytes in and out within a minute. */
-  readonly bytesPerMinute?: number;
-}
-
 /** One that may come in. */
 export interface Caller {
   readonly owner: Owner;
   /** May see metrics and the sessions of all. */
   readonly operator: boolean;
-  readonly quota: Quota;
+  readonly quota: QuotaLimits;
 }
 
 /** `sha256`: 64 hex digits. */
@@ -251,10 +212,6 @@ export class Tokens {
 
   constructor(entries: readonly TokenEntry[]) {
     this.known = entries.map(({ sha256, ...caller }) => ({ caller, hash: Buffer.from(sha256, 'hex') }));
-  }
-
-  get callers(): readonly Caller[] {
-    return this.known.map(({ caller }) => caller);
   }
 
   /** Whose token it is. Takes as long whichever it is, and if it is none. */
@@ -304,7 +261,6 @@ const quota = z.strictObject({
   sessions: count.optional().describe('sessions open at once'),
   snapshots: z.int().min(1).optional().describe('snapshots kept at once'),
   stepsPerMinute: count.optional().describe('steps within a minute'),
-  bytesPerMinute: count.optional().describe('bytes in and out within a minute'),
   spend: z
     .strictObject({
       money: z.number().min(0).optional().describe('in the currency of the configured prices'),

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Sessions } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
 import type { HttpLimits } from './requests.js';
 
 export interface FacadeContext {

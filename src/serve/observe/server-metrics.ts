@@ -2,15 +2,16 @@
 // sessions, owners or tasks.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
-import type { SessionEvent, Sessions, Turn } from '../core/session-contract.js';
+import type { Cost } from '../../core/cost.js';
+import { costOf } from '../core/limits.js';
+import type { SessionEvent, Turn } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
 const LENGTHS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
 
-export interface RequestFacts {
+interface RequestFacts {
   readonly method: string;
   /** The route as it was declared, without what a client put into it; `unknown` where there is none. */
   readonly route: string;
@@ -37,13 +38,10 @@ export class ServerMetrics {
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
   private readonly requests = this.counter('http_requests', 'HTTP requests', ['method', 'route', 'status']);
-  private readonly bytes = this.counter('network_bytes', 'Bytes read and written', []);
   private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', SECONDS, ['env']);
   private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', SECONDS, []);
   private readonly returns = this.histogram('episode_return', 'Returns of episodes that ended', RETURNS, ['env']);
   private readonly lengths = this.histogram('episode_steps', 'Steps of episodes that ended', LENGTHS, ['env']);
-
-  private readonly toRead: (() => void)[] = [];
 
   constructor(private readonly sources: MetricsSources) {
     collectDefaultMetrics({ register: this.registry });
@@ -64,22 +62,12 @@ export class ServerMetrics {
 
   /** The text that Prometheus reads. */
   text(): Promise<string> {
-    for (const prepare of this.toRead) prepare();
     return this.registry.metrics();
-  }
-
-  /** `prepare` is called before somebody reads the metrics. */
-  beforeReading(prepare: () => void): void {
-    this.toRead.push(prepare);
   }
 
   onRequest({ method, route, status, seconds }: RequestFacts): void {
     this.requests.inc({ method, route, status });
     this.requestSeconds.observe(seconds);
-  }
-
-  onBytes(bytes: number): void {
-    this.bytes.inc(bytes);
   }
 
   onEvent(event: SessionEvent): void {
@@ -90,7 +78,7 @@ export class ServerMetrics {
     else if (event.kind === 'step') {
       this.steps.inc({ env });
       this.stepSeconds.observe({ env }, event.seconds);
-      this.onCost(env, costOf(event.turn));
+      this.onCost(env, costOf(event.turn.info));
       if (event.turn.terminated || event.turn.truncated) this.onEnd(env, event.turn);
     }
   }
@@ -139,11 +127,4 @@ export class ServerMetrics {
       },
     });
   }
-}
-
-/** What language models cost in a step: those that answered calls, and the one that plays the user. */
-export function costOf({ info }: Pick<Turn, 'info'>): Cost {
-  const { predictions, userCost = NO_COST } = info as Partial<ToolsStepInfo>;
-  if (predictions === undefined) return userCost;
-  return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
 }

@@ -8,14 +8,13 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domain-spec.js';
 import { makeDomain } from '../../env/tools/make-domain.js';
-import type { Message } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
 import { isToolsScenario } from '../../kinds/tools/kind.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/run-folder.js';
 import { deficitText } from '../../synth/signals/deficits.js';
+import { answerView, messageView, StateTrace } from './episode-view.js';
 import { EPISODES_FILE, fileIn, linesOf, pathBelow, type RunList } from './runs.js';
-import { answerView, messageView, StateTrace, verdictView } from './session-episode.js';
 import type { EpisodeRow, EpisodesPage, EpisodeView, Shares, TurnView } from './wire.js';
 
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, EPISODE_NOT_FOUND, LINE_TOO_LONG */
@@ -28,42 +27,25 @@ export async function recordedEpisode(
   const folder = pathBelow(root, run);
   const file = fileIn(root, folder, EPISODES_FILE);
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
-  const record = await recordAt(file, at);
-  if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
-  const start = await starts.of(folder, record.task);
-  return episodeView(run, record, start);
-}
-
-async function recordAt(file: string, at: number): Promise<EpisodeRecord | undefined> {
-  for await (const { text } of linesOf(file, at)) return parsed(text);
-  return undefined;
-}
-
-function episodeView(run: string, record: EpisodeRecord, { state, problem }: Start): EpisodeView {
+  const { value: line } = await linesOf(file, at).next();
+  const record = line && parsed(line.text);
+  if (!record) throw reverieError('EPISODE_NOT_FOUND', { run, at });
+  const { state, problem } = await starts.of(folder, record.task);
   const trace = new StateTrace(state);
-  const { task, seed, verdict, terminated, truncated } = record;
   const turns = turnsOf(record, trace);
+  const { task, seed, scenario, source, verdict } = record;
   const notes = problem === undefined ? [] : [`Values before changes are not known: ${problem}.`];
   notes.push(...lostNote(record));
   if (trace.lost) notes.push('The domain has changed since: some changes are shown without what was before.');
-  return {
-    title: `${record.scenario} · ${task}`,
-    env: record.scenario,
-    family: 'tools',
-    source: record.source,
-    task,
-    seed,
-    status: terminated ? 'terminated' : truncated ? 'truncated' : 'open',
-    return: record.return,
-    turns,
-    verdict: verdictView(verdict),
-    notes,
-    facts: factsOf(run, record),
-    hasScene: false,
-  };
+  const about = { title: `${scenario} · ${task}`, env: scenario, family: 'tools' as const, source, task, seed };
+  return { ...about, status: endOf(record), return: record.return, turns, verdict, notes, facts: factsOf(run, record) };
 }
 
-/** Steps are told as the page counts them: 0 is where the episode began. */
+function endOf({ terminated, truncated }: EpisodeRecord) {
+  return terminated ? 'terminated' : truncated ? 'truncated' : 'open';
+}
+
+/** Steps are counted as on the page: 0 is where the episode began. */
 function lostNote({ lostStep, lostBy, steps }: EpisodeRecord): string[] {
   if (lostStep === undefined) return [];
   const what = lostBy === undefined ? '' : `: the agent ${deficitText(lostBy)}`;
@@ -75,14 +57,11 @@ function lostNote({ lostStep, lostBy, steps }: EpisodeRecord): string[] {
 function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trace: StateTrace): TurnView[] {
   const starts = steps.map(({ message }) => message);
   const said = (from: number, to?: number) => messages.slice(from, to).map(messageView);
-  const first: TurnView = { ...NOTHING, step: 0, messages: said(0, starts[0]) };
+  const nothing = { reward: null, terminated: false, truncated: false, answers: [], info: {} };
   const others = steps.map(({ message, predictions, reward, stateHash, action }, i): TurnView => {
     const changes = trace.step(predictions, stateHash);
-    const names = callsAt(
-      messages,
-      message,
-      action.toolCalls?.map(({ name }) => name),
-    );
+    const written = messages[message];
+    const calls = action.toolCalls ?? (written?.role === 'assistant' ? written.toolCalls : undefined) ?? [];
     const isLast = i === steps.length - 1;
     return {
       step: i + 1,
@@ -90,20 +69,12 @@ function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trac
       reward,
       terminated: isLast && terminated,
       truncated: isLast && truncated,
-      answers: predictions.map((one, call) => answerView(names[call] ?? '', one, changes[call])),
+      answers: predictions.map((one, call) => answerView(calls[call]?.name ?? '', one, changes[call])),
       stateHash,
       info: {},
     };
   });
-  return [first, ...others];
-}
-
-const NOTHING = { reward: null, terminated: false, truncated: false, answers: [], info: {} };
-
-function callsAt(messages: readonly Message[], at: number, names?: readonly string[]): readonly string[] {
-  if (names !== undefined) return names;
-  const message = messages[at];
-  return message?.role === 'assistant' ? (message.toolCalls ?? []).map(({ name }) => name) : [];
+  return [{ ...nothing, step: 0, messages: said(0, starts[0]) }, ...others];
 }
 
 function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
@@ -138,8 +109,12 @@ interface Start {
 
 type Known = Promise<ToolsDomain | string>;
 
+function closeKnown(known: Known): void {
+  void known.then((domain) => typeof domain !== 'string' && domain.close());
+}
+
 export class StartStates {
-  private readonly domains = new LRUCache<string, Known>({ max: KEPT, dispose: (known) => void known.then(closed) });
+  private readonly domains = new LRUCache<string, Known>({ max: KEPT, dispose: closeKnown });
 
   /** @param folder  of a run */
   async of(folder: string, task: string): Promise<Start> {
@@ -175,10 +150,6 @@ async function made(folder: string): Promise<ToolsDomain | string> {
     if (error instanceof ReverieError) return error.message.replace(/\.$/, '');
     throw error;
   }
-}
-
-function closed(domain: ToolsDomain | string): void {
-  if (typeof domain !== 'string') domain.close();
 }
 
 /** Episodes of a page. */
@@ -231,7 +202,7 @@ function cursorOf(cursor: string | undefined): [run: string | undefined, at: num
   return [run, Number(at ?? 0)];
 }
 
-export function parsed(line: string): EpisodeRecord | undefined {
+function parsed(line: string): EpisodeRecord | undefined {
   try {
     const record = JSON.parse(line) as EpisodeRecord;
     return Array.isArray(record.messages) && Array.isArray(record.steps) && record.verdict ? record : undefined;
@@ -265,11 +236,8 @@ function rewardKind(sum: number | null): NonNullable<EpisodeFilter['reward']> {
   return sum > 0 ? 'part' : 'none';
 }
 
-function wordsOf(words = ''): string[] {
-  return words
-    .toLowerCase()
-    .split(/\s+/)
-    .filter((word) => word !== '');
+function wordsOf(words = ''): readonly string[] {
+  return words.toLowerCase().match(/\S+/g) ?? [];
 }
 
 /** What was said, called and answered; not the policy, which all episodes share. */
@@ -292,22 +260,9 @@ function answersOf({ steps }: EpisodeRecord): Shares {
 }
 
 function episodeRow(run: string, at: number, record: EpisodeRecord, { words }: EpisodeFilter): EpisodeRow {
-  const { id, row, task, split, source, return: sum, terminated, truncated, steps } = record;
-  const ended = terminated ? 'terminated' : truncated ? 'truncated' : 'open';
-  return {
-    run,
-    at,
-    id,
-    row,
-    task,
-    split,
-    source,
-    return: sum,
-    ended,
-    steps: steps.length,
-    answered: answersOf(record),
-    excerpt: excerptOf(record, wordsOf(words)),
-  };
+  const { id, row, task, split, source, return: sum, steps } = record;
+  const about = { run, at, id, row, task, split, source, return: sum, ended: endOf(record), steps: steps.length };
+  return { ...about, answered: answersOf(record), excerpt: excerptOf(record, wordsOf(words)) } as EpisodeRow;
 }
 
 /** Around the first word that was looked for; else what the user said first. */

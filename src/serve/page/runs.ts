@@ -1,15 +1,11 @@
-// The runs below a folder: which there are, and what each of them has to show.
+// The runs below a folder: which there are, and the reports they wrote.
 
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
+import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { FIDELITY_FILE, openFidelityReport } from '../../fidelity/report/report-file.js';
-import { type ShownReport, withoutSamples } from '../../fidelity/report/shown-report.js';
-import { type Inspection, inspectFolder } from '../../run/inspect.js';
-import type { MetricsEvent } from '../../run/metrics.js';
 import { METRICS_FILE, readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
-import type { CurvesView, CurveView, PartView, ReportRow, RunRow, RunsView, RunView } from './wire.js';
+import type { ReportRow, RunRow, RunsView } from './wire.js';
 
 /** Folders below the root that are looked into. */
 const DEPTH = 4;
@@ -66,10 +62,7 @@ function entriesOf(folder: string): Dirent[] {
 /** undefined where its record cannot be read, e.g. while it is being written. */
 function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
-  const metrics = fileIn(root, folder, METRICS_FILE);
-  // A job that has nothing to measure leaves an empty file.
-  const hasMetrics = metrics !== undefined && statSync(metrics).size > 0;
-  const files = { hasEpisodes: has(EPISODES_FILE), hasMetrics, hasReport: has(REPORT_FILE) };
+  const files = { hasEpisodes: has(EPISODES_FILE), hasReport: has(REPORT_FILE) };
   const path = relative(root, folder).split(sep).join('/') || '.';
   try {
     const record = has('run.json') ? readRunRecord(folder) : undefined;
@@ -138,67 +131,6 @@ function leadsOut(path: string): boolean {
   return path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path);
 }
 
-// What lies in a run's folder, told by what each part says of itself.
-
-/** Folders that are looked through for links. */
-const MOST_FOLDERS = 500;
-
-/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
-export async function runView(root: string, name: string): Promise<RunView> {
-  const folder = pathBelow(root, name);
-  if (!statSync(folder).isDirectory()) throw reverieError('RUN_NOT_FOUND', { path: name });
-  const run = runRow(root, folder);
-  if (run === undefined) throw reverieError('RUN_NOT_FOUND', { path: name });
-  const command = fileIn(root, folder, 'run.json') === undefined ? '' : (readRunRecord(folder)?.command ?? '');
-  if (hasLinks(folder)) return { run, command, parts: [], notes: ['Its parts are not described: it holds links.'] };
-  // An arm of a comparison has no record of its own; its parts have.
-  const folders = command === '' ? foldersIn(folder) : [folder];
-  const notes: string[] = [];
-  const parts: PartView[] = [];
-  for (const one of folders) {
-    try {
-      parts.push(...partsOf(root, await inspectFolder(one)));
-    } catch (error) {
-      if (!(error instanceof ReverieError)) throw error;
-      if (error.code !== 'NOTHING_TO_INSPECT') notes.push(`Its parts cannot be described: ${error.message}`);
-    }
-  }
-  return { run, command, parts, notes };
-}
-
-function foldersIn(folder: string): string[] {
-  const entries = readdirSync(folder, { withFileTypes: true });
-  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
-}
-
-function partsOf(root: string, { kind, folder, facts, parts }: Inspection): PartView[] {
-  const path = relative(root, folder).split(sep).join('/');
-  const told = Object.entries(facts).flatMap(([name, value]) => factOf(name, value));
-  return [{ kind, path, facts: told }, ...parts.flatMap((part) => partsOf(root, part))];
-}
-
-function factOf(name: string, value: unknown): (readonly [string, string])[] {
-  if (value === null || value === undefined) return [];
-  if (typeof value === 'number') return [[name, Number.isInteger(value) ? String(value) : value.toPrecision(4)]];
-  if (typeof value !== 'object') return [[name, String(value)]];
-  return Object.entries(value).flatMap(([key, part]) => factOf(`${name} ${key}`, part));
-}
-
-/** Whether anything in it is a link, which could lead out. */
-function hasLinks(folder: string): boolean {
-  const waiting = [folder];
-  for (let looked = 0; waiting.length > 0; looked++) {
-    if (looked > MOST_FOLDERS) return true;
-    const here = waiting.pop()!;
-    for (const entry of readdirSync(here, { withFileTypes: true })) {
-      if (entry.isSymbolicLink()) return true;
-      if (entry.isDirectory()) waiting.push(join(here, entry.name));
-    }
-  }
-  return false;
-}
-
-const FIDELITY_PAGE = 'fidelity.html';
 const REPORT_DEPTH = 5;
 const MOST_REPORTS = 1_000;
 /** Bytes in which a page's title is looked for. */
@@ -208,7 +140,10 @@ const HEAD = 4_096;
 export const REPORT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
-/** Every `report.html`, others whose names end in `-report.html`, and every `fidelity.json`; the latest first. */
+/** What jobs write: `report.html`, others whose names end in `-report.html`, and `fidelity.html`. */
+const REPORT = /(^|[/\\]|-)(report|fidelity)\.html$/;
+
+/** The latest first. */
 export async function listReports(root: string): Promise<ReportRow[]> {
   const files = [...reportFiles(root, 0)].slice(0, MOST_REPORTS);
   const rows = await Promise.all(files.map((file) => reportRow(root, file)));
@@ -218,169 +153,37 @@ export async function listReports(root: string): Promise<ReportRow[]> {
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
 export async function readReport(root: string, name: string): Promise<Buffer> {
   const path = pathBelow(root, name);
-  if (!isReport(path) || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
+  if (!REPORT.test(path) || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
   return readFile(path);
 }
 
-/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, FILE_INVALID */
-export async function readFidelity(root: string, name: string): Promise<ShownReport> {
-  const path = pathBelow(root, name);
-  if (!isFidelity(path) || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
-  return withoutSamples(openFidelityReport(await readFile(path, 'utf8'), name));
-}
-
-/** The page that a run of fidelity writes is read like the others, and listed by its JSON. */
-function isReport(name: string): boolean {
-  return /(^|[/\\]|-)report\.html$/.test(name) || basename(name) === FIDELITY_PAGE;
-}
-
-function isFidelity(name: string): boolean {
-  return basename(name) === FIDELITY_FILE;
-}
-
 function* reportFiles(folder: string, depth: number): Generator<string> {
-  let entries: Dirent[];
-  try {
-    entries = readdirSync(folder, { withFileTypes: true });
-  } catch {
-    // Gone since its parent was read, or not ours to read.
-    return;
-  }
-  for (const entry of entries) {
+  for (const entry of entriesOf(folder)) {
     const path = join(folder, entry.name);
-    const isListed = isFidelity(entry.name) || (isReport(entry.name) && entry.name !== FIDELITY_PAGE);
-    if (entry.isFile() && isListed) yield path;
+    if (entry.isFile() && REPORT.test(entry.name)) yield path;
     else if (entry.isDirectory() && depth < REPORT_DEPTH) yield* reportFiles(path, depth + 1);
   }
 }
 
 async function reportRow(root: string, file: string): Promise<ReportRow> {
   const path = relative(root, file).split(sep).join('/');
-  const { mtime } = statSync(file);
-  const kind = isFidelity(file) ? 'fidelity' : 'page';
-  const title = titleIn(await headOf(file), kind) ?? path;
-  return { path, run: dirname(path), kind, title, writtenAt: mtime.toISOString() };
-}
-
-async function headOf(file: string): Promise<string> {
   const handle = await open(file);
   try {
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD), 0, HEAD, 0);
-    return buffer.subarray(0, bytesRead).toString('utf8');
+    const [, title = path] = /<title>([^<]*)<\/title>/.exec(buffer.toString('utf8', 0, bytesRead)) ?? [];
+    const plain = title.replace(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))).trim();
+    return { path, run: dirname(path), title: plain, writtenAt: statSync(file).mtime.toISOString() };
   } finally {
     await handle.close();
   }
 }
 
-function titleIn(head: string, kind: ReportRow['kind']): string | undefined {
-  if (kind === 'fidelity') {
-    const [, scenario] = /"scenario": "([^"\\]*)"/.exec(head) ?? [];
-    return scenario === undefined ? undefined : `Fidelity: ${scenario}`;
-  }
-  const [, title] = /<title>([^<]*)<\/title>/.exec(head) ?? [];
-  return title?.replace(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))).trim();
-}
-
-/** Points of a curve that are sent. */
-const MOST_POINTS = 600;
-const AXES = ['realSteps', 'syntheticSteps', 'updates', 'wallSeconds', 'round'] as const;
-const PREFERRED = ['eval.return', 'episode.return', 'update.criticLoss'];
-
-interface CurveRequest {
-  readonly runs: readonly string[];
-  /** `kind.field`; the first that the runs have unless given. */
-  readonly quantity?: string;
-  /** A counter; real steps unless given. */
-  readonly axis?: string;
-}
-
-type Values = Map<string, [x: Record<string, number>, y: number][]>;
-
-/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, LINE_TOO_LONG */
-export async function curvesView(root: string, { runs, quantity, axis }: CurveRequest): Promise<CurvesView> {
-  const read = await Promise.all(runs.map(async (run) => [run, await valuesOf(root, run)] as const));
-  const quantities = [...new Set(read.flatMap(([, values]) => [...values.keys()]))].sort();
-  const shown = quantity ?? PREFERRED.find((one) => quantities.includes(one)) ?? quantities[0] ?? null;
-  const axes = AXES.filter((name) => read.some(([, values]) => values.get(shown ?? '')?.some(([x]) => name in x)));
-  const along = axis ?? axes[0] ?? 'wallSeconds';
-  const curves = read.map(([run, values]): CurveView => ({ run, points: pointsOf(values.get(shown ?? ''), along) }));
-  return { quantities, axes, quantity: shown, axis: along, curves };
-}
-
-async function valuesOf(root: string, run: string): Promise<Values> {
-  const file = fileIn(root, pathBelow(root, run), METRICS_FILE);
-  const values: Values = new Map();
-  if (file === undefined) return values;
-  for await (const { text } of linesOf(file)) {
-    const event = eventOf(text);
-    if (event === undefined) continue;
-    const counters = Object.fromEntries(AXES.flatMap((name) => numberAt(event, name)));
-    for (const [field, value] of Object.entries(event)) {
-      if (typeof value !== 'number' || (AXES as readonly string[]).includes(field)) continue;
-      const key = `${event.kind}.${field}`;
-      const known = values.get(key) ?? [];
-      known.push([counters, value]);
-      values.set(key, known);
-    }
-  }
-  return values;
-}
-
-function eventOf(text: string): MetricsEvent | undefined {
-  try {
-    const event = JSON.parse(text) as MetricsEvent | null;
-    return typeof event?.kind === 'string' ? event : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function numberAt(event: MetricsEvent, name: string): [string, number][] {
-  const value = event[name];
-  return typeof value === 'number' ? [[name, value]] : [];
-}
-
-/** Values at one place, such as episodes that end together, are one point: their mean. A curve has no upright lines. */
-function meansOf(points: readonly (readonly [number, number])[]): [number, number][] {
-  const found: [x: number, mean: number][] = [];
-  let count = 0;
-  for (const [x, y] of points) {
-    const last = found.at(-1);
-    if (last?.[0] !== x) {
-      found.push([x, y]);
-      count = 1;
-    } else last[1] += (y - last[1]) / ++count;
-  }
-  return found;
-}
-
-/** Thinned by leaving out points between: first and last stay. */
-function pointsOf(
-  values: Values extends Map<string, infer V> ? V | undefined : never,
-  axis: string,
-): CurveView['points'] {
-  const points = meansOf((values ?? []).flatMap(([x, y]): [number, number][] => (axis in x ? [[x[axis], y]] : [])));
-  if (points.length <= MOST_POINTS) return points;
-  const stride = (points.length - 1) / (MOST_POINTS - 1);
-  return Array.from({ length: MOST_POINTS }, (_, i) => points[Math.round(i * stride)]);
-}
-
-// Lines of a large file with the bytes at which they begin, without ever holding the file.
-
 /** Bytes of the longest line that is read. */
 const LONGEST_LINE = 32 << 20;
 const CHUNK = 1 << 18;
 
-interface FileLine {
-  /** Byte at which it begins. */
-  readonly at: number;
-  /** Byte after its end. */
-  readonly end: number;
-  readonly text: string;
-}
-
-/** Whole lines from byte `from` on; a last line without an end is left out. @throws LINE_TOO_LONG */
-export async function* linesOf(file: string, from = 0): AsyncGenerator<FileLine> {
+/** Whole lines from byte `from` on, each with the byte at which it begins; one without an end is left out. @throws LINE_TOO_LONG */
+export async function* linesOf(file: string, from = 0): AsyncGenerator<{ readonly at: number; readonly text: string }> {
   const handle = await open(file);
   try {
     const parts: Buffer[] = [];
@@ -393,7 +196,7 @@ export async function* linesOf(file: string, from = 0): AsyncGenerator<FileLine>
       for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
         const bytes = Buffer.concat([...parts, rest.subarray(0, end)]);
         parts.length = 0;
-        yield { at, end: at + bytes.length + 1, text: bytes.toString('utf8') };
+        yield { at, text: bytes.toString('utf8') };
         at += bytes.length + 1;
         rest = rest.subarray(end + 1);
       }

@@ -41,20 +41,18 @@ export interface EnvironmentRow {
   readonly answered: Shares;
 }
 
-/** What happened in each of the last seconds, oldest first; the second under way is not among them. */
-export interface Activity {
-  readonly steps: readonly number[];
-  readonly failures: readonly number[];
-  readonly waiting: readonly number[];
-}
-
 export interface LiveView {
   readonly version: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly counts: { readonly open: number; readonly active: number; readonly waiting: number; readonly slots: number };
   readonly totals: { readonly steps: number; readonly episodes: number; readonly failures: number };
-  readonly activity: Activity;
+  /** What happened in each of the last seconds, oldest first; the second under way is not among them. */
+  readonly activity: {
+    readonly steps: readonly number[];
+    readonly failures: readonly number[];
+    readonly waiting: readonly number[];
+  };
   readonly environments: readonly EnvironmentRow[];
   /** The most recently used. */
   readonly sessions: readonly SessionRow[];
@@ -147,31 +145,6 @@ export interface EpisodeView {
   readonly session?: string;
   /** Key of the session it was forked from. */
   readonly parent?: string;
-  readonly hasScene: boolean;
-}
-
-/** A body's part. Sizes are half extents in metres, as in MuJoCo. */
-export interface GeomView {
-  readonly shape: 'plane' | 'sphere' | 'capsule' | 'ellipsoid' | 'cylinder' | 'box';
-  readonly size: readonly [number, number, number];
-  /** Red, green, blue, alpha in [0, 1]. */
-  readonly colour: readonly [number, number, number, number];
-}
-
-export interface SceneView {
-  /** Where it is looked at from: along y (side) or from above. */
-  readonly view: 'side' | 'top';
-  /** Where the poses come from. */
-  readonly drawnFrom: string;
-  readonly geoms: readonly GeomView[];
-  /** For each step from 0 on, for each part: position x, y, z and orientation w, x, y, z. */
-  readonly poses: readonly (readonly number[])[];
-  /** Seconds of a step. */
-  readonly stepSeconds: number;
-  /** What is to be seen of it, in metres; all that it moved through unless given. */
-  readonly frame?: { readonly left: number; readonly right: number; readonly low: number; readonly high: number };
-  /** Step of the first pose. */
-  readonly from: number;
 }
 
 /** A space of numbers, for each element its bounds. */
@@ -205,7 +178,6 @@ export interface RunRow {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly hasEpisodes: boolean;
-  readonly hasMetrics: boolean;
   readonly hasReport: boolean;
 }
 
@@ -215,20 +187,6 @@ export interface RunsView {
   readonly runs: readonly RunRow[];
   /** Whether there are more than are listed. */
   readonly cut: boolean;
-}
-
-/** What lies in a run's folder. */
-export interface PartView {
-  readonly kind: string;
-  readonly path: string;
-  readonly facts: readonly (readonly [name: string, value: string])[];
-}
-
-export interface RunView {
-  readonly run: RunRow;
-  readonly command: string;
-  readonly parts: readonly PartView[];
-  readonly notes: readonly string[];
 }
 
 export interface EpisodeRow {
@@ -257,28 +215,10 @@ export interface EpisodesPage {
   readonly notes: readonly string[];
 }
 
-/** One line: a quantity of one run. */
-export interface CurveView {
-  readonly run: string;
-  readonly points: readonly (readonly [x: number, y: number])[];
-}
-
-export interface CurvesView {
-  /** Quantities that can be drawn: `kind.field`. */
-  readonly quantities: readonly string[];
-  /** Counters that can be the axis. */
-  readonly axes: readonly string[];
-  readonly quantity: string | null;
-  readonly axis: string;
-  readonly curves: readonly CurveView[];
-}
-
 export interface ReportRow {
   /** File below the root of runs. */
   readonly path: string;
   readonly run: string;
-  /** `fidelity`: JSON that the page lays out itself. */
-  readonly kind: 'page' | 'fidelity';
   readonly title: string;
   /** ISO 8601. */
   readonly writtenAt: string;

@@ -6,27 +6,29 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { concurrently } from '../../core/threads.js';
 import { compileSchema } from '../../env/state/schema.js';
 import {
+  CheckFailed,
   connected,
   difference,
+  type Hidden,
   idleActions,
   isObject,
+  NotChecked,
   play,
   playAlone,
   randomActions,
+  requireWords,
   returnOf,
+  type Server,
+  type Subject,
   type Trajectory,
   vanish,
 } from './players.js';
-import {
-  type Check,
-  CheckFailed,
-  type Hidden,
-  NotChecked,
-  requireWords,
-  type Server,
-  type Subject,
-} from './validate-contract.js';
 
+export interface Check {
+  readonly name: string;
+  /** What was seen, where it passed. @throws CheckFailed, NotChecked */
+  run(subject: Subject): Promise<string>;
+}
 const OTHER_SEEDS = 5;
 
 export const EPISODE_CHECKS: readonly Check[] = [

@@ -1,4 +1,4 @@
-// Who acts while a server is checked: somebody at random, and somebody who does nothing.
+// What checks look at, and who acts meanwhile: somebody at random, and somebody who does nothing.
 
 import type { Socket } from 'node:net';
 import { fetch } from 'undici';
@@ -14,20 +14,86 @@ import {
   type EnvironmentServer,
   type ServerCard,
   ServerFull,
+  type ServerLacks,
   type ServerSession,
   SessionLost,
 } from '../../env/servers/server-contract.js';
 import { serverKeys } from '../../env/servers/server-protocol.js';
-import {
-  type Answer,
-  CheckFailed,
-  NotChecked,
-  type Player,
-  type Reply,
-  type Server,
-  type Subject,
-  type Tool,
-} from './validate-contract.js';
+/** What a reset or a step answered; an error frame as what it says. */
+export interface Reply {
+  readonly observation: JsonObject;
+  readonly reward: unknown;
+  readonly done: boolean;
+  readonly error?: string;
+}
+
+/** One session of the server. */
+export interface Player {
+  reset(data: JsonObject): Promise<Reply>;
+  step(action: JsonObject): Promise<Reply>;
+  state(): Promise<JsonObject>;
+  /** Resolves once the server has closed it: one that takes few sessions takes the next one then. */
+  close(): Promise<void>;
+}
+
+export interface Server {
+  readonly url: string;
+  /** What its protocol has no words for, and cannot be checked therefore. */
+  readonly lacks: ServerLacks;
+  /** Of every request: the token, where there is one. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** `body` undefined: it was no JSON. */
+  ask(path: string, body?: unknown): Promise<{ readonly status: number; readonly body: unknown }>;
+  connect(): Promise<Player>;
+}
+
+export interface Tool {
+  readonly name: string;
+  readonly input_schema: JsonObject;
+}
+
+/** What only whoever owns the environment knows. */
+export interface Hidden {
+  /** Actions that solve a task, by its id. */
+  readonly solutions: ReadonlyMap<string, readonly JsonObject[]>;
+  /** Texts no client may see, with what they are. */
+  readonly secrets: readonly { readonly what: string; readonly text: string }[];
+  /** Objects no client may see before it made them. */
+  readonly calls: readonly JsonObject[];
+  /** Who judges, where rewards depend on a model. */
+  readonly judge: { readonly model: string; readonly parameters: string } | null;
+  /** What the checks of the environment itself found, one sentence a fault. */
+  readonly environment: () => Promise<readonly string[]>;
+}
+
+export interface ValidateOptions {
+  readonly seed: number;
+  /** Steps of a trajectory. */
+  readonly steps: number;
+  /** Tasks of each split that are tried. */
+  readonly tasks: number;
+  /** That every reward, and the sum of an episode, lies in; none: only that it is a number. */
+  readonly rewardRange?: readonly [low: number, high: number];
+}
+
+/** All that checks look at. */
+export interface Subject {
+  readonly server: Server;
+  readonly schemas: { readonly action: JsonObject; readonly observation: JsonObject; readonly state: JsonObject };
+  /** Empty where the environment has no tools. */
+  readonly tools: readonly Tool[];
+  readonly tasks: readonly JsonObject[];
+  readonly hidden?: Hidden;
+  readonly options: ValidateOptions;
+}
+
+export class CheckFailed extends Error {}
+export class NotChecked extends Error {}
+
+/** @throws NotChecked where the protocol has no words for it */
+export function requireWords({ lacks }: Server, what: keyof ServerLacks): void {
+  if (lacks[what] !== undefined) throw new NotChecked(lacks[what]);
+}
 
 /** Random actions, the same for the same seed; those of `subject` fit its schema. */
 export function randomActions({ schemas, tools, options }: Subject, stream: string): JsonObject[] {
@@ -67,22 +133,17 @@ function idleCall(tools: readonly Tool[]): JsonObject {
 }
 
 /** Zero where it is allowed, else the nearest bound; `wait` for a text. */
-function resting(action: JsonObject): JsonObject {
-  const properties = (action['properties'] ?? {}) as Record<string, JsonObject>;
-  const required = (action['required'] ?? []) as string[];
-  const rest = (schema: JsonObject): JsonObject[string] => {
-    if (schema['type'] === 'string') return 'wait';
-    if (schema['type'] === 'array') {
-      const { items = {}, minItems = 1 } = schema;
-      return Array.from({ length: Number(minItems) }, () => rest(items as JsonObject));
+function resting(schema: JsonObject): JsonObject {
+  const rest = (one: JsonObject): Json => {
+    if (one['type'] === 'string') return 'wait';
+    if (one['type'] === 'array') {
+      return Array.from({ length: Number(one['minItems'] ?? 1) }, () => rest((one['items'] ?? {}) as JsonObject));
     }
-    if (schema['type'] === 'number' || schema['type'] === 'integer') {
-      const { minimum = -Infinity, maximum = Infinity } = schema;
-      return Math.min(Math.max(0, Number(minimum)), Number(maximum));
-    }
-    return sampleJson(schema, Rng.fromSeed(0));
+    if (one['type'] !== 'number' && one['type'] !== 'integer') return sampleJson(one, Rng.fromSeed(0));
+    const { minimum = -Infinity, maximum = Infinity } = one;
+    return Math.min(Math.max(0, Number(minimum)), Number(maximum));
   };
-  return Object.fromEntries(required.map((key) => [key, rest(properties[key] ?? {})]));
+  return requiredOf(schema, rest);
 }
 
 // Values that fit a JSON Schema, drawn at random: for actions and arguments of tools.
@@ -98,7 +159,7 @@ function sampleJson(schema: JsonObject, rng: Rng): Json {
   const options = (anyOf ?? oneOf) as JsonObject[] | undefined;
   if (options !== undefined) return sampleJson(options.find((option) => option['type'] !== 'null') ?? {}, rng);
   const kind = Array.isArray(type) ? type[0] : type;
-  if (kind === 'object') return sampleObject(schema, rng);
+  if (kind === 'object') return requiredOf(schema, (one) => sampleJson(one, rng));
   if (kind === 'array') return sampleList(schema, rng);
   if (kind === 'integer') return Math.floor(sampleNumber(schema, rng, 10));
   if (kind === 'number') return sampleNumber(schema, rng, SPAN);
@@ -108,10 +169,10 @@ function sampleJson(schema: JsonObject, rng: Rng): Json {
 }
 
 /** Required properties alone: others may exclude each other. */
-function sampleObject(schema: JsonObject, rng: Rng): JsonObject {
+function requiredOf(schema: JsonObject, draw: (schema: JsonObject) => Json): JsonObject {
   const properties = (schema['properties'] ?? {}) as Record<string, JsonObject>;
   const required = (schema['required'] ?? []) as string[];
-  return Object.fromEntries(required.map((key) => [key, sampleJson(properties[key] ?? {}, rng)]));
+  return Object.fromEntries(required.map((key) => [key, draw(properties[key] ?? {})]));
 }
 
 /** Bounds an element (`low`, `high`) are ours to tell: JSON Schema has none. */
@@ -213,7 +274,7 @@ export function serverAt(url: string, token?: string): Server {
 }
 
 /** @throws SERVER_UNREACHABLE */
-async function ask(url: string, headers: Record<string, string>, body: unknown): Promise<Answer> {
+async function ask(url: string, headers: Record<string, string>, body: unknown): ReturnType<Server['ask']> {
   const json = { ...headers, 'content-type': 'application/json' };
   const sent = body === undefined ? { headers } : { method: 'POST', headers: json, body: JSON.stringify(body) };
   try {
@@ -275,26 +336,6 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Milliseconds for a question that a server of another protocol may leave open. */
-const SIGN_PATIENCE = 10_000;
-const OPENENV = 'openenv';
-
-/** What a server of each protocol, and no other, answers; asked in this order. */
-const SIGNS: readonly (readonly [string, (server: Server) => Promise<boolean>])[] = [
-  [
-    OPENENV,
-    async (server) => isObject((await server.ask('/schema')).body) && (await server.ask('/schema')).status === 200,
-  ],
-  ['ors', async (server) => Array.isArray((await server.ask('/list_environments')).body)],
-  ['mcp', speaksMcp],
-];
-
-/** OpenEnv where nothing tells: its checks say what is missing. */
-export async function protocolOf(server: Server): Promise<string> {
-  for (const [name, speaks] of SIGNS) if (await speaks(server)) return name;
-  return OPENENV;
-}
-
 /** Undefined for OpenEnv, which the checks speak themselves. @throws FLAG_INVALID */
 export async function clientOf(
   protocol: string,
@@ -306,7 +347,7 @@ export async function clientOf(
     const expected = `one of ${serverProtocols.names().join(', ')}`;
     throw reverieError('FLAG_INVALID', { flag: '--protocol', value: protocol, expected });
   }
-  if (protocol === OPENENV) return undefined;
+  if (protocol === 'openenv') return undefined;
   const entry = serverProtocols.get(protocol);
   const isCommand = !/^https?:/.test(address);
   const where = isCommand ? address.trim().split(/\s+/) : address;
@@ -321,35 +362,8 @@ export async function clientOf(
   return make(settings.data as never, { timeoutSeconds, taskLimit, ...(token === undefined ? {} : { token }) });
 }
 
-/** As the first message of any client of it. */
-async function speaksMcp({ url, headers }: Server): Promise<boolean> {
-  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'reverie', version: '1' } };
-  try {
-    const reply = await fetch(url, {
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params }),
-      signal: AbortSignal.timeout(SIGN_PATIENCE),
-    });
-    const session = reply.headers.get('mcp-session-id');
-    const isIt = reply.status === 200 && (await reply.text()).includes('"protocolVersion"');
-    if (session !== null) {
-      await fetch(url, { method: 'DELETE', headers: { ...headers, 'mcp-session-id': session } }).catch(() => undefined);
-    }
-    return isIt;
-  } catch {
-    return false;
-  }
-}
-
-interface DescribedServer {
-  readonly server: Server;
-  readonly tools: readonly Tool[];
-  readonly tasks: readonly JsonObject[];
-}
-
 /** Tasks of each split that a check may choose from. */
-export function describedServer(client: EnvironmentServer, card: ServerCard, perSplit: number): DescribedServer {
+export function describedServer(client: EnvironmentServer, card: ServerCard, perSplit: number) {
   const counts = new Map<string, number>();
   const tasks = card.tasks.flatMap(({ id, split }, index): JsonObject[] => {
     const before = counts.get(split) ?? 0;

@@ -11,26 +11,43 @@ import type { AnyScenario } from '../../run/scenario.js';
 import type { Servable } from '../../run/serving/servable.js';
 import { sayToolOf } from '../facades/tools.js';
 import { startServer } from '../server.js';
-import { EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';
-import { callOf, clientOf, connected, describedServer, isObject, protocolOf, serverAt } from './players.js';
+import { type Check, EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';
 import {
-  type Check,
   CheckFailed,
-  type CheckResult,
+  callOf,
+  clientOf,
+  connected,
+  describedServer,
   type Hidden,
+  isObject,
   NotChecked,
   type Server,
   type Subject,
+  serverAt,
   type Tool,
   type ValidateOptions,
-  type ValidationReport,
-} from './validate-contract.js';
+} from './players.js';
+
+export interface CheckResult {
+  readonly name: string;
+  readonly status: 'passed' | 'failed' | 'not-checked';
+  /** What is wrong, or why it was not checked, or what was seen. */
+  readonly detail: string;
+}
+
+export interface ValidationReport {
+  /** The URL, or the scenario's name. */
+  readonly target: string;
+  /** No check failed. */
+  readonly passed: boolean;
+  readonly checks: readonly CheckResult[];
+}
 
 const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
 interface UrlOptions extends Partial<ValidateOptions> {
   readonly token?: string;
-  /** `openenv`, `ors`, or `mcp`; by default what the server's answers tell. */
+  /** `openenv` unless given, `ors`, or `mcp`. */
   readonly protocol?: string;
 }
 
@@ -47,13 +64,15 @@ interface ScenarioValidateOptions extends Partial<ValidateOptions> {
  */
 export async function validateUrl(
   url: string,
-  { token, protocol, ...options }: UrlOptions = {},
+  { token, protocol = 'openenv', ...options }: UrlOptions = {},
 ): Promise<ValidationReport> {
   const server = serverAt(url, token);
-  if (protocol === undefined) await server.ask('/health');
   const { tasks } = { ...VALIDATE_DEFAULTS, ...options };
-  const client = await clientOf(protocol ?? (await protocolOf(server)), url, token, tasks);
-  if (client === undefined) return { target: server.url, ...(await validated(server, options)) };
+  const client = await clientOf(protocol, url, token, tasks);
+  if (client === undefined) {
+    await server.ask('/health');
+    return { target: server.url, ...(await validated(server, options)) };
+  }
   try {
     return { target: client.url, ...(await validatedBy(client, options)) };
   } finally {
@@ -89,16 +108,16 @@ export function validationText({ target, passed, checks }: ValidationReport): st
   return [`${target}: ${passed ? 'sound' : 'not sound'}`, ...lines].join('\n');
 }
 
+const WHOLES = [...EPISODE_CHECKS, ...LOAD_CHECKS, ...FAIRNESS_CHECKS];
+const NO_SCHEMAS = { action: {}, observation: {}, state: {} };
+
 async function validated(server: Server, given: Partial<ValidateOptions>, hidden?: Hidden) {
-  const checks: CheckResult[] = [];
-  const bare = { server, schemas: { action: {}, observation: {}, state: {} }, tools: [], tasks: [], hidden };
   const options = { ...VALIDATE_DEFAULTS, ...given };
-  for (const check of RUNTIME_CHECKS) checks.push(await result(check, { ...bare, options }));
+  const checks: CheckResult[] = [];
+  const bare = { server, schemas: NO_SCHEMAS, tools: [], tasks: [], hidden, options };
+  for (const check of RUNTIME_CHECKS) checks.push(await result(check, bare));
   const subject = await subjectAt(server, options, hidden).catch((error: Error) => error);
-  for (const check of [...EPISODE_CHECKS, ...LOAD_CHECKS, ...FAIRNESS_CHECKS]) {
-    if (!(subject instanceof Error)) checks.push(await result(check, subject));
-    else checks.push({ name: check.name, status: 'not-checked', detail: subject.message });
-  }
+  checks.push(...(await results(subject)));
   // Something the rest stands on is missing: that is no sound environment, whatever passed.
   const passed = !(subject instanceof Error) && checks.every(({ status }) => status !== 'failed');
   return { passed, checks };
@@ -107,24 +126,29 @@ async function validated(server: Server, given: Partial<ValidateOptions>, hidden
 /** By a client of its protocol: what that cannot say is not checked, and says so. */
 async function validatedBy(client: EnvironmentServer, given: Partial<ValidateOptions>) {
   const options = { ...VALIDATE_DEFAULTS, ...given };
-  const described = await client
+  const subject = await client
     .describe()
-    .then((card) => describedServer(client, card, options.tasks))
+    .then((card) => ({ ...describedServer(client, card, options.tasks), schemas: NO_SCHEMAS, options }))
     .catch((error: Error) => (error.cause as Error | undefined) ?? error);
-  const checks: CheckResult[] = [];
-  const wholes = [...EPISODE_CHECKS, ...LOAD_CHECKS, ...FAIRNESS_CHECKS];
-  if (described instanceof Error) {
-    checks.push({ name: 'described', status: 'failed', detail: described.message });
-    const detail = 'the server does not tell its tools and tasks';
-    checks.push(...wholes.map(({ name }): CheckResult => ({ name, status: 'not-checked', detail })));
-  } else {
-    const { tools, tasks } = described;
-    const detail = `${client.protocol}: ${tools.length} tools, ${tasks.length} tasks to try`;
-    checks.push({ name: 'described', status: 'passed', detail });
-    const subject = { ...described, schemas: { action: {}, observation: {}, state: {} }, options };
-    for (const check of wholes) checks.push(await result(check, subject));
-  }
+  const described: CheckResult =
+    subject instanceof Error
+      ? { name: 'described', status: 'failed', detail: subject.message }
+      : {
+          ...{ name: 'described', status: 'passed' },
+          detail: `${client.protocol}: ${subject.tools.length} tools, ${subject.tasks.length} tasks to try`,
+        };
+  const checks = [described, ...(await results(subject))];
   return { passed: checks.every(({ status }) => status !== 'failed'), checks };
+}
+
+/** @param subject  or why there is none */
+async function results(subject: Subject | Error): Promise<CheckResult[]> {
+  const found: CheckResult[] = [];
+  for (const check of WHOLES) {
+    if (subject instanceof Error) found.push({ name: check.name, status: 'not-checked', detail: subject.message });
+    else found.push(await result(check, subject));
+  }
+  return found;
 }
 
 async function result({ name, run }: Check, subject: Subject): Promise<CheckResult> {
@@ -132,10 +156,8 @@ async function result({ name, run }: Check, subject: Subject): Promise<CheckResu
     return { name, status: 'passed', detail: await run(subject) };
   } catch (error) {
     if (error instanceof NotChecked) return { name, status: 'not-checked', detail: error.message };
-    if (error instanceof CheckFailed || error instanceof ReverieError) {
-      return { name, status: 'failed', detail: error.message };
-    }
-    throw error;
+    if (!(error instanceof CheckFailed || error instanceof ReverieError)) throw error;
+    return { name, status: 'failed', detail: error.message };
   }
 }
 
@@ -287,59 +309,4 @@ function judgeOf(scenario: AnyScenario): Hidden['judge'] {
   const { votes, temperature } = config.reward.judge;
   const llm = { ...config.llm, ...config.roles.judge } as { provider: string; model?: unknown };
   return { model: String(llm.model ?? llm.provider), parameters: `${votes} votes at temperature ${temperature}` };
-}
-
-/** What a failed check does to a training run, a sentence each. */
-const WHY: Readonly<Record<string, string>> = {
-  described: 'Clients find neither tools nor tasks.',
-  openapi: 'Clients cannot tell which version of the environment they train on.',
-  health: 'Launchers wait for this route before they send anyone.',
-  metadata: 'Clients cannot tell which environment this is.',
-  schema: 'Actions cannot be made up without the schema of actions.',
-  mcp: 'Agents that speak MCP find no tools.',
-  modes: 'Clients choose how to connect by the routes that are declared.',
-  'observation-schema': 'Observations are read by their schema; what does not fit is lost or ends the run.',
-  state: 'Episodes cannot be matched to what was recorded of them.',
-  rewards: 'The learner is taught something else than what was meant, or its loss becomes NaN.',
-  declarations: 'Rollouts of these tasks or tools end in errors that count as failures of the policy.',
-  determinism: 'Nothing that was seen can be seen again: advantages within a group compare different episodes.',
-  'seed-control': 'A group of rollouts from one seed does not begin at one state, or all seeds are one.',
-  isolation: 'One rollout changes another: rewards are given for what somebody else did.',
-  replay: 'Recorded episodes cannot be checked: what came before on the connection changes them.',
-  'floor-gap': 'A policy that does nothing earns what it should have to learn.',
-  oracle: 'The best that can be done does not earn the maximum: the policy is punished for the solution.',
-  'no-leakage': 'The policy learns to read the answer instead of finding it.',
-  'verifier-determinism': 'The same episode earns different rewards: the learner fits noise.',
-  'judge-pinned': 'Tomorrow’s rewards are those of another model.',
-  environment: 'Snapshots, forks or spaces do not hold: recorded states cannot be gone on from.',
-  'seeds-under-load':
-    'Alone it is deterministic, in a training run it is not: the seed does not decide what a session draws.',
-  threads: 'Sessions step on what others left behind: transitions of different episodes are mixed up without an error.',
-  slots: 'Every trainer that is killed costs a place for ever: after some restarts nobody gets a session any more.',
-};
-
-/** Markdown, with the command that makes it again. */
-export function validationMarkdown({ target, passed, checks }: ValidationReport): string {
-  const failed = checks.filter(({ status }) => status === 'failed');
-  const verdict = passed
-    ? 'Nothing was found that breaks training.'
-    : `${failed.length} of ${checks.length} checks failed.`;
-  const lines = [`# Is \`${target}\` fit to train on?`, '', verdict, ''];
-  for (const check of failed) lines.push(...problemOf(check));
-  lines.push('## All checks', '', '| check | | what was seen |', '| --- | --- | --- |', ...checks.map(rowOf), '');
-  lines.push('Made by `reverie validate`; to see it again:', '', '```bash', `reverie validate ${target}`, '```');
-  return lines.join('\n');
-}
-
-function problemOf({ name, detail }: CheckResult): string[] {
-  return [`## ${name}`, '', ...(WHY[name] === undefined ? [] : [WHY[name], '']), ...quoted(detail), ''];
-}
-
-function quoted(text: string): string[] {
-  return text.split('\n').map((line) => `> ${line}`);
-}
-
-function rowOf({ name, status, detail }: CheckResult): string {
-  const marks = { passed: 'passed', failed: '**failed**', 'not-checked': 'not checked' } as const;
-  return `| ${name} | ${marks[status]} | ${detail.replaceAll('|', '\\|').replaceAll('\n', ' ')} |`;
 }

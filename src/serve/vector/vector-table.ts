@@ -8,7 +8,8 @@ import { contains, describeSpace, rowSize } from '../../env/space-values.js';
 import { faceOf } from '../../kinds/registry.js';
 import { type EnvironmentMaker, environmentMaker } from '../../run/serving/blueprint.js';
 import type { Servable } from '../../run/serving/servable.js';
-import { type Sessions, type SlotLease, unguessable } from '../core/session-contract.js';
+import { type SlotLease, unguessable } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
 import { environmentOf } from '../core/tasks.js';
 import { BatchingModel } from '../hosts/batching-model.js';
 

@@ -1,17 +1,17 @@
 // Slots, quotas, idle sessions, and several sessions from one state.
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { SessionTable, type SessionTableOptions } from '../../../src/serve/core/sessions.js';
+import { Sessions, type SessionsOptions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
 import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
 
 const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
-const tables: SessionTable[] = [];
+const tables: Sessions[] = [];
 
-function tableOf(limits: SessionTableOptions['limits'], options: CounterOptions = {}, quota?: QuotaLimits) {
+function tableOf(limits: SessionsOptions['limits'], options: CounterOptions = {}, quota?: QuotaLimits) {
   const quotaOf = quota && (() => quota);
-  const table = new SessionTable([servedCounter({ length: 3, ...options })], { limits, quotaOf });
+  const table = new Sessions([servedCounter({ length: 3, ...options })], { limits, quotaOf });
   tables.push(table);
   return table;
 }
@@ -20,7 +20,7 @@ afterEach(async () => {
   for (const table of tables.splice(0)) await table.drain(0);
 });
 
-async function episode(table: SessionTable, id: string): Promise<unknown[]> {
+async function episode(table: Sessions, id: string): Promise<unknown[]> {
   const turns = [await table.reset(id, { seed: 3 }, owner)];
   while (!turns.at(-1)!.terminated) turns.push(await table.step(id, { action: 'add 1' }, owner));
   return turns.map(({ observation }) => observation);
@@ -232,12 +232,12 @@ describe('quotas', () => {
     const { id } = table.open({ owner });
     await table.reset(id, { requestId: 'r' }, owner);
     for (let i = 0; i < 2; i++) await table.step(id, { action: 'add 1' }, owner);
-    expect(table.spentBy(owner)).toEqual({ money: expect.closeTo(1.2), tokens: 30 });
+    expect(table.quotas.spentBy(owner)).toEqual({ money: expect.closeTo(1.2), tokens: 30 });
     await expect(table.step(id, { action: 'add 1' }, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
     await expect(table.reset(id, {}, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
     await table.reset(id, { requestId: 'r' }, owner);
     await table.fork(id, 1, owner);
-    expect(table.spentBy(owner).tokens).toBe(30);
+    expect(table.quotas.spentBy(owner).tokens).toBe(30);
   });
 
   it('count what was spent on answers that came too late', async () => {
@@ -249,7 +249,7 @@ describe('quotas', () => {
     await expect(late).rejects.toEqual(code('STEP_DEADLINE'));
     slow.open();
     await table.snapshot(id, owner);
-    expect(table.spentBy(owner).money).toBe(2);
+    expect(table.quotas.spentBy(owner).money).toBe(2);
   });
 
   it('bound steps a minute', async () => {

@@ -3,31 +3,31 @@
 import { afterEach, expect, it } from 'vitest';
 import { Histories } from '../../../src/serve/core/history.js';
 import { type SessionState, sessionKey, type Turn } from '../../../src/serve/core/session-contract.js';
-import { SessionTable } from '../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../src/serve/core/sessions.js';
 import { expectedObservations, servedCounter } from './doubles.js';
 
 const owner = 'local';
-const tables: SessionTable[] = [];
+const tables: Sessions[] = [];
 afterEach(async () => {
   for (const table of tables.splice(0)) await table.drain(0);
 });
 
-function begun(money?: number) {
-  const table = new SessionTable([servedCounter({ length: 100, money })]);
+function begun() {
+  const table = new Sessions([servedCounter({ length: 100 })]);
   tables.push(table);
   return { table, id: table.open({ owner }).id };
 }
 
 it('tells the turns of the episode in order, and no others', async () => {
   const { table, id } = begun();
-  expect(table.anyHistory(sessionKey(owner, id))).toMatchObject({ session: { id, status: 'idle' }, steps: [] });
+  expect(table.history(sessionKey(owner, id))).toMatchObject({ session: { id, status: 'idle' }, steps: [] });
   await table.reset(id, { seed: 1 }, owner);
   await table.reset(id, { seed: 3 }, owner);
   for (const n of [1, 2]) await table.step(id, { action: `add ${n}` }, owner);
   const left = new AbortController();
   left.abort('left');
   await expect(table.step(id, { action: 'add 1' }, owner, left.signal)).rejects.toBe('left');
-  const { session, steps } = table.anyHistory(sessionKey(owner, id));
+  const { session, steps } = table.history(sessionKey(owner, id));
   expect(session.stepCount).toBe(2);
   expect(steps.map(({ index, action, observation, reward }) => ({ index, action, observation, reward }))).toEqual(
     expectedObservations(3, ['add 1', 'add 2']).map((observation, index) => ({
@@ -39,14 +39,6 @@ it('tells the turns of the episode in order, and no others', async () => {
   );
 });
 
-it('shows the operator all of info, the owner what clients see, and others nothing', async () => {
-  const { table, id } = begun(2);
-  await table.reset(id, { seed: 1 }, owner);
-  expect(table.anyHistory(sessionKey(owner, id)).steps[0].info).toMatchObject({ userCost: { money: 2 } });
-  expect(table.history(id, owner).steps[0].info).toEqual({});
-  expect(() => table.history(id, 'other')).toThrow(expect.objectContaining({ code: 'SESSION_UNKNOWN' }));
-});
-
 it('goes on from where a fork or a restored session does, and outlives the session', async () => {
   const { table, id } = begun();
   await table.reset(id, { seed: 3 }, owner);
@@ -55,16 +47,16 @@ it('goes on from where a fork or a restored session does, and outlives the sessi
   const [fork] = await table.fork(id, 1, owner);
   await table.restore(id, snapshot, owner);
   await table.step(id, { action: 'add 2' }, owner);
-  expect(table.anyHistory(sessionKey(owner, id)).steps.map(({ index, action }) => [index, action])).toEqual([
+  expect(table.history(sessionKey(owner, id)).steps.map(({ index, action }) => [index, action])).toEqual([
     [0, null],
     [1, 'add 2'],
   ]);
-  expect(table.anyHistory(sessionKey(owner, fork.id)).steps.map(({ index, action }) => [index, action])).toEqual([
+  expect(table.history(sessionKey(owner, fork.id)).steps.map(({ index, action }) => [index, action])).toEqual([
     [0, null],
     [1, 'add 1'],
   ]);
   await table.close(id, owner);
-  expect(table.anyHistory(sessionKey(owner, id)).steps).toHaveLength(2);
+  expect(table.history(sessionKey(owner, id)).steps).toHaveLength(2);
   expect(() => table.state(id, owner)).toThrow();
 });
 
@@ -84,11 +76,11 @@ it('keeps the latest steps within its bounds, and the sessions used last', () =>
   const step = (id: string, n: number) =>
     histories.record({ kind: 'step', session: session(id), action: Float32Array.of(1), turn: turn(n), seconds: 0 });
   for (let n = 1; n <= 5; n++) step('a', n);
-  expect(histories.of(sessionKey(owner, 'a'), true)?.steps.map(({ index }) => index)).toEqual([3, 4, 5]);
-  expect(histories.of(sessionKey(owner, 'a'), true)?.steps[0].observation).toEqual([3, 0]);
+  expect(histories.of(sessionKey(owner, 'a'))?.steps.map(({ index }) => index)).toEqual([3, 4, 5]);
+  expect(histories.of(sessionKey(owner, 'a'))?.steps[0].observation).toEqual([3, 0]);
   for (let other = 0; other < 100; other++) step(`other ${other}`, 1);
-  expect(histories.of(sessionKey(owner, 'a'), true)).toBeUndefined();
-  expect(histories.of(sessionKey(owner, 'other 99'), true)?.steps).toHaveLength(1);
+  expect(histories.of(sessionKey(owner, 'a'))).toBeUndefined();
+  expect(histories.of(sessionKey(owner, 'other 99'))?.steps).toHaveLength(1);
 });
 
 it('counts what a session comes to hold as it goes on', () => {
@@ -101,7 +93,7 @@ it('counts what a session comes to hold as it goes on', () => {
       histories.record({ kind: 'step', session, action: 'a', turn: { ...turn, stepCount }, seconds: 0 });
     }
   }
-  const kept = ids.reduce((sum, id) => sum + (histories.of(sessionKey(owner, id), true)?.steps.length ?? 0), 0);
+  const kept = ids.reduce((sum, id) => sum + (histories.of(sessionKey(owner, id))?.steps.length ?? 0), 0);
   expect(kept).toBeGreaterThan(20);
   expect(kept).toBeLessThan(100);
 });

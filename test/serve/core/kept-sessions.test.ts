@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { SessionStore } from '../../../src/serve/core/session-store.js';
-import { openSessions, type SessionTable } from '../../../src/serve/core/sessions.js';
+import { openSessions, type Sessions } from '../../../src/serve/core/sessions.js';
 import type { QuotaLimits } from '../../../src/serve/index.js';
 import { barrier, type CounterOptions, expectedObservations, servedCounter } from './doubles.js';
 
@@ -13,7 +13,7 @@ const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
 
 let folder: string;
-const open: SessionTable[] = [];
+const open: Sessions[] = [];
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-sessions-'));
 });
@@ -22,14 +22,14 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-async function started(options: CounterOptions = {}, version = '1', quota: QuotaLimits = {}): Promise<SessionTable> {
+async function started(options: CounterOptions = {}, version = '1', quota: QuotaLimits = {}): Promise<Sessions> {
   const served = servedCounter({ length: 100, ...options }, 'counter', version);
   const table = await openSessions([served], { persist: folder, quotaOf: () => quota });
   open.push(table);
   return table;
 }
 
-async function restarted(...args: Parameters<typeof started>): Promise<SessionTable> {
+async function restarted(...args: Parameters<typeof started>): Promise<Sessions> {
   await open.pop()?.drain(0);
   return started(...args);
 }

@@ -19,15 +19,15 @@ const SESSIONS = 8;
 const STEPS = 20;
 const KILLS = 3;
 
-const room = (name: string) =>
-  compiledUrl(new URL(`../../../src/${name}/index.ts`, import.meta.url).href, './index.js');
-const core = compiledUrl(new URL('../../../src/serve/core/sessions.ts', import.meta.url).href, './sessions.js');
+const compiled = (path: string) =>
+  compiledUrl(new URL(`../../../src/${path}.ts`, import.meta.url).href, `./${path.split('/').at(-1)}.js`);
 
 /** Answers lines of JSON, `{n, verb, args}`, from the sessions kept in a folder. */
 const SERVER = `
   import { createInterface } from 'node:readline';
-  import { loadAnyScenario, openServable } from ${JSON.stringify(room('run'))};
-  import { openSessions } from ${JSON.stringify(core)};
+  import { loadAnyScenario } from ${JSON.stringify(compiled('run/scenario'))};
+  import { openServable } from ${JSON.stringify(compiled('run/serving/open-servable'))};
+  import { openSessions } from ${JSON.stringify(compiled('serve/core/sessions'))};
   const [persist, folder, ...names] = process.argv.slice(2);
   const served = [];
   for (const name of names) served.push(await openServable(await loadAnyScenario(name), { folder, real: true, log: () => {} }));

@@ -1,39 +1,26 @@
-// Gate and slots, where leaving and being let in fall into one moment.
+// Slots, where leaving and being let in fall into one moment.
 
 import { describe, expect, it } from 'vitest';
-import { Deadline, Gate, Slots } from '../../../src/serve/core/limits.js';
+import { Deadline, Slots } from '../../../src/serve/core/limits.js';
 
 const forever = () => new Deadline(Number.POSITIVE_INFINITY);
 
-describe('a gate', () => {
-  it('lets in one at a time, in order', async () => {
-    const gate = new Gate();
-    await gate.enter(forever());
+describe('slots', () => {
+  it('let in one at a time, in order', async () => {
+    const lock = new Slots(1);
+    await lock.take(forever());
     const order: number[] = [];
-    const others = [1, 2, 3].map((n) => gate.enter(forever()).then(() => order.push(n)));
+    const others = [1, 2, 3].map((n) => lock.take(forever()).then(() => order.push(n)));
     for (let i = 0; i < 3; i++) {
       expect(order).toHaveLength(i);
-      gate.leave();
+      lock.release();
       await others[i];
     }
     expect(order).toEqual([1, 2, 3]);
-    gate.leave();
-    expect(gate.busy).toBe(false);
+    lock.release();
+    expect(lock.active).toBe(0);
   });
 
-  it('stays open to others when one leaves in the moment it is let in', async () => {
-    const gate = new Gate();
-    await gate.enter(forever());
-    const deadline = forever();
-    const leaving = gate.enter(deadline);
-    gate.leave();
-    deadline.callOff('left');
-    await expect(leaving).rejects.toBe('left');
-    expect(gate.busy).toBe(false);
-  });
-});
-
-describe('slots', () => {
   it('are not lost to one who leaves in the moment it gets them', async () => {
     const slots = new Slots(2, 1000);
     await slots.take(forever(), 2);

@@ -3,7 +3,7 @@
 import { ReverieError } from '../../../src/core/errors.js';
 import type { Rng } from '../../../src/core/rng.js';
 import type { Turn } from '../../../src/serve/core/session-contract.js';
-import type { SessionTable } from '../../../src/serve/core/sessions.js';
+import type { Sessions } from '../../../src/serve/core/sessions.js';
 
 /** What a session should be, if everything that was answered happened in the order of its answers and nothing else did. */
 export interface Model {
@@ -42,7 +42,7 @@ export class RandomClient {
   private asked = 0;
 
   constructor(
-    private readonly table: SessionTable,
+    private readonly table: Sessions,
     private readonly rng: Rng,
     private readonly name: number,
     private readonly tally: Tally,

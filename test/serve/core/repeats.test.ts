@@ -1,15 +1,15 @@
 // Requests that are sent again: done once, answered the same.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { SessionTable } from '../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../src/serve/core/sessions.js';
 import { barrier, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
 
 const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
-const tables: SessionTable[] = [];
+const tables: Sessions[] = [];
 
 function begun(hinder?: Hindrance) {
-  const table = new SessionTable([servedCounter({ hinder, length: 100 })]);
+  const table = new Sessions([servedCounter({ hinder, length: 100 })]);
   tables.push(table);
   const { id } = table.open({ owner });
   const step = (n: number, requestId?: string, signal?: AbortSignal) =>

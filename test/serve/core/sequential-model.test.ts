@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import type { SessionEvent } from '../../../src/serve/core/session-contract.js';
-import { SessionTable } from '../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../src/serve/core/sessions.js';
 import { expectedObservations, type Hindrance, servedCounter } from './doubles.js';
 import { type Entry, RandomClient, type Tally } from './random-clients.js';
 
@@ -50,8 +50,8 @@ describe.each([
   it('see what they would one after another', async () => {
     const rng = Rng.fromSeed(seed);
     const hinder = moody(rng.split('environment'));
-    const limits = { slots, slotWaitSeconds: 0.02, graceSeconds: 20 };
-    const table = new SessionTable([servedCounter({ length: LENGTH, canMark, hinder })], { limits });
+    const limits = { slots, slotWaitSeconds: 0.02 };
+    const table = new Sessions([servedCounter({ length: LENGTH, canMark, hinder })], { limits });
     const told: SessionEvent[] = [];
     table.events.on('event', (event) => told.push(event));
     const tally: Tally = { entries: [], outcomes: new Map() };

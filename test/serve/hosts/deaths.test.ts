@@ -7,6 +7,9 @@ import { Rng } from '../../../src/core/rng.js';
 import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { ensembleDream, grid, pendulum } from './blueprints.js';
+import { lasting } from './lasting.js';
+
+type Lasting = Pick<Environment, 'reset' | 'step' | 'snapshot' | 'restore'>;
 
 // Threads take seconds to start where other tests keep the processor busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -26,8 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => host.close());
 
-/** A session's history: steps, resets where episodes end, now and then a snapshot gone back to or a step taken back. */
-async function history(env: Environment, name: string, seed: number, onStep = () => {}): Promise<unknown[]> {
+/** A session's history: steps, resets where episodes end, now and then a snapshot gone back to. */
+async function history(env: Lasting, name: string, seed: number, onStep = () => {}): Promise<unknown[]> {
   const rng = Rng.fromSeed(seed).split('session');
   const draw = () => Float32Array.of(name === 'grid' ? rng.int(4) : 2 * rng.uniform() - 1);
   const seen: unknown[] = [await env.reset({ seed })];
@@ -62,7 +65,7 @@ it('leaves no trace in what sessions see', async () => {
     if (++stepped % BETWEEN_KILLS === 0) killed.push(host.restart(kills.int(2)));
   };
   const histories = await Promise.all(
-    sessions.map(async ({ name, seed }) => history(await host.make(name), name, seed, onStep)),
+    sessions.map(async ({ name, seed }) => history(lasting(host, name), name, seed, onStep)),
   );
   await Promise.all(killed);
   expect(histories).toEqual(expected);

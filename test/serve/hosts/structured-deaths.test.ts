@@ -10,6 +10,9 @@ import { Rng } from '../../../src/core/rng.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { openServable } from '../../../src/run/serving/open-servable.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
+import { lasting } from './lasting.js';
+
+type Lasting = Pick<Environment, 'reset' | 'step' | 'snapshot' | 'restore'>;
 
 // Threads take seconds to start where other tests keep the processor busy.
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
@@ -28,8 +31,8 @@ afterAll(async () => {
   await served.close();
 });
 
-/** A session's history: right calls and wrong ones, words, now and then a snapshot gone back to or a step taken back. */
-async function history(env: Environment, seed: number, onStep = () => {}): Promise<unknown[]> {
+/** A session's history: right calls and wrong ones, words, now and then a snapshot gone back to. */
+async function history(env: Lasting, seed: number, onStep = () => {}): Promise<unknown[]> {
   const rng = Rng.fromSeed(seed).split('session');
   const tasks = served.domain!.tasks;
   const seen: unknown[] = [];
@@ -45,12 +48,10 @@ async function history(env: Environment, seed: number, onStep = () => {}): Promi
     if (choice === 0) kept = await env.snapshot();
     if (choice === 1) seen.push(await env.restore(kept));
     if (choice === 2) await expect(env.step({ content: 3 })).rejects.toMatchObject({ code: 'ACTION_OUT_OF_SPACE' });
-    const takeBack = choice === 3 ? env.mark!() : undefined;
     const result = await env.step(choice === 4 ? { content: 'Is there anything else?' } : actions[t % actions.length]);
     seen.push(result);
-    takeBack?.();
     onStep();
-    if (takeBack === undefined && (result.terminated || result.truncated)) {
+    if (result.terminated || result.truncated) {
       actions = await begin({});
       kept = await env.snapshot();
     }
@@ -68,7 +69,7 @@ it('leaves no trace in what sessions see', async () => {
   const onStep = () => {
     if (++stepped % BETWEEN_KILLS === 0) killed.push(host.restart(kills.int(2)));
   };
-  const seen = await Promise.all(seeds.map(async (seed) => history(await host.make('helpdesk'), seed, onStep)));
+  const seen = await Promise.all(seeds.map(async (seed) => history(lasting(host, 'helpdesk'), seed, onStep)));
   await Promise.all(killed);
   expect(seen).toEqual(expected);
   const { restarts, steps } = host.stats;

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
-import type { Sessions } from '../../../src/serve/core/session-contract.js';
+import type { Sessions } from '../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../src/serve/http/app.js';
 import type { Facade } from '../../../src/serve/http/openapi.js';
 import { serveFrames } from '../../../src/serve/http/sockets.js';

@@ -28,7 +28,7 @@ function statusesIn(said: string): number[] {
 }
 
 const TOKENS = [
-  { owner: 'alice', operator: true, quota: { bytesPerMinute: 1e9 }, sha256: hashOfToken(TOKEN) },
+  { owner: 'alice', operator: true, quota: { stepsPerMinute: 1e9 }, sha256: hashOfToken(TOKEN) },
   { owner: 'few', operator: false, quota: { stepsPerMinute: 2 }, sha256: hashOfToken(FEW) },
 ];
 

@@ -53,7 +53,6 @@ describe('metrics', () => {
     ];
     for (const event of events) metrics.onEvent(event);
     metrics.onRequest({ method: 'POST', route: '/v1/sessions/:id/step', status: 200, seconds: 0.1 });
-    metrics.onBytes(100);
     expect(await lines(metrics)).toEqual(
       expect.arrayContaining([
         'reverie_resets_total{env="desk"} 1',
@@ -72,7 +71,6 @@ describe('metrics', () => {
         'reverie_model_tokens_total{env="desk",kind="completion"} 9',
         'reverie_model_money_total{env="desk"} 1.5',
         'reverie_http_requests_total{method="POST",route="/v1/sessions/:id/step",status="200"} 1',
-        'reverie_network_bytes_total 100',
         'reverie_slots 8',
         'reverie_slots_taken 2',
         'reverie_slots_awaited 1',

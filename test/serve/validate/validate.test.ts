@@ -6,16 +6,9 @@ import { runCommandLine } from '../../../src/cli/command-line.js';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
-import {
-  type ValidationReport,
-  validateScenario,
-  validateUrl,
-  validationMarkdown,
-  validationText,
-} from '../../../src/serve/index.js';
+import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
 import { FAIRNESS_CHECKS } from '../../../src/serve/validate/checks.js';
-import { serverAt } from '../../../src/serve/validate/players.js';
-import { type Hidden, NotChecked, type Subject } from '../../../src/serve/validate/validate-contract.js';
+import { type Hidden, NotChecked, type Subject, serverAt } from '../../../src/serve/validate/players.js';
 import { recordingStream } from '../../run/streams.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';
 
@@ -53,14 +46,6 @@ describe('a sound server of somebody else', () => {
     expect(named(report, 'failed')).toEqual([]);
     expect(named(report, 'not-checked')).toEqual(expect.arrayContaining(['isolation', 'seeds-under-load', 'threads']));
     expect(report.checks.find(({ name }) => name === 'slots')?.detail).toMatch(/^\d+ clients vanished/);
-  });
-
-  it('has a page to paste', async () => {
-    const page = validationMarkdown(await toy(['shared-scratch', 'reward-text']));
-    expect(page).toContain('## threads');
-    expect(page).toContain('transitions of different episodes are mixed up');
-    expect(page).toMatch(/\| rewards \| \*\*failed\*\* \| .*no number/);
-    expect(page).toContain('reverie validate http://127.0.0.1');
   });
 
   it('passes without tasks', async () => {

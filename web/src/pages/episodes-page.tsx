@@ -206,7 +206,7 @@ function FoundTable({ rows }: { rows: readonly EpisodeRow[] }) {
               {excerpt}
             </td>
             <td data-label="run">
-              <a href={linkTo('run', { path: run })}>{run}</a>
+              <a href={linkTo('episodes', { run })}>{run}</a>
             </td>
           </tr>
         ))}
@@ -240,7 +240,7 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
           {runs.map((run) => (
             <tr key={run.path}>
               <th scope="row">
-                <a href={linkTo('run', { path: run.path })}>{run.scenario ?? run.path}</a>
+                {run.scenario ?? run.path}
                 {run.scenario === null ? null : <small class="path">{run.path}</small>}
               </th>
               <td data-label="job">{run.job}</td>
@@ -260,12 +260,11 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
 }
 
 /** What can be opened of a run. */
-export function Holdings({ run: { path, hasEpisodes, hasMetrics, hasReport } }: { run: RunRow }) {
+function Holdings({ run: { path, hasEpisodes, hasReport } }: { run: RunRow }) {
   const report = `${path}/report.html`;
   return (
     <span class="links">
       {hasEpisodes ? <a href={linkTo('episodes', { run: path })}>episodes</a> : null}
-      {hasMetrics ? <a href={linkTo('curves', { runs: path })}>curves</a> : null}
       {hasReport ? <a href={linkTo('report', { path: report })}>report</a> : null}
     </span>
   );

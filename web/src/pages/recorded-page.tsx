@@ -20,7 +20,7 @@ export function RecordedPage({ run, at, beside }: RecordedProps) {
   return (
     <>
       <p class="way">
-        <a href={linkTo('episodes')}>Episodes</a> › <a href={linkTo('run', { path: run })}>{run}</a>
+        <a href={linkTo('episodes')}>Episodes</a> › <a href={linkTo('episodes', { run })}>{run}</a>
       </p>
       <Problem error={error} />
       {episode === undefined ? (

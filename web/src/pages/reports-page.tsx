@@ -27,14 +27,12 @@ export function ReportsPage() {
               </tr>
             </thead>
             <tbody>
-              {data.map(({ path, run, kind, title, writtenAt }) => (
+              {data.map(({ path, run, title, writtenAt }) => (
                 <tr key={path}>
                   <th scope="row">
-                    <a href={linkTo(kind === 'fidelity' ? 'fidelity' : 'report', { path })}>{title}</a>
+                    <a href={linkTo('report', { path })}>{title}</a>
                   </th>
-                  <td data-label="run">
-                    <a href={linkTo('run', { path: run })}>{run}</a>
-                  </td>
+                  <td data-label="run">{run}</td>
                   <td data-label="written">{formatDate(writtenAt)}</td>
                 </tr>
               ))}

@@ -1,8 +1,7 @@
 // An episode, lived or recorded: what it is, its steps, and what was found of it.
 
 import { useEffect, useState } from 'preact/hooks';
-import type { EpisodeView, SceneView } from '../../../src/serve/page/wire.js';
-import { useAsked } from '../api.js';
+import type { EpisodeView } from '../../../src/serve/page/wire.js';
 import { linkTo } from '../route.js';
 import { Conversation } from './conversation.js';
 import { Facts } from './facts.js';
@@ -18,23 +17,17 @@ export interface EpisodeProps {
 }
 
 export function Episode({ episode, follow, onFollow }: EpisodeProps) {
-  const { turns, family, session, hasScene } = episode;
+  const { turns, family } = episode;
   const from = turns[0]?.step ?? 0;
   const to = turns.at(-1)?.step ?? 0;
   const [step, setStep] = useState(follow || family === 'vector' ? to : from);
   useEffect(() => {
     if (follow) setStep(to);
   }, [follow, to]);
-  const scene = useAsked<SceneView | null>(
-    hasScene && session !== undefined && turns.length > 0
-      ? `/web/api/sessions/${encodeURIComponent(session)}/scene?to=${to}`
-      : null,
-  );
   const go = (next: number) => {
     if (next !== to) onFollow?.(false);
     setStep(next);
   };
-  const drawn = scene.data ?? null;
   return (
     <div class={`episode ${family}`}>
       {turns.length < 2 ? null : (
@@ -43,7 +36,7 @@ export function Episode({ episode, follow, onFollow }: EpisodeProps) {
           to={to}
           step={Math.min(step, to)}
           onStep={go}
-          stepSeconds={drawn?.stepSeconds ?? (family === 'vector' ? 0.05 : 0.8)}
+          stepSeconds={family === 'vector' ? 0.05 : 0.8}
         />
       )}
       {episode.notes.map((note) => (
@@ -52,7 +45,7 @@ export function Episode({ episode, follow, onFollow }: EpisodeProps) {
         </p>
       ))}
       {family === 'vector' ? (
-        <Numbers episode={episode} scene={drawn} step={Math.min(step, to)} onStep={go} />
+        <Numbers episode={episode} step={Math.min(step, to)} onStep={go} />
       ) : (
         <Conversation episode={episode} step={step} onStep={go} />
       )}

@@ -1,32 +1,22 @@
-// An episode of numbers: the body where there is one, and every dimension of what was seen, done and paid.
+// An episode of numbers: every dimension of what was seen, done and paid.
 
 import { useMemo } from 'preact/hooks';
-import type { EpisodeView, SceneView, TurnView } from '../../../src/serve/page/wire.js';
+import type { EpisodeView, TurnView } from '../../../src/serve/page/wire.js';
 import { formatNumber } from '../format.js';
 import { Legend, type Line, LineChart } from './line-chart.js';
-import { Scene } from './scene.js';
 
 export interface NumbersProps {
   readonly episode: EpisodeView;
-  readonly scene: SceneView | null;
   readonly step: number;
   readonly onStep: (step: number) => void;
 }
 
-export function Numbers({ episode, scene, step, onStep }: NumbersProps) {
+export function Numbers({ episode, step, onStep }: NumbersProps) {
   const { turns } = episode;
   const series = useMemo(() => seriesOf(turns), [turns]);
   const onCursor = (x: number) => onStep(Math.round(x));
   return (
     <div class="numbers">
-      {scene === null ? null : (
-        <figure class="body">
-          <Scene scene={scene} step={step} label={episode.env} />
-          <figcaption>
-            {scene.view === 'side' ? 'From the side' : 'From above'}, drawn from {scene.drawnFrom}.
-          </figcaption>
-        </figure>
-      )}
       <div class="curves">
         <Group title="Reward and return" lines={series.rewards} cursor={step} onCursor={onCursor} />
         <Group title="Action" lines={series.actions} cursor={step} onCursor={onCursor} />

@@ -5,15 +5,8 @@ import { z } from 'zod';
 import type { Space } from '../../../core/environment.js';
 import { ENV_FAMILIES } from '../../../core/environment.js';
 import type { Servable, TaskCard } from '../../../run/serving/servable.js';
-import type {
-  Owner,
-  SessionState,
-  Sessions,
-  StepItem,
-  StepOutcome,
-  StepRequest,
-  Turn,
-} from '../../core/session-contract.js';
+import type { Owner, SessionState, StepItem, StepOutcome, StepRequest, Turn } from '../../core/session-contract.js';
+import type { Sessions } from '../../core/sessions.js';
 import {
   decodeAction,
   encodeInfo,

@@ -4,14 +4,14 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SessionLimits } from '../../../../src/serve/core/limits.js';
-import { SessionTable } from '../../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../../src/serve/core/sessions.js';
 import type { ReplyLimits } from '../../../../src/serve/facades/openenv/messages.js';
 import { makeOpenEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
 import { FramesClient } from './frames-client.js';
 
-const servers: { readonly app: FastifyInstance; readonly sessions: SessionTable }[] = [];
+const servers: { readonly app: FastifyInstance; readonly sessions: Sessions }[] = [];
 
 afterEach(async () => {
   for (const { app, sessions } of servers.splice(0)) {
@@ -25,7 +25,7 @@ async function serving(
   limits: Partial<SessionLimits> = {},
   replies: ReplyLimits = { seconds: 0.2 },
 ) {
-  const sessions = new SessionTable([servedCounter({ hinder })], { limits });
+  const sessions = new Sessions([servedCounter({ hinder })], { limits });
   const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replies)], version: '1' });
   servers.push({ app, sessions });
   await app.listen({ host: '127.0.0.1', port: 0 });

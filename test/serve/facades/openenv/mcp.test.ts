@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { SessionTable } from '../../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { answerOfficialMcp, openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
@@ -128,7 +128,7 @@ describe('over a WebSocket', () => {
 });
 
 it('what speaks the official protocol is handed to whoever answers that', async () => {
-  const sessions = new SessionTable([servedCounter()]);
+  const sessions = new Sessions([servedCounter()]);
   const app = await makeApp({ sessions, version: '1', facades: [openEnvFacade] });
   answerOfficialMcp(sessions, (asked, _reply, { name }) => ({ official: name, body: asked.body }));
   const asked = async (payload: object, headers = {}) => {

@@ -8,13 +8,13 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadAnyScenario } from '../../../../src/run/scenario.js';
 import { openServable } from '../../../../src/run/serving/open-servable.js';
 import type { Servable } from '../../../../src/run/serving/servable.js';
-import { SessionTable } from '../../../../src/serve/core/sessions.js';
+import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeOrsFacade } from '../../../../src/serve/facades/ors.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import { eventsOf, parseEvents } from './sse-events.js';
 
 let app: FastifyInstance;
-let sessions: SessionTable;
+let sessions: Sessions;
 let served: Servable;
 let url: string;
 let open: () => void;
@@ -40,7 +40,7 @@ function slow(real: Servable): Servable {
 beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-slow-'));
   served = slow(await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} }));
-  sessions = new SessionTable([served]);
+  sessions = new Sessions([served]);
   app = await makeApp({ sessions, facades: [makeOrsFacade({ pingSeconds: 0.02 })], version: '0' });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });

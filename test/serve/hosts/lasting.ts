@@ -1,0 +1,19 @@
+// An environment of a host as a session has it: it outlives the threads it lives in.
+
+import type { EnvSnapshot, ResetOptions } from '../../../src/core/environment.js';
+import type { Servable } from '../../../src/run/serving/servable.js';
+import { World } from '../../../src/serve/core/world.js';
+import type { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
+
+const NEVER = new AbortController().signal;
+
+export function lasting(host: WorkerHost, name: string) {
+  const world = new World({ name, blueprint: { kind: 'vector' }, make: () => host.make(name) } as unknown as Servable);
+  return {
+    reset: (options: ResetOptions = {}) => world.do({ kind: 'reset', options }, () => NEVER),
+    step: (action: unknown, signal = NEVER) => world.do({ kind: 'step', action }, () => signal),
+    snapshot: () => world.save(),
+    restore: (snapshot: EnvSnapshot, options = {}) => world.do({ kind: 'restore', snapshot, options }, () => NEVER),
+    close: () => world.close(),
+  };
+}
