@@ -27,9 +27,8 @@ export async function recordedEpisode(
   const folder = pathBelow(root, run);
   const file = fileIn(root, folder, EPISODES_FILE);
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
-  const { value: line } = await linesOf(file, at).next();
-  const record = line && parsed(line.text);
-  if (!record) throw reverieError('EPISODE_NOT_FOUND', { run, at });
+  const record = await recordAt(file, at);
+  if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
   const { state, problem } = await starts.of(folder, record.task);
   const trace = new StateTrace(state);
   const turns = turnsOf(record, trace);
@@ -39,6 +38,11 @@ export async function recordedEpisode(
   if (trace.lost) notes.push('The domain has changed since: some changes are shown without what was before.');
   const about = { title: `${scenario} · ${task}`, env: scenario, family: 'tools' as const, source, task, seed };
   return { ...about, status: endOf(record), return: record.return, turns, verdict, notes, facts: factsOf(run, record) };
+}
+
+async function recordAt(file: string, at: number): Promise<EpisodeRecord | undefined> {
+  for await (const { text } of linesOf(file, at)) return parsed(text);
+  return undefined;
 }
 
 function endOf({ terminated, truncated }: EpisodeRecord) {
