@@ -1,24 +1,41 @@
 // A rollout job that survives being killed: each chunk is durable in a journal before anyone sees it, and a run that is
-// started again goes on after the last one. However often it is killed, the bytes are those of an undisturbed run.
+// started again goes on after the last one. However often it is killed, the bytes are those of an undisturbed run. What is in
+// the journal goes into the file of a replay buffer, by worker threads: memory holds the chunks under way, and no more.
 
 import { createHash } from 'node:crypto';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { History } from '../worldmodel/starts.js';
-import { type JobDescription, Journal, type PiecePlace } from './journal.js';
+import type { WorkerPool } from '../core/pool.js';
+import { inOrder, poolTask } from '../core/pool-task.js';
+import { ReplayBuffer } from '../replay/buffer.js';
+import {
+  beginSnapshot,
+  SavedTransitions,
+  SNAPSHOT_FILE,
+  type SnapshotDraft,
+  sealSnapshot,
+  writeSnapshotRows,
+} from '../replay/snapshot.js';
+import { type JobDescription, Journal, type PiecePlace, readPiece } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk.js';
 import {
   type Drawn,
   type FrozenRolloutRequest,
-  type RolloutChunk,
   type RolloutControls,
+  type RolloutCounts,
   RolloutPlan,
   type RolloutResult,
-  type StartSource,
-  type Starts,
 } from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
-import { identityOf, mergeChunks, sharedProvenance, sumCounts } from './rollout/result.js';
-import type { JournalledPiece, JournalledRollouts } from './saved-rollouts.js';
+import {
+  mergeChunks,
+  provenanceOfChunk,
+  type SharedProvenance,
+  sharedProvenance,
+  sumCounts,
+} from './rollout/result.js';
+import type { Starts } from './rollout/starts.js';
 
 interface InJournal {
   readonly pool: RolloutPool;
@@ -42,30 +59,27 @@ const UNSYNCED_BYTES = 64 * 2 ** 20;
 const HASHED_STARTS = 65_536;
 
 /**
- * Lives a job, or what is left of it, and answers all of it. Throws as `RolloutPool.branchedRollouts`, and
+ * Runs a job, or what is left of it, and answers all of it. Throws as `RolloutPool.branchedRollouts`, and
  * STATE_MISMATCH, FILE_INVALID, STORAGE_FULL, STORAGE_FAILED; what was finished before stays in the journal.
  */
 export async function synthesize(request: SynthesisRequest, controls: SynthesisControls = {}): Promise<RolloutResult> {
-  const chunks: RolloutChunk[] = [];
+  const chunks = [];
   for await (const { record } of journalledRecords(request, controls)) chunks.push(unpackRecord(record));
-  return mergeChunks(chunks, request, new RolloutPlan(request), identityOf(request));
+  return mergeChunks(chunks, request, new RolloutPlan(request));
 }
 
-/** As `synthesize`, chunk by chunk in order, for jobs larger than memory. A chunk is durable when it is answered. */
-export async function* synthesizedChunks(
-  request: SynthesisRequest | DrawnSynthesisRequest,
-  controls: SynthesisControls = {},
-): AsyncGenerator<RolloutResult> {
-  const plan = new RolloutPlan(request);
-  for await (const { record } of journalledRecords(request, controls)) {
-    yield mergeChunks([unpackRecord(record)], request, plan, identityOf(request));
-  }
+/** What a journal holds of a finished job. */
+export interface JournalledRollouts {
+  readonly counts: RolloutCounts;
+  readonly pieces: readonly JournalledPiece[];
+  readonly provenance: SharedProvenance;
 }
 
-/**
- * As `synthesize`, with all rows left in the journal, whence `saveRollouts` takes them: memory holds the chunks under way and no
- * more, and the calling thread only writes.
- */
+interface JournalledPiece extends PiecePlace {
+  readonly rows: number;
+}
+
+/** As `synthesize`, with all rows left in the journal, whence `saveRollouts` takes them; the calling thread only writes. */
 export async function synthesizeToJournal(
   request: SynthesisRequest | DrawnSynthesisRequest,
   controls: SynthesisControls = {},
@@ -76,26 +90,22 @@ export async function synthesizeToJournal(
     pieces.push({ ...place, rows: more.rows });
     counts = sumCounts([counts, more]);
   }
-  return { counts, pieces, provenance: sharedProvenance(request, new RolloutPlan(request), identityOf(request)) };
+  return { counts, pieces, provenance: sharedProvenance(request, new RolloutPlan(request)) };
 }
 
-/** A chunk that is durable. */
-interface JournalledRecord extends ChunkRecord {
-  readonly place: PiecePlace;
-}
-
+/** Chunks of an earlier run, then the others, each once it is durable. */
 async function* journalledRecords(
   request: SynthesisRequest | DrawnSynthesisRequest,
-  controls: SynthesisControls,
-): AsyncGenerator<JournalledRecord> {
+  { signal, onResume, onProgress }: SynthesisControls,
+): AsyncGenerator<ChunkRecord & { readonly place: PiecePlace }> {
   const plan = new RolloutPlan(request);
   const journal = await Journal.open(request.journal, await describe(request, plan));
   try {
-    controls.onResume?.({ chunks: journal.pieces, cutBytes: journal.cutBytes });
+    onResume?.({ chunks: journal.pieces, cutBytes: journal.cutBytes });
     let rows = 0;
-    for await (const record of oldAndNew(journal, request, controls.signal)) {
+    for await (const record of oldAndNew(journal, request, signal)) {
       rows += record.counts.rows;
-      controls.onProgress?.({ chunksDone: record.index + 1, chunks: plan.chunks, rows });
+      onProgress?.({ chunksDone: record.index + 1, chunks: plan.chunks, rows });
       yield { ...record, place: journal.place(record.index) };
     }
   } finally {
@@ -138,10 +148,11 @@ async function describe(request: SynthesisRequest | DrawnSynthesisRequest, plan:
   const { settings } = plan;
   const { device } = request.pool;
   const [low, high] = request.rng.state().key;
+  const { backend, modelVersion, policyVersion } = sharedProvenance(request, plan);
   return {
     format: 'reverie rollouts 1',
-    ...identityOf(request),
-    ...('startIds' in request ? arraysHashed(request) : await sourceHashed(request.starts)),
+    ...{ backend, modelVersion, policyVersion },
+    ...(await startsHashed(request, plan)),
     branches: plan.branches,
     chunkSize: plan.chunkSize,
     firstEpisode: plan.firstEpisode,
@@ -152,7 +163,7 @@ async function describe(request: SynthesisRequest | DrawnSynthesisRequest, plan:
     horizon: settings.horizon,
     propagation: settings.propagation ?? null,
     disagreementLimit: settings.disagreementLimit ?? null,
-    onDoubt: settings.onDoubt ?? null,
+    onDoubt: 'drop',
     confidence: settings.confidence ?? null,
     deterministicPolicy: settings.deterministicPolicy ?? null,
     deterministicModel: settings.deterministicModel ?? null,
@@ -161,42 +172,120 @@ async function describe(request: SynthesisRequest | DrawnSynthesisRequest, plan:
   };
 }
 
-function arraysHashed({ starts, history, startIds }: Starts): Record<string, string> {
-  return {
-    starts: sha256(starts),
-    ...(history && { history: historyParts(history).map(sha256).join(' ') }),
-    startIds: sha256(Float64Array.from(startIds)),
+/** Start states are taken a few at a time; the loop that shows progress goes on between. */
+async function startsHashed(
+  request: SynthesisRequest | DrawnSynthesisRequest,
+  plan: RolloutPlan,
+): Promise<Record<string, string>> {
+  const hashes = { starts: createHash('sha256'), history: createHash('sha256'), startIds: createHash('sha256') };
+  let hasHistory = false;
+  const add = ({ starts, startIds, history }: Starts) => {
+    hashes.starts.update(bytesOf(starts));
+    hashes.startIds.update(bytesOf(Float64Array.from(startIds)));
+    if (history === undefined) return;
+    hasHistory = true;
+    for (const part of [history.lengths, history.obs, history.action]) hashes.history.update(bytesOf(part));
   };
-}
-
-/** The same of states that are drawn, a few at a time; the loop that shows progress goes on between. */
-async function sourceHashed(source: StartSource): Promise<Record<string, string>> {
-  const [starts, startIds, history] = [createHash('sha256'), createHash('sha256'), createHash('sha256')];
-  let remembers = false;
-  for (let from = 0; from < source.rows; from += HASHED_STARTS) {
-    const count = Math.min(HASHED_STARTS, source.rows - from);
-    const taken = source.take(Uint32Array.from({ length: count }, (_, row) => from + row));
-    starts.update(bytesOf(taken.starts));
-    startIds.update(bytesOf(Float64Array.from(taken.startIds)));
-    remembers = taken.history !== undefined;
-    for (const part of historyParts(taken.history)) history.update(bytesOf(part));
-    await nextTurn();
+  if ('startIds' in request) add(request);
+  else {
+    for (let from = 0; from < plan.starts.rows; from += HASHED_STARTS) {
+      const count = Math.min(HASHED_STARTS, plan.starts.rows - from);
+      add(plan.starts.take(Uint32Array.from({ length: count }, (_, row) => from + row)));
+      await nextTurn();
+    }
   }
-  return {
-    starts: starts.digest('hex'),
-    ...(remembers && { history: history.digest('hex') }),
-    startIds: startIds.digest('hex'),
-  };
-}
-
-function historyParts(history: History | undefined): readonly (Float32Array | Uint32Array)[] {
-  return history === undefined ? [] : [history.lengths, history.obs, history.action];
-}
-
-function sha256(values: Float32Array | Float64Array | Uint32Array): string {
-  return createHash('sha256').update(bytesOf(values)).digest('hex');
+  const named = Object.entries(hashes).filter(([name]) => name !== 'history' || hasHistory);
+  return Object.fromEntries(named.map(([name, hash]) => [name, hash.digest('hex')]));
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Float64Array | Uint32Array): Uint8Array {
   return new Uint8Array(buffer, byteOffset, byteLength);
 }
+
+interface SaveRolloutsOptions {
+  readonly folder: string;
+  readonly obsDim: number;
+  readonly actionDim: number;
+  readonly pool: WorkerPool;
+  readonly signal?: AbortSignal;
+  /** Told as rows are in their place. */
+  readonly onRows?: (rows: number) => void;
+}
+
+/** Pieces are put together to so many rows for a thread. */
+const RANGE_ROWS = 32_768;
+
+/**
+ * Saves a job's rows as a replay buffer, the same file as `ReplayBuffer.save` makes of them. Throws FILE_INVALID, what
+ * `ReplayBuffer.append` throws, STORAGE_FULL, STORAGE_FAILED.
+ */
+export async function saveRollouts(
+  { counts, pieces, provenance }: JournalledRollouts,
+  { folder, obsDim, actionDim, pool, signal, onRows }: SaveRolloutsOptions,
+): Promise<SavedTransitions> {
+  const { rows } = counts;
+  const { source, backend, modelVersion, scenario, task = '', policyVersion, seed } = provenance;
+  const origins = rows === 0 ? [] : [{ backend, modelVersion, scenario, task, policyVersion, seed }];
+  const header = { source, capacity: Math.max(1, rows), obsDim, actionDim, inserted: rows, origins };
+  const draft: SnapshotDraft = { path: join(folder, SNAPSHOT_FILE), header };
+  await beginSnapshot(draft);
+  const work = async (range: RowRange, stop: AbortSignal) => {
+    const label = `rows ${range.first} and on`;
+    await pool.run(placeRowsTask, () => ({ draft, provenance, ...range }), { signal: stop, label });
+    return range.rows;
+  };
+  let done = 0;
+  for await (const placed of inOrder(rangesOf(pieces), work, { ahead: pool.workers + 1, signal })) {
+    done += placed;
+    onRows?.(done);
+  }
+  await pool.run(sealTask, () => draft, { signal });
+  return SavedTransitions.open(folder);
+}
+
+interface RowRange {
+  readonly first: number;
+  readonly rows: number;
+  readonly pieces: readonly JournalledPiece[];
+}
+
+function* rangesOf(pieces: readonly JournalledPiece[]): Generator<RowRange> {
+  let range = { first: 0, rows: 0, pieces: [] as JournalledPiece[] };
+  for (const piece of pieces) {
+    if (piece.rows > 0) range.pieces.push(piece);
+    range.rows += piece.rows;
+    if (range.rows < RANGE_ROWS) continue;
+    yield range;
+    range = { first: range.first + range.rows, rows: 0, pieces: [] };
+  }
+  if (range.rows > 0) yield range;
+}
+
+interface PlaceInput extends RowRange {
+  readonly draft: SnapshotDraft;
+  readonly provenance: SharedProvenance;
+}
+
+/** Puts pieces of a journal at their rows of the file. */
+export const placeRowsTask = poolTask(
+  import.meta.url,
+  'placeRowsTask',
+  async ({ draft, provenance, first, rows, pieces }: PlaceInput): Promise<void> => {
+    const { obsDim, actionDim, source } = draft.header;
+    // A buffer checks and lays out rows as it does everywhere.
+    const buffer = new ReplayBuffer({ capacity: rows, obsDim, actionDim, source });
+    const file = await open(pieces[0].path, 'r');
+    try {
+      for (const piece of pieces) {
+        const chunk = unpackRecord(await readPiece(file, piece));
+        buffer.append(chunk, provenanceOfChunk(chunk, provenance));
+      }
+    } finally {
+      await file.close();
+    }
+    await writeSnapshotRows(draft, first, buffer.columns());
+  },
+);
+
+/** Checksum and place, in a thread too: it is a pass over all there is. */
+export const sealTask = poolTask(import.meta.url, 'sealTask', (draft: SnapshotDraft) => sealSnapshot(draft));

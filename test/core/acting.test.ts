@@ -8,9 +8,9 @@ import { Rng } from '../../src/core/rng.js';
 import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
 import { Gridworld } from '../../src/env/tabular/gridworld.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { branchedRollouts } from '../../src/synth/rollout/branched.js';
 import { Collector } from '../../src/training/collector.js';
 import { TabularModel } from '../controlled/tabular-model.js';
+import { branchedRollouts } from '../synth/fixtures.js';
 
 interface Counts extends Carry {
   readonly steps: readonly number[];

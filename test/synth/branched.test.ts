@@ -2,9 +2,18 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { branchedRollouts, dreamEpisodes } from '../../src/synth/rollout/branched.js';
 import type { RolloutRequest } from '../../src/synth/rollout/plan.js';
-import { digest, frozenModel, frozenPolicy, OBS_DIM, requestOf, revive, rowsOf, startsOf } from './fixtures.js';
+import {
+  branchedRollouts,
+  digest,
+  frozenModel,
+  frozenPolicy,
+  OBS_DIM,
+  requestOf,
+  revive,
+  rowsOf,
+  startsOf,
+} from './fixtures.js';
 import { referenceRollouts } from './reference.js';
 
 const CASES: Record<string, Partial<RolloutRequest>> = {
@@ -14,7 +23,6 @@ const CASES: Record<string, Partial<RolloutRequest>> = {
   'mean of model and policy': { deterministicModel: true, deterministicPolicy: true },
   'confidence without a limit': { confidence: true },
   'a limit that drops': { disagreementLimit: 0.4 },
-  'a limit that truncates': { disagreementLimit: 0.4, onDoubt: 'truncate' },
   'no doubt allowed': { disagreementLimit: 0 },
   'groups that straddle chunks': { branches: 3, firstEpisode: 500, chunkSize: 10 },
 };
@@ -43,7 +51,7 @@ describe('how branches end', () => {
     expect([...batch.truncated]).toEqual(Array.from({ length: 20 }, (_, row) => (row % 4 === 3 ? 1 : 0)));
     expect([...batch.terminated].every((flag) => flag === 0)).toBe(true);
     expect([...provenance.step]).toEqual(Array.from({ length: 20 }, (_, row) => row % 4));
-    expect(counts).toEqual({ episodes: 5, rows: 20, terminated: 0, outOfHorizon: 5, doubted: 0, dropped: 0 });
+    expect(counts).toEqual({ episodes: 5, rows: 20, terminated: 0, outOfHorizon: 5, doubted: 0 });
     // With no push and no noise the state only decays: what the model says can be computed by hand.
     expect(batch.nextObs[3 * OBS_DIM]).toBeCloseTo(request.starts[0] * 0.9 ** 4, 6);
   });
@@ -66,17 +74,13 @@ describe('how branches end', () => {
     const settings = { starts, startIds: [1, 2], horizon: 3, disagreementLimit: 0.5, model: frozenModel(grow) };
     const dropped = await branchedRollouts(await revive(requestOf(2, settings)));
     expect([...dropped.provenance.parent!]).toEqual([2, 2, 2]);
-    expect(dropped.counts).toEqual({ episodes: 2, rows: 3, terminated: 0, outOfHorizon: 1, doubted: 1, dropped: 1 });
-    const kept = await branchedRollouts(await revive(requestOf(2, { ...settings, onDoubt: 'truncate' })));
-    expect([...kept.provenance.parent!]).toEqual([1, 2, 2, 2]);
-    expect([...kept.batch.truncated]).toEqual([1, 0, 0, 1]);
-    expect(kept.provenance.confidence![0]).toBeCloseTo(1 / (1 + 1.8), 6);
+    expect(dropped.counts).toEqual({ episodes: 2, rows: 3, terminated: 0, outOfHorizon: 1, doubted: 1 });
   });
 
   it('marks the last kept row of a branch that is doubted later', async () => {
     const request = await revive(requestOf(200, { disagreementLimit: 0.6, horizon: 8 }));
     const { batch, provenance, counts } = await branchedRollouts(request);
-    expect(counts.dropped).toBeGreaterThan(20);
+    expect(counts.doubted).toBeGreaterThan(20);
     for (let row = 0; row < batch.rows; row++) {
       const isLast = row + 1 === batch.rows || provenance.episode[row + 1] !== provenance.episode[row];
       expect(batch.terminated[row] + batch.truncated[row]).toBe(isLast ? 1 : 0);
@@ -107,20 +111,7 @@ describe('identity and streams', () => {
     expect(provenance.confidence).toBeUndefined();
   });
 
-  it('dreams whole episodes from drawn starts', async () => {
-    const { horizon: _, chunkSize: __, ...request } = await revive(requestOf(6));
-    const { batch, provenance, counts } = await dreamEpisodes({ ...request, maxEpisodeSteps: 50, episodes: 100 });
-    expect(counts.episodes).toBe(100);
-    expect(new Set(provenance.episode).size).toBe(100);
-    expect(new Set(provenance.parent).size).toBe(6);
-    expect(Math.max(...provenance.step)).toBeLessThan(50);
-    for (let row = 0; row + 1 < batch.rows; row++) {
-      if (provenance.episode[row] !== provenance.episode[row + 1]) continue;
-      expect(batch.obs[(row + 1) * OBS_DIM]).toBe(batch.nextObs[row * OBS_DIM]);
-    }
-  });
-
-  it('lives nothing from no starts', async () => {
+  it('runs nothing from no starts', async () => {
     const request = await revive(requestOf(0));
     const result = await branchedRollouts(request);
     expect(result.batch.rows).toBe(0);
@@ -138,7 +129,6 @@ describe('bad input', () => {
     [{ chunkSize: -1 }, 'chunkSize is -1'],
     [{ branches: 0 }, 'branches is 0'],
     [{ disagreementLimit: Number.NaN }, 'disagreementLimit is NaN'],
-    [{ onDoubt: 'ignore' }, 'onDoubt is "ignore"'],
     [{ startIds: [1, 2, 3, 4, 5] }, '12 values for 5 startIds'],
     [{ startIds: [1, 2] }, 'start states have 6 values'],
   ])('refuses %o', async (overrides, problem) => {

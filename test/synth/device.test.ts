@@ -85,7 +85,6 @@ const CASES: readonly (readonly [name: string, overrides: Partial<FrozenRolloutR
   ['without noise', { deterministicModel: true, deterministicPolicy: true }],
   ['with confidence', { confidence: true }],
   ['doubted rows dropped', { disagreementLimit: 0.12 }],
-  ['doubted rows kept', { disagreementLimit: 0.12, onDoubt: 'truncate' }],
 ];
 
 describe.skipIf(isSkipped)('rollouts on a device', () => {

@@ -5,12 +5,11 @@ import { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import { makeSac } from '../../src/rl/sac/sac.js';
-import { branchedRollouts } from '../../src/synth/rollout/branched.js';
 import type { FrozenRolloutRequest } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { digest } from './fixtures.js';
+import { branchedRollouts, digest } from './fixtures.js';
 
 const OBS_DIM = 4;
 const ACTION_DIM = 2;

@@ -10,11 +10,11 @@ import type { VectorSpace } from '../../src/core/environment.js';
 import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
 import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { exportMinari } from '../../src/synth/export/minari.js';
+import { SavedTransitions } from '../../src/replay/snapshot.js';
+import { exportMinari, type MinariOptions } from '../../src/synth/export/minari.js';
 import { exportJsonl, exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
-import { branchedRollouts } from '../../src/synth/rollout/branched.js';
 import type { RolloutResult } from '../../src/synth/rollout/plan.js';
-import { ACTION_DIM, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
+import { ACTION_DIM, branchedRollouts, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
 
 const observationSpace: VectorSpace = {
   type: 'box',
@@ -26,6 +26,7 @@ const actionSpace = boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DI
 
 let folder: string;
 let result: RolloutResult;
+const homes: string[] = [];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-export-'));
@@ -33,7 +34,30 @@ beforeEach(async () => {
   result = await branchedRollouts(await revive(request));
 });
 
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => {
+  for (const path of [folder, ...homes.splice(0)]) rmSync(path, { recursive: true });
+});
+
+/** Rows as they lie on disk; `capacity`: of a buffer that went round. */
+async function savedRows({ batch, provenance }: RolloutResult, capacity = Math.max(1, batch.rows)) {
+  const [obsDim, actionDim] = [OBS_DIM, batch.rows === 0 ? ACTION_DIM : batch.action.length / batch.rows];
+  const buffer = new ReplayBuffer({ capacity, obsDim, actionDim, source: 'synthetic' });
+  if (batch.rows > 0) buffer.append(batch, provenance);
+  const home = mkdtempSync(join(tmpdir(), 'reverie-rows-'));
+  homes.push(home);
+  await buffer.save(home);
+  return SavedTransitions.open(home);
+}
+
+async function withSaved<T>(rows: RolloutResult, use: (saved: SavedTransitions) => Promise<T>): Promise<T> {
+  const saved = await savedRows(rows);
+  return use(saved).finally(() => saved.close());
+}
+
+const toParquet = (rows: RolloutResult, path: string) => withSaved(rows, (saved) => exportParquet(saved, { path }));
+const toJsonl = (rows: RolloutResult, path: string) => withSaved(rows, (saved) => exportJsonl(saved, { path }));
+const toMinari = (rows: RolloutResult, options: MinariOptions) =>
+  withSaved(rows, (saved) => exportMinari(saved, options));
 
 const readParquet = async (path: string): Promise<Record<string, unknown>[]> => {
   const bytes = readFileSync(path);
@@ -78,31 +102,28 @@ const withNumbers = (rows: Record<string, unknown>[]) =>
 describe('transitions', () => {
   it('are a Parquet file with all provenance, read back exactly', async () => {
     const path = join(folder, 'deep', 'rows.parquet');
-    expect(await exportParquet(result, path)).toBe(result.batch.rows);
+    await toParquet(result, path);
     expect(withNumbers(await readParquet(path))).toEqual(expectedRows());
   });
 
   it('are the same rows as JSON Lines', async () => {
     const path = join(folder, 'rows.jsonl');
-    expect(await exportJsonl(result, path)).toBe(result.batch.rows);
+    await toJsonl(result, path);
     const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
     expect(lines.map((line) => JSON.parse(line))).toEqual(expectedRows());
   });
 
   it('of a ring that went round come oldest first, with their row ids', async () => {
     const capacity = result.batch.rows - 5;
-    const dims = { obsDim: OBS_DIM, actionDim: ACTION_DIM };
-    const buffer = new ReplayBuffer({ capacity, ...dims, source: 'synthetic' });
-    buffer.append(result.batch, result.provenance);
     const path = join(folder, 'ring.parquet');
-    await exportParquet(buffer, path);
+    await exportParquet(await savedRows(result, capacity), { path });
     expect(withNumbers(await readParquet(path))).toEqual(expectedRows().slice(5));
   });
 
   it('spill into further row groups', async () => {
     const large = await branchedRollouts(await revive(requestOf(7000, { chunkSize: 512 })));
     expect(large.batch.rows).toBeGreaterThan(32_768);
-    await exportParquet(large, join(folder, 'large.parquet'));
+    await toParquet(large, join(folder, 'large.parquet'));
     const rows = await readParquet(join(folder, 'large.parquet'));
     expect(rows.length).toBe(large.batch.rows);
     expect(rows.map((row) => row.reward)).toEqual([...large.batch.reward]);
@@ -111,16 +132,16 @@ describe('transitions', () => {
 
   it('may be none', async () => {
     const none = await branchedRollouts(await revive(requestOf(0)));
-    await exportParquet(none, join(folder, 'none.parquet'));
+    await toParquet(none, join(folder, 'none.parquet'));
     expect(await readParquet(join(folder, 'none.parquet'))).toEqual([]);
-    await exportJsonl(none, join(folder, 'none.jsonl'));
+    await toJsonl(none, join(folder, 'none.jsonl'));
     expect(readFileSync(join(folder, 'none.jsonl'), 'utf8')).toBe('');
   });
 
   it('replace nothing that is there', async () => {
     const path = join(folder, 'precious');
     writeFileSync(path, 'mine');
-    for (const write of [exportParquet, exportJsonl]) {
+    for (const write of [toParquet, toJsonl]) {
       await expect(write(result, path)).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
     }
     expect(readFileSync(path, 'utf8')).toBe('mine');
@@ -132,16 +153,17 @@ describe('a Minari dataset', () => {
   const options = () => ({ root: folder, datasetId: 'reverie/toy-v0', observationSpace, actionSpace });
 
   it('names the environment that Gymnasium can make, where there is one', async () => {
-    const { folder: without } = await exportMinari(result, { ...options(), datasetId: 'reverie/none-v0' });
-    const { folder: named } = await exportMinari(result, { ...options(), envSpec: '{"id": "Pendulum-v1"}' });
-    const specOf = (of: string) => JSON.parse(readFileSync(join(of, 'data', 'metadata.json'), 'utf8')).env_spec;
-    expect([specOf(without), specOf(named)]).toEqual([undefined, '{"id": "Pendulum-v1"}']);
+    await toMinari(result, { ...options(), datasetId: 'reverie/none-v0' });
+    await toMinari(result, { ...options(), envSpec: '{"id": "Pendulum-v1"}' });
+    const specOf = (of: string) =>
+      JSON.parse(readFileSync(join(folder, 'reverie', of, 'data', 'metadata.json'), 'utf8')).env_spec;
+    expect([specOf('none-v0'), specOf('toy-v0')]).toEqual([undefined, '{"id": "Pendulum-v1"}']);
   });
 
   it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
-    const done = await exportMinari(result, { ...options(), metadata: { author: 'someone' } });
-    expect(done).toEqual({ folder: join(folder, 'reverie', 'toy-v0'), episodes: 24, steps: result.batch.rows, cut: 0 });
-    const data = join(done.folder, 'data');
+    const done = await toMinari(result, { ...options(), metadata: { author: 'someone' } });
+    expect(done).toMatchObject({ episodes: 24, cut: 0 });
+    const data = join(folder, 'reverie', 'toy-v0', 'data');
     const metadata = JSON.parse(readFileSync(join(data, 'metadata.json'), 'utf8'));
     expect(metadata).toMatchObject({
       dataset_id: 'reverie/toy-v0',
@@ -182,35 +204,35 @@ describe('a Minari dataset', () => {
     };
     open.batch.terminated[result.batch.rows - 1] = 0;
     open.batch.truncated[result.batch.rows - 1] = 0;
-    expect((await exportMinari(open, options())).cut).toBe(1);
+    expect((await toMinari(open, options())).cut).toBe(1);
     const last = await readParquet(join(folder, 'reverie', 'toy-v0', 'data', '23', 'part-0.parquet'));
     expect(last.at(-2)!.truncations).toBe(true);
   });
 
   it('refuses broken episodes, wrong spaces, bad names and what exists, and leaves nothing', async () => {
     const torn = { ...result, provenance: { ...result.provenance, episode: result.provenance.episode.map(() => 0) } };
-    await expect(exportMinari(torn, options())).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+    await expect(toMinari(torn, options())).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
     const jump = { ...result, batch: { ...result.batch, obs: result.batch.obs.map((value) => value + 1) } };
-    await expect(exportMinari(jump, options())).rejects.toMatchObject({
+    await expect(toMinari(jump, options())).rejects.toMatchObject({
       code: 'EXPORT_INVALID',
       message: expect.stringContaining('begins elsewhere'),
     });
     const swapped = { ...options(), observationSpace: actionSpace, actionSpace: observationSpace };
-    await expect(exportMinari(result, swapped)).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+    await expect(toMinari(result, swapped)).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
     for (const datasetId of ['../escape-v0', 'no version', 'a/../b-v0', '-v']) {
-      await expect(exportMinari(result, { ...options(), datasetId })).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+      await expect(toMinari(result, { ...options(), datasetId })).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
     }
-    expect(readdirSync(folder)).toEqual([]);
-    await exportMinari(result, options());
-    await expect(exportMinari(result, options())).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    expect(readdirSync(join(folder, 'reverie'))).toEqual([]);
+    await toMinari(result, options());
+    await expect(toMinari(result, options())).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
   });
 
   it('keeps discrete actions as integers', async () => {
     const { rows } = result.batch;
     const batch = { ...result.batch, action: Float32Array.from({ length: rows }, (_, row) => 2 + (row % 3)) };
     const discrete: VectorSpace = { type: 'discrete', n: 3, start: 2 };
-    const { folder: to } = await exportMinari({ ...result, batch }, { ...options(), actionSpace: discrete });
-    const episode = await readParquet(join(to, 'data', '0', 'part-0.parquet'));
+    await toMinari({ ...result, batch }, { ...options(), actionSpace: discrete });
+    const episode = await readParquet(join(folder, 'reverie', 'toy-v0', 'data', '0', 'part-0.parquet'));
     expect(episode.slice(0, -1).map((row) => row.actions)).toEqual(
       [2n, 3n, 4n, 2n, 3n, 4n].slice(0, episode.length - 1),
     );
@@ -220,8 +242,8 @@ describe('a Minari dataset', () => {
   const reason = 'REVERIE_PYTHON names no Python that has minari, pyarrow and pandas';
   it.skipIf(!python)(`is read by minari and pandas (${python ? 'REVERIE_PYTHON' : `skipped: ${reason}`})`, async () => {
     expect(existsSync(python!)).toBe(true);
-    await exportMinari(result, { ...options(), envSpec: gymnasiumSpecOf({ id: 'pendulum' }, 150) });
-    await exportParquet(result, join(folder, 'rows.parquet'));
+    await toMinari(result, { ...options(), envSpec: gymnasiumSpecOf({ id: 'pendulum' }, 150) });
+    await toParquet(result, join(folder, 'rows.parquet'));
     const run = spawnSync(python!, ['-c', READ_BACK], {
       env: { ...process.env, MINARI_DATASETS_PATH: folder },
       encoding: 'utf8',

@@ -3,7 +3,14 @@
 import { createHash } from 'node:crypto';
 import type { Policy, PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import type { FrozenRolloutRequest, LiveRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
+import { rolloutChunk } from '../../src/synth/rollout/chunk.js';
+import {
+  type FrozenRolloutRequest,
+  RolloutPlan,
+  type RolloutRequest,
+  type RolloutResult,
+} from '../../src/synth/rollout/plan.js';
+import { mergeChunks } from '../../src/synth/rollout/result.js';
 import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { ReferenceRow } from './reference.js';
 
@@ -57,7 +64,25 @@ export function requestOf(rows: number, overrides: Partial<FrozenRolloutRequest>
   };
 }
 
-export async function revive(request: FrozenRolloutRequest): Promise<LiveRolloutRequest> {
+/** A request with the model and policy themselves. */
+export interface OwnRequest extends RolloutRequest {
+  readonly model: VectorDynamics;
+  readonly policy: Policy;
+}
+
+/** Branched rollouts in this thread, with a model and a policy that are already there. */
+export async function branchedRollouts(request: OwnRequest): Promise<RolloutResult> {
+  const { model, policy } = request;
+  const plan = new RolloutPlan(request);
+  const chunks = [];
+  for (let index = 0; index < plan.chunks; index++)
+    chunks.push((await rolloutChunk(model, policy, plan.task(index), plan.rng(index)))!);
+  const snapshot = { backend: model.backend, modelVersion: model.modelVersion, payload: undefined };
+  const identity = { model: snapshot, policy: { version: policy.version, loader: '', payload: undefined } };
+  return mergeChunks(chunks, { ...request, ...identity }, plan);
+}
+
+export async function revive(request: FrozenRolloutRequest): Promise<OwnRequest> {
   const model: VectorDynamics = await (await import(MODEL_LOADER)).loadWorldModel(request.model);
   const policy: Policy = await (await import(request.policy.loader)).loadPolicy(request.policy.payload);
   return { ...request, model, policy: { ...policy, version: request.policy.version } };

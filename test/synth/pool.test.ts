@@ -2,10 +2,18 @@
 // Runs the compiled workers.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { branchedRollouts } from '../../src/synth/rollout/branched.js';
-import type { RolloutProgress } from '../../src/synth/rollout/plan.js';
+import type { RolloutControls } from '../../src/synth/rollout/plan.js';
 import { RolloutPool, type RolloutPoolOptions } from '../../src/synth/rollout/pool.js';
-import { digest, faultyPolicy, frozenModel, frozenPolicy, MODEL_LOADER, requestOf, revive } from './fixtures.js';
+import {
+  branchedRollouts,
+  digest,
+  faultyPolicy,
+  frozenModel,
+  frozenPolicy,
+  MODEL_LOADER,
+  requestOf,
+  revive,
+} from './fixtures.js';
 
 const open: RolloutPool[] = [];
 
@@ -24,14 +32,6 @@ describe('determinism', () => {
     const request = requestOf(300, { disagreementLimit: 0.8, branches: 2 });
     const truth = digest(await branchedRollouts(await revive(request)));
     for (const workers of [0, 1, 4]) expect(digest(await poolOf(workers).branchedRollouts(request))).toBe(truth);
-  });
-
-  it('dreams whole episodes on the workers, the same bytes', async () => {
-    const { horizon: _, chunkSize: __, ...request } = requestOf(20);
-    const episodes = { ...request, maxEpisodeSteps: 100, episodes: 200 };
-    const one = await poolOf(1).dreamEpisodes(episodes);
-    expect(one.counts.episodes).toBe(200);
-    expect(digest(await poolOf(0).dreamEpisodes(episodes))).toBe(digest(one));
   });
 
   it('lets jobs with different policies share the workers', async () => {
@@ -156,7 +156,7 @@ describe('control', () => {
   });
 
   it.each([0, 2])('tells its progress (%i workers)', async (workers) => {
-    const seen: RolloutProgress[] = [];
+    const seen: Parameters<NonNullable<RolloutControls['onProgress']>>[0][] = [];
     const { batch } = await poolOf(workers).branchedRollouts(requestOf(100), { onProgress: (at) => seen.push(at) });
     expect(seen.map((at) => at.chunksDone)).toEqual([1, 2, 3, 4]);
     expect(seen.at(-1)).toEqual({ chunksDone: 4, chunks: 4, rows: batch.rows });

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { cutAtRange, observedRange } from '../../src/synth/rollout/range.js';
+import { cutAtRange, observedRange } from '../../src/synth/rollout/result.js';
 
 const REAL = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0 } as const;
 
@@ -28,7 +28,7 @@ function dreamt(nextObs: readonly number[]) {
     episode: Float64Array.of(7, 7, 7, 8, 8, 9),
     step: Uint32Array.of(0, 1, 2, 0, 1, 0),
   };
-  const counts = { episodes: 3, rows: 6, terminated: 1, outOfHorizon: 2, doubted: 0, dropped: 0 };
+  const counts = { episodes: 3, rows: 6, terminated: 1, outOfHorizon: 2, doubted: 0 };
   return { batch, provenance, counts };
 }
 
@@ -58,7 +58,7 @@ describe('the range of what was seen', () => {
     expect(Array.from(batch.nextObs)).toEqual([1, 4]);
     expect(Array.from(batch.truncated)).toEqual([1, 1]);
     expect(Array.from(provenance.episode!)).toEqual([7, 9]);
-    expect(counts).toEqual({ episodes: 3, rows: 2, terminated: 0, outOfHorizon: 1, doubted: 2, dropped: 0 });
+    expect(counts).toEqual({ episodes: 3, rows: 2, terminated: 0, outOfHorizon: 1, doubted: 2 });
   });
 
   it('knows no number that is none', () => {

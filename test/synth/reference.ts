@@ -2,7 +2,7 @@
 // Only the batched calls to policy and model are shared, because the noise of a row depends on its place among the living.
 
 import type { Carry } from '../../src/core/dynamics.js';
-import type { LiveRolloutRequest } from '../../src/synth/rollout/plan.js';
+import type { OwnRequest } from './fixtures.js';
 
 export interface ReferenceRow {
   obs: number[];
@@ -29,16 +29,16 @@ interface Branch {
   living: boolean;
 }
 
-export async function referenceRollouts(request: LiveRolloutRequest): Promise<ReferenceRow[]> {
+export async function referenceRollouts(request: OwnRequest): Promise<ReferenceRow[]> {
   const { chunkSize = 512 } = request;
   const branches = await plantBranches(request);
   for (let from = 0, chunk = 0; from < branches.length; from += chunkSize, chunk++) {
-    await liveChunk(branches.slice(from, from + chunkSize), request, chunk);
+    await runChunk(branches.slice(from, from + chunkSize), request, chunk);
   }
   return branches.flatMap((branch) => branch.rows);
 }
 
-async function plantBranches(request: LiveRolloutRequest): Promise<Branch[]> {
+async function plantBranches(request: OwnRequest): Promise<Branch[]> {
   const { starts, startIds, branches = 1, firstEpisode = 0 } = request;
   const obsDim = starts.length / startIds.length;
   const planted: Branch[] = [];
@@ -58,7 +58,7 @@ async function plantBranches(request: LiveRolloutRequest): Promise<Branch[]> {
   return planted;
 }
 
-async function liveChunk(branches: Branch[], request: LiveRolloutRequest, chunk: number): Promise<void> {
+async function runChunk(branches: Branch[], request: OwnRequest, chunk: number): Promise<void> {
   const rng = request.rng.split('chunk', chunk);
   for (let step = 0; step < request.horizon; step++) {
     const living = branches.filter((branch) => branch.living);
@@ -100,9 +100,9 @@ async function liveChunk(branches: Branch[], request: LiveRolloutRequest, chunk:
   }
 }
 
-function extend(branch: Branch, row: ReferenceRow, request: LiveRolloutRequest, disagreement?: number): void {
+function extend(branch: Branch, row: ReferenceRow, request: OwnRequest, disagreement?: number): void {
   const isDoubted = request.disagreementLimit !== undefined && disagreement! > request.disagreementLimit;
-  if (isDoubted && request.onDoubt !== 'truncate') {
+  if (isDoubted) {
     branch.living = false;
     const last = branch.rows.at(-1);
     if (last) last.truncated = 1;
@@ -110,7 +110,7 @@ function extend(branch: Branch, row: ReferenceRow, request: LiveRolloutRequest, 
   }
   branch.rows.push(row);
   branch.obs = row.nextObs;
-  const isLast = isDoubted || row.step === request.horizon - 1;
+  const isLast = row.step === request.horizon - 1;
   if (isLast && !row.terminated) row.truncated = 1;
   branch.living = !isLast && !row.terminated;
 }

@@ -4,12 +4,12 @@ import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { branchedRollouts, dreamEpisodes } from '../../src/synth/rollout/branched.js';
-import { drawStarts } from '../../src/synth/rollout/plan.js';
+import { drawStarts } from '../../src/synth/rollout/starts.js';
 import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type History, type Start } from '../../src/worldmodel/starts.js';
+import { branchedRollouts } from '../synth/fixtures.js';
 import { RememberingModel, trueCourse } from './remembering.js';
 
 const DIMS = { obsDim: 1, actionDim: 1 };
@@ -142,8 +142,6 @@ describe('rollouts of a model that remembers', () => {
     }
     const twins = await branchedRollouts({ ...request, model: limited, branches: 3 });
     expect(twins.counts.rows).toBe(3 * counts.rows);
-    const episodes = await dreamEpisodes({ ...request, model: limited, maxEpisodeSteps: 5, episodes: 30 });
-    expect(episodes.counts.episodes).toBe(30);
   });
 
   it('are refused without a history', async () => {

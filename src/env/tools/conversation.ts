@@ -27,11 +27,14 @@ export function successfulCalls(messages: readonly Message[]): ToolCall[] {
   for (const message of messages) {
     if (message.role === 'tool' && message.isError !== true) succeeded.add(message.toolCallId);
   }
-  return messages
-    .flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
-    .filter(({ id }) => succeeded.has(id));
+  return messages.flatMap(callsOf).filter(({ id }) => succeeded.has(id));
 }
 
 function isAnsweredByUser(messages: readonly Message[], at: number): boolean {
   return messages.slice(at + 1).find(({ role }) => role !== 'tool')?.role === 'user';
+}
+
+/** The calls of a message; none where it is not the agent's. */
+export function callsOf(message: Message): readonly ToolCall[] {
+  return message.role === 'assistant' ? (message.toolCalls ?? []) : [];
 }

@@ -1,8 +1,7 @@
 // What else could be done in an expert's state: one of what the world lists as possible there, where it does; else the expert's call with
 // one thing changed, or another call that fits its tool's schema, with ids that were seen or that the state holds.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';

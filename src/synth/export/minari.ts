@@ -7,11 +7,17 @@ import type { VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { replaceFolderAtomic } from '../../core/files.js';
 import { rowSize } from '../../env/space-values.js';
-import { SavedTransitions } from '../../replay/snapshot.js';
-import { type ColumnType, parquetPieces } from './parquet-file.js';
-import { type ExportOptions, encodedSlices, type SliceRange, sliceTask } from './slice-task.js';
-import { rowOf, type TransitionSlice, type TransitionSource, type TransitionTable, tableOf } from './table.js';
-import { refuseExisting } from './transitions.js';
+import type { SavedTransitions } from '../../replay/snapshot.js';
+import { encodeGroup, type ParquetColumns, ParquetFile } from './parquet-file.js';
+import type { ExportOptions } from './transition-exports.js';
+import {
+  encodedSlices,
+  refuseExisting,
+  rowOf,
+  type SliceRange,
+  sliceTask,
+  type TransitionSlice,
+} from './transitions.js';
 
 /** Dataset versions of this layout that minari 0.5 reads. */
 const MINARI_VERSION = '0.5.3';
@@ -20,74 +26,69 @@ const RANGE_ROWS = 32_768;
 const SCANNED_ROWS = 1 << 20;
 const DATASET_ID = /^(?:[-\w][-\w/]*[-\w]\/)?[-\w]+?-v\d+$/;
 
-export interface MinariOptions {
+interface Spaces {
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+}
+
+export interface MinariOptions extends Spaces, ExportOptions {
   /** Folder of Minari datasets (`MINARI_DATASETS_PATH`). */
   readonly root: string;
   /** `namespace/name-v0`. */
   readonly datasetId: string;
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
   /** The environment of Gymnasium's that this one behaves as, as its `EnvSpec.to_json` writes it; `None` in Python unless given. */
   readonly envSpec?: string;
-  /** More of Minari's own fields: `author`, `author_email`, `algorithm_name`, `code_permalink`, `description`, ... */
+  /** Further fields of the dataset's metadata. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 export interface MinariExport {
-  /** The dataset's folder, `root/datasetId`. */
-  readonly folder: string;
   readonly episodes: number;
-  readonly steps: number;
+  /** Bytes of data files. */
+  readonly bytes: number;
   /** Episodes that neither terminated nor were truncated: cut off at their last step, which is marked truncated. */
   readonly cut: number;
 }
 
 /**
- * Writes a dataset; its folder appears whole or not at all. Where each episode came from is in its `metadata.json`, under
- * `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * Writes a dataset to `root/datasetId`; its folder appears whole or not at all. Where each episode came from is in its
+ * `metadata.json`, under `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
-export async function exportMinari(
-  source: TransitionSource,
-  options: MinariOptions & ExportOptions,
-): Promise<MinariExport> {
-  const table = tableOf(source);
-  checkOptions(table, options);
+export async function exportMinari(saved: SavedTransitions, options: MinariOptions): Promise<MinariExport> {
+  checkOptions(saved, options);
   const folder = join(options.root, ...options.datasetId.split('/'));
   await refuseExisting(folder);
-  // What is in memory is looked at before anything is made; what is on disk, as it is written.
-  if (!(source instanceof SavedTransitions)) episodesOf(await table.slice(0, table.rows));
-  let written: WrittenEpisodes = { episodes: 0, bytes: 0, cut: 0 };
+  const ranges = await episodeRanges(saved);
+  let all: MinariExport = { episodes: 0, bytes: 0, cut: 0 };
   await replaceFolderAtomic(folder, async (temporary) => {
     const data = join(temporary, 'data');
-    written = await writeEpisodes(source, data, options);
-    await writeFile(
-      join(data, 'metadata.json'),
-      JSON.stringify(datasetMetadata(written, table.rows, options), null, 2),
-    );
+    const { observationSpace, actionSpace } = options;
+    const asked = ranges.map((range) => ({ ...range, data, spaces: { observationSpace, actionSpace } }));
+    for await (const one of encodedSlices(saved, asked, episodesTask, options)) {
+      all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes, cut: all.cut + one.cut };
+    }
+    await writeFile(join(data, 'metadata.json'), JSON.stringify(datasetMetadata(all, saved.rows, options), null, 2));
   });
-  return { folder, episodes: written.episodes, steps: table.rows, cut: written.cut };
+  return all;
 }
 
-function checkOptions(table: TransitionTable, { datasetId, observationSpace, actionSpace }: MinariOptions): void {
+function checkOptions(
+  { rows, obsDim, actionDim }: SavedTransitions,
+  { datasetId, observationSpace, actionSpace }: MinariOptions,
+): void {
   if (!DATASET_ID.test(datasetId)) {
     const hint = 'Minari names datasets namespace/name-v0: letters, digits, "-" and "_", and a version.';
     throw reverieError('EXPORT_INVALID', { problem: `"${datasetId}" is no Minari dataset id.`, hint });
   }
-  if (table.rows === 0) {
+  if (rows === 0) {
     const problem = 'there is no transition, and a Minari dataset has at least one.';
     throw reverieError('EXPORT_INVALID', { problem, hint: 'Give transitions, or leave Minari out.' });
   }
   const dims = [rowSize(observationSpace), rowSize(actionSpace)];
-  if (table.obsDim !== dims[0] || table.actionDim !== dims[1]) {
-    const problem = `${table.rows} transitions of ${table.obsDim} and ${table.actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
-    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give the spaces that the transitions were lived in.' });
+  if (obsDim !== dims[0] || actionDim !== dims[1]) {
+    const problem = `${rows} transitions of ${obsDim} and ${actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
+    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give the spaces that the transitions were collected in.' });
   }
-}
-
-interface WrittenEpisodes {
-  readonly episodes: number;
-  readonly bytes: number;
-  readonly cut: number;
 }
 
 /** Rows of whole episodes, and the number of the first of them. */
@@ -95,31 +96,8 @@ interface EpisodeRange extends SliceRange {
   readonly firstId: number;
 }
 
-interface EpisodeWords {
-  readonly data: string;
-  readonly spaces: Spaces;
-}
-
-type Spaces = Pick<MinariOptions, 'observationSpace' | 'actionSpace'>;
-
-async function writeEpisodes(
-  source: TransitionSource,
-  data: string,
-  { observationSpace, actionSpace, ...options }: MinariOptions & ExportOptions,
-): Promise<WrittenEpisodes> {
-  const ranges = (source instanceof SavedTransitions && (await episodeRanges(source))) || [
-    { from: 0, rows: tableOf(source).rows, firstId: 0 },
-  ];
-  const words: EpisodeWords = { data, spaces: { observationSpace, actionSpace } };
-  let all: WrittenEpisodes = { episodes: 0, bytes: 0, cut: 0 };
-  for await (const one of encodedSlices(source, ranges, episodesTask, words, options)) {
-    all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes, cut: all.cut + one.cut };
-  }
-  return all;
-}
-
-/** Ranges of whole episodes, where they lie one after another by ascending number; undefined where they are mixed. */
-async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[] | undefined> {
+/** Ranges of whole episodes, where they lie one after another by ascending number; else one of all rows. */
+async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[]> {
   const ranges: EpisodeRange[] = [];
   let open = { from: 0, firstId: 0 };
   let last = -1;
@@ -128,7 +106,7 @@ async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[] | 
     const { episode } = await saved.read(from, Math.min(SCANNED_ROWS, saved.rows - from), ['episode']);
     for (let row = 0; row < episode.length; row++) {
       if (episode[row] === last) continue;
-      if (episode[row] < last) return undefined;
+      if (episode[row] < last) return [{ from: 0, rows: saved.rows, firstId: 0 }];
       last = episode[row];
       if (from + row - open.from >= RANGE_ROWS) {
         ranges.push({ ...open, rows: from + row - open.from });
@@ -140,27 +118,34 @@ async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[] | 
   return [...ranges, { ...open, rows: saved.rows - open.from }];
 }
 
+interface EpisodesInput extends EpisodeRange {
+  readonly data: string;
+  readonly spaces: Spaces;
+}
+
 /** Writes the folders of a slice's episodes, numbered from `firstId`. */
 export const episodesTask = sliceTask(
   import.meta.url,
   'episodesTask',
-  async (slice, { data, spaces }: EpisodeWords, { firstId }: EpisodeRange): Promise<WrittenEpisodes> => {
+  async (slice, { data, spaces, firstId }: EpisodesInput): Promise<MinariExport> => {
     const episodes = episodesOf(slice);
+    const columns = columnsOf(spaces);
     let bytes = 0;
     for (const [i, rows] of episodes.entries()) {
       const folder = join(data, String(firstId + i));
       await mkdir(folder, { recursive: true });
-      const file = Buffer.concat([...parquetPieces(columnsOf(spaces), [episodeColumns(slice, rows, spaces)])]);
+      const parquet = new ParquetFile(columns);
+      const group = encodeGroup(columns, episodeColumns(slice, rows, spaces));
+      const file = Buffer.concat([parquet.add(group), parquet.finish()]);
       await writeFile(join(folder, 'part-0.parquet'), file);
       await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(slice, rows, firstId + i)));
       bytes += file.length;
     }
-    const cut = episodes.filter((rows) => isCut(slice, rows)).length;
-    return { episodes: episodes.length, bytes, cut };
+    return { episodes: episodes.length, bytes, cut: episodes.filter((rows) => isCut(slice, rows)).length };
   },
 );
 
-function datasetMetadata({ episodes, bytes }: WrittenEpisodes, rows: number, options: MinariOptions): object {
+function datasetMetadata({ episodes, bytes }: MinariExport, rows: number, options: MinariOptions): object {
   return {
     ...options.metadata,
     dataset_id: options.datasetId,
@@ -175,8 +160,8 @@ function datasetMetadata({ episodes, bytes }: WrittenEpisodes, rows: number, opt
   };
 }
 
-function columnsOf({ observationSpace, actionSpace }: Spaces): Record<string, ColumnType> {
-  const typeOf = (space: VectorSpace): ColumnType => (space.type === 'discrete' ? 'integer' : 'float list');
+function columnsOf({ observationSpace, actionSpace }: Spaces): ParquetColumns {
+  const typeOf = (space: VectorSpace) => (space.type === 'discrete' ? 'integer' : 'floats');
   return {
     observations: typeOf(observationSpace),
     actions: typeOf(actionSpace),
@@ -187,24 +172,18 @@ function columnsOf({ observationSpace, actionSpace }: Spaces): Record<string, Co
 }
 
 /** T steps as T + 1 rows: one observation more than actions, whose last entry (and that of the rest) is padding. */
-function episodeColumns(slice: TransitionSlice, at: EpisodeRows, options: Spaces) {
+function episodeColumns(slice: TransitionSlice, at: EpisodeRows, { observationSpace, actionSpace }: Spaces) {
   const { columns: batch, obsDim, actionDim } = slice;
   const last = at[at.length - 1];
   const cellOf = (space: VectorSpace, values: number[]) => (space.type === 'discrete' ? values[0] : values);
-  const observation = (values: number[]) => cellOf(options.observationSpace, values);
-  const action = (values: number[]) => cellOf(options.actionSpace, values);
+  const observations = [...at.map((row) => rowOf(batch.obs, row, obsDim)), rowOf(batch.nextObs, last, obsDim)];
+  const actions = [...at.map((row) => rowOf(batch.action, row, actionDim)), new Array<number>(actionDim).fill(0)];
   return {
-    observations: [
-      ...at.map((index) => observation(rowOf(batch.obs, index, obsDim))),
-      observation(rowOf(batch.nextObs, last, obsDim)),
-    ],
-    actions: [
-      ...at.map((index) => action(rowOf(batch.action, index, actionDim))),
-      action(new Array(actionDim).fill(0)),
-    ],
-    rewards: [...at.map((index) => batch.reward[index]), 0],
-    terminations: [...at.map((index) => batch.terminated[index] === 1), false],
-    truncations: [...at.map((index) => batch.truncated[index] === 1 || (index === last && isCut(slice, at))), false],
+    observations: observations.map((values) => cellOf(observationSpace, values)),
+    actions: actions.map((values) => cellOf(actionSpace, values)),
+    rewards: [...at.map((row) => batch.reward[row]), 0],
+    terminations: [...at.map((row) => batch.terminated[row] === 1), false],
+    truncations: [...at.map((row) => batch.truncated[row] === 1 || (row === last && isCut(slice, at))), false],
   };
 }
 
@@ -243,8 +222,7 @@ function minariSpace(space: VectorSpace): string {
       values.map((value) => (value === null ? unbounded : String(value))),
       space.shape,
     );
-  const low = bounds(space.low, '-Infinity');
-  const high = bounds(space.high, 'Infinity');
+  const [low, high] = [bounds(space.low, '-Infinity'), bounds(space.high, 'Infinity')];
   return `{"type": "Box", "dtype": "float32", "shape": ${JSON.stringify(space.shape)}, "low": ${low}, "high": ${high}}`;
 }
 
@@ -252,13 +230,9 @@ function minariSpace(space: VectorSpace): string {
 function nested(values: readonly string[], shape: readonly number[]): string {
   if (shape.length === 0) return values[0];
   const size = values.length / shape[0];
-  const parts = Array.from({ length: shape[0] }, (_, i) =>
-    nested(values.slice(i * size, (i + 1) * size), shape.slice(1)),
-  );
-  return `[${parts.join(', ')}]`;
+  const part = (i: number) => nested(values.slice(i * size, (i + 1) * size), shape.slice(1));
+  return `[${Array.from({ length: shape[0] }, (_, i) => part(i)).join(', ')}]`;
 }
-
-// Transitions put together to episodes again, checked to be unbroken: formats of episodes keep each observation once.
 
 /** Rows of a slice that are one episode, steps ascending without a gap. */
 type EpisodeRows = readonly number[];
@@ -278,19 +252,18 @@ function episodesOf(slice: TransitionSlice): EpisodeRows[] {
   for (const [episode, rows] of episodes) {
     rows.sort((a, b) => steps[a] - steps[b]);
     for (let i = 1; i < rows.length; i++) {
-      if (steps[rows[i]] !== steps[rows[i - 1]] + 1)
-        broken(episode, `step ${steps[rows[i]]} follows step ${steps[rows[i - 1]]}`);
+      const [before, step] = [steps[rows[i - 1]], steps[rows[i]]];
+      if (step !== before + 1) broken(episode, `step ${step} follows step ${before}`);
       if (!isContinued(slice, rows[i - 1], rows[i]))
-        broken(episode, `step ${steps[rows[i]]} begins elsewhere than the step before it ended`);
+        broken(episode, `step ${step} begins elsewhere than the step before it ended`);
     }
   }
   return [...episodes.values()];
 }
 
 function isContinued({ columns: batch, obsDim }: TransitionSlice, before: number, after: number): boolean {
-  const from = before * obsDim;
-  const to = after * obsDim;
-  for (let k = 0; k < obsDim; k++) if (batch.nextObs[from + k] !== batch.obs[to + k]) return false;
+  for (let k = 0; k < obsDim; k++)
+    if (batch.nextObs[before * obsDim + k] !== batch.obs[after * obsDim + k]) return false;
   return true;
 }
 

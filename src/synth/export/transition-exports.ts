@@ -3,13 +3,22 @@
 
 import { z } from 'zod';
 import type { VectorEnvironment } from '../../core/environment.js';
+import type { WorkerPool } from '../../core/pool.js';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { gymnasiumSpecOf } from '../../env/gymnasium-spec.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
-import type { ExportOptions } from './slice-task.js';
 
-/** What an export is told beside the rows. `pool` has threads for what is worth them. */
+export interface ExportOptions {
+  /** Threads that encode; absent: this one does. */
+  readonly pool?: WorkerPool;
+  /** Ends the export; the promise rejects with the signal's reason, and nothing is left at the path. */
+  readonly signal?: AbortSignal;
+  /** Told as rows are written. */
+  readonly onRows?: (rows: number) => void;
+}
+
+/** What an export is told beside the rows. */
 export interface TransitionExportRequest extends ExportOptions {
   /** The file or folder to write; nothing is there. It is to appear whole or not at all. */
   readonly path: string;
@@ -35,26 +44,26 @@ export const transitionExports = new Registry<TransitionExport>('transition expo
     name: 'parquet',
     summary: 'One table of all rows with their provenance, for pandas, DuckDB and `datasets`.',
     target: 'transitions.parquet',
-    make: async () => {
-      const { exportParquet } = await import('./transitions.js');
-      return (rows, { path, ...options }) => exportParquet(rows, path, options);
-    },
+    make: async () => (await import('./transitions.js')).exportParquet,
   },
   {
     name: 'jsonl',
     summary: 'The same rows, a JSON object a line.',
     target: 'transitions.jsonl',
-    make: async () => {
-      const { exportJsonl } = await import('./transitions.js');
-      return (rows, { path, ...options }) => exportJsonl(rows, path, options);
-    },
+    make: async () => (await import('./transitions.js')).exportJsonl,
   },
   {
     name: 'minari',
     summary: "A dataset of Farama's Minari, an episode a branch.",
     make: async () => {
       const { exportMinari } = await import('./minari.js');
-      return (rows, request) => exportMinari(rows, minariOptions(request));
+      return (rows, { path: root, scenario, scenarioHash: scenario_hash, seed, env, spaces, ...options }) => {
+        const { observationSpace, actionSpace, maxEpisodeSteps } = spaces;
+        const metadata = { scenario_hash, seed };
+        const envSpec = gymnasiumSpecOf(env, maxEpisodeSteps);
+        const datasetId = `${scenario}/dreamt-v0`;
+        return exportMinari(rows, { ...options, root, datasetId, observationSpace, actionSpace, envSpec, metadata });
+      };
     },
   },
 ]);
@@ -62,14 +71,4 @@ export const transitionExports = new Registry<TransitionExport>('transition expo
 /** Names of formats that are registered now. */
 export function transitionFormatSchema() {
   return z.enum(transitionExports.names() as [string, ...string[]]);
-}
-
-function minariOptions({ path, scenario, scenarioHash, seed, env, spaces, ...options }: TransitionExportRequest) {
-  const { observationSpace, actionSpace, maxEpisodeSteps } = spaces;
-  return {
-    ...options,
-    ...{ root: path, datasetId: `${scenario}/dreamt-v0`, observationSpace, actionSpace },
-    envSpec: gymnasiumSpecOf(env, maxEpisodeSteps),
-    metadata: { scenario_hash: scenarioHash, seed },
-  };
 }

@@ -3,32 +3,26 @@
 // from plan traces (ARMS, Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts.
 // Two rounds: what the first finds that calls change, the second knows of the state that later calls were made in.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson, sha256 } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import type { Scope } from '../../worldmodel/induced/expression.js';
 import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
-import { answerOf } from './answers.js';
+import { distinct, StateShape, scopeOf } from './explain.js';
 import {
   type Beliefs,
   beliefsOf,
-  type Foretell,
   isChange,
   listed,
+  type ObservedLog,
+  observedLogs,
   overlaid,
+  type Predict,
   type Records,
   type Sighting,
-  StateShape,
-  scopeOf,
-} from './candidates.js';
-import { type Draft, named } from './drafts.js';
-import { effectsOf, type Found, together } from './effects.js';
-import { invariantsOf } from './invariants.js';
-import { type ObservedLog, observedLogs } from './observed.js';
-import { refusalsOf } from './refusals.js';
+} from './observed.js';
+import { answersOf, effectsOf, type Found, invariantsOf, named, refusalsOf, together } from './rules.js';
 
 export interface Induction {
   readonly rules: InducedRules;
@@ -38,27 +32,19 @@ export interface Induction {
   readonly beliefs: Beliefs;
 }
 
-const ROUNDS = 2;
-
 /** From episodes of logs, without rules of the domain. The same logs give the same answer, to the byte. */
 export function induce(episodes: readonly EpisodeRecord[], domain: Pick<ToolsDomain, 'tools'>): Induction {
   const logs = observedLogs(episodes, domain);
-  let rules: InducedRule[] = [];
-  let found: Found = { drafts: [], unexplained: [] };
-  let beliefs = beliefsOf(logs);
-  for (let round = 0; round < ROUNDS; round++) {
-    beliefs = beliefsOf(logs, foretelling(rules));
-    found = rulesFrom(beliefs, domain);
-    rules = named(found.drafts);
-  }
-  const calls = logs.flatMap((log) => log.calls);
+  const first = rulesFrom(beliefsOf(logs), domain);
+  const beliefs = beliefsOf(logs, predicting(named(first.drafts)));
+  const { drafts, unexplained } = rulesFrom(beliefs, domain);
   const from = {
     conversations: logs.length,
-    calls: calls.length,
+    calls: logs.flatMap((log) => log.calls).length,
     sha256: sha256(canonicalJson(episodes.map(({ messages }) => messages))),
   };
   return {
-    rules: { format: 'reverie-induced-rules-1', from, rules, unexplained: [...found.unexplained] },
+    rules: { format: 'reverie-induced-rules-1', from, rules: named(drafts), unexplained: [...unexplained] },
     state: beliefs.initial as JsonObject,
     schema: schemaOf(beliefs),
     logs,
@@ -70,25 +56,24 @@ function rulesFrom(beliefs: Beliefs, { tools }: Pick<ToolsDomain, 'tools'>): Fou
   const shape = new StateShape(beliefs);
   const ofTools = tools.map((tool): Found => {
     const own = beliefs.sightings.filter(({ call }) => call.tool === tool);
-    const done = own.filter(({ call }) => !call.isError);
-    const effects = effectsOf(tool, done, shape);
+    const done = { tool, sightings: own.filter(({ call }) => !call.isError), shape };
+    const effects = effectsOf(done);
     const rules = named(effects.drafts);
-    const after = (sighting: Sighting) => scopeAfter(rules, sighting);
-    return together([refusalsOf(tool, own, shape), effects, answerOf(tool, done, rules, shape, after)]);
+    const answers = answersOf({ ...done, effects: rules, after: (sighting) => scopeAfter(rules, sighting) });
+    return together([refusalsOf({ ...done, sightings: own }), effects, answers]);
   });
-  const held: Draft[] = invariantsOf(beliefs, shape);
-  return together([...ofTools, { drafts: held, unexplained: [] }]);
+  return together([...ofTools, { drafts: invariantsOf(beliefs, shape), unexplained: [] }]);
 }
 
 /** The state after a call, as the logs show it; `new` is the key of what it added. */
-function scopeAfter(rules: readonly InducedRule[], { call, before, after, added }: Sighting): Scope {
-  const foretold = applyOperations(before as JsonObject, foretelling(rules)(before as JsonObject, call));
+function scopeAfter(rules: readonly InducedRule[], { call, before, after, added }: Sighting) {
+  const predicted = applyOperations(before as JsonObject, predicting(rules)(before as JsonObject, call));
   const given = added === undefined ? call.arguments : { ...call.arguments, new: added.key };
-  return scopeOf(overlaid(foretold as unknown as Records, after), given);
+  return scopeOf(overlaid(predicted as unknown as Records, after), given);
 }
 
 /** What the rules, were all accepted, say that a successful call changes. */
-function foretelling(rules: readonly InducedRule[]): Foretell {
+function predicting(rules: readonly InducedRule[]): Predict {
   const effects = rules.filter(({ kind }) => kind === 'set' || kind === 'add');
   const book = new InducedBook(
     effects.map((rule) => ({ ...rule, accepted: true })),
@@ -101,28 +86,24 @@ function foretelling(rules: readonly InducedRule[]): Foretell {
 /** Types of all fields that were seen; those that every record has are required. */
 function schemaOf({ starts, ends }: Beliefs): JsonObject {
   const records = [...starts, ...ends].flatMap(listed);
-  const collections = [...new Set(records.map(({ collection }) => collection))].sort();
-  return {
-    type: 'object',
-    required: collections,
-    additionalProperties: false,
-    properties: Object.fromEntries(
-      collections.map((name) => [name, collectionSchema(records.filter(({ collection }) => collection === name))]),
-    ),
-  };
+  const collections = distinct(records.map(({ collection }) => collection)).sort();
+  const schemas = collections.map((name) => {
+    const fields = records.filter(({ collection }) => collection === name).map((record) => record.fields);
+    return [name, { type: 'object', additionalProperties: recordSchema(fields) }];
+  });
+  const properties = Object.fromEntries(schemas);
+  return { type: 'object', required: collections, additionalProperties: false, properties };
 }
 
-function collectionSchema(records: readonly { readonly fields: JsonObject }[]): JsonObject {
-  const names = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
-  const required = names.filter((field) => records.every(({ fields }) => field in fields));
+function recordSchema(records: readonly JsonObject[]): JsonObject {
+  const names = distinct(records.flatMap((fields) => Object.keys(fields)));
+  const required = names.filter((field) => records.every((fields) => field in fields));
   const properties = names.map((field) => {
-    const types = records.flatMap(({ fields }) => (field in fields ? [typeOf(fields[field])] : []));
-    const distinct = [...new Set(types)].sort();
-    const wide = distinct.includes('number') ? distinct.filter((type) => type !== 'integer') : distinct;
+    const types = distinct(records.flatMap((fields) => (field in fields ? [typeOf(fields[field])] : []))).sort();
+    const wide = types.includes('number') ? types.filter((type) => type !== 'integer') : types;
     return [field, { type: wide.length === 1 ? wide[0] : wide }];
   });
-  const item = { type: 'object', required, additionalProperties: false, properties: Object.fromEntries(properties) };
-  return { type: 'object', additionalProperties: item };
+  return { type: 'object', required, additionalProperties: false, properties: Object.fromEntries(properties) };
 }
 
 function typeOf(value: Json): string {

@@ -2,15 +2,13 @@
 // changed at the end the verifier. Each is tried on the induced rules: its reference must pass and doing nothing must fail.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
-import { conflicts, isChange, listed, type Records } from './candidates.js';
 import type { Induction } from './induce.js';
-import type { ObservedCall, ObservedLog } from './observed.js';
+import { conflicts, isChange, listed, type ObservedCall, type ObservedLog, type Records, same } from './observed.js';
 
 export interface ProposedTask {
   readonly task: ToolsTask;
@@ -23,7 +21,7 @@ export function proposeTasks(induction: Induction, domain: Pick<ToolsDomain, 'to
   const starts = conflicts(induction.beliefs);
   return induction.logs.flatMap((log, i): ProposedTask[] => {
     if (log.reward !== null && log.reward < 1) return [];
-    const task = taskOf(log, induction, i, starts[i].changes, domain);
+    const task = taskOf(log, induction, i, starts[i], domain);
     return task === undefined ? [] : [{ task, problems: problemsOf(task, induction, domain) }];
   });
 }
@@ -68,7 +66,7 @@ function verifierOf(
   const done = log.calls.filter(({ isError }) => !isError);
   const made = new Set(done.map(({ tool }) => tool.name));
   const isFinal = ({ tool }: ObservedCall) =>
-    tool.terminates === true || (isChange({ tool } as ObservedCall) && assert.length === 0);
+    tool.terminates === true || (isChange({ tool, isError: false }) && assert.length === 0);
   const called = done.filter(isFinal).map(callOf);
   const notCalled = tools.filter(({ kind, terminates, name }) => (kind === 'write' || terminates) && !made.has(name));
   const communicate = toldValues(log);
@@ -86,9 +84,7 @@ function changesOf(start: Records, end: Records): { path: string; equals: Json }
     const path = `/${collection}/${key}`;
     const before = start[collection]?.[key];
     if (before === undefined) return [{ path, equals: fields }];
-    const changed = Object.keys(fields).filter(
-      (field) => canonicalJson(before[field] ?? null) !== canonicalJson(fields[field]),
-    );
+    const changed = Object.keys(fields).filter((field) => !same(before[field] ?? null, fields[field]));
     return changed.map((field) => ({ path: `${path}/${field}`, equals: fields[field] }));
   });
 }

@@ -1,65 +1,141 @@
-// Filter: what the agent says has to agree with what it was told and with the typed state. A turn that does not is masked:
-// it stays in the conversation, and teaches nothing. No model is asked; where the state cannot tell, the turn stays.
+// Filters of what the agent knows: ids in its calls must have been seen before, and what it says has to agree with what it was
+// told and with the typed state. No model is asked; where the state cannot tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import type { AssistantMessage, Message, ToolMessage } from '../../env/tools/message.js';
+import { callsOf } from '../../env/tools/conversation.js';
+import type { ToolsDomain } from '../../env/tools/domain.js';
+import type { AssistantMessage, Message, ToolCall } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases/phrases.js';
+import { initialStateOf } from '../../env/tools/task-states.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {
+  agentTurns,
   answerOf,
-  type Fault,
+  cutOrDrop,
   type Filter,
   isMasked,
   type Judgement,
   KEEP,
   type QualityContext,
+  stepsByMessage,
   withMasked,
 } from './filter.js';
-import { applied, beginning } from './policy.js';
-import { SeenText } from './provenance.js';
+import { applied } from './policy.js';
 
-export function claimsFilter(domain: QualityContext['domain']): Filter {
-  const words = new StateWords(domain.initialState);
-  return { name: 'claims', judge: (record, context) => judge(record, context, words) };
+/** Names of arguments that hold ids, whatever they look like. */
+const ID_NAME = /(^|_)(id|ids|uuid|number)$|[a-z](Id|Ids)$/;
+/** Values that are ids by their looks: letters and digits together, a long number, or capitals with a hyphen (`SW-QUILL`). */
+const ID_VALUE = /^#?(?=[\w-]*\d)(?=[\w-]*[A-Za-z])[\w-]{3,64}$|^#?\d{5,}$|^#?[A-Z]{2,8}(?:-[A-Z]+)+$/;
+const DATE = /^\d{4}-\d{2}-\d{2}(T[\d:.]+Z?)?$/;
+
+/**
+ * An id in a call must have been seen before: said by the user, answered by a tool, or written in the policy. An agent that makes
+ * one up and is refused made a mistake (masked); one that gets away with it learnt nonsense (cut).
+ */
+export function provenanceFilter(): Filter {
+  const judge = (record: EpisodeRecord): Judgement => {
+    const masked: number[] = [];
+    const seen = new SeenText();
+    let heard = 0;
+    for (const { index, message } of agentTurns(record)) {
+      for (; heard < index; heard++) seen.add(record.messages[heard]);
+      if (isMasked(record, index)) continue;
+      const invented = callsOf(message).filter((call) => seen.lacksIdOf(call));
+      if (invented.some((call) => !answerOf(record, call)?.isError))
+        return cutOrDrop(withMasked(record, masked), index, 'an id out of nowhere');
+      if (invented.length > 0) masked.push(index);
+    }
+    if (masked.length === 0) return KEEP;
+    return { repaired: withMasked(record, masked), note: 'call with an invented id masked' };
+  };
+  return { name: 'provenance', judge };
 }
 
-function judge(record: EpisodeRecord, { domain, taskOf }: QualityContext, words: StateWords): Judgement {
-  const faults: Fault[] = [];
+/** What the agent has been told so far, for whole words of any case. */
+export class SeenText {
+  private text = ' ';
+  private policy = ' ';
+
+  add(message: Message): void {
+    if (message.role === 'system') this.policy += `${message.content.toLowerCase()} `;
+    else if (message.role !== 'assistant') this.text += `${message.content.toLowerCase()} `;
+  }
+
+  /** Whether a call has an id among its arguments that nobody has mentioned. */
+  lacksIdOf(call: Pick<ToolCall, 'arguments'>): boolean {
+    return idsOf(call).some((id) => !this.has(id));
+  }
+
+  /** An id, in lower case. A word of the policy is no id, however it is used: only what has a digit is taken from there. */
+  has(id: string): boolean {
+    return hasWord(this.text, id) || (/\d/.test(id) && hasWord(this.policy, id));
+  }
+}
+
+/** Whether a text names a word as a whole; both in lower case. */
+export function hasWord(text: string, word: string): boolean {
+  for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (!/[\p{L}\p{N}]/u.test(text[at - 1]) && !/[\p{L}\p{N}]/u.test(text[at + word.length])) return true;
+  }
+  return false;
+}
+
+/** Ids among a call's arguments, in lower case, without a leading "#". */
+function idsOf({ arguments: values }: Pick<ToolCall, 'arguments'>): string[] {
+  const ids: string[] = [];
+  const look = (name: string, value: Json): void => {
+    if (Array.isArray(value)) for (const part of value) look(name, part);
+    else if (typeof value === 'object' && value !== null)
+      for (const [key, part] of Object.entries(value)) look(key, part);
+    else if (isId(name, value)) ids.push(String(value).replace(/^#/, '').toLowerCase());
+  };
+  look('', values);
+  return ids;
+}
+
+function isId(name: string, value: Json): boolean {
+  if (typeof value !== 'string' || value.trim() === '' || DATE.test(value)) return false;
+  return ID_NAME.test(name) ? /^\S{1,128}$/.test(value) : ID_VALUE.test(value);
+}
+
+/** A turn that does not agree is masked: it stays in the conversation, and teaches nothing. */
+export function claimsFilter(domain: ToolsDomain): Filter {
+  const words = new StateWords(domain.initialState);
+  return { name: 'claims', judge: (record, context) => judgeClaims(record, context, words) };
+}
+
+function judgeClaims(record: EpisodeRecord, { domain, taskOf }: QualityContext, words: StateWords): Judgement {
+  const faults = new Map<number, string>();
   const told = new SeenText();
   const task = record.source === 'real' ? undefined : taskOf(record.task);
-  let state = task && beginning(domain.initialState, task);
-  const steps = new Map(record.steps.map((step) => [step.message, step]));
+  let state = task && initialStateOf(domain, task);
+  const steps = stepsByMessage(record);
   record.messages.forEach((message, index) => {
     if (message.role === 'assistant' && !isMasked(record, index)) {
       const before = record.messages[index - 1];
-      const failed = failedCall(record, message, domain);
-      const fault = failed ?? faultOf(message, { before, told, state, words });
-      if (fault !== undefined) faults.push({ message: index, ...fault });
+      const fault = isFailedCall(record, message, domain)
+        ? 'a failed call'
+        : faultOf(message, { before, told, state, words });
+      if (fault !== undefined) faults.set(index, fault);
     }
-    told.add(record, index);
+    told.add(message);
     const operations = steps.get(index)?.predictions.flatMap((prediction) => prediction.operations) ?? [];
     if (state !== undefined && operations.length > 0) state = applied(state, operations);
   });
-  if (faults.length === 0) return KEEP;
-  const kinds = [...new Set(faults.map(({ kind }) => kind))].sort().join(' and ');
-  const masked = faults.map(({ message }) => message);
-  return { repaired: withMasked(record, masked), note: `masked: ${kinds}`, faults };
+  if (faults.size === 0) return KEEP;
+  const kinds = [...new Set(faults.values())].sort().join(' and ');
+  return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
 }
 
-type Found = Omit<Fault, 'message'>;
-
-/** Of a turn all of whose calls were refused, by an error or in the domain's words. */
-function failedCall(
-  record: EpisodeRecord,
-  { toolCalls = [] }: AssistantMessage,
-  domain: QualityContext['domain'],
-): Found | undefined {
+/** Whether all calls of a turn were refused, by an error or in the domain's words. */
+function isFailedCall(record: EpisodeRecord, turn: AssistantMessage, domain: ToolsDomain): boolean {
   const phrases = Phrases.of(domain);
-  const answers = toolCalls.map((call) => answerOf(record, call));
-  const isRefused = (answer: ToolMessage | undefined) =>
-    answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
-  if (answers.length === 0 || !answers.every(isRefused)) return undefined;
-  return { kind: 'a failed call', because: answers.map((answer) => answer!.content).join('; ') };
+  const calls = callsOf(turn);
+  const isRefused = (call: ToolCall) => {
+    const answer = answerOf(record, call);
+    return answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
+  };
+  return calls.length > 0 && calls.every(isRefused);
 }
 
 interface Known {
@@ -70,38 +146,21 @@ interface Known {
   readonly words: StateWords;
 }
 
-function faultOf(turn: AssistantMessage, { before, told, state, words }: Known): Found | undefined {
-  const calls = turn.toolCalls ?? [];
+function faultOf(turn: AssistantMessage, { before, told, state, words }: Known): string | undefined {
+  const calls = callsOf(turn);
   const said = turn.content ?? '';
-  if (calls.length === 0 && before?.role === 'tool' && before.isError) {
-    return { kind: 'text after a failed call', because: `the call before it had failed: ${before.content}` };
-  }
+  if (calls.length === 0 && before?.role === 'tool' && before.isError) return 'text after a failed call';
   const written = [said, ...calls.flatMap((call) => textsIn(call.arguments))];
-  const unknown = written.flatMap((text) => words.idsIn(text)).find((id) => !told.has(id.toLowerCase()));
-  if (unknown !== undefined) {
-    const because = `nobody had mentioned ${unknown} by then${state ? `; ${placeOf(unknown, state)}` : ''}`;
-    return { kind: 'an unknown id in a text', because };
-  }
-  if (state === undefined) return undefined;
-  for (const sentence of sentencesOf(said)) {
-    const because = words.contradicted(sentence, state);
-    if (because !== undefined) return { kind: 'a claim against the state', because };
-  }
-  return undefined;
-}
-
-function placeOf(id: string, state: JsonObject): string {
-  const found = Object.entries(state).find(([, records]) => isJsonObject(records) && Object.hasOwn(records, id));
-  return found === undefined ? 'the state has no such id' : `the state has it, in ${found[0]}`;
+  const isUnknown = written.flatMap((text) => words.idsIn(text)).some((id) => !told.has(id.toLowerCase()));
+  if (isUnknown) return 'an unknown id in a text';
+  const sentences = said.split(/(?<=[.!?])\s+|\n+/);
+  const isContradicted = state !== undefined && sentences.some((sentence) => words.isContradicted(sentence, state));
+  return isContradicted ? 'a claim against the state' : undefined;
 }
 
 function textsIn(value: Json): string[] {
   if (typeof value === 'string') return [value];
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
-
-function sentencesOf(text: string): string[] {
-  return text.split(/(?<=[.!?])\s+|\n+/);
 }
 
 const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}_-]*[\p{L}\p{N}]/gu;
@@ -131,32 +190,25 @@ class StateWords {
     return (text.match(TOKEN) ?? []).filter((token) => this.shapes.has(shapeOf(token)));
   }
 
-  /** What the state says to a sentence about one record that names a value of a field which the record does not have. */
-  contradicted(sentence: string, state: JsonObject): string | undefined {
-    if (OPEN.test(sentence)) return undefined;
+  /** Whether a sentence about one record names a value of a field which the record does not have. */
+  isContradicted(sentence: string, state: JsonObject): boolean {
+    if (OPEN.test(sentence)) return false;
     const ids = [...new Set(this.idsIn(sentence))];
-    if (ids.length !== 1) return undefined;
+    if (ids.length !== 1) return false;
     // What is said of a record follows its id, up to the next comma: another clause may speak of something else.
     const [clause] = sentence.slice(sentence.indexOf(ids[0]) + ids[0].length).split(/[,;:]/);
     const heard = ` ${(clause.toLowerCase().match(TOKEN) ?? []).join(' ').replaceAll(/[_-]/g, ' ')} `;
     const says = (word: string) => heard.includes(` ${word.replaceAll(/[_-]/g, ' ')} `);
-    for (const [name, collection] of Object.entries(state)) {
+    return Object.entries(state).some(([name, collection]) => {
       const record = isJsonObject(collection) ? collection[ids[0]] : undefined;
-      const differing = isJsonObject(record) ? this.difference(name, record, says) : undefined;
-      if (differing !== undefined) return `the state says of ${name}/${ids[0]}: ${differing}`;
-    }
-    return undefined;
-  }
-
-  private difference(collection: string, record: JsonObject, says: (word: string) => boolean): string | undefined {
-    const values = new Set(Object.values(record));
-    for (const [field, choices] of this.choices.get(collection) ?? []) {
-      const now = record[field];
-      if (typeof now !== 'string' || says(now)) continue;
-      const said = [...choices].find((choice) => !values.has(choice) && says(choice));
-      if (said !== undefined) return `${field} is "${now}", not "${said}"`;
-    }
-    return undefined;
+      if (!isJsonObject(record)) return false;
+      const values = new Set(Object.values(record));
+      return [...(this.choices.get(name) ?? [])].some(([field, choices]) => {
+        const now = record[field];
+        if (typeof now !== 'string' || says(now)) return false;
+        return [...choices].some((choice) => !values.has(choice) && says(choice));
+      });
+    });
   }
 }
 
@@ -166,13 +218,8 @@ function shapeOf(id: string): string {
 
 function choicesOf(records: readonly JsonObject[]): Map<string, ReadonlySet<string>> {
   const values = new Map<string, Set<string>>();
-  for (const record of records) {
-    for (const [field, value] of Object.entries(record)) {
-      if (typeof value !== 'string') continue;
-      const known = values.get(field) ?? new Set();
-      values.set(field, known.add(value));
-    }
-  }
+  for (const [field, value] of records.flatMap((record) => Object.entries(record)))
+    if (typeof value === 'string') values.set(field, (values.get(field) ?? new Set()).add(value));
   const isChoice = (words: ReadonlySet<string>) =>
     words.size > 1 && words.size <= MOST_VALUES && [...words].every((word) => WORD.test(word));
   return new Map([...values].filter(([, words]) => isChoice(words)));

@@ -47,7 +47,7 @@ const splitSchema = z
 export const qualitySchema = z
   .strictObject({
     structure: on.describe('Cut where calls and answers do not match.'),
-    schema: on.describe("Mend, mask or cut calls that do not fit their tool's schema."),
+    schema: on.describe("Repair, mask or cut calls that do not fit their tool's schema."),
     policy: policySchema,
     provenance: on.describe('Mask or cut calls with ids that nobody mentioned before.'),
     claims: on.describe(
@@ -95,9 +95,7 @@ export const qualitySchema = z
     splits: splitSchema,
   })
   .prefault({})
-  .describe(
-    'Filters between what was lived and what is written out; they mend before they drop, and count what they do.',
-  );
+  .describe('Filters between the episodes and the datasets; they repair before they drop, and count what they do.');
 
 export type QualityConfig = z.output<typeof qualitySchema>;
 

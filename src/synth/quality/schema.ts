@@ -1,4 +1,4 @@
-// Filter: every call names a tool there is, with arguments that fit its schema. Wrongly written arguments are mended; a
+// Filter: every call names a tool there is, with arguments that fit its schema. Wrongly written arguments are repaired; a
 // call that was refused stays as a mistake not to be learnt from; where a wrong call was answered as if it were right,
 // the rest of the conversation is not worth keeping.
 
@@ -13,37 +13,34 @@ import {
   answerOf,
   cutOrDrop,
   drop,
-  type Fault,
   type Filter,
   isMasked,
   type Judgement,
   KEEP,
+  stepsByMessage,
   withCalls,
   withMasked,
   withoutMessages,
 } from './filter.js';
 
-const FAULT = 'a call that does not fit its schema';
+type Checks = ReadonlyMap<string, { readonly check: SchemaCheck; readonly parameters: JsonObject }>;
 
 /** @throws SCHEMA_INVALID if a tool's parameters are no JSON Schema */
 export function schemaFilter(domain: ToolsDomain): Filter {
-  const checks = new Map(
-    domain.tools.map((tool) => {
-      const check = compileSchema(tool.parameters, `the arguments of tool "${tool.name}"`);
-      return [tool.name, { check, parameters: tool.parameters }] as const;
+  const checks: Checks = new Map(
+    domain.tools.map(({ name, parameters }) => {
+      const check = compileSchema(parameters, `the arguments of tool "${name}"`);
+      return [name, { check, parameters }] as const;
     }),
   );
   return { name: 'schema', judge: (record) => judge(record, checks) };
 }
 
-type Checks = ReadonlyMap<string, { readonly check: SchemaCheck; readonly parameters: JsonObject }>;
-
-function judge(lived: EpisodeRecord, checks: Checks): Judgement {
-  const idle = idleTurns(lived, checks);
-  const record = idle.size > 0 ? withoutMessages(lived, idle) : lived;
+function judge(given: EpisodeRecord, checks: Checks): Judgement {
+  const idle = idleTurns(given, checks);
+  if (idle.size === 0) return judgeCalls(given, checks);
+  const record = withoutMessages(given, idle);
   const judgement = judgeCalls(record, checks);
-  if (idle.size === 0) return judgement;
-  // Places in the shorter record are none of the one that was given.
   if ('keep' in judgement && !judgement.keep) return drop(judgement.reason);
   const note = 'calls of unknown tools without effect taken out';
   if ('repaired' in judgement) return { repaired: judgement.repaired, note: `${note} and ${judgement.note}` };
@@ -52,12 +49,12 @@ function judge(lived: EpisodeRecord, checks: Checks): Judgement {
 
 /** Turns, with their answers, that only called a tool there is not, to no effect (a "think" tool of another release). */
 function idleTurns(record: EpisodeRecord, checks: Checks): Set<number> {
-  const steps = new Map(record.steps.map((step) => [step.message, step]));
+  const steps = stepsByMessage(record);
   const idle = new Set<number>();
   for (const { index, message } of agentTurns(record)) {
     const [call, ...others] = message.toolCalls ?? [];
-    const hasEffect =
-      steps.get(index)?.reward || steps.get(index)?.predictions.some((one) => one.operations.length > 0);
+    const step = steps.get(index);
+    const hasEffect = step?.reward || step?.predictions.some((one) => one.operations.length > 0);
     if (!call || others.length > 0 || checks.has(call.name) || message.content || hasEffect) continue;
     if (answerOf(record, call)?.content.trim() !== '') continue;
     idle.add(index).add(index + 1);
@@ -66,43 +63,30 @@ function idleTurns(record: EpisodeRecord, checks: Checks): Set<number> {
 }
 
 function judgeCalls(record: EpisodeRecord, checks: Checks): Judgement {
-  const mended = new Map<string, ToolCall>();
-  const refused: Fault[] = [];
+  const repaired = new Map<string, ToolCall>();
+  const refused: number[] = [];
+  const changed = () => withMasked(withCalls(record, repaired), refused);
   for (const { index, message } of agentTurns(record)) {
     if (isMasked(record, index)) continue;
     for (const call of message.toolCalls ?? []) {
       if (fits(call, checks)) continue;
-      const answer = answerOf(record, call);
-      const better = mend(call, checks);
-      if (answer?.isError) refused.push({ message: index, kind: 'a refused call', because: answer.content });
-      else if (better) mended.set(call.id, better);
-      else {
-        const because = faultsOf(call, checks).join('; ');
-        return cutOrDrop(repaired(record, mended, refused), index, { kind: FAULT, because }, refused);
-      }
+      const better = rewritten(call, checks);
+      if (answerOf(record, call)?.isError) refused.push(index);
+      else if (better) repaired.set(call.id, better);
+      else return cutOrDrop(changed(), index, 'a call that does not fit its schema');
     }
   }
-  if (mended.size === 0 && refused.length === 0) return KEEP;
-  const notes = [mended.size > 0 && 'arguments mended', refused.length > 0 && 'refused call masked'];
-  return { repaired: repaired(record, mended, refused), note: notes.filter(Boolean).join(' and '), faults: refused };
-}
-
-function repaired(record: EpisodeRecord, mended: ReadonlyMap<string, ToolCall>, refused: readonly Fault[]) {
-  const whole = mended.size > 0 ? withCalls(record, mended) : record;
-  const masked = refused.map(({ message }) => message);
-  return masked.length > 0 ? withMasked(whole, masked) : whole;
+  if (repaired.size === 0 && refused.length === 0) return KEEP;
+  const notes = [repaired.size > 0 && 'arguments mended', refused.length > 0 && 'refused call masked'];
+  return { repaired: changed(), note: notes.filter(Boolean).join(' and ') };
 }
 
 function fits(call: ToolCall, checks: Checks): boolean {
-  return faultsOf(call, checks).length === 0;
-}
-
-function faultsOf(call: ToolCall, checks: Checks): readonly string[] {
-  return checks.get(call.name)?.check(call.arguments) ?? [`there is no tool "${call.name}"`];
+  return checks.get(call.name)?.check(call.arguments).length === 0;
 }
 
 /** The same call, well written; undefined where its writing is not what is wrong. */
-function mend(call: ToolCall, checks: Checks): ToolCall | undefined {
+function rewritten(call: ToolCall, checks: Checks): ToolCall | undefined {
   const known = checks.get(call.name);
   if (!known) return undefined;
   const given = call.arguments as Json;
@@ -110,11 +94,7 @@ function mend(call: ToolCall, checks: Checks): ToolCall | undefined {
   if (object === undefined) return undefined;
   const { rawArguments, ...rest } = call;
   const raw = rawArguments ?? (typeof given === 'string' ? given : JSON.stringify(given));
-  const better: ToolCall = {
-    ...rest,
-    arguments: coerceTo(known.parameters, object) as JsonObject,
-    rawArguments: raw,
-  };
+  const better = { ...rest, arguments: coerceTo(known.parameters, object) as JsonObject, rawArguments: raw };
   return fits(better, checks) ? better : undefined;
 }
 
@@ -132,7 +112,7 @@ function coerceTo(schema: Json | undefined, value: Json): Json {
   return Object.fromEntries(Object.entries(turned).map(([key, part]) => [key, coerceTo(properties[key], part)]));
 }
 
-/** A text read as a JSON object, mended where it is nearly one; undefined if it is none. */
+/** A text read as a JSON object, repaired where it is nearly one; undefined if it is none. */
 function parseObject(text: string): JsonObject | undefined {
   for (const read of [JSON.parse, (broken: string) => JSON.parse(jsonrepair(broken))]) {
     try {
@@ -150,12 +130,8 @@ function typesOf({ type }: JsonObject): readonly Json[] {
 }
 
 function turnedTo(types: readonly Json[], value: Json): Json {
-  if (types.length === 0 || types.some((type) => isOfType(type, value))) return value;
-  for (const type of types) {
-    const turned = turnedToOne(type, value);
-    if (turned !== undefined) return turned;
-  }
-  return value;
+  if (types.some((type) => isOfType(type, value))) return value;
+  return types.map((type) => turnedToOne(type, value)).find((turned) => turned !== undefined) ?? value;
 }
 
 function turnedToOne(type: Json, value: Json): Json | undefined {

@@ -1,6 +1,7 @@
 // Texts as sets of numbers: words, and hashes of runs of n words. Comparing texts is comparing such sets.
 
 import { canonicalJson } from '../../core/canonical-json.js';
+import { callsOf } from '../../env/tools/conversation.js';
 import type { Message } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
@@ -10,7 +11,7 @@ export function wordsOf(text: string): string[] {
 }
 
 /** 32 bits of a text: FNV-1a and the finaliser of MurmurHash3. */
-export function hash32(text: string, seed = 0): number {
+function hash32(text: string, seed = 0): number {
   let h = 0x811c9dc5 ^ seed;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
   return mix32(h);
@@ -22,6 +23,11 @@ export function mix32(value: number): number {
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
   return (h ^ (h >>> 16)) >>> 0;
+}
+
+/** 53 bits as 32. */
+export function folded(hash: number): number {
+  return mix32(hash ^ Math.floor(hash / 2 ** 32));
 }
 
 /** 53 bits of a text, as an integer: few enough collisions to count millions of different ones. */
@@ -81,8 +87,7 @@ export class DistinctCounter {
   constructor(private readonly limit = 65_536) {}
 
   add(hash: number): void {
-    const place = mix32(hash ^ Math.floor(hash / 2 ** 32)) / 2 ** 32;
-    if (place >= this.bound) return;
+    if (folded(hash) / 2 ** 32 >= this.bound) return;
     this.kept.add(hash);
     if (this.kept.size > 2 * this.limit) this.halve();
   }
@@ -93,19 +98,17 @@ export class DistinctCounter {
 
   private halve(): void {
     this.bound /= 2;
-    const bound = this.bound;
-    this.kept = new Set([...this.kept].filter((hash) => mix32(hash ^ Math.floor(hash / 2 ** 32)) / 2 ** 32 < bound));
+    this.kept = new Set([...this.kept].filter((hash) => folded(hash) / 2 ** 32 < this.bound));
   }
 }
 
 /** User's and agent's text, and the agent's calls with their arguments, in order. */
 export function spokenText(record: EpisodeRecord): string {
+  const partOf = (message: Message): string => {
+    if (message.role === 'user') return message.content;
+    if (message.role !== 'assistant') return '';
+    const calls = callsOf(message).map((call) => `${call.name} ${canonicalJson(call.arguments)}`);
+    return [message.content ?? '', ...calls].join('\n');
+  };
   return record.messages.map(partOf).join('\n');
-}
-
-function partOf(message: Message): string {
-  if (message.role === 'user') return message.content;
-  if (message.role !== 'assistant') return '';
-  const calls = message.toolCalls?.map((call) => `${call.name} ${canonicalJson(call.arguments)}`) ?? [];
-  return [message.content ?? '', ...calls].join('\n');
 }

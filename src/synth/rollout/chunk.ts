@@ -1,17 +1,15 @@
-// Lives one chunk of branches: policy and model step all living rows at once, rows that end are taken out (compaction),
-// order kept. This is the only place that decides when a branch ends.
+// Runs one chunk of branches: policy and model step all running rows at once, rows that end are taken out (compaction), order
+// kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
 import { Packr } from 'msgpackr';
-import type { ImagineOptions } from '../../core/dynamics.js';
 import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
-import { Acting } from '../../core/policy.js';
-import { moved, poolTask } from '../../core/pool-task.js';
+import { Acting, type Policy, type PolicyAction, type PolicySnapshot } from '../../core/policy.js';
+import { moved, poolTask, unshareBytes } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/threads.js';
-import type { VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
+import type { ModelPlace, VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
 import { beginFrom } from '../../worldmodel/starts.js';
 import { encodeRecord, payloadOf } from '../journal.js';
 import {
@@ -21,15 +19,13 @@ import {
   checkStarts,
   type RolloutChunk,
   type RolloutCounts,
-  type RolloutSettings,
   type VectorImagined,
 } from './plan.js';
-import { Revival } from './revival.js';
 
 /**
- * Lives `task` and answers its rows, or undefined if `isStopped` said so between two steps.
+ * Runs `task` and answers its rows, or undefined if `isStopped` said so between two steps.
  * Step t draws the policy's noise from `rng.split('act', t)` and the model's from `rng.split('model', t)`.
- * Throws NON_FINITE_VALUE, SETTING_INVALID, SETTING_INVALID.
+ * Throws NON_FINITE_VALUE, SETTING_INVALID.
  */
 export async function rolloutChunk(
   model: VectorDynamics,
@@ -41,7 +37,11 @@ export async function rolloutChunk(
   const { settings, obsDim } = task;
   checkStarts(model, task);
   const recorder = new ChunkRecorder(task);
-  const options = imagineOptions(settings);
+  const options = {
+    propagation: settings.propagation,
+    deterministic: settings.deterministicModel,
+    disagreement: settings.confidence || settings.disagreementLimit !== undefined,
+  };
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
   const acting = new Acting(policy, branch.length);
@@ -53,52 +53,46 @@ export async function rolloutChunk(
     checkActions(model, acted, rows);
     const imagined = await model.imagine(carry, acted.action, rng.split('model', step), options);
     checkPrediction(imagined, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
-    const verdict = judge(imagined, rows, step, settings, model.backend);
-    recorder.record({ branch, obs, acted: ownAction(acted), imagined, verdict });
-    const living = Uint32Array.from(branch.keys()).filter((row) => verdict[row] === VERDICT.goesOn);
-    const isWhole = living.length === rows;
-    if (!isWhole) acting.keep(living);
-    carry = isWhole ? imagined.carry : model.pick(imagined.carry, living);
-    obs = isWhole ? imagined.observation : pickRows(imagined.observation, living, obsDim);
-    branch = isWhole ? branch : living.map((row) => branch[row]);
+    const verdict = judge(imagined, rows, step, task, model.backend);
+    // Policies may hand out buffers that they write again at their next call.
+    const own = { action: acted.action.slice(), logProb: acted.logProb?.slice() };
+    recorder.record({ branch, obs, acted: own, imagined, verdict });
+    const running = Uint32Array.from(branch.keys()).filter((row) => verdict[row] === VERDICT.goesOn);
+    if (running.length === rows) {
+      carry = imagined.carry;
+      obs = imagined.observation;
+      continue;
+    }
+    acting.keep(running);
+    carry = model.pick(imagined.carry, running);
+    obs = pickRows(imagined.observation, running, obsDim);
+    branch = running.map((row) => branch[row]);
   }
   return recorder.finish();
 }
 
-function imagineOptions(settings: RolloutSettings): ImagineOptions {
-  return {
-    propagation: settings.propagation,
-    deterministic: settings.deterministicModel,
-    disagreement: settings.confidence || settings.disagreementLimit !== undefined,
-  };
-}
+/** What a step means for a row's branch; a row whose prediction is doubted is not kept (MACURA, 2405.19014). */
+const VERDICT = { goesOn: 0, terminated: 1, outOfHorizon: 2, dropped: 3 } as const;
 
-// Policies may hand out buffers that they write again at their next call.
-function ownAction({ action, logProb }: PolicyAction): PolicyAction {
-  return { action: action.slice(), logProb: logProb?.slice() };
-}
-
-/** How each row ends here, if it does. Doubt goes first: where the model is not believed, neither is the end it tells. */
+/** How each row ends here, if it does. Doubt goes first: where the model is not believed, neither is the end it predicts. */
 function judge(
-  imagined: VectorImagined,
+  { disagreement, terminated }: VectorImagined,
   rows: number,
   step: number,
-  settings: RolloutSettings,
+  { settings }: ChunkTask,
   backend: string,
 ): Uint8Array {
-  const { disagreementLimit: limit, onDoubt, horizon } = settings;
-  const { disagreement, terminated } = imagined;
-  if (disagreement === undefined && (limit !== undefined || settings.confidence)) {
+  const { disagreementLimit: limit, horizon, confidence } = settings;
+  if (disagreement === undefined && (limit !== undefined || confidence)) {
     throw reverieError('SETTING_INVALID', {
       problem: `World model "${backend}" gives no disagreement, which this rollout asks for.`,
       hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
     });
   }
-  const doubt = onDoubt === 'truncate' ? VERDICT.doubted : VERDICT.dropped;
   const otherwise = step + 1 === horizon ? VERDICT.outOfHorizon : VERDICT.goesOn;
   const verdict = new Uint8Array(rows);
   for (let row = 0; row < rows; row++) {
-    if (limit !== undefined && !(disagreement![row] <= limit)) verdict[row] = doubt;
+    if (limit !== undefined && !(disagreement![row] <= limit)) verdict[row] = VERDICT.dropped;
     else verdict[row] = terminated[row] ? VERDICT.terminated : otherwise;
   }
   return verdict;
@@ -110,13 +104,7 @@ function pickRows(values: Float32Array, rows: Uint32Array, dim: number): Float32
   return picked;
 }
 
-// Keeps what the steps of a chunk gave, and at the end lays it out branch after branch.
-// Steps arrive for all living branches at once; rows leave in the order a reader of episodes wants.
-
-/** What a step means for a row's branch. */
-const VERDICT = { goesOn: 0, terminated: 1, outOfHorizon: 2, doubted: 3, dropped: 4 } as const;
-
-/** One step of all living branches; arrays have one entry or row per living branch. */
+/** One step of all running branches; arrays have one entry or row per running branch. */
 interface StepRecord {
   readonly branch: Uint32Array;
   readonly obs: Float32Array;
@@ -127,6 +115,7 @@ interface StepRecord {
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
+/** Keeps what the steps of a chunk gave, and at the end lays it out branch after branch, as a reader of episodes wants it. */
 class ChunkRecorder {
   private readonly steps: StepRecord[] = [];
   private readonly lengths: Uint32Array;
@@ -135,36 +124,30 @@ class ChunkRecorder {
   constructor(private readonly task: ChunkTask) {
     const episodes = task.parent.length;
     this.lengths = new Uint32Array(episodes);
-    this.counts = { episodes, rows: 0, terminated: 0, outOfHorizon: 0, doubted: 0, dropped: 0 };
+    this.counts = { episodes, rows: 0, terminated: 0, outOfHorizon: 0, doubted: 0 };
   }
 
   /** Takes over the arrays of `record`. */
   record(record: StepRecord): void {
     this.steps.push(record);
     const { counts } = this;
-    for (let row = 0; row < record.verdict.length; row++) {
-      const verdict = record.verdict[row];
+    record.verdict.forEach((verdict, row) => {
       if (verdict === VERDICT.terminated) counts.terminated++;
       else if (verdict === VERDICT.outOfHorizon) counts.outOfHorizon++;
-      else if (verdict !== VERDICT.goesOn) counts.doubted++;
-      if (verdict === VERDICT.dropped) counts.dropped++;
-      else this.lengths[record.branch[row]]++;
-    }
+      else if (verdict === VERDICT.dropped) counts.doubted++;
+      if (verdict !== VERDICT.dropped) this.lengths[record.branch[row]]++;
+    });
   }
 
   finish(): RolloutChunk {
-    const offsets = this.offsets();
+    /** Row at which each branch begins, and at the end the number of rows. */
+    const offsets = new Uint32Array(this.lengths.length + 1);
+    this.lengths.forEach((length, branch) => {
+      offsets[branch + 1] = offsets[branch] + length;
+    });
     const chunk = this.allocate(offsets[offsets.length - 1]);
     for (let step = 0; step < this.steps.length; step++) this.lay(chunk, this.steps[step], step, offsets);
     return chunk;
-  }
-
-  /** Row at which each branch begins, and at the end the number of rows. */
-  private offsets(): Uint32Array {
-    const offsets = new Uint32Array(this.lengths.length + 1);
-    for (let branch = 0; branch < this.lengths.length; branch++)
-      offsets[branch + 1] = offsets[branch] + this.lengths[branch];
-    return offsets;
   }
 
   private allocate(rows: number): RolloutChunk {
@@ -207,7 +190,7 @@ class ChunkRecorder {
       copyRow(imagined.observation, row, chunk.nextObs, to, obsDim);
       chunk.reward[to] = imagined.reward[row];
       chunk.terminated[to] = imagined.terminated[row] ? 1 : 0;
-      chunk.truncated[to] = verdict[row] !== VERDICT.goesOn && !imagined.terminated[row] ? 1 : 0;
+      chunk.truncated[to] = verdict[row] === VERDICT.outOfHorizon ? 1 : 0;
       chunk.episode[to] = firstEpisode + branch;
       chunk.step[to] = step;
       chunk.group[to] = group[branch];
@@ -219,31 +202,12 @@ class ChunkRecorder {
 }
 
 function copyRow(from: Float32Array, fromRow: number, to: Float32Array, toRow: number, dim: number): void {
-  const source = fromRow * dim;
-  const target = toRow * dim;
+  const [source, target] = [fromRow * dim, toRow * dim];
   for (let k = 0; k < dim; k++) to[target + k] = from[source + k];
 }
 
-export interface ChunkRecord {
-  readonly index: number;
-  readonly counts: RolloutCounts;
-  /** The journal's record, of piece `index`. */
-  readonly record: Uint8Array;
-}
-
-const packr = new Packr({ useRecords: false, moreTypes: true });
-
-export function packChunk(chunk: RolloutChunk): ChunkRecord {
-  return { index: chunk.index, counts: chunk.counts, record: encodeRecord(chunk.index, packr.pack(chunk)) };
-}
-
-/** The chunk of a journal's record. */
-export function unpackRecord(record: Uint8Array): RolloutChunk {
-  return packr.unpack(payloadOf(record));
-}
-
 /**
- * The rows of `task`; undefined where it has to be lived step by step: because model or policy cannot do otherwise, or
+ * The rows of `task`, run at once; undefined where it has to be run step by step: because model or policy cannot do otherwise, or
  * because something was not finite, which a step then names.
  * Throws SETTING_INVALID, and what the model throws.
  */
@@ -267,16 +231,16 @@ export async function wholeChunk(
     isModelDeterministic: settings.deterministicModel === true,
     withDisagreement: settings.confidence === true,
     disagreementLimit: settings.disagreementLimit,
-    dropsDoubted: settings.onDoubt !== 'truncate',
+    dropsDoubted: true,
     actRng: (step) => rng.split('act', step),
     modelRng: (step) => rng.split('model', step),
   });
   return answer === undefined || answer.nonFinite > 0 ? undefined : chunkOf(answer, task);
 }
 
-function chunkOf(answer: WholeRolloutAnswer, task: ChunkTask): RolloutChunk {
+function chunkOf(answer: WholeRolloutAnswer, { index, parent, group, firstEpisode }: ChunkTask): RolloutChunk {
   const { rows, branch, step, disagreement, ended, logProb } = answer;
-  const { index, parent, group, firstEpisode, settings } = task;
+  const { obs, action, reward, terminated, truncated, nextObs } = answer;
   // A loop: `Float64Array.from` makes a list of numbers on the heap first, which the garbage collector then looks after.
   const ofBranch = (read: (branch: number) => number) => {
     const column = new Float64Array(rows);
@@ -284,62 +248,129 @@ function chunkOf(answer: WholeRolloutAnswer, task: ChunkTask): RolloutChunk {
     return column;
   };
   return {
-    ...{ index, rows, step },
-    obs: answer.obs,
-    action: answer.action,
-    reward: answer.reward,
-    terminated: answer.terminated,
-    truncated: answer.truncated,
-    nextObs: answer.nextObs,
+    ...{ index, rows, step, obs, action, reward, terminated, truncated, nextObs },
     episode: ofBranch((one) => firstEpisode + one),
     group: ofBranch((one) => group[one]),
     parent: ofBranch((one) => parent[one]),
-    ...(disagreement && { confidence: disagreement.map((doubt) => 1 / (1 + doubt)) }),
+    ...(disagreement && { confidence: disagreement.map((one) => 1 / (1 + one)) }),
     ...(logProb && { logProb }),
-    counts: {
-      episodes: parent.length,
-      rows,
-      ...ended,
-      dropped: settings.onDoubt === 'truncate' ? 0 : ended.doubted,
-    },
+    counts: { episodes: parent.length, rows, ...ended },
   };
+}
+
+/** A pool serves one training run, or a few that take turns. */
+const KEPT_VERSIONS = 3;
+
+interface ModelLoaderModule {
+  loadWorldModel(snapshot: WorldModelSnapshot, place: ModelPlace): Promise<VectorDynamics>;
+}
+
+interface PolicyLoaderModule {
+  loadPolicy(payload: unknown): Promise<Policy>;
+}
+
+/** Models and policies made from their snapshots in this thread, once per version; the last few are kept. */
+export class Restored {
+  private readonly models = new Map<string, Promise<VectorDynamics>>();
+  private readonly policies = new Map<string, Promise<Policy>>();
+
+  /** `loader`: URL of a module with a `loadWorldModel`; the world-model room if left out. */
+  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
+    const key = `${loader ?? ''} ${snapshot.modelVersion}`;
+    const model = await remember(this.models, key, async () => {
+      const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/kinds.js');
+      return module.loadWorldModel(unshareBytes(snapshot), place);
+    });
+    await forgetOldest(this.models, (old) => old.close());
+    return model;
+  }
+
+  async policy(snapshot: PolicySnapshot): Promise<Policy> {
+    const policy = await remember(this.policies, `${snapshot.loader} ${snapshot.version}`, async () => {
+      const module: PolicyLoaderModule = await import(snapshot.loader);
+      return module.loadPolicy(unshareBytes(snapshot.payload));
+    });
+    await forgetOldest(this.policies);
+    return policy;
+  }
+
+  async close(): Promise<void> {
+    const models = [...this.models.values()];
+    this.models.clear();
+    this.policies.clear();
+    await Promise.all(models.map(async (model) => (await model).close()));
+  }
+}
+
+/** The value of `key`, made if need be, and moved to the young end of the map. A failure is not remembered. */
+async function remember<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  const value = kept.get(key) ?? make();
+  kept.delete(key);
+  kept.set(key, value);
+  try {
+    return await value;
+  } catch (error) {
+    kept.delete(key);
+    throw error;
+  }
+}
+
+async function forgetOldest<T>(kept: Map<string, Promise<T>>, close?: (old: T) => Promise<void>): Promise<void> {
+  for (const [key, value] of kept) {
+    if (kept.size <= KEPT_VERSIONS) return;
+    kept.delete(key);
+    await close?.(await value);
+  }
 }
 
 export interface ChunkInput {
   /** Bytes inside are shared, see src/core/pool-task.ts. */
   readonly model: WorldModelSnapshot;
   readonly policy: PolicySnapshot;
-  /** Module that revives the model; the world-model room if left out. */
+  /** Module that makes the model; the world-model room if left out. */
   readonly modelLoader?: string;
   readonly task: ChunkTask;
   readonly rng: RngState;
 }
 
-const revival = new Revival();
-
-async function lived(input: ChunkInput, stop: StopFlag): Promise<RolloutChunk | undefined> {
-  const model = await revival.model(input.model, input.modelLoader);
-  const policy = await revival.policy(input.policy);
-  const isStopped = () => Atomics.load(stop, 0) !== 0;
-  return rolloutChunk(model, policy, input.task, Rng.fromState(input.rng), isStopped);
+/** A chunk as the record that a journal keeps. */
+export interface ChunkRecord {
+  readonly index: number;
+  readonly counts: RolloutCounts;
+  /** The journal's record, of piece `index`. */
+  readonly record: Uint8Array;
 }
 
-/** Answers the chunk; undefined if it was stopped between two steps. */
-export const chunkTask = poolTask(
-  import.meta.url,
-  'chunkTask',
-  async (input: ChunkInput, { stop }): Promise<RolloutChunk | undefined> => {
-    const chunk = await lived(input, stop);
-    return chunk && moved(chunk);
-  },
+const packr = new Packr({ useRecords: false, moreTypes: true });
+
+export function packChunk(chunk: RolloutChunk): ChunkRecord {
+  return { index: chunk.index, counts: chunk.counts, record: encodeRecord(chunk.index, packr.pack(chunk)) };
+}
+
+/** The chunk of a journal's record. */
+export function unpackRecord(record: Uint8Array): RolloutChunk {
+  return packr.unpack(payloadOf(record));
+}
+
+const restored = new Restored();
+
+/** In a thread: what `made` makes of the chunk; undefined if it was stopped between two steps. */
+async function inThread<T>(
+  input: ChunkInput,
+  stop: StopFlag,
+  made: (chunk: RolloutChunk) => T,
+): Promise<T | undefined> {
+  const model = await restored.model(input.model, input.modelLoader);
+  const policy = await restored.policy(input.policy);
+  const isStopped = () => Atomics.load(stop, 0) !== 0;
+  const chunk = await rolloutChunk(model, policy, input.task, Rng.fromState(input.rng), isStopped);
+  return chunk && moved(made(chunk));
+}
+
+export const chunkTask = poolTask(import.meta.url, 'chunkTask', (input: ChunkInput, { stop }) =>
+  inThread(input, stop, (chunk) => chunk),
 );
 
-/** The same chunk as the record that a journal keeps. */
-export const chunkRecordTask = poolTask(
-  import.meta.url,
-  'chunkRecordTask',
-  async (input: ChunkInput, { stop }): Promise<ChunkRecord | undefined> => {
-    const chunk = await lived(input, stop);
-    return chunk && moved(packChunk(chunk));
-  },
+export const chunkRecordTask = poolTask(import.meta.url, 'chunkRecordTask', (input: ChunkInput, { stop }) =>
+  inThread(input, stop, packChunk),
 );

@@ -2,15 +2,100 @@
 
 import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
-import type { Policy, PolicyAction, PolicySnapshot } from '../../core/policy.js';
-import { Rng } from '../../core/rng.js';
+import type { PolicyAction, PolicySnapshot } from '../../core/policy.js';
+import type { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
-import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import { batchOfStarts, type History, pickHistory, type Start } from '../../worldmodel/starts.js';
+import type { History } from '../../worldmodel/starts.js';
+import { firstNonFinite, type StartSource, type Starts, sourceOfArrays } from './starts.js';
 
-const DEFAULT_CHUNK_SIZE = 512;
+/** How every branch of a job is run; part of the job's identity. */
+export interface RolloutSettings {
+  /** Most steps of a branch; the row at the horizon is truncated. */
+  readonly horizon: number;
+  /** How an ensemble answers; the model's own default if left out. */
+  readonly propagation?: Propagation;
+  /**
+   * Branches end where the model's disagreement (its units) is greater than this: the prediction is not believed and not kept, and
+   * the branch's row before it becomes truncated (MACURA, 2405.19014).
+   */
+  readonly disagreementLimit?: number;
+  /** Compute disagreement, and from it a confidence for each row, also without a limit. */
+  readonly confidence?: boolean;
+  /** The policy's mode instead of samples. */
+  readonly deterministicPolicy?: boolean;
+  /** The model's mean instead of samples. */
+  readonly deterministicModel?: boolean;
+}
+
+/** Many branches from given states. The same request with the same streams gives the same bytes, however it is run. */
+export interface RolloutRequest extends RolloutSettings, Starts {
+  /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
+  readonly branches?: number;
+  /** Not advanced: chunk i of the job draws from `rng.split('chunk', i)`. */
+  readonly rng: Rng;
+  /** Branches per chunk, the unit of work, retry and journal; changes the bytes. Default 512. */
+  readonly chunkSize?: number;
+  /** Episode id of the first branch, so that ids stay unique within a run. Default 0. */
+  readonly firstEpisode?: number;
+  /** Recorded with every row. */
+  readonly scenario?: string;
+  readonly task?: string;
+  /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
+  readonly seed?: number;
+}
+
+/** A request whose start states are drawn as they are needed. */
+export type Drawn<Request extends RolloutRequest> = Omit<Request, keyof Starts> & { readonly starts: StartSource };
+
+/** A request with snapshots of model and policy, to be run in any thread. */
+export interface FrozenRolloutRequest extends RolloutRequest {
+  readonly model: WorldModelSnapshot;
+  readonly policy: PolicySnapshot;
+}
+
+/** How the branches of a chunk or job ended; `episodes` = terminated + outOfHorizon + doubted. */
+export interface RolloutCounts {
+  readonly episodes: number;
+  /** Transitions kept. */
+  readonly rows: number;
+  readonly terminated: number;
+  readonly outOfHorizon: number;
+  /** Ended because the ensemble disagreed. */
+  readonly doubted: number;
+}
+
+/** Rows of one chunk, branch after branch in the order of starts, steps ascending. Columns mean what they mean in Provenance. */
+export interface RolloutChunk extends TransitionBatch {
+  readonly index: number;
+  readonly episode: Float64Array;
+  readonly step: Uint32Array;
+  readonly group: Float64Array;
+  readonly parent: Float64Array;
+  /** 1 / (1 + disagreement); absent where disagreement was not computed. */
+  readonly confidence?: Float32Array;
+  /** Absent where the policy gives none. */
+  readonly logProb?: Float32Array;
+  readonly counts: RolloutCounts;
+}
+
+export interface RolloutResult {
+  readonly batch: TransitionBatch;
+  readonly provenance: Provenance;
+  readonly counts: RolloutCounts;
+}
+
+export interface RolloutControls {
+  /** Ends the job within about one model step; the promise rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Called as chunks are delivered, in order; `rows`: transitions so far, those of a resumed journal included. */
+  readonly onProgress?: (progress: {
+    readonly chunksDone: number;
+    readonly chunks: number;
+    readonly rows: number;
+  }) => void;
+}
 
 /** One chunk's work: everything but model, policy and random stream. */
 export interface ChunkTask {
@@ -28,6 +113,8 @@ export interface ChunkTask {
   readonly settings: RolloutSettings;
 }
 
+const DEFAULT_CHUNK_SIZE = 512;
+
 export class RolloutPlan {
   readonly obsDim: number;
   readonly chunkSize: number;
@@ -43,7 +130,7 @@ export class RolloutPlan {
 
   /** Throws SETTING_INVALID naming the value that does not fit. */
   constructor(request: RolloutRequest | Drawn<RolloutRequest>) {
-    this.starts = startSource(request);
+    this.starts = 'startIds' in request ? sourceOfArrays(request) : request.starts;
     const { rows, obsDim } = this.starts;
     this.rngOfJob = request.rng;
     this.branches = wholeNumber('branches', request.branches ?? 1, 1);
@@ -71,26 +158,19 @@ export class RolloutPlan {
     const parent = Float64Array.from(startIds);
     const group = new Float64Array(rows).fill(-1);
     if (branches > 1) for (let row = 0; row < rows; row++) group[row] = this.firstEpisode + start[row] * branches;
-    return {
-      ...{ index, obsDim, starts, history, parent, group },
-      ...{ firstEpisode: this.firstEpisode + from, settings: this.settings },
-    };
+    const firstEpisode = this.firstEpisode + from;
+    return { index, obsDim, starts, history, parent, group, firstEpisode, settings: this.settings };
   }
 }
 
-function settingsOf(request: RolloutSettings): RolloutSettings {
-  const { disagreementLimit, onDoubt } = request;
+function settingsOf({ horizon, propagation, disagreementLimit, ...request }: RolloutSettings): RolloutSettings {
   if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
     invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
   }
-  if (onDoubt !== undefined && onDoubt !== 'drop' && onDoubt !== 'truncate') {
-    invalid(`onDoubt is "${onDoubt}".`, 'It is "drop" or "truncate".');
-  }
   return {
-    horizon: wholeNumber('horizon', request.horizon, 1),
-    propagation: request.propagation,
+    horizon: wholeNumber('horizon', horizon, 1),
+    propagation,
     disagreementLimit,
-    onDoubt: onDoubt ?? 'drop',
     confidence: request.confidence ?? false,
     deterministicPolicy: request.deterministicPolicy ?? false,
     deterministicModel: request.deterministicModel ?? false,
@@ -112,10 +192,6 @@ function invalid(problem: string, hint: string): never {
   throw reverieError('SETTING_INVALID', { problem: `Rollout request: ${problem}`, hint });
 }
 
-// Finds values that are not finite; runs over everything that is dreamt.
-
-// How long branches may be as training goes on.
-
 /** `[fromStep, toStep, fromHorizon, toHorizon]`; steps in whatever unit the caller counts, MBPO: epochs of 1000 real steps. */
 export type HorizonSchedule = readonly [fromStep: number, toStep: number, fromHorizon: number, toHorizon: number];
 
@@ -126,16 +202,12 @@ export type HorizonSchedule = readonly [fromStep: number, toStep: number, fromHo
  */
 export function horizonSchedule(step: number, schedule: HorizonSchedule): number {
   const [fromStep, toStep, fromHorizon, toHorizon] = schedule;
-  const fits =
-    schedule.every(Number.isFinite) &&
-    toStep >= fromStep &&
-    Number.isInteger(fromHorizon) &&
-    Number.isInteger(toHorizon);
-  if (!fits || fromHorizon < 1 || toHorizon < 1 || Number.isNaN(step)) {
-    throw reverieError('SETTING_INVALID', {
-      problem: `Rollout request: ${`horizon schedule [${schedule.join(', ')}] at step ${step}.`}`,
-      hint: 'Give [fromStep, toStep, fromHorizon, toHorizon] with fromStep <= toStep and whole horizons >= 1.',
-    });
+  const isWhole = [fromHorizon, toHorizon].every((horizon) => Number.isInteger(horizon) && horizon >= 1);
+  if (!schedule.every(Number.isFinite) || toStep < fromStep || !isWhole || Number.isNaN(step)) {
+    invalid(
+      `horizon schedule [${schedule.join(', ')}] at step ${step}.`,
+      'Give [fromStep, toStep, fromHorizon, toHorizon] with fromStep <= toStep and whole horizons >= 1.',
+    );
   }
   if (step <= fromStep) return fromHorizon;
   if (step >= toStep) return toHorizon;
@@ -145,36 +217,28 @@ export function horizonSchedule(step: number, schedule: HorizonSchedule): number
 /** What a world model of numbers answers. */
 export type VectorImagined = Imagined<Carry, Float32Array>;
 
-export interface PredictionPlace {
-  readonly rows: number;
-  readonly obsDim: number;
-  readonly step: number;
-  /** Episode id of a row, for the error. */
-  readonly episodeOf: (row: number) => number;
-}
-
 export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
   const want = rowSize(model.observationSpace);
   if (obsDim !== want) {
-    throw reverieError('SETTING_INVALID', {
-      problem: `Rollout request: ${`start states have ${obsDim} values, the world model's observations ${want}.`}`,
-      hint: 'Start from observations of the environment that the model learned.',
-    });
+    invalid(
+      `start states have ${obsDim} values, the world model's observations ${want}.`,
+      'Start from observations of the environment that the model learned.',
+    );
   }
   if (model.context === 0 || history !== undefined) return;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Rollout request: ${`the world model remembers, and no history of the starts is given.`}`,
-    hint: `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
-  });
+  invalid(
+    'the world model remembers, and no history of the starts is given.',
+    `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
+  );
 }
 
 export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {
   const actionDim = rowSize(model.actionSpace);
   if (acted.action.length !== rows * actionDim) {
-    throw reverieError('SETTING_INVALID', {
-      problem: `Rollout request: ${`the policy gave ${acted.action.length} action values for ${rows} rows of ${actionDim}.`}`,
-      hint: 'Use a policy made for the action space of this world model.',
-    });
+    invalid(
+      `the policy gave ${acted.action.length} action values for ${rows} rows of ${actionDim}.`,
+      'Use a policy made for the action space of this world model.',
+    );
   }
   const at = firstNonFinite(acted.action);
   if (at < 0) return;
@@ -186,267 +250,32 @@ export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: n
   });
 }
 
-export function checkPrediction(imagined: VectorImagined, place: PredictionPlace): void {
-  const { rows, obsDim } = place;
-  if (imagined.observation.length !== rows * obsDim || imagined.reward.length !== rows) {
-    throw reverieError('SETTING_INVALID', {
-      problem: `Rollout request: ${`the world model answered ${imagined.observation.length} observation values and ${imagined.reward.length} rewards for ${rows} rows of ${obsDim}.`}`,
-      hint: 'A world model answers one row for each row it is given.',
-    });
-  }
-  const obsAt = firstNonFinite(imagined.observation);
-  if (obsAt >= 0) refuse('The predicted observation', imagined.observation[obsAt], Math.floor(obsAt / obsDim), place);
-  const rewardAt = firstNonFinite(imagined.reward);
-  if (rewardAt >= 0) refuse('The predicted reward', imagined.reward[rewardAt], rewardAt, place);
-}
-
-function refuse(what: string, value: number, row: number, place: PredictionPlace): never {
-  throw reverieError('NON_FINITE_VALUE', {
-    what,
-    value,
-    where: `episode ${place.episodeOf(row)}, step ${place.step}`,
-    hint: 'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.',
-  });
-}
-
-/**
- * What becomes of the transition whose disagreement exceeds the limit; either way its branch ends there.
- * `drop` (default): it is not believed and not kept; the branch's row before it becomes truncated (MACURA, 2405.19014).
- * `truncate`: it is kept as the branch's last row, truncated unless terminated (a soft form of MOReL's HALT state, 2005.05951).
- */
-export type OnDoubt = 'drop' | 'truncate';
-
-/** How every branch of a job is lived; part of the job's identity. */
-export interface RolloutSettings {
-  /** Most steps of a branch; the row at the horizon is truncated. */
-  readonly horizon: number;
-  /** How an ensemble answers; the model's own default if left out. */
-  readonly propagation?: Propagation;
-  /** Branches end where the model's disagreement (its units) is greater than this. */
-  readonly disagreementLimit?: number;
-  readonly onDoubt?: OnDoubt;
-  /** Compute disagreement, and from it a confidence for each row, also without a limit. */
-  readonly confidence?: boolean;
-  /** The policy's mode instead of samples. */
-  readonly deterministicPolicy?: boolean;
-  /** The model's mean instead of samples. */
-  readonly deterministicModel?: boolean;
-}
-
-/** Many branches from given states. The same request with the same streams gives the same bytes, however it is run. */
-export interface RolloutRequest extends RolloutSettings {
-  /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
-  readonly starts: Float32Array;
-  /** Real steps before each start; needed by models with a memory, and not read by others. `drawStarts` draws both. */
-  readonly history?: History;
-  /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
-  readonly startIds: ArrayLike<number>;
-  /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
-  readonly branches?: number;
-  /** Not advanced: chunk i of the job draws from `rng.split('chunk', i)`. */
-  readonly rng: Rng;
-  /** Branches per chunk, the unit of work, retry and journal; changes the bytes. Default 512. */
-  readonly chunkSize?: number;
-  /** Episode id of the first branch, so that ids stay unique within a run. Default 0. */
-  readonly firstEpisode?: number;
-  /** Recorded with every row. */
-  readonly scenario?: string;
-  readonly task?: string;
-  /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
-  readonly seed?: number;
-}
-
-/** Start states with their ids, and what was lived before each where models remember. */
-export type Starts = Pick<RolloutRequest, 'starts' | 'history' | 'startIds'>;
-
-/** Start states by their number. The same number gives the same state, whenever it is asked for. */
-export interface StartSource {
+interface PredictionPlace {
   readonly rows: number;
   readonly obsDim: number;
-  /** Those of numbers `rows`, in arrays of their own. */
-  take(rows: Uint32Array): Starts;
+  readonly step: number;
+  /** Episode id of a row, for the error. */
+  readonly episodeOf: (row: number) => number;
 }
 
-/** A request whose start states are drawn as they are needed. */
-export type Drawn<Request extends RolloutRequest> = Omit<Request, 'starts' | 'startIds' | 'history'> & {
-  readonly starts: StartSource;
-};
-
-/** A request with the model and policy themselves, to be lived in this thread. */
-export interface LiveRolloutRequest extends RolloutRequest {
-  readonly model: VectorDynamics;
-  readonly policy: Policy;
-}
-
-/** A request with model and policy frozen, to be lived anywhere. */
-export interface FrozenRolloutRequest extends RolloutRequest {
-  readonly model: WorldModelSnapshot;
-  readonly policy: PolicySnapshot;
-}
-
-/** How the branches of a chunk or job ended; `episodes` = terminated + outOfHorizon + doubted. */
-export interface RolloutCounts {
-  readonly episodes: number;
-  /** Transitions kept. */
-  readonly rows: number;
-  readonly terminated: number;
-  readonly outOfHorizon: number;
-  /** Ended because the ensemble disagreed. */
-  readonly doubted: number;
-  /** Of the doubted: transitions not kept (`onDoubt: 'drop'`). */
-  readonly dropped: number;
-}
-
-/** Rows of one chunk, branch after branch in the order of starts, steps ascending. Columns mean what they mean in Provenance. */
-export interface RolloutChunk extends TransitionBatch {
-  readonly index: number;
-  readonly episode: Float64Array;
-  readonly step: Uint32Array;
-  readonly group: Float64Array;
-  readonly parent: Float64Array;
-  /** 1 / (1 + disagreement); absent where disagreement was not computed. */
-  readonly confidence?: Float32Array;
-  /** Absent where the policy gives none. */
-  readonly logProb?: Float32Array;
-  readonly counts: RolloutCounts;
-}
-
-export interface RolloutResult {
-  readonly batch: TransitionBatch;
-  readonly provenance: Provenance;
-  readonly counts: RolloutCounts;
-}
-
-/** Called as chunks are delivered, in order. */
-export interface RolloutProgress {
-  readonly chunksDone: number;
-  readonly chunks: number;
-  /** Transitions delivered so far, those of a resumed journal included. */
-  readonly rows: number;
-}
-
-export interface RolloutControls {
-  /** Ends the job within about one model step; the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: RolloutProgress) => void;
-}
-
-/**
- * `rows` random real states, drawn with replacement, with the row ids they have in the buffer.
- * @param context  steps of history to take, as far as the buffer holds them; what the world model says of itself
- */
-export function drawStarts(
-  real: ReplayBuffer,
-  rows: number,
-  rng: Rng,
-  context: number,
-): Starts & { readonly startIds: Float64Array } {
-  const drawn = new Uint32Array(rows);
-  for (let row = 0; row < rows; row++) drawn[row] = rng.int(real.size);
-  return startsAt(real, drawn, context);
-}
-
-/** What `drawStarts` draws, each when it is asked for: start n takes the n-th draw of `rng`, which is not advanced. */
-export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng, context: number): StartSource {
-  const { key, position } = rng.state();
-  const drawOf = (row: number) => Rng.fromState({ key, position: position + row }).int(real.size);
-  return { rows, obsDim: real.obsDim, take: (taken) => startsAt(real, taken.map(drawOf), context) };
-}
-
-function startsAt(real: ReplayBuffer, rows: Uint32Array, context: number) {
-  const { obsDim, actionDim } = real;
-  const { obs: starts } = real.take(rows, ['obs']);
-  const startIds = Float64Array.from(rows, (row) => real.rowId(row));
-  if (context === 0) return { starts, startIds };
-  const led = Array.from(rows, (row) => startAt(real, row, context));
-  return { starts, startIds, history: batchOfStarts(led, { obsDim, actionDim }).history };
-}
-
-/** The state of a row, and at most `context` steps of its episode that led to it. */
-export function startAt(real: ReplayBuffer, index: number, context: number): Start {
-  const { obs: observation } = real.take(Uint32Array.of(index), ['obs']);
-  if (context === 0) return { observation };
-  const rows = Uint32Array.from(rowsBefore(real, index, context));
-  return rows.length === 0 ? { observation } : { observation, history: real.take(rows, ['obs', 'action']) };
-}
-
-/** The rows of an episode that led to one of its rows, at most `most`, in the order they were lived. */
-function rowsBefore(real: ReplayBuffer, index: number, most: number): number[] {
-  const { size } = real;
-  const behind = Uint32Array.from({ length: Math.min(most, size - 1) + 1 }, (_, age) => (index - age + size) % size);
-  const { episode, step } = real.take(behind, ['episode', 'step']);
-  const before: number[] = [];
-  for (let age = 1; age < behind.length; age++) {
-    // In a full ring the newest row lies before the oldest one, whose own predecessor was overwritten.
-    const isBefore =
-      real.rowId(behind[age]) === real.rowId(behind[age - 1]) - 1 &&
-      episode[age] === episode[age - 1] &&
-      step[age] === step[age - 1] - 1;
-    if (!isBefore) break;
-    before.unshift(behind[age]);
-  }
-  return before;
-}
-
-/** Throws SETTING_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */
-export function startSource(request: Starts | Pick<Drawn<RolloutRequest>, 'starts'>): StartSource {
-  return 'startIds' in request ? sourceOfArrays(request) : request.starts;
-}
-
-function sourceOfArrays({ starts, startIds, history }: Starts): StartSource {
-  const rows = startIds.length;
-  const obsDim = rows === 0 ? 0 : starts.length / rows;
-  if (!Number.isInteger(obsDim) || (rows > 0 && obsDim === 0) || (rows === 0 && starts.length > 0)) {
+export function checkPrediction({ observation, reward }: VectorImagined, place: PredictionPlace): void {
+  const { rows, obsDim, step, episodeOf } = place;
+  if (observation.length !== rows * obsDim || reward.length !== rows) {
     invalid(
-      `starts has ${starts.length} values for ${rows} startIds.`,
-      'starts is [rows, obsDim] with one id per row.',
+      `the world model answered ${observation.length} observation values and ${reward.length} rewards for ${rows} rows of ${obsDim}.`,
+      'A world model answers one row for each row it is given.',
     );
   }
-  checkFinite(starts, obsDim);
-  checkHistory(history, rows, obsDim);
-  return {
-    rows,
-    obsDim,
-    take: (taken) => {
-      const own = new Float32Array(taken.length * obsDim);
-      for (let row = 0; row < taken.length; row++) {
-        const from = taken[row] * obsDim;
-        for (let k = 0; k < obsDim; k++) own[row * obsDim + k] = starts[from + k];
-      }
-      return {
-        starts: own,
-        startIds: Float64Array.from(taken, (row) => startIds[row]),
-        history: history && pickHistory(history, taken),
-      };
-    },
+  const refuseAt = (what: string, values: Float32Array, width: number) => {
+    const at = firstNonFinite(values);
+    if (at < 0) return;
+    throw reverieError('NON_FINITE_VALUE', {
+      what,
+      value: values[at],
+      where: `episode ${episodeOf(Math.floor(at / width))}, step ${step}`,
+      hint: 'Shorten the horizon, set a disagreementLimit, or fit the model on more data: it was led far from what it knows.',
+    });
   };
-}
-
-function checkFinite(starts: Float32Array, obsDim: number): void {
-  const at = firstNonFinite(starts);
-  if (at < 0) return;
-  throw reverieError('NON_FINITE_VALUE', {
-    what: 'A start state',
-    value: starts[at],
-    where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
-    hint: 'Start only from observations that a real environment gave.',
-  });
-}
-
-function checkHistory(history: Starts['history'], rows: number, obsDim: number): void {
-  if (history === undefined) return;
-  const { steps, lengths, obs, action } = history;
-  const isWhole = lengths.length === rows && obs.length === rows * steps * obsDim && lengths.every((n) => n <= steps);
-  if (!isWhole || action.length % Math.max(1, rows * steps) !== 0) {
-    invalid(
-      `history has ${lengths.length} lengths, ${obs.length} observation and ${action.length} action values for ${rows} starts and ${steps} steps.`,
-      'history is [starts, steps, dim], with a length of at most `steps` for each start.',
-    );
-  }
-}
-
-/** Index of the first NaN or infinity, or -1. */
-export function firstNonFinite(values: Float32Array): number {
-  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
-  return -1;
+  refuseAt('The predicted observation', observation, obsDim);
+  refuseAt('The predicted reward', reward, 1);
 }

@@ -4,16 +4,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
 import { WorkerPool, type WorkerPoolOptions } from '../../core/pool.js';
-import type { PoolTask } from '../../core/pool-task.js';
-import { inOrder, shareBytes } from '../../core/pool-task.js';
+import { inOrder, type PoolTask, shareBytes } from '../../core/pool-task.js';
 import type { ModelPlace } from '../../worldmodel/dynamics.js';
-import { type EpisodeRequest, episodeRollouts } from './branched.js';
 import {
   type ChunkInput,
   type ChunkRecord,
   chunkRecordTask,
   chunkTask,
   packChunk,
+  Restored,
   rolloutChunk,
   wholeChunk,
 } from './chunk.js';
@@ -25,8 +24,7 @@ import {
   RolloutPlan,
   type RolloutResult,
 } from './plan.js';
-import { identityOf, mergeChunks } from './result.js';
-import { Revival } from './revival.js';
+import { mergeChunks } from './result.js';
 
 export interface RolloutPoolOptions extends WorkerPoolOptions {
   /** A device that models run on, fed by the calling thread, which never waits for it; the processor unless given. */
@@ -35,8 +33,8 @@ export interface RolloutPoolOptions extends WorkerPoolOptions {
   readonly modelLoader?: string;
 }
 
-export interface ChunkRange {
-  /** First chunk to live: those before it are there already. Default 0. */
+interface ChunkRange {
+  /** First chunk to run: those before it are there already. Default 0. */
   readonly from?: number;
   readonly signal?: AbortSignal;
 }
@@ -53,13 +51,13 @@ export class RolloutPool {
   readonly workers: number;
   readonly device?: ModelPlace['device'];
   private readonly modelLoader?: string;
-  /** The threads that chunks are lived on, for other work of the same job. */
+  /** The threads that chunks are run on, for other work of the same job. */
   readonly pool: WorkerPool;
-  private readonly revival = new Revival();
+  private readonly restored = new Restored();
   private readonly shared = new WeakMap<object, unknown>();
   private readonly jobs = new Set<Promise<unknown>>();
 
-  /** With a device there are no threads. Throws SETTING_INVALID. */
+  /** With a device there are no threads. Throws POOL_OPTION_INVALID. */
   constructor({ workers, device, modelLoader, ...limits }: RolloutPoolOptions) {
     this.pool = new WorkerPool({ ...limits, workers: device ? 0 : workers });
     this.workers = this.pool.workers;
@@ -69,7 +67,8 @@ export class RolloutPool {
   }
 
   /**
-   * Branched rollouts as `branchedRollouts`, on the workers; same bytes for any number of them.
+   * Short simulated runs from given states (MBPO, 1906.08253): each start runs up to `horizon` steps of the policy inside the model.
+   * Rows come branch after branch in the order of starts; same bytes for any number of workers.
    * Throws what the model throws, WORKER_LOST, POOL_CLOSED, or the signal's reason.
    */
   async branchedRollouts(
@@ -84,16 +83,11 @@ export class RolloutPool {
       rows += chunk.rows;
       onProgress?.({ chunksDone: chunks.length, chunks: plan.chunks, rows });
     }
-    return mergeChunks(chunks, request, plan, identityOf(request));
-  }
-
-  /** Whole dreamt episodes as `dreamEpisodes`, on the workers. */
-  dreamEpisodes(request: EpisodeRequest<FrozenRolloutRequest>, controls: RolloutControls = {}): Promise<RolloutResult> {
-    return this.branchedRollouts(episodeRollouts<FrozenRolloutRequest>(request), controls);
+    return mergeChunks(chunks, request, plan);
   }
 
   /**
-   * The chunks of a job, in order. Only a few are lived ahead of the reader: a reader that waits makes the workers wait.
+   * The chunks of a job, in order. Only a few are run ahead of the reader: a reader that waits makes the workers wait.
    * Leaving the loop early gives the rest up.
    */
   chunks(request: AnyRequest, range: ChunkRange = {}): AsyncGenerator<RolloutChunk> {
@@ -102,13 +96,13 @@ export class RolloutPool {
     return this.inOrder(plan, work, range);
   }
 
-  /** As `chunks`, each as the record that a journal keeps of it, made where the chunk is lived. */
+  /** As `chunks`, each as the record that a journal keeps of it, made where the chunk is run. */
   records(request: AnyRequest, range: ChunkRange = {}): AsyncGenerator<ChunkRecord> {
     const plan = new RolloutPlan(request);
     if (this.workers > 0) return this.inOrder(plan, this.onWorkers(chunkRecordTask, request, plan), range);
-    const live = this.inThisThread(request, plan);
+    const run = this.inThisThread(request, plan);
     const work: ChunkWork<ChunkRecord> = async (index, signal) => {
-      const chunk = await live(index, signal);
+      const chunk = await run(index, signal);
       return chunk && packChunk(chunk);
     };
     return this.inOrder(plan, work, range);
@@ -118,7 +112,7 @@ export class RolloutPool {
   async close(): Promise<void> {
     await this.pool.close();
     await Promise.allSettled(this.jobs);
-    await this.revival.close();
+    await this.restored.close();
   }
 
   private async *inOrder<T>(
@@ -128,16 +122,17 @@ export class RolloutPool {
   ): AsyncGenerator<T> {
     // Two chunks a worker: the next one waits at the thread while the pool is busy with the last.
     const ahead = this.device ? CHUNKS_ON_DEVICE : Math.max(1, this.workers * 2);
-    for await (const answer of inOrder(numbers(from, plan.chunks), work, { ahead, signal })) {
+    const numbers = Array.from({ length: Math.max(0, plan.chunks - from) }, (_, i) => from + i);
+    for await (const answer of inOrder(numbers, work, { ahead, signal })) {
       if (answer === undefined) throw this.pool.closed ? reverieError('POOL_CLOSED') : signal?.reason;
       yield answer;
     }
   }
 
   private inThisThread(request: AnyRequest, plan: RolloutPlan): ChunkWork<RolloutChunk> {
-    const live = async (index: number, signal: AbortSignal) => {
-      const model = await this.revival.model(request.model, this.modelLoader, { device: this.device });
-      const policy = await this.revival.policy(request.policy);
+    const run = async (index: number, signal: AbortSignal) => {
+      const model = await this.restored.model(request.model, this.modelLoader, { device: this.device });
+      const policy = await this.restored.policy(request.policy);
       // A model that never waits would keep timers, signals and progress from running.
       const isStopped = async () => {
         await nextTurn();
@@ -150,9 +145,9 @@ export class RolloutPool {
     };
     return async (index, signal) => {
       if (this.pool.closed) throw reverieError('POOL_CLOSED');
-      const living = live(index, signal);
-      this.jobs.add(living);
-      return living.finally(() => this.jobs.delete(living));
+      const running = run(index, signal);
+      this.jobs.add(running);
+      return running.finally(() => this.jobs.delete(running));
     };
   }
 
@@ -185,8 +180,4 @@ export class RolloutPool {
     this.shared.set(snapshot, shared);
     return shared;
   }
-}
-
-function* numbers(from: number, to: number): Generator<number> {
-  for (let number = from; number < to; number++) yield number;
 }

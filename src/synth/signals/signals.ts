@@ -1,8 +1,7 @@
 // What is wrong with an episode, as flags that cost next to nothing: no model is asked, and what has no rules or state to be
 // known by is not flagged.
 
-import type { JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { successfulCalls } from '../../env/tools/conversation.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -11,8 +10,8 @@ import { initialStateOf } from '../../env/tools/task-states.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeSignal } from '../../replay/experience/experience.js';
 import { claimsFilter } from '../quality/claims.js';
+import { loopFilter } from '../quality/conversation-filters.js';
 import { agentTurns, answerOf, type Filter, KEEP, type QualityContext } from '../quality/filter.js';
-import { loopFilter } from '../quality/loops.js';
 import { judgeExactly } from '../quality/policy.js';
 
 /** Turns in a row that change nothing and learn nothing. */

@@ -1,7 +1,6 @@
 // Two tasks in one conversation: what is joined must be about different things and of one person.
 
-import type { JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsTask, UserSpec, VerifierSpec } from '../../env/tools/domain.js';
 import { Entities, type Entity } from './entities.js';
 import { entityParts } from './entity-swap.js';

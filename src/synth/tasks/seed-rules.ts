@@ -1,8 +1,7 @@
 // What is wrong with a seed log by rule: what a conversation with tools can never look like, and answers that contradict
 // the domain's rules or one another.
 
-import type { Json } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';

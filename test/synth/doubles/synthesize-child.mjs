@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { Rng } from '../../../dist/core/rng.js';
 import { RolloutPool } from '../../../dist/synth/rollout/pool.js';
-import { synthesizedChunks } from '../../../dist/synth/synthesize.js';
+import { synthesize } from '../../../dist/synth/synthesize.js';
 
 const [folder, workers] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);
@@ -32,18 +32,19 @@ const request = {
   rng: Rng.fromSeed(42),
 };
 
-const hash = createHash('sha256');
 let found = 0;
-let done = 0;
-const onResume = ({ chunks }) => {
-  found = chunks;
-  say(`found ${chunks}`);
-};
-for await (const { batch, provenance } of synthesizedChunks(request, { onResume })) {
-  for (const column of [...Object.values(batch), ...Object.values(provenance)]) {
-    if (ArrayBuffer.isView(column)) hash.update(new Uint8Array(column.buffer, column.byteOffset, column.byteLength));
-  }
-  if (++done > found) say(`ack ${done}`);
-}
+const { batch, provenance } = await synthesize(request, {
+  onResume: ({ chunks }) => {
+    found = chunks;
+    say(`found ${chunks}`);
+  },
+  onProgress: ({ chunksDone }) => {
+    if (chunksDone > found) say(`ack ${chunksDone}`);
+  },
+});
 await pool.close();
+const hash = createHash('sha256');
+for (const column of [...Object.values(batch), ...Object.values(provenance)]) {
+  if (ArrayBuffer.isView(column)) hash.update(new Uint8Array(column.buffer, column.byteOffset, column.byteLength));
+}
 say(`bytes ${hash.digest('hex')}`);

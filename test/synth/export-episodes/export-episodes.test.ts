@@ -100,8 +100,6 @@ describe('the card', () => {
         name: 'Parcels | <b>',
         license: 'mit',
         generation: { temperature: 1 },
-        prompts: { world: 'abc' },
-        knownBias: ['All parcels are small.'],
       },
     });
     expect(frontMatter(card).tags).toContain('synthetic');
@@ -114,9 +112,7 @@ describe('the card', () => {
       '| nobody: not judged (reward is null) | 1 |',
       '| llm | 8 |',
       '| toy-model-1 | 8 |',
-      '| world | `abc` |',
       'temperature: 1',
-      '* All parcels are small.',
       'Seeds 7 to 7.',
     ])
       expect(card).toContain(text);

@@ -6,7 +6,7 @@ import { parquetReadObjects } from 'hyparquet';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { textTurns } from '../../../src/synth/export/episodes/call-text.js';
 import { type EpisodeExportOptions, exportEpisodes } from '../../../src/synth/export/episodes/export-episodes.js';
-import { toLastTurn, toolDefinitions } from '../../../src/synth/export/episodes/messages.js';
+import { toLastTurn, toolDefinitions } from '../../../src/synth/export/episodes/format.js';
 import { parcelDomain } from '../episode-records.js';
 
 export const CARD = { name: 'Parcels', license: 'cc-by-4.0' };

@@ -2,21 +2,18 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolRules } from '../../../src/env/tools/domain.js';
-import { claimsFilter } from '../../../src/synth/quality/claims.js';
-import { decontaminationFilter } from '../../../src/synth/quality/decontamination.js';
-import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
-import { loopFilter } from '../../../src/synth/quality/loops.js';
-import { type PolicySettings, policyFilter } from '../../../src/synth/quality/policy.js';
-import { provenanceFilter } from '../../../src/synth/quality/provenance.js';
+import { claimsFilter, provenanceFilter } from '../../../src/synth/quality/claims.js';
 import {
   confidenceFilter,
   lengthFilter,
+  loopFilter,
   redundancyFilter,
+  structureFilter,
   verdictFilter,
-} from '../../../src/synth/quality/quality-pipeline.js';
-
-import { structureFilter } from '../../../src/synth/quality/structure.js';
-
+} from '../../../src/synth/quality/conversation-filters.js';
+import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
+import { decontaminationFilter } from '../../../src/synth/quality/overlap-filters.js';
+import { type PolicySettings, policyFilter } from '../../../src/synth/quality/policy.js';
 import { call, parcelDomain, parcelTask, type RecordSpec, record, type Turn, USUAL } from '../episode-records.js';
 
 const CONTEXT: QualityContext = { domain: parcelDomain(), taskOf: () => undefined };
@@ -86,11 +83,6 @@ describe('policy', () => {
     const turns = [...USUAL, { ...get('P100'), text: 'Let me see.' }, two];
     expect(outcome(filter, { turns })).toEqual(['cut before text beside a call', 7, []]);
     expect(outcome(filter, { turns: [{ user: 'Both?' }, two] })).toBe('begins with more than one call at a time');
-  });
-
-  it('takes rules of your own', () => {
-    const filter = policyFilter(settings, [{ name: 'shelf 4', broken: () => 4 }]);
-    expect(outcome(filter, {})).toEqual(['cut before shelf 4', 4, []]);
   });
 
   const rules: ToolRules = {

@@ -3,8 +3,7 @@
 // order where that comes to the same; asks before it changes something; and puts what it says in the domain's phrases.
 
 import { LRUCache } from 'lru-cache';
-import type { Json, JsonObject } from '../../../core/canonical-json.js';
-import { canonicalJson } from '../../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -20,7 +19,7 @@ import type {
   ToolsTurn,
 } from '../../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
-import { hasWord, SeenText } from '../../quality/provenance.js';
+import { hasWord, SeenText } from '../../quality/claims.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-play.js';
 
 export interface ScriptedAgentOptions extends ScriptedPlanSettings {
@@ -345,13 +344,13 @@ function isTold({ user }: ToolsTask, calls: readonly CallSpec[], { end, answers 
   const known = [user.opening ?? user.goal, ...lines].join('\n');
   const messages: Message[] = [end.messages[0], { role: 'user', content: known }];
   const told = new SeenText();
-  told.add({ messages }, 0);
-  told.add({ messages }, 1);
+  told.add(messages[0]);
+  told.add(messages[1]);
   return calls.every((call, at) => {
     if (told.lacksIdOf(call)) return false;
     const { id, name } = answers[at].call;
     messages.push({ role: 'tool', toolCallId: id, name, content: answers[at].prediction.observation });
-    told.add({ messages }, messages.length - 1);
+    told.add(messages[messages.length - 1]);
     return true;
   });
 }

@@ -3,57 +3,15 @@
 // templates of Qwen2.5 and Qwen3 make of the same messages (tokenizer_config.json of each).
 
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
+import { callsOf } from '../../../env/tools/conversation.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { FormatContext } from './format.js';
-import { callsOf, type ToolDefinition } from './messages.js';
+import type { FormatContext, ToolDefinition } from './format.js';
 
 const HEAD =
   '# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:';
 const TAIL =
   'For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
-
-/** The policy with the tools after it. */
-export function systemText(policy: string, tools: readonly ToolDefinition[]): string {
-  const lines = tools.map((tool) => escapeJson(spacedJson(tool)));
-  return `${policy}\n\n${HEAD}\n<tools>\n${lines.join('\n')}\n</tools>\n\n${TAIL}`;
-}
-
-/** A turn of the agent: its thoughts, what it says, its calls. After thoughts, Qwen3 begins with no empty line. */
-export function turnText(message: AssistantMessage): string {
-  const thoughts = message.reasoning ? thoughtText(message.reasoning) : '';
-  const content = message.content ? escapeText(message.content) : '';
-  const said = content === '' ? [] : [thoughts === '' ? content : content.replace(/^\n+/, '')];
-  const calls = callsOf(message).map((call) => `<tool_call>\n${callJson(call)}\n</tool_call>`);
-  return thoughts + [...said, ...calls].join('\n');
-}
-
-export function thoughtText(thoughts: string): string {
-  return `<think>\n${escapeText(thoughts).replace(/^\n+|\n+$/g, '')}\n</think>\n\n`;
-}
-
-export function callJson({ name, arguments: values }: ToolCall): string {
-  return escapeJson(spacedJson({ name, arguments: values }));
-}
-
-export function answersText(answers: readonly string[]): string {
-  return answers.map((answer) => `<tool_response>\n${escapeText(answer)}\n</tool_response>`).join('\n');
-}
-
-/** JSON as Python writes it, and so every chat template: a space after commas and colons, numbers as in `repr`. */
-export function spacedJson(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
-  if (typeof value === 'number') return pythonNumber(value);
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const parts = Object.entries(value as JsonObject).map(([key, part]) => `${JSON.stringify(key)}: ${spacedJson(part)}`);
-  return `{${parts.join(', ')}}`;
-}
-
-/** Python has exponents below 1e-4 already, of two digits at least; JavaScript below 1e-6. Large numbers are alike in both. */
-function pythonNumber(value: number): string {
-  if (value === 0 || Math.abs(value) >= 1e-4) return JSON.stringify(value);
-  return value.toExponential().replace(/e-(\d)$/, 'e-0$1');
-}
 
 export interface TextTurn {
   readonly role: 'system' | 'user' | 'assistant' | 'tool';
@@ -70,38 +28,69 @@ export function textTurns(
 ): TextTurn[] {
   if (messages.some(hasSpecialTokens)) adapt('special tokens escaped');
   const turns: TextTurn[] = [];
-  const answers: string[] = [];
-  const flush = (): void => {
-    if (answers.length > 0) turns.push({ role: 'tool', text: answersText(answers), isLearnt: false });
-    answers.length = 0;
-  };
   messages.forEach((message, index) => {
+    const { role } = message;
     if (message.role === 'tool') {
-      answers.push(message.content);
-      return;
-    }
-    flush();
-    if (message.role === 'assistant') {
+      const answer = `<tool_response>\n${escapeText(message.content)}\n</tool_response>`;
+      const last = turns.at(-1);
+      if (last?.role === 'tool') turns[turns.length - 1] = { ...last, text: `${last.text}\n${answer}` };
+      else turns.push({ role: 'tool', text: answer, isLearnt: false });
+    } else if (message.role === 'assistant') {
       turns.push({ role: 'assistant', text: turnText(message), isLearnt: !record.masked?.includes(index) });
-    } else if (message.role === 'user') {
-      turns.push({ role: 'user', text: escapeText(message.content), isLearnt: false });
+    } else if (role === 'user') {
+      turns.push({ role, text: escapeText(message.content), isLearnt: false });
     } else {
       const text = index === 0 ? systemText(message.content, tools) : message.content;
       turns.push({ role: 'system', text, isLearnt: false });
     }
   });
-  flush();
   return turns;
+}
+
+/** The policy with the tools after it. */
+function systemText(policy: string, tools: readonly ToolDefinition[]): string {
+  const lines = tools.map((tool) => escapeJson(spacedJson(tool)));
+  return `${policy}\n\n${HEAD}\n<tools>\n${lines.join('\n')}\n</tools>\n\n${TAIL}`;
+}
+
+/** A turn of the agent: its thoughts, what it says, its calls. After thoughts, Qwen3 begins with no empty line. */
+function turnText(message: AssistantMessage): string {
+  const thoughts = message.reasoning ? thoughtText(message.reasoning) : '';
+  const content = message.content ? escapeText(message.content) : '';
+  const said = content === '' ? [] : [thoughts === '' ? content : content.replace(/^\n+/, '')];
+  const calls = callsOf(message).map((call) => `<tool_call>\n${callJson(call)}\n</tool_call>`);
+  return thoughts + [...said, ...calls].join('\n');
+}
+
+export function thoughtText(thoughts: string): string {
+  return `<think>\n${escapeText(thoughts).replace(/^\n+|\n+$/g, '')}\n</think>\n\n`;
+}
+
+export function callJson({ name, arguments: values }: ToolCall): string {
+  return escapeJson(spacedJson({ name, arguments: values }));
+}
+
+/** JSON as Python writes it, and so every chat template: a space after commas and colons, numbers as in `repr`. */
+function spacedJson(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
+  if (typeof value === 'number') return pythonNumber(value);
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const parts = Object.entries(value as JsonObject).map(([key, part]) => `${JSON.stringify(key)}: ${spacedJson(part)}`);
+  return `{${parts.join(', ')}}`;
+}
+
+/** Python has exponents below 1e-4 already, of two digits at least; JavaScript below 1e-6. Large numbers are alike in both. */
+function pythonNumber(value: number): string {
+  if (value === 0 || Math.abs(value) >= 1e-4) return JSON.stringify(value);
+  return value.toExponential().replace(/e-(\d)$/, 'e-0$1');
 }
 
 const SPECIAL =
   /<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|<\/?(?:tool_call|tool_response|tools|think|s)>|\[\/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|<(?:start|end)_of_turn>/gi;
 
 export function hasSpecialTokens(message: Message): boolean {
-  const parts = [message.content ?? ''];
-  if (message.role === 'assistant') {
-    parts.push(message.reasoning ?? '', ...(message.toolCalls ?? []).map((call) => JSON.stringify(call.arguments)));
-  }
+  const parts = [message.content ?? '', ...callsOf(message).map((call) => JSON.stringify(call.arguments))];
+  if (message.role === 'assistant') parts.push(message.reasoning ?? '');
   return message.role !== 'system' && parts.some((part) => part.search(SPECIAL) >= 0);
 }
 
@@ -111,6 +100,6 @@ export function escapeText(text: string): string {
 }
 
 /** JSON with such tokens made harmless, losing nothing: their first character as a JSON escape. */
-export function escapeJson(json: string): string {
+function escapeJson(json: string): string {
   return json.replace(SPECIAL, (token) => (token[0] === '<' ? `\\u003c${token.slice(1)}` : `\\u005b${token.slice(1)}`));
 }

@@ -3,12 +3,24 @@
 // thumbs learn every token of what they compare, what tools and users said too: for these there are rows of single turns.
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
-import type { JsonObject } from '../../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
+import { callsOf } from '../../../env/tools/conversation.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { EpisodeFormat, FormatContext, FormatRow } from './format.js';
-import { hasFractions, lengthOfStart, templateMessage, toLastTurn, unmaskedMessages } from './messages.js';
-import { PreferencePairs } from './preference-pairs.js';
+import {
+  type Adapt,
+  type EpisodeFormat,
+  type FormatContext,
+  type FormatRow,
+  lengthOfStart,
+  lengthToLastTurn,
+  lists,
+  type Split,
+  templateMessage,
+  texts,
+  toLastTurn,
+  unmaskedMessages,
+} from './format.js';
 
 /** From this reward on an episode is a good example (KTO's label). */
 const GOOD_REWARD = 0.5;
@@ -16,22 +28,21 @@ const GOOD_REWARD = 0.5;
 /** Its parser is pandas' ujson: ten decimals, and a multiplication by powers of 1/10, which are no floats. */
 const FRACTIONS = 'numbers with fractions, of which `datasets` changes some in their last digits';
 
-const TOOLS = { name: 'tools', dtype: 'string' };
-const lists = (...names: string[]) => names.map((name) => ({ name, list: 'json' }));
+const TOOLS = texts('tools');
 
 const PAIR = {
   features: [
     ...lists('prompt', 'chosen', 'rejected'),
-    TOOLS,
+    ...TOOLS,
     { name: 'score_chosen', dtype: 'float64' },
     { name: 'score_rejected', dtype: 'float64' },
   ],
 };
-const THUMB = { features: [...lists('prompt', 'completion'), { name: 'label', dtype: 'bool' }, TOOLS] };
+const THUMB = { features: [...lists('prompt', 'completion'), { name: 'label', dtype: 'bool' }, ...TOOLS] };
 
 const TABLES = {
-  messages: { features: [...lists('messages'), TOOLS], isImitated: true },
-  prompt_completion: { features: [...lists('prompt', 'completion'), TOOLS], isImitated: true },
+  messages: { features: [...lists('messages'), ...TOOLS], isImitated: true },
+  prompt_completion: { features: [...lists('prompt', 'completion'), ...TOOLS], isImitated: true },
   preference: PAIR,
   preference_turns: PAIR,
   unpaired: THUMB,
@@ -58,11 +69,10 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
     split,
     value: { ...value, tools: toolsText },
   });
-  const pairRows = (ended: ReturnType<PreferencePairs['end']>) =>
-    ended.flatMap(({ split, pairs: whole, turns }) => [
-      ...whole.map((pair) => withTools('preference', split, pair)),
-      ...turns.map((pair) => withTools('preference_turns', split, pair)),
-    ]);
+  const pairRows = ({ split, pairs, turns }: Pairs) => [
+    ...pairs.map((pair) => withTools('preference', split, pair)),
+    ...turns.map((pair) => withTools('preference_turns', split, pair)),
+  ];
   return {
     tables: TABLES,
     use: USE,
@@ -76,10 +86,12 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
       }
       for (const row of labelled(record, adapt)) yield withTools('unpaired', split, row);
       for (const row of labelledTurns(record)) yield withTools('unpaired_turns', split, row);
-      yield* pairRows(pairs.add(record));
+      const ended = pairs.add(record);
+      if (ended) yield* pairRows(ended);
     },
     *end(): Generator<FormatRow> {
-      yield* pairRows(pairs.end());
+      const ended = pairs.end();
+      if (ended) yield* pairRows(ended);
     },
   };
 }
@@ -97,7 +109,7 @@ function turnRow({ messages }: EpisodeRecord, index: number): JsonObject {
 }
 
 /** The episode as an example of what to do or what not to do; none where nobody judged it. */
-function* labelled(record: EpisodeRecord, adapt: (reason: string) => void): Generator<JsonObject> {
+function* labelled(record: EpisodeRecord, adapt: Adapt): Generator<JsonObject> {
   const { reward } = record.verdict;
   if (reward === null) {
     adapt('left out of unpaired: not judged');
@@ -126,4 +138,83 @@ function startAndRest(messages: readonly Message[]): [start: JsonObject[], rest:
   const start = lengthOfStart(messages);
   const written = messages.map(templateMessage);
   return [written.slice(0, start), written.slice(start)];
+}
+
+/** Whether a call has a number that is no whole one, or too large for one: these are not the same in every reader of JSON. */
+function hasFractions(messages: readonly Message[]): boolean {
+  const isFraction = (value: Json): boolean =>
+    typeof value === 'number'
+      ? !Number.isSafeInteger(value)
+      : typeof value === 'object' && value !== null && Object.values(value).some(isFraction);
+  return messages.flatMap(callsOf).some((call) => isFraction(call.arguments));
+}
+
+interface PreferencePair extends JsonObject {
+  readonly prompt: readonly JsonObject[];
+  readonly chosen: readonly JsonObject[];
+  readonly rejected: readonly JsonObject[];
+  readonly score_chosen: number;
+  readonly score_rejected: number;
+}
+
+interface Pairs {
+  readonly split: Split;
+  readonly pairs: readonly PreferencePair[];
+  /** The same, of the turn alone in which they part. Where that one is masked in the better episode, there is none. */
+  readonly turns: readonly PreferencePair[];
+}
+
+/** Pairs of a better and a worse episode from one start. Only the group at hand is held: its episodes lie side by side. */
+class PreferencePairs {
+  private group: EpisodeRecord[] = [];
+
+  constructor(private readonly adapt: Adapt) {}
+
+  /** Takes the next record; answers the pairs of the group that it ended, if it ended one. */
+  add(record: EpisodeRecord): Pairs | undefined {
+    const isSame = this.group.length > 0 && this.group[0].group === record.group;
+    const ended = isSame ? undefined : this.end();
+    if (record.group >= 0) this.group.push(record);
+    return ended;
+  }
+
+  /** The best with the worst, the second best with the second worst, and so on while one is better than the other. */
+  end(): Pairs | undefined {
+    const group = this.group;
+    this.group = [];
+    if (group.length < 2) return undefined;
+    const rewardOf = ({ verdict }: EpisodeRecord) => verdict.reward ?? 0;
+    const judged = group.filter((record) => record.verdict.reward !== null);
+    const ranked = judged.sort((a, b) => rewardOf(b) - rewardOf(a) || a.row - b.row);
+    const [pairs, turns]: [PreferencePair[], PreferencePair[]] = [[], []];
+    for (let best = 0, worst = ranked.length - 1; best < worst; best++, worst--) {
+      const [better, worse] = [ranked[best], ranked[worst]];
+      if (rewardOf(better) === rewardOf(worse)) continue;
+      const [good, bad] = [better, worse].map(({ messages }) =>
+        messages.slice(0, lengthToLastTurn(messages)).map(templateMessage),
+      );
+      const fork = forkOf(good, bad);
+      if (fork === 0) {
+        this.adapt('left out of preference: starts differ');
+        continue;
+      }
+      const [chosen, rejected] = [good.slice(fork), bad.slice(fork)];
+      const scores = { score_chosen: rewardOf(better), score_rejected: rewardOf(worse) };
+      const prompt = good.slice(0, fork);
+      pairs.push({ prompt, chosen, rejected, ...scores });
+      const isMasked = better.masked?.includes(fork);
+      if (!isMasked) turns.push({ prompt, chosen: chosen.slice(0, 1), rejected: rejected.slice(0, 1), ...scores });
+    }
+    return { split: group[0].split, pairs, turns };
+  }
+}
+
+/** Where the agent first acts differently after the same words: that many messages are shared; 0 if there is no such place. */
+function forkOf(a: readonly JsonObject[], b: readonly JsonObject[]): number {
+  const isTurn = (messages: readonly JsonObject[], at: number) =>
+    messages[at]?.role === 'assistant' && ['user', 'tool'].includes(String(messages[at - 1]?.role));
+  let same = 0;
+  while (same < Math.min(a.length, b.length) && canonicalJson(a[same]) === canonicalJson(b[same])) same++;
+  while (same > 0 && !(isTurn(a, same) && isTurn(b, same))) same--;
+  return same;
 }
