@@ -4,7 +4,7 @@
 // HTTP is left out: it costs both the same.
 
 import { Rng } from '../src/core/rng.js';
-import type { VectorBlueprint } from '../src/run/serving/vector-blueprint.js';
+import type { VectorBlueprint } from '../src/run/serve-vector.js';
 import { type RemoteEnvironment, WorkerHost } from '../src/serve/hosts/worker-host.js';
 
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -45,7 +45,7 @@ async function dream(): Promise<VectorBlueprint> {
   const starts = Rng.fromSeed(1).fillNormal(new Float32Array(64 * OBS_DIM));
   const snapshot = model.snapshot();
   await model.close();
-  return { kind: 'vector', source: 'dream', of: { id: 'half-cheetah' }, id: 'half-cheetah', model: snapshot, starts };
+  return { kind: 'vector', env: { id: 'half-cheetah' }, dream: { id: 'half-cheetah', model: snapshot, starts } };
 }
 
 async function opened(host: WorkerHost, sessions: number): Promise<readonly RemoteEnvironment[]> {

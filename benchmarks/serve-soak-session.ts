@@ -13,7 +13,7 @@ import type { ToolsTask } from '../src/env/tools/domain.js';
 import { makeDomain } from '../src/env/tools/make-domain.js';
 import type { ToolsAction, ToolsEnvironment } from '../src/env/tools/tools-family.js';
 import { loadToolsScenario } from '../src/run/scenario.js';
-import { openServable } from '../src/run/serving/open-servable.js';
+import { openServable } from '../src/run/servable.js';
 import { askSocket, openSockets, type Reply } from './serve-sockets.js';
 
 /** Every so many is a client of the help desk. */

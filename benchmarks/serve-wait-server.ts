@@ -4,7 +4,7 @@
 import { tmpdir } from 'node:os';
 import type { VectorEnvironment } from '../src/core/environment.js';
 import { unboundedSpace } from '../src/env/space-values.js';
-import type { Servable } from '../src/run/serving/servable.js';
+import type { Servable } from '../src/run/servable.js';
 import { startServer } from '../src/serve/index.js';
 
 export interface WaitWish {

@@ -1,18 +1,14 @@
-// The command line as a whole: the program, its commands, and what becomes of a failure.
+// The command line as a whole: the program and its commands.
 
 import { Command } from 'commander';
-import { versions } from '../run/commands.js';
-import { addClientCommand } from './client-command.js';
-import { addDoctorCommand } from './doctor-command.js';
-import { addDraftCommand } from './draft-command.js';
-import { EXIT, type Outcome, tellFailure } from './failure.js';
-import { addInduceCommands } from './induce-commands.js';
-import { addJobCommands, examplesText } from './job-commands.js';
+import { versions } from '../run/versions.js';
+import { addDomainCommands } from './domain-commands.js';
+import { addJobCommands } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
+import { examplesText } from './options.js';
 import { addServeCommand } from './serve-command.js';
-import type { Terminal } from './terminal.js';
-import { addValidateCommand } from './validate-command.js';
-import { addWorkerCommand } from './worker-command.js';
+import { addServerCommands } from './server-commands.js';
+import { EXIT, type Outcome, type Terminal, tellFailure } from './terminal.js';
 
 /** Runs one command and answers the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted. */
 export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -62,15 +58,10 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
   program.commandsGroup('Jobs:');
   addJobCommands(program, terminal, commandLine, outcome);
   program.commandsGroup('Domains:');
-  addInduceCommands(program, terminal);
-  addDraftCommand(program, terminal, outcome);
+  addDomainCommands(program, terminal, outcome);
   program.commandsGroup('Serving and workers:');
-  addWorkerCommand(program, terminal);
-  addClientCommand(program, terminal);
-  addServeCommand(program, terminal);
-  addValidateCommand(program, terminal, outcome);
+  addServerCommands(program, terminal, outcome, () => addServeCommand(program, terminal));
   program.commandsGroup('Looking around:');
-  addDoctorCommand(program, terminal, outcome);
   addLookCommands(program, terminal, outcome);
   return program;
 }

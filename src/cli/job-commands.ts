@@ -1,12 +1,17 @@
 // The commands that run a job: what they take, what their help says, and nothing of what they do.
 
 import type { Command } from 'commander';
-import { load } from '../run/commands.js';
 import type { FolderInput, JobInputs } from '../run/job.js';
 import type { AnyJobResult, JobName } from '../run/jobs.js';
-import { EXIT, type Outcome } from './failure.js';
-import { type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions, withPanelOption } from './options.js';
-import type { Terminal } from './terminal.js';
+import {
+  examplesText,
+  type JobFlags,
+  withDeviceOptions,
+  withEvaluationSet,
+  withFidelityOptions,
+  withJobOptions,
+} from './options.js';
+import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {
   readonly name: JobName;
@@ -16,11 +21,11 @@ interface JobCommand {
   readonly takes: readonly FolderInput[];
   readonly needs: readonly FolderInput[];
   readonly defaultScenario?: string;
-  /** Whether its rows can be lived by workers of a queue. */
+  /** Whether its rows can be run by workers of a queue. */
   readonly overQueue?: boolean;
   readonly isFidelity?: boolean;
-  /** Whether it measures on a panel that can be asked for. */
-  readonly hasPanel?: boolean;
+  /** Whether it measures on an evaluation set that can be asked for. */
+  readonly hasEvaluationSet?: boolean;
   /** Whether learned dynamics may run on a GPU. */
   readonly usesDevice?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
@@ -45,7 +50,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report. Of a tools scenario: trains an agent of text for as many rounds in a dream of a few real episodes and in the exact rules.',
     takes: [],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     defaultScenario: 'cartpole-swingup',
     examples: [
       ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
@@ -61,7 +66,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
       ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
@@ -76,12 +81,12 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence, or lifted on screens) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
-    hasPanel: true,
+    hasEvaluationSet: true,
     usesDevice: true,
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
       ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],
-      ['reverie fit --data runs/seen --device native', 'by vector code'],
+      ['reverie fit --data runs/seen --device simd', 'by vector code'],
       ['reverie fit --data runs/games --set model.sequence.fit.steps=2000', 'of games of text: the backend sequence'],
     ],
   },
@@ -89,15 +94,15 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'synth',
     summary: 'generate a synthetic dataset in a simulation',
     description:
-      'Of a tools scenario: lives episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
+      'Of a tools scenario: runs episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
     takes: ['model', 'data', 'checkpoint', 'fidelity'],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     overQueue: true,
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
-      ['reverie synth helpdesk --queue redis://localhost/desk', 'lived by whoever runs reverie worker there'],
+      ['reverie synth helpdesk --queue redis://localhost/desk', 'run by whoever runs reverie worker there'],
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
       ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
       ['reverie synth --model runs/model --data runs/seen --checkpoint runs/policy --set rollout.horizon=5', ''],
@@ -111,7 +116,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     needs: [],
     isFidelity: true,
-    hasPanel: true,
+    hasEvaluationSet: true,
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
       ['reverie fidelity helpdesk', 'whoever answers the calls of a tools scenario'],
@@ -130,7 +135,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
     takes: [],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     examples: [
       ['reverie audit helpdesk', 'the exact rules'],
       [
@@ -154,7 +159,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), in a dream made anew as records come in (--mode interleaved), or from what recorded choices came to (--mode value), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
@@ -179,7 +184,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and reports how often it succeeds.',
     takes: ['checkpoint'],
     needs: [],
-    hasPanel: true,
+    hasEvaluationSet: true,
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
@@ -204,7 +209,11 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
     if (spec.usesDevice === true) withDeviceOptions(command);
     if (spec.isFidelity === true) withFidelityOptions(command);
-    if (spec.hasPanel === true) withPanelOption(command);
+    if (spec.hasEvaluationSet === true)
+      withEvaluationSet(
+        command.optionsGroup('Evaluation:'),
+        'require the same evaluation set as another run: its hash, folder or result.json',
+      );
     if (spec.name === 'collect')
       command
         .optionsGroup('Recording:')
@@ -219,12 +228,6 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
   }
 }
 
-/** The examples below a command's help. */
-export function examplesText(examples: JobCommand['examples']): string {
-  const lines = examples.map(([command, comment]) => `  $ ${command}${comment === '' ? '' : `\n      ${comment}`}`);
-  return `\nExamples:\n${lines.join('\n')}`;
-}
-
 async function runJobCommand(
   spec: JobCommand,
   command: Command,
@@ -236,21 +239,30 @@ async function runJobCommand(
 ): Promise<void> {
   refuseBadUsage(spec, command, scenario, flags);
   const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
-  if (flags.panel !== undefined) terminal.stderr.write('--panel is now called --evaluation-set.\n');
-  const panel = flags.evaluationSet ?? flags.panel;
-  const { launch } = await load.launcher();
+  const { launch } = await import('../run/launch.js');
   const result = await launch<AnyJobResult>(spec.name, {
     ...flags,
     set: [...(flags.set ?? []), ...settingsOf(flags)],
     scenario: scenario ?? spec.defaultScenario,
-    inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
+    inputs: {
+      data,
+      model,
+      checkpoint,
+      episodes,
+      heldOut,
+      fidelity,
+      compare,
+      url,
+      failUnder,
+      panel: flags.evaluationSet,
+    },
     stream: terminal.stderr,
     command: commandLine,
   });
   if (flags.json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
   const people = flags.json ? terminal.stderr : terminal.stdout;
   if (!flags.json || !flags.quiet) {
-    const { resultText } = await load.resultText();
+    const { resultText } = await import('../run/result-text.js');
     people.write(`\n${await resultText(result, people.columns)}\n`);
   }
   if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;

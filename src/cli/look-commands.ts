@@ -1,20 +1,54 @@
-// The commands that look and change nothing: scenarios, inspect, check-env.
+// The commands that look and change nothing: doctor, scenarios, inspect, check-env.
 
 import { type Command, Option } from 'commander';
-import { load } from '../run/commands.js';
-import { EXIT, type Outcome } from './failure.js';
-import { examplesText } from './job-commands.js';
-import { type ScenarioFlags, withOutputOptions, withScenarioOptions } from './options.js';
-import type { Terminal } from './terminal.js';
+import { DEVICES } from '../run/job.js';
+import {
+  deviceName,
+  examplesText,
+  type OutputFlags,
+  type ScenarioFlags,
+  withEvaluationSet,
+  withOutputOptions,
+  withScenarioOptions,
+} from './options.js';
+import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
-interface OutputFlags {
-  readonly json?: boolean;
-}
+const scenarios = () => import('../run/scenario.js');
 
 export function addLookCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
+  addDoctor(program, terminal, outcome);
   addScenarios(program, terminal);
   addInspect(program, terminal);
   addCheckEnv(program, terminal, outcome);
+}
+
+const ASKED = DEVICES.filter((name) => name !== 'auto');
+
+function addDoctor(program: Command, terminal: Terminal, outcome: Outcome): void {
+  const command = program
+    .command('doctor')
+    .summary('say what this machine has, and what is missing for a GPU')
+    .description(
+      'Looks at Node, ONNX Runtime, the addon and the kernels for GPUs, the CUDA driver and the GPUs, tries them, and names the way out where something is missing.',
+    )
+    .addOption(
+      new Option('--device <name>', 'exit with 1 if this device cannot be used').choices(ASKED).argParser(deviceName),
+    )
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie doctor', ''],
+        ['reverie doctor --device cuda --json', 'for scripts: exit code 0 where a GPU can be used'],
+      ]),
+    );
+  withOutputOptions(command).action(
+    async ({ device, json }: OutputFlags & { readonly device?: (typeof ASKED)[number] }) => {
+      const { diagnose, diagnosisText } = await import('../run/doctor.js');
+      const diagnosis = await diagnose();
+      print(terminal, json, diagnosis, diagnosisText(diagnosis));
+      if (device !== undefined && !diagnosis.devices[device]) outcome.exitCode = EXIT.failed;
+    },
+  );
 }
 
 function addScenarios(program: Command, terminal: Terminal): void {
@@ -32,20 +66,17 @@ function addScenarios(program: Command, terminal: Terminal): void {
     );
   withOutputOptions(withScenarioOptions(command)).action(
     async (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
-      const { listScenarios, loadAnyScenario, scenarioText } = await load.scenarios();
+      const { listScenarios, loadAnyScenario, scenarioText } = await scenarios();
       if (reference !== undefined) {
         const scenario = await loadAnyScenario(reference, flags);
-        return print(terminal, flags, scenario, () => scenarioText(scenario));
+        return print(terminal, flags.json, scenario, scenarioText(scenario));
       }
-      const scenarios = await listScenarios();
-      const { terminalTable } = await load.resultText();
-      const rows = scenarios.map(({ name, description }) => [name, description]);
-      print(terminal, flags, { scenarios }, () =>
-        terminalTable(
-          { columns: ['scenario', 'what is learned'], rows },
-          { alignment: 'text', columns: terminal.stdout.columns },
-        ),
-      );
+      const known = await listScenarios();
+      const { terminalTable } = await import('../run/result-text.js');
+      const rows = known.map(({ name, description }) => [name, description]);
+      const layout = { alignment: 'text', columns: terminal.stdout.columns } as const;
+      const table = terminalTable({ columns: ['scenario', 'what is learned'], rows }, layout);
+      print(terminal, flags.json, { scenarios: known }, table);
     },
   );
 }
@@ -67,16 +98,12 @@ function addInspect(program: Command, terminal: Terminal): void {
         ],
       ]),
     );
-  command.option(
-    '--evaluation-set <hash|file>',
-    'say whether its figures and those of this run, file or hash were measured on the same',
-  );
-  command.addOption(new Option('--panel <hash|file>').hideHelp());
+  withEvaluationSet(command, 'say whether its figures and those of this run, file or hash were measured on the same');
   withOutputOptions(command).action(
-    async (folder: string, flags: OutputFlags & { readonly evaluationSet?: string; readonly panel?: string }) => {
-      const { inspectFolder, inspectionText } = await load.inspection();
-      const inspection = await inspectFolder(folder, { panel: flags.evaluationSet ?? flags.panel });
-      print(terminal, flags, inspection, () => inspectionText(inspection, '', terminal.stdout.columns));
+    async (folder: string, { json, evaluationSet }: OutputFlags & { readonly evaluationSet?: string }) => {
+      const { inspectFolder, inspectionText } = await import('../run/inspect.js');
+      const inspection = await inspectFolder(folder, { panel: evaluationSet });
+      print(terminal, json, inspection, inspectionText(inspection, '', terminal.stdout.columns));
     },
   );
 }
@@ -92,15 +119,11 @@ function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): vo
     .addHelpText('after', examplesText([['reverie check-env ./my-robot', 'a body of your own before training on it']]));
   withOutputOptions(withScenarioOptions(command)).action(
     async (reference: string, flags: ScenarioFlags & OutputFlags) => {
-      const { loadAnyScenario } = await load.scenarios();
-      const { checkScenarioEnvironment, environmentReportText } = await load.environmentCheck();
-      const report = await checkScenarioEnvironment(await loadAnyScenario(reference, flags));
-      print(terminal, flags, report, () => environmentReportText(report));
+      const scenario = await (await scenarios()).loadAnyScenario(reference, flags);
+      const { checkedEnvironment } = await import('../run/jobs.js');
+      const { report, text } = await checkedEnvironment(scenario);
+      print(terminal, flags.json, report, text);
       if (!report.passed) outcome.exitCode = EXIT.failed;
     },
   );
-}
-
-function print(terminal: Terminal, flags: OutputFlags, data: unknown, text: () => string): void {
-  terminal.stdout.write(`${flags.json ? JSON.stringify(data) : text()}\n`);
 }

@@ -1,16 +1,20 @@
 // Options that several commands share, and how their values are read.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/commands.js';
+import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/job.js';
+
+export interface OutputFlags {
+  readonly json?: boolean;
+}
 
 export interface ScenarioFlags {
   readonly profile?: string;
   readonly set?: readonly string[];
   readonly seed?: number;
-  readonly workers?: number;
 }
 
-export interface JobFlags extends ScenarioFlags, DeviceFlags {
+export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
+  readonly workers?: number;
   readonly out?: string;
   readonly resume?: string;
   readonly queue?: string;
@@ -20,7 +24,6 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags {
   /** Of `train`. */
   readonly mode?: string;
   readonly evaluationSet?: string;
-  readonly json?: boolean;
   readonly quiet?: boolean;
 }
 
@@ -47,7 +50,7 @@ export function withJobOptions(command: Command, overQueue = false): Command {
     .option('--out <folder>', 'folder of the run (default: a new one under runs/)')
     .option('--resume <folder>', 'go on with the unfinished run in this folder, with its scenario and seed');
   if (overQueue) {
-    command.option('--queue <url>', 'of a tools scenario: have episodes lived by the workers of this queue');
+    command.option('--queue <url>', 'of a tools scenario: have episodes run by the workers of this queue');
   }
   command.option('--trust-rules', 'run rules of domains as ordinary code of this process, without their sandbox');
   return withOutputOptions(command.option('--quiet', 'no progress'));
@@ -56,13 +59,23 @@ export function withJobOptions(command: Command, overQueue = false): Command {
 /** Where learned dynamics run, and gradient steps of learners that vector code is there for. */
 export function withDeviceOptions(command: Command): Command {
   const device =
-    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (native, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ, DroQ and TD3+BC), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
+    'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (simd, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ and DroQ), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
   const precision =
-    'of the products on a GPU (default: tf32), or by vector code where it dreams (native: fp32, the default, or bf16)';
+    'of the products on a GPU (default: tf32), or by vector code where it dreams (simd: fp32, the default, or bf16)';
   return command
     .optionsGroup('Device:')
-    .addOption(new Option('--device <name>', device).choices(DEVICES))
+    .addOption(new Option('--device <name>', device).choices(DEVICES).argParser(deviceName))
     .addOption(new Option('--precision <name>', precision).choices(PRECISIONS));
+}
+
+/** A device by its name; the old name of vector code is taken with a notice. */
+export function deviceName(name: string): string {
+  if (name === 'native') {
+    process.stderr.write('--device native is now called --device simd.\n');
+    return 'simd';
+  }
+  if ((DEVICES as readonly string[]).includes(name)) return name;
+  throw new InvalidArgumentError(`Allowed choices are ${DEVICES.join(', ')}.`);
 }
 
 /** Beside the folders it takes. */
@@ -78,18 +91,22 @@ export function withFidelityOptions(command: Command): void {
 }
 
 /** Where figures are to be compared with another run's. */
-export function withPanelOption(command: Command): void {
-  command
-    .optionsGroup('Evaluation:')
-    .option(
-      '--evaluation-set <hash|file>',
-      'require the same evaluation set as another run: its hash, folder or result.json',
-    )
-    .addOption(new Option('--panel <hash|file>').hideHelp());
+export function withEvaluationSet(command: Command, what: string): Command {
+  command.on('option:panel', (given: string) => {
+    process.stderr.write('--panel is now called --evaluation-set.\n');
+    command.setOptionValue('evaluationSet', given);
+  });
+  return command.option('--evaluation-set <hash|file>', what).addOption(new Option('--panel <hash|file>').hideHelp());
 }
 
 export function withOutputOptions(command: Command): Command {
   return command.optionsGroup('Output:').option('--json', 'one JSON object on stdout; text for people goes to stderr');
+}
+
+/** The examples below a command's help. */
+export function examplesText(examples: readonly (readonly [command: string, comment: string])[]): string {
+  const lines = examples.map(([command, comment]) => `  $ ${command}${comment === '' ? '' : `\n      ${comment}`}`);
+  return `\nExamples:\n${lines.join('\n')}`;
 }
 
 export function collected(value: string, before: readonly string[] | undefined): string[] {
@@ -98,14 +115,11 @@ export function collected(value: string, before: readonly string[] | undefined):
 
 export function wholeNumber(value: string): number {
   const number = Number(value);
-  if (value.trim() === '' || !Number.isSafeInteger(number) || number < 0) {
-    throw new InvalidArgumentError('Expected a whole number, 0 or more.');
-  }
-  return number;
+  if (value.trim() !== '' && Number.isSafeInteger(number) && number >= 0) return number;
+  throw new InvalidArgumentError('Expected a whole number, 0 or more.');
 }
 
 export function positive(value: string): number {
-  const number = wholeNumber(value);
-  if (number === 0) throw new InvalidArgumentError('Expected a whole number above 0.');
-  return number;
+  if (wholeNumber(value) > 0) return Number(value);
+  throw new InvalidArgumentError('Expected a whole number, 1 or more.');
 }

@@ -5,9 +5,9 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
-import { listenForInterrupt, load } from '../run/commands.js';
+import { listenForInterrupt } from '../run/interrupt.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
-import { examplesText } from './job-commands.js';
+import { examplesText } from './options.js';
 import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
 import type { Terminal } from './terminal.js';
 
@@ -118,7 +118,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
 }
 
 async function loadedScenarios(named: readonly { readonly reference: string }[], options: ScenarioFlags) {
-  const { loadAnyScenario } = await load.scenarios();
+  const { loadAnyScenario } = await import('../run/scenario.js');
   return Promise.all(named.map(({ reference }) => loadAnyScenario(reference, options)));
 }
 
@@ -126,7 +126,7 @@ type ScenarioFlags = Pick<ServeFlags, 'profile' | 'set' | 'seed'>;
 
 /** What is served and where, each address ready to be pasted. */
 async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
-  const { terminalTable } = await load.resultText();
+  const { terminalTable } = await import('../run/result-text.js');
   const layout = { alignment: 'text', columns } as const;
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];

@@ -2,8 +2,8 @@
 
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
-import type { DeviceFlags } from '../run/commands.js';
-import { withDeviceOptions, withScenarioOptions } from './options.js';
+import type { DeviceFlags } from '../run/job.js';
+import { collected, withDeviceOptions, withScenarioOptions } from './options.js';
 
 export interface ServeFlags extends DeviceFlags {
   readonly profile?: string;
@@ -112,8 +112,4 @@ export function numberFlag(flag: string, min: number, max = 1e9) {
       expected: `a ${whole ? 'whole ' : ''}number from ${min} to ${max}`,
     });
   };
-}
-
-function collected(value: string, before: readonly string[] | undefined): string[] {
-  return [...(before ?? []), value];
 }

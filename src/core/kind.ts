@@ -43,14 +43,6 @@ export interface ScenarioSections<C extends CommonConfig = never> {
   readonly files?: (config: C, folder: string) => string[];
 }
 
-/** How one job (`train`, `synth`, ...) is done in worlds of a kind. */
-export interface KindJob {
-  /** The job, loaded when it is asked for: from its context to its result, as `Job` of the run room has it. */
-  readonly load: () => Promise<(context: never) => Promise<unknown>>;
-  /** What people are told of its result, a `ResultView` of the run room; absent: its plain values. */
-  readonly text?: () => Promise<(result: never) => unknown>;
-}
-
 /** Values of a kind between memory and JSON, as protocols carry them. Keys are in snake_case, as everything on the wire. */
 export interface ValueCodec {
   encodeObservation(observation: unknown): unknown;
@@ -78,26 +70,15 @@ export interface GivenCall {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** A way to live the episodes of domains that another kind's scenarios name. */
+/** A way to play episodes of domains that another kind's scenarios name. */
 export interface DomainView {
-  /** Whether a domain is lived so. */
+  /** Whether a domain is played so. */
   readonly of: (domain: never) => boolean;
   /** An environment of tools as one of this kind. */
   readonly make: (environment: never) => Environment;
 }
 
-/** How environments of a kind are made in threads of a server. */
-export interface Hosted {
-  /** Loads what makes them from a `Blueprint`: a `MakerOf` of the run room. */
-  readonly maker: () => Promise<(blueprint: never, thread: never) => Promise<unknown>>;
-  /** Whether they run rules of users, which may take long: each such world then has threads of its own. */
-  readonly runsRules: boolean;
-}
-
-/**
- * A kind of world. It is light: whatever reads, computes or draws is behind a loader. The loaders' own types are those of the
- * rooms that call them, as this room knows none of them.
- */
+/** A kind of world. It is light: whatever reads, computes or draws is behind a loader. What jobs do in it is in `run/jobs.ts`. */
 export interface Kind {
   /** What a scenario says as `family`. */
   readonly name: string;
@@ -108,24 +89,14 @@ export interface Kind {
   /** Absent where it cannot be served. */
   readonly face?: Face;
   /**
-   * Absent for a face of another kind's scenarios, which cannot be named as `family`. The layers are those that a scenario is made
+   * Absent for a view of another kind's scenarios, which cannot be named as `family`. The layers are those that a scenario is made
    * of, not checked yet: its file, profiles and flags. What they name, the kind may load before it says what they may say.
    */
   readonly scenario?: (layers?: readonly Readonly<Record<string, unknown>>[]) => Promise<ScenarioSections>;
-  /** Of a face: which domains it is one of. */
+  /** Of which domains of tools it is a view. */
   readonly view?: DomainView;
-  /** By the job's name; what is not there cannot be done in it. */
-  readonly jobs: Readonly<Record<string, KindJob>>;
-  /** Makes what a server serves of a scenario: an `OpenServable` of the run room. */
-  readonly open?: () => Promise<(scenario: never, options: never) => Promise<unknown>>;
-  /** How a server makes environments of it in threads; absent: they live on the loop that serves. */
-  readonly hosted?: Hosted;
-  /** Tries the contract of the real environment of a scenario: `reverie check-env`. */
-  readonly checkEnvironment?: () => Promise<(scenario: never) => Promise<unknown>>;
-  /** What learned dynamics a job computes with, for the choice of a device; absent: it computes with none. */
-  readonly device?: () => Promise<(job: string, scenario: never, inputs: never) => unknown>;
-  /** Whether rows of `synth` can be lived over a queue, and what stands against it in a configuration; absent: they cannot. */
-  readonly queue?: (config: never) => { readonly setting: string; readonly problem: string } | undefined;
+  /** Of a kind from outside: its jobs by name, each loaded when it is asked for, from the context of a run to the result. */
+  readonly jobs?: Readonly<Record<string, () => Promise<(context: never) => Promise<unknown>>>>;
 }
 
 // The aspects of fidelity by name: what scenarios ask for, what reports are ordered by, and what the page shows.

@@ -1,35 +1,217 @@
-// The device a run dreams and learns on, as the run keeps it.
+// What a run computes on: the one place where `auto` becomes a device, or a number of threads. Decided before anything is written, told
+// to the user, kept with the run, and the same when it is resumed.
 
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import type { DeviceTarget } from '../nn/cuda.js';
+import { reverieError } from '../core/errors.js';
+import { type CudaStatus, cudaStatus, requireDevice } from '../nn/cuda.js';
+import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
-import { PRECISIONS } from './device-flags.js';
+import { type DeviceFlags, type JobContext, type JobInputs, PRECISIONS, type RunDevice } from './job.js';
+import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
 
-/** A device as runs keep it; none of it is there for the processor. */
+/** A device as runs keep it; none of it is there for the processor by ONNX Runtime. `native` is what flags call `simd`. */
 export const runDeviceSchema = z.strictObject({
   kind: z.enum(['cuda', 'emulated', 'native']).describe('what it is reached by'),
   precision: z.enum(PRECISIONS).describe('of the products'),
   name: z.string().describe('the GPU by name, or what stands for one'),
 });
-export type RunDevice = Readonly<z.output<typeof runDeviceSchema>> & DeviceTarget;
+type Kind = RunDevice['kind'];
 
-/** `cpu`, or the name of the GPU with the precision. */
+/** `cpu`, or the name of the device with the precision. */
 export function deviceText(device: Pick<RunDevice, 'name' | 'precision'> | undefined): string {
   return device === undefined ? 'cpu' : `${device.name}, ${device.precision}`;
 }
 
-/** What gradient steps run on in a run on `device`: GPUs dream alone. */
+/** What gradient steps run on in a run on `device`: GPUs simulate alone. */
 export function trainingDevice(device: RunDevice | undefined): TrainingDevice {
   return device?.kind === 'native' ? 'native' : 'cpu';
 }
 
+type Workers = Pick<JobContext, 'workers' | 'isAutoWorkers' | 'device'>;
+
 /** Networks of a model that a run fits at a time: by vector code they need no worker threads, and take what cores there are. */
-export function fitWorkers(run: {
-  readonly workers: number;
-  readonly isAutoWorkers?: boolean;
+export function fitWorkers({ workers, isAutoWorkers, device }: Workers): number {
+  return isAutoWorkers && trainingDevice(device) === 'native' ? availableParallelism() : workers;
+}
+
+/** A job of fewer transitions is over before threads have started. */
+const ROWS_WORTH_THREADS = 100_000;
+
+/** Threads for so many simulated rows; of many cores, one is left to the thread that writes. */
+export function rolloutWorkers({ workers, isAutoWorkers }: Workers, rows: number): number {
+  if (!isAutoWorkers) return workers;
+  const cores = availableParallelism();
+  return rows < ROWS_WORTH_THREADS ? 0 : Math.min(cores, Math.max(2, cores - 1));
+}
+
+/** What of a job a device can compute. */
+interface DeviceNeeds {
+  /** Whether what it simulates with computes on a device in a precision; absent: it does not simulate. */
+  readonly simulates?: (precision: Precision, kind: Kind) => Promise<DeviceFit>;
+  /** Whether the gradient steps of its learner, or of the model it fits, can be computed by vector code. */
+  readonly trains: boolean;
+}
+
+/** By family; undefined where the job computes with no network that a device is for. `server`: whoever serves the scenario. */
+const NEEDS: Readonly<
+  Record<string, (job: string, scenario: never, inputs: JobInputs) => Promise<DeviceNeeds | undefined>>
+> = {
+  vector: async (job, { config, folder }: Scenario, inputs) => {
+    const { dynamicsKinds, folderDeviceFit, sectionDeviceFit } = await import('../worldmodel/kinds.js');
+    const { learners } = await import('../rl/learners.js');
+    const { train, rl, model } = config;
+    if (job === 'fit') return { trains: dynamicsKinds.get(model.kind).fitsNatively === true };
+    if (job === 'synth') {
+      const { findInput } = await import('./pipeline/inputs.js');
+      const given = findInput(inputs, 'model');
+      return {
+        simulates: async (precision) => (given === undefined ? { precision } : folderDeviceFit(given, precision)),
+        trains: false,
+      };
+    }
+    if (job !== 'train') return undefined;
+    const simulates = async (precision: Precision) => {
+      const { makeEnvironment } = await import('../env/make-environment.js');
+      const env = await makeEnvironment(config.env, { folder });
+      return sectionDeviceFit(model, env, precision).finally(() => env.close());
+    };
+    return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
+  },
+  tools: async (job, scenario: ToolsScenario) => {
+    const isSimulated = job !== 'train' || !['real', 'value'].includes(scenario.config.train.mode);
+    if (!['synth', 'train', 'server'].includes(job) || !isSimulated) return undefined;
+    const { hasNetwork, routerDeviceFit } = await import('../worldmodel/tools/make-router.js');
+    const { ofTraining } = await import('./pipeline/tools/parts.js');
+    const { config, folder } = job === 'train' ? ofTraining(scenario) : scenario;
+    if (!hasNetwork(config.model)) return undefined;
+    const simulates: DeviceNeeds['simulates'] = async (precision, kind) =>
+      (await routerDeviceFit(config.model, { kind, precision }, folder)) ?? { precision };
+    return { simulates, trains: false };
+  },
+};
+
+export interface SettledDevice {
+  /** Undefined: the processor, by ONNX Runtime. */
   readonly device?: RunDevice;
-}): number {
-  const takesCores = run.isAutoWorkers === true && trainingDevice(run.device) === 'native';
-  return takesCores ? availableParallelism() : run.workers;
+  /** What was decided, and why, where nobody asked for exactly that. */
+  readonly remark?: string;
+}
+
+/**
+ * Where `job` is to simulate and to learn.
+ * @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE, FLAG_INVALID  where what was asked for cannot be
+ */
+export async function settleDevice(
+  flags: DeviceFlags,
+  job: string,
+  scenario: AnyScenario,
+  inputs: JobInputs,
+): Promise<SettledDevice> {
+  const needs = flags.device === 'cpu' ? undefined : await NEEDS[scenario.family]?.(job, scenario as never, inputs);
+  if (needs?.simulates !== undefined) return settle(flags, scenario.config.name, needs.simulates);
+  if (!isSimd(flags) || !needs?.trains) return onProcessor(flags, job, needs?.trains);
+  const { precision } = flags;
+  if (precision !== undefined && precision !== SIMD_PRECISIONS[0])
+    throw precisionRefused(
+      precision,
+      `fp32, as this ${job} does not dream, and gradient steps are computed in no other`,
+    );
+  return settle(flags, scenario.config.name, async (wanted) => ({ precision: wanted }));
+}
+
+/** Where the world model in `folder` is to run. @throws as `settleDevice` */
+export async function settleModelDevice(flags: DeviceFlags, folder: string): Promise<SettledDevice> {
+  if (flags.device === 'cpu') return onProcessor(flags, 'server');
+  const { folderDeviceFit } = await import('../worldmodel/kinds.js');
+  return settle(flags, folder, (wanted) => folderDeviceFit(folder, wanted));
+}
+
+/** Of what a server answers by: what nobody computes with is the processor's. */
+export async function settleServer(
+  flags: DeviceFlags,
+  scenario: ToolsScenario,
+  log: (line: string) => void,
+): Promise<RunDevice | undefined> {
+  const { device: asked = 'auto' } = flags;
+  if ((await NEEDS[scenario.family]('server', scenario as never, {})) === undefined) {
+    if (asked !== 'auto' && asked !== 'cpu') log(`${scenario.config.name}: nothing in it that ${asked} could compute.`);
+    return undefined;
+  }
+  const { device, remark } = await settleDevice(flags, 'server', scenario, {});
+  if (remark !== undefined) log(remark);
+  return device;
+}
+
+/**
+ * tf32: its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can
+ * be brought to the host; bfloat16 rounds eight times as coarsely for speed that only statistics on the device could use.
+ */
+const GPU_PRECISION: Precision = 'tf32';
+/** The first unless it is asked for; gradient steps always. */
+const SIMD_PRECISIONS: readonly Precision[] = ['fp32', 'bf16'];
+
+const isSimd = ({ device }: DeviceFlags) => device === 'simd' || device === 'native';
+
+async function settle(
+  flags: DeviceFlags,
+  backend: string,
+  modelFit: NonNullable<DeviceNeeds['simulates']>,
+): Promise<SettledDevice> {
+  const { device: asked = 'auto', precision } = flags;
+  const isAuto = asked === 'auto';
+  const kind = isSimd(flags) ? 'native' : isAuto ? 'cuda' : (asked as Kind);
+  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISIONS[0] : GPU_PRECISION);
+  if (kind === 'native' && !SIMD_PRECISIONS.includes(wanted))
+    throw precisionRefused(wanted, `${SIMD_PRECISIONS.join(' or ')}, which is all that the device simd has`);
+  const status = kind === 'cuda' ? await cudaStatus() : undefined;
+  if (isAuto && status?.missing)
+    return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
+  if (!isAuto) await requireDevice({ kind, precision: wanted });
+  const { problem, reason, precision: fitting } = await modelFit(wanted, kind);
+  if (problem !== undefined) {
+    if (isAuto) return { remark: `Dreaming on the processor: ${problem}.` };
+    throw reverieError('DEVICE_UNAVAILABLE', {
+      problem: `World model "${backend}" cannot run on ${asked}: ${problem}.`,
+      hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
+    });
+  }
+  // Widths that tensor cores do not take are nothing to vector code.
+  const used = kind === 'native' ? wanted : fitting;
+  const device = deviceOf(kind, used, status);
+  if (used === wanted) return isAuto ? { device, remark: `Dreaming on ${deviceText(device)}.` } : { device };
+  const widths = reason ?? `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;
+  if (precision !== undefined) throw precisionRefused(precision, `${used}: ${widths}`);
+  return { device, remark: `Computing in ${used}: ${widths}.` };
+}
+
+/** The device of a run that is resumed. @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, STATE_MISMATCH where it is not here */
+export async function sameDevice(device: RunDevice | undefined): Promise<SettledDevice> {
+  if (device === undefined) return {};
+  await requireDevice(device);
+  const here = deviceOf(device.kind, device.precision, device.kind === 'cuda' ? await cudaStatus() : undefined);
+  if (here.name === device.name) return { device };
+  throw reverieError('STATE_MISMATCH', {
+    problem: `This run was begun on ${deviceText(device)}; it cannot go on on ${deviceText(here)}.`,
+    hint: 'Go on on the same device: results of two devices differ in their last digits. Or begin a new run.',
+  });
+}
+
+function onProcessor({ device = 'auto', precision }: DeviceFlags, job: string, hasSimd = false): SettledDevice {
+  if (device !== 'auto' && device !== 'cpu') {
+    const expected = `${hasSimd ? 'auto, cpu or simd' : 'auto or cpu'}, as this ${job} does not dream in learned dynamics`;
+    throw reverieError('FLAG_INVALID', { flag: '--device', value: device, expected });
+  }
+  if (precision !== undefined) throw precisionRefused(precision, 'none on the processor');
+  return {};
+}
+
+function precisionRefused(value: string, expected: string): Error {
+  return reverieError('FLAG_INVALID', { flag: '--precision', value, expected });
+}
+
+function deviceOf(kind: Kind, precision: Precision, status?: CudaStatus): RunDevice {
+  // Not the width of its vectors: every one answers the same bytes, so a run may be resumed on another processor.
+  const name = { native: 'native', emulated: 'host emulation', cuda: status?.gpus[0]?.name ?? '' }[kind];
+  return { kind, precision, name };
 }

@@ -19,7 +19,7 @@ export interface Finding {
 export interface Diagnosis {
   readonly findings: readonly Finding[];
   /** What each device can be used for: `--device` takes these names. */
-  readonly devices: Readonly<Record<'cpu' | 'native' | 'cuda' | 'emulated', boolean>>;
+  readonly devices: Readonly<Record<'cpu' | 'simd' | 'cuda' | 'emulated', boolean>>;
 }
 
 const GIB = 2 ** 30;
@@ -36,8 +36,8 @@ export async function diagnose(): Promise<Diagnosis> {
   const findings = [...found, ...gpus];
   const hasGpu = status.missing === undefined && gpus.every(({ state }) => state === 'ok');
   const hasAddon = status.addon.problem === undefined;
-  const [cpu, isNative] = [runtime.state === 'ok', native.state === 'ok'];
-  const devices = { cpu, native: isNative, cuda: hasGpu, emulated: hasAddon };
+  const [cpu, simd] = [runtime.state === 'ok', native.state === 'ok'];
+  const devices = { cpu, simd, cuda: hasGpu, emulated: hasAddon };
   return { findings, devices };
 }
 
@@ -86,7 +86,7 @@ function addonFinding({ addon, missing }: CudaStatus): Finding {
   return { name: 'addon', state: 'absent', text: addon.problem, hint: missing?.hint };
 }
 
-/** The device `native` does a little of what it is for. */
+/** The device `simd` does a little of what it is for. */
 async function nativeFinding(): Promise<Finding> {
   const name = 'vector code';
   try {

@@ -11,10 +11,10 @@ import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
 import { readManifest } from '../rl/checkpoint.js';
 import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
+import { givenSet } from './evaluation-set.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
-import { givenPanel } from './wanted-panel.js';
 
 export type InspectionKind = 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
 
@@ -62,12 +62,12 @@ export async function inspectFolder(folder: string, { panel }: { readonly panel?
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
   if (panel === undefined) return inspection;
-  return { ...inspection, facts: { ...inspection.facts, comparable: comparable(givenPanel(folder), panel) } };
+  return { ...inspection, facts: { ...inspection.facts, comparable: comparable(givenSet(folder), panel) } };
 }
 
 /** Whether figures of the run and of another may be held against each other, and what differs where they may not. */
 function comparable(own: WantedPanel, given: string): string {
-  const other = givenPanel(given);
+  const other = givenSet(given);
   if (own.hash === other.hash) return `yes, with ${given}: one panel`;
   const differs = 'seeds' in own ? panelDifferences(own as Panel, other) : [];
   return `no, not with ${given}: ${differs.join('; ') || 'another panel; a hash alone does not say what differs'}`;

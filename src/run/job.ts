@@ -1,18 +1,34 @@
-// What a job is: the context every pipeline receives, and the JSON-safe results they answer. The command line makes
-// the context; src/run/pipeline/ holds the jobs.
+// What a job is: the context every job receives, and the JSON-safe results they answer.
 
 import type { Panel } from '../core/evaluation-set.js';
 import type { GateResult } from '../fidelity/report/fidelity-report.js';
+import type { DeviceTarget } from '../nn/cuda.js';
+import type { Precision } from '../nn/cuda-addon.js';
 import type { ReturnSummary } from '../rl/evaluate.js';
 import type { TrainEvaluation } from '../training/training.js';
 import type { ArmSummary, BreakEven } from '../training/warm-start.js';
 import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
-import type { RunDevice } from './device.js';
 import type { MetricsWriter } from './metrics.js';
 import type { FitVerdict } from './pipeline/fit-verdict.js';
 import type { Progress } from './progress.js';
 import type { ReportInput } from './report/report-input.js';
 import type { AnyScenario, Scenario } from './scenario.js';
+
+export const DEVICES = ['auto', 'cpu', 'simd', 'cuda', 'emulated'] as const;
+export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
+
+/** The device that a run is asked to use, and the precision of its products. */
+export interface DeviceFlags {
+  /** `auto` unless given; `native` is what `simd` was called. */
+  readonly device?: (typeof DEVICES)[number] | 'native';
+  readonly precision?: Precision;
+}
+
+/** A device as runs keep it; absent for the processor by ONNX Runtime. */
+export interface RunDevice extends DeviceTarget {
+  /** The GPU by name, or what stands for one. */
+  readonly name: string;
+}
 
 /** Folders of earlier work that a job starts from; absolute paths, checked to exist. */
 export interface JobInputs {
@@ -66,8 +82,6 @@ export interface JobContext<S extends AnyScenario = Scenario> {
   /** The command line that began the run, for its report; absent where there was none. */
   readonly command?: string;
 }
-
-export type Job<R extends JobResult, S extends AnyScenario = Scenario> = (context: JobContext<S>) => Promise<R>;
 
 /** What every job answers. It becomes `result.json`, and with `--json` the one object on stdout. */
 export interface JobResult {
@@ -222,18 +236,12 @@ export interface QuickstartResult extends JobResult {
   readonly reportInput: ReportInput;
 }
 
-/** Thrown by a job that stopped at a safe point because `signal` was aborted: everything is on disk. */
-export class JobInterrupted extends Error {
-  constructor() {
-    super('The job was stopped at a safe point.');
-    this.name = 'JobInterrupted';
-  }
+/** Call at a safe point, after the checkpoint is written. @throws JobInterrupted: everything is on disk */
+export function interrupted(): never {
+  throw new JobInterrupted('The job was stopped at a safe point.');
 }
 
-/** Call at a safe point, after the checkpoint is written. @throws JobInterrupted */
-export function interrupted(): never {
-  throw new JobInterrupted();
-}
+export class JobInterrupted extends Error {}
 
 /** What a job makes of what is open, which is closed then. What is thrown once it was stopped is the stop. */
 export async function whileOpen<T>(

@@ -4,15 +4,14 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { lockFolder } from '../core/files.js';
-import { kinds } from '../kinds/registry.js';
+import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
 import { parseQueueUrl } from '../synth/queue/queue-url.js';
-import { type SettledDevice, sameDevice, settleDevice } from './device-choice.js';
-import type { DeviceFlags } from './device-flags.js';
+import { type SettledDevice, sameDevice, settleDevice } from './device.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
-import { type JobContext, type JobInputs, JobInterrupted, type JobResult } from './job.js';
+import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
-import { makeProgress, type Progress } from './progress.js';
+import { makeProgress } from './progress.js';
 import {
   createRun,
   METRICS_FILE,
@@ -31,9 +30,9 @@ export interface LaunchOptions<R extends JobResult = JobResult> extends Scenario
   readonly inputs?: JobInputs;
   /** Folder of the new run; by default a new one under runs/. */
   readonly out?: string;
-  /** Folder of an unfinished run to go on with; excludes everything above but `workers`. */
+  /** Folder of an unfinished run to resume; excludes everything above but `workers`. */
   readonly resume?: string;
-  /** URL of the queue that the job's rows are lived over; may be another, or none, when a run goes on. */
+  /** URL of the queue by which workers run the job's rows; may be another, or none, when a run is resumed. */
   readonly queue?: string;
   /** Run rules of domains as ordinary code, without their sandbox. */
   readonly trustRules?: boolean;
@@ -42,7 +41,7 @@ export interface LaunchOptions<R extends JobResult = JobResult> extends Scenario
   readonly stream: NodeJS.WriteStream;
   /** The command line, for the record. */
   readonly command: string;
-  /** Ways to do the job, by kind of world; those that the kinds have, unless given. */
+  /** Ways to do the job, by kind of world; those of the table unless given. */
   readonly jobs?: Jobs<R>;
 }
 
@@ -62,39 +61,47 @@ interface Prepared {
 export async function launch<R extends JobResult>(name: string, options: LaunchOptions<R>): Promise<R> {
   const prepared =
     options.resume === undefined ? await begun(name, options) : await reopened(name, options.resume, options);
+  const { scenario, out, inputs, record, place, unlock } = prepared;
   const progress = makeProgress({ stream: options.stream, quiet: options.quiet });
-  const metrics = openMetrics(prepared);
+  const log = (line: string) => progress.log(line);
   const interrupt = listenForInterrupt({
-    onFirst: () => progress.log('Stopping at the next safe point. Press Ctrl-C again to stop at once.'),
+    onFirst: () => log('Stopping at the next safe point. Press Ctrl-C again to stop at once.'),
     onSecond: () => progress.close(),
   });
-  if (prepared.place.remark !== undefined) progress.log(prepared.place.remark);
+  const ended = (status: RunRecord['status']) =>
+    writeRunRecord(out, { ...record, status, endedAt: new Date().toISOString() });
+  let metrics: MetricsWriter | undefined;
   try {
-    if (options.trustRules) await trustRulesAloud((line) => progress.log(line));
-    const run = await jobFor(name, prepared.scenario, options.jobs);
-    const result = await run(contextOf(prepared, options, progress, metrics, interrupt.signal));
-    await writeResult(prepared.out, result);
-    await ended(prepared, 'finished');
+    metrics = new MetricsWriter(join(out, METRICS_FILE));
+    if (place.remark !== undefined) log(place.remark);
+    if (options.trustRules) await trustRulesAloud(log);
+    const run = await jobFor(name, scenario, options.jobs);
+    const { seed, workers } = scenario.config;
+    const isAutoWorkers = workers === 'auto';
+    const context: JobContext<AnyScenario> = {
+      ...{ scenario, seed, workers: isAutoWorkers ? 0 : workers, isAutoWorkers, device: place.device, out, inputs },
+      ...{ resume: options.resume !== undefined, signal: interrupt.signal, progress, metrics, log },
+      ...{ queue: options.queue, command: record.command },
+    };
+    const result = await run(context);
+    await writeResult(out, result);
+    await ended('finished');
     return result;
   } catch (error) {
-    const stopped =
-      error instanceof JobInterrupted || (interrupt.signal.aborted && (error as Error).name === 'AbortError');
-    await ended(prepared, stopped ? 'interrupted' : 'failed').catch(() => undefined);
-    if (stopped) throw new RunInterrupted(name, prepared.out);
-    addResume(error, name, prepared.out);
+    // What is thrown once the run was asked to stop is the stop: everything is on disk.
+    const isStopped = interrupt.signal.aborted;
+    await ended(isStopped ? 'interrupted' : 'failed').catch(() => undefined);
+    if (isStopped) throw new RunInterrupted(name, out);
+    // What a server failed is not done again once it is well.
+    if (error instanceof ReverieError && 'retryable' in error.values)
+      error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${out}`;
     throw error;
   } finally {
-    prepared.unlock();
+    unlock();
     interrupt.dispose();
-    metrics.close();
+    metrics?.close();
     progress.close();
   }
-}
-
-/** What a server failed is not done again once it is well. */
-function addResume(error: unknown, name: string, out: string): void {
-  if (!(error instanceof ReverieError) || !('retryable' in error.values)) return;
-  error.hint += ` The run keeps what it has; go on with: reverie ${name} --resume ${out}`;
 }
 
 /** For the rest of the process. */
@@ -103,15 +110,6 @@ async function trustRulesAloud(log: (line: string) => void): Promise<void> {
   const { trustRules } = await import('../env/tools/sandbox/trusted-sandbox.js');
   trustRules();
   log('Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.');
-}
-
-function openMetrics({ out, unlock }: Prepared): MetricsWriter {
-  try {
-    return new MetricsWriter(join(out, METRICS_FILE));
-  } catch (error) {
-    unlock();
-    throw error;
-  }
 }
 
 async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
@@ -125,7 +123,9 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
   const place = await settleDevice(isQueued ? { ...options, device: 'cpu' } : options, name, scenario, inputs);
   const startedAt = new Date();
   if (options.out === '') throw reverieError('FLAG_INVALID', { flag: '--out', value: '', expected: 'a folder' });
-  const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp(startedAt)}`));
+  // `20261121-120435`, so that folders sort by age.
+  const stamp = startedAt.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+  const out = resolve(options.out ?? join('runs', `${scenario.config.name}-${name}-${stamp}`));
   const record: RunRecord = {
     job: name,
     status: 'running',
@@ -133,7 +133,7 @@ async function begun(name: string, options: LaunchOptions): Promise<Prepared> {
     inputs,
     command: options.command,
     versions: versions(),
-    ...(place.device && { device: place.device }),
+    ...(place.device && { device: place.device as RunRecord['device'] }),
     startedAt: startedAt.toISOString(),
   };
   return { scenario, out, inputs, record, place, unlock: await createRun(out, record, scenario) };
@@ -161,91 +161,44 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
   if (options.scenario !== undefined) return loadAnyScenario(options.scenario, options);
   const source = inputs.checkpoint ?? inputs.model ?? inputs.data ?? inputs.episodes;
   const saved = source === undefined ? undefined : await savedScenario(source);
-  if (saved === undefined) {
-    throw reverieError('FLAG_INVALID', {
-      flag: 'The scenario',
-      value: '',
-      expected: 'a name or path, as no folder given has one saved',
-    });
-  }
-  return adjustScenario(saved, options);
+  if (saved !== undefined) return adjustScenario(saved, options);
+  const expected = 'a name or path, as no folder given has one saved';
+  throw reverieError('FLAG_INVALID', { flag: 'The scenario', value: '', expected });
 }
 
-function checkedInputs(inputs: JobInputs): JobInputs {
-  const { compare, url, failUnder, panel, ...folders } = inputs;
-  const found = Object.entries(folders).filter(([, path]) => path !== undefined);
-  const others = {
-    ...(compare && { compare: compare.map((given) => checkedSource('compare', given)) }),
-    url,
-    failUnder,
-    panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel,
+/** Paths become absolute. @throws INPUT_NEEDED */
+function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs): JobInputs {
+  const path = (input: string, given: string) => {
+    if (!existsSync(given))
+      throw reverieError('INPUT_NEEDED', {
+        problem: `There is nothing at "${given}" (--${input}).`,
+        hint: 'Give the folder of a run, or of what it made.',
+      });
+    return resolve(given);
   };
-  return {
-    ...Object.fromEntries(found.map(([input, path]) => [input, checkedPath(input, path)])),
-    ...Object.fromEntries(Object.entries(others).filter(([, value]) => value !== undefined)),
+  const found = Object.entries(folders).map(([input, given]) => [input, given && path(input, given)]);
+  const all = {
+    ...Object.fromEntries(found),
+    // A folder, or the URL of a server.
+    compare: compare?.map((given) => (/^https?:/.test(given) ? given : path('compare', given))),
+    ...{ url, failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
   };
+  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
-/** A folder, or the URL of a server. */
-function checkedSource(input: string, given: string): string {
-  return /^https?:/.test(given) ? given : checkedPath(input, given);
-}
-
-function checkedPath(input: string, path: string): string {
-  if (!existsSync(path))
-    throw reverieError('INPUT_NEEDED', {
-      problem: `There is nothing at "${path}" (--${input}).`,
-      hint: 'Give the folder of a run, or of what it made.',
-    });
-  return resolve(path);
-}
-
-function contextOf(
-  { scenario, out, inputs, place, record }: Prepared,
-  options: LaunchOptions,
-  progress: Progress,
-  metrics: MetricsWriter,
-  signal: AbortSignal,
-): JobContext<AnyScenario> {
-  const { seed, workers: asked } = scenario.config;
-  const isAutoWorkers = asked === 'auto';
-  const workers = isAutoWorkers ? 0 : asked;
-  const log = (line: string) => progress.log(line);
-  const { queue } = options;
-  const resume = options.resume !== undefined;
-  const { device } = place;
-  const { command } = record;
-  return {
-    ...{ scenario, seed, workers, isAutoWorkers, device, out, inputs, resume, signal, progress, metrics, log, queue },
-    command,
-  };
-}
-
-async function ended({ out, record }: Prepared, status: RunRecord['status']): Promise<void> {
-  await writeRunRecord(out, { ...record, status, endedAt: new Date().toISOString() });
-}
-
-/** `20261121-120435`, so that folders sort by age. */
-function stamp(date: Date): string {
-  return date.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-}
-
-// Whether a run can be spread over a queue at all; asked before anything is made.
-
-const PLUGINS_AT_HOME = { setting: 'plugins', problem: "workers of a queue run no modules of others' scenarios" };
-
-/** @throws QUEUE_REFUSED, SCENARIO_UNFIT, QUEUE_UNSUITED naming the setting that stands against it */
-function requireQueueable(url: string, { family, config }: AnyScenario): void {
+/** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT, QUEUE_UNSUITED naming the setting that stands against it */
+function requireQueueable(url: string, scenario: AnyScenario): void {
   parseQueueUrl(url);
-  const { queue } = kinds.get(family);
-  if (queue === undefined) {
-    const able = kinds.list().filter((kind) => kind.queue !== undefined);
-    const wanted = able.map(({ name }) => name).join(' or ');
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `Scenario "${config.name}" is of family ${family}; this is for scenarios of family ${wanted}.`,
-      hint: 'reverie scenarios lists the built-in ones; docs/tools.md says what can be done with which family.',
-    });
+  const { family, config } = scenario;
+  if (!isToolsScenario(scenario)) throw wrongFamily(config.name, family, 'tools');
+  if (config.plugins !== undefined) {
+    const problem = "workers of a queue run no modules of others' scenarios";
+    throw reverieError('QUEUE_UNSUITED', { setting: 'plugins', problem });
   }
-  const problem = config.plugins === undefined ? queue(config as never) : PLUGINS_AT_HOME;
-  if (problem !== undefined) throw reverieError('QUEUE_UNSUITED', problem);
+  const { experience, model } = scenario.config;
+  if (experience.enrich === 'never' || model.llm.retrieval.sources !== 'both') return;
+  throw reverieError('QUEUE_UNSUITED', {
+    setting: `model.llm.retrieval.sources=both with experience.enrich=${experience.enrich}`,
+    problem: 'what earlier rows simulated would have to be with every worker before a later row begins',
+  });
 }

@@ -67,11 +67,22 @@ export class MetricsWriter {
     return { bytes: this.bytes, wallSeconds: this.wallSeconds };
   }
 
-  /** Drops what was written after `mark`, so that a resumed run does not tell anything twice. */
+  /** Drops what was written after `mark`, so that a resumed run tells nothing twice. */
   rewind(mark: MetricsMark): void {
     this.bytes = Math.min(this.bytes, mark.bytes);
     ftruncateSync(this.descriptor, this.bytes);
     this.startedAtMs = this.now() - mark.wallSeconds * 1000;
+  }
+
+  /** Drops the first event that is not to be kept, and all after it. */
+  rewindTo(isKept: (event: MetricsEvent) => boolean): void {
+    let mark: MetricsMark = { bytes: 0, wallSeconds: 0 };
+    for (const line of readFileSync(this.file, 'utf8').split('\n').slice(0, -1)) {
+      const event = JSON.parse(line) as MetricsEvent;
+      if (!isKept(event)) break;
+      mark = { bytes: mark.bytes + Buffer.byteLength(line) + 1, wallSeconds: event.wallSeconds };
+    }
+    this.rewind(mark);
   }
 
   close(): void {

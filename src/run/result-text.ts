@@ -1,8 +1,8 @@
 // How a job's result reads on a terminal.
 
-import { kinds } from '../kinds/registry.js';
 import { formatCount, formatDuration, formatNumber, widthOf, wrapped } from './format.js';
 import type { FidelityResult, JobResult, QuickstartResult } from './job.js';
+import { viewFor } from './jobs.js';
 import type { ReportTable } from './report/report-input.js';
 
 export type Line = readonly [label: string, value: string];
@@ -19,10 +19,7 @@ export interface ResultView {
  * @param columns width of the terminal
  */
 export async function resultText(result: JobResult, columns?: number): Promise<string> {
-  // A result that names no kind is of the one kind that has the job, which is the first.
-  const kind = result.family === undefined ? undefined : kinds.get(result.family);
-  const of = kind ?? kinds.list().find(({ jobs }) => jobs[result.job] !== undefined);
-  const view = (await of?.jobs[result.job]?.text?.()) as ((result: never) => ResultView) | undefined;
+  const view = (await viewFor(result)) as ((result: never) => ResultView) | undefined;
   const { head = [], table, lines } = view?.(result as never) ?? resultLines(result, plainLines(result));
   return [
     ...head.flatMap((line) => wrapped(line, columns)),

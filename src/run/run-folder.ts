@@ -4,8 +4,8 @@ import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync 
 import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
-import { reverieError } from '../core/errors.js';
-import { ensureFolder, isLockFile, lockFolder, storageError, writeFileAtomic } from '../core/files.js';
+import { describeIssues, reverieError } from '../core/errors.js';
+import { ensureFolder, isLockFile, lockFolder, openSealed, storageError, writeFileAtomic } from '../core/files.js';
 import { runDeviceSchema } from './device.js';
 import type { JobInputs, JobResult } from './job.js';
 import { type AnyScenario, type ReviveOptions, reviveScenario } from './scenario.js';
@@ -16,29 +16,24 @@ export const SCENARIO_FILE = 'scenario.json';
 export const RESULT_FILE = 'result.json';
 export const METRICS_FILE = 'metrics.jsonl';
 
+const text = z.string().optional();
+const list = z.array(z.string()).optional();
+
 const runRecordSchema = z.object({
   job: z.string(),
   status: z.enum(['running', 'finished', 'interrupted', 'failed']),
   seed: z.int(),
   inputs: z.object({
-    data: z.string().optional(),
-    model: z.string().optional(),
-    checkpoint: z.string().optional(),
-    episodes: z.string().optional(),
-    heldOut: z.string().optional(),
-    fidelity: z.string().optional(),
-    compare: z.array(z.string()).optional(),
-    url: z.string().optional(),
-    failUnder: z.array(z.string()).optional(),
-    panel: z.string().optional(),
+    ...{ data: text, model: text, checkpoint: text, episodes: text, heldOut: text, fidelity: text },
+    ...{ compare: list, url: text, failUnder: list, panel: text },
   }),
   /** The command line, as far as it names what was run. */
   command: z.string(),
   versions: z.record(z.string(), z.string()),
-  /** What it dreams on; absent for the processor. */
+  /** Absent for the processor. */
   device: runDeviceSchema.optional(),
   startedAt: z.string(),
-  endedAt: z.string().optional(),
+  endedAt: text,
 });
 
 export type RunRecord = Omit<z.output<typeof runRecordSchema>, 'inputs'> & { readonly inputs: JobInputs };
@@ -92,7 +87,7 @@ function requireFree(folder: string): void {
     });
 }
 
-/** Whether a file tells of a run alone: what `launch` writes, and the metrics, which no run can go on from. */
+/** Whether a file tells of a run alone: what `launch` writes, and the metrics, from which no run can be resumed. */
 function isRecord(name: string, earlier: RunRecord | undefined): boolean {
   if (name === METRICS_FILE) return earlier !== undefined;
   return isLockFile(name) || [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);
@@ -120,7 +115,7 @@ export async function savedScenario(folder: string, options?: ReviveOptions): Pr
   return undefined;
 }
 
-/** The run in `folder`, to go on with. @throws STATE_MISMATCH, saying why not; STORAGE_DENIED for another user's */
+/** The run in `folder`, to be resumed. @throws STATE_MISMATCH, saying why not; STORAGE_DENIED for another user's */
 export async function resumableRun(
   folder: string,
   job: string,
@@ -135,15 +130,23 @@ export async function resumableRun(
   if (record === undefined || scenario === undefined) throw refuse('it is not the folder of a run');
   if (record.job !== job) throw refuse(`it holds a run of ${record.job}, not of ${job}`);
   if (record.status === 'finished') throw refuse('that run is finished');
-  for (const name of readdirSync(folder)) requireAccess(join(folder, name));
+  for (const name of readdirSync(folder)) {
+    try {
+      accessSync(join(folder, name), constants.R_OK | constants.W_OK);
+    } catch (error) {
+      throw storageError(join(folder, name), error);
+    }
+  }
   return { record, scenario, inputs: record.inputs };
 }
 
-function requireAccess(path: string): void {
+/** A sealed file of a run. @throws CHECKPOINT_CORRUPT where it is not as it was written */
+export function readSealed<S extends z.ZodType>(path: string, schema: S): z.output<S> {
   try {
-    accessSync(path, constants.R_OK | constants.W_OK);
+    return schema.parse(openSealed(readFileSync(path, 'utf8')));
   } catch (error) {
-    throw storageError(path, error);
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem }, error);
   }
 }
 

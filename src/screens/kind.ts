@@ -4,7 +4,7 @@ import type { Kind } from '../core/kind.js';
 import { actionLine } from '../env/screens/screen-actions.js';
 import type { CallSpec, ToolsDomain } from '../env/tools/domain.js';
 import type { ToolsEpisodeEnvironment } from '../env/tools/tools-environment.js';
-import { textCodec } from '../kinds/text/codec.js';
+import { textCodec } from '../kinds/codecs.js';
 import { screenEnvironment } from './screen-environment.js';
 
 const NAME = 'screen';
@@ -18,5 +18,4 @@ export const screenKind: Kind = {
     of: ({ face }: ToolsDomain) => face === NAME,
     make: (environment: ToolsEpisodeEnvironment) => screenEnvironment(environment),
   },
-  jobs: {},
 };

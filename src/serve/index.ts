@@ -1,6 +1,6 @@
 // The room that serves environments to trainers: one session core, a thin facade for each protocol.
 
-export type { Servable, TaskCard } from '../run/serving/servable.js';
+export type { Servable, TaskCard } from '../run/servable.js';
 export type * from './core/session-contract.js';
 export { type Endpoint, type Protocol, protocols } from './facades/protocols.js';
 export { fetchGlueTarget, GLUE_KINDS, type GlueKind, type GlueTarget, glueText } from './glue/glue.js';

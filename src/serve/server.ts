@@ -4,10 +4,9 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { reverieError } from '../core/errors.js';
 import { kinds } from '../kinds/registry.js';
-import type { DeviceFlags } from '../run/device-flags.js';
+import type { DeviceFlags } from '../run/job.js';
 import type { AnyScenario } from '../run/scenario.js';
-import { openServable } from '../run/serving/open-servable.js';
-import type { Servable } from '../run/serving/servable.js';
+import { openServable, type Servable } from '../run/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type Sessions } from './core/sessions.js';
@@ -236,7 +235,7 @@ function checkNames(names: readonly string[]): void {
 
 /** A model that nothing would use is a mistake. */
 function checkModels({ scenarios, model, models = {}, real, device }: OpenOptions, names: readonly string[]): void {
-  const vector = names.filter((_, i) => kinds.get(scenarios[i].family).device !== undefined);
+  const vector = names.filter((_, i) => kinds.get(scenarios[i].family).representation === 'numbers');
   const refuse = (value: string, expected: string) => {
     throw reverieError('FLAG_INVALID', { flag: '--model', value, expected });
   };

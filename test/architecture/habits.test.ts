@@ -1,12 +1,10 @@
-// Habits that hold everywhere: short files and functions, one source of randomness, nothing of anyone's machine.
+// Habits that hold everywhere: short files, one source of randomness, nothing of anyone's machine.
 
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { filesUnder, syntaxOf, textOf, walk } from './source-files.js';
 
 const MAX_FILE_LINES = 800;
-const MAX_FUNCTION_LINES = 60;
-const P90_FUNCTION_LINES = 30;
 
 const sources = [...filesUnder('src', '.ts'), ...filesUnder('packs', '.ts')];
 
@@ -30,19 +28,6 @@ describe('files', () => {
 
   it('are named in kebab-case', () => {
     expect(sources.filter((file) => !/^[a-z0-9/-]+\.ts$/.test(file))).toEqual([]);
-  });
-});
-
-describe('functions', () => {
-  const lengths = sources.flatMap(functionLengths);
-
-  it(`have at most ${MAX_FUNCTION_LINES} lines`, () => {
-    expect(lengths.filter(({ lines }) => lines > MAX_FUNCTION_LINES)).toEqual([]);
-  });
-
-  it(`have at most ${P90_FUNCTION_LINES} lines nine times in ten`, () => {
-    const sorted = lengths.map(({ lines }) => lines).sort((a, b) => a - b);
-    expect(sorted[Math.floor(sorted.length * 0.9)]).toBeLessThanOrEqual(P90_FUNCTION_LINES);
   });
 });
 
@@ -76,15 +61,3 @@ describe('text', () => {
     expect(written.filter((file) => file !== 'package-lock.json' && pattern.test(textOf(file)))).toEqual([]);
   });
 });
-
-function functionLengths(file: string): { where: string; lines: number }[] {
-  const source = syntaxOf(file);
-  const found: { where: string; lines: number }[] = [];
-  walk(source, (node) => {
-    if (!ts.isFunctionLike(node) || !('body' in node) || node.body === undefined) return;
-    const from = source.getLineAndCharacterOfPosition(node.getStart()).line;
-    const to = source.getLineAndCharacterOfPosition(node.end).line;
-    found.push({ where: `${file}:${from + 1}`, lines: to - from + 1 });
-  });
-  return found;
-}

@@ -23,12 +23,9 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   cli: ['run', 'serve'],
 };
 
-/**
- * Rooms above it that the object of a kind (`src/kinds/NAME/kind.ts`) may name in a dynamic import: its jobs are done up there, and
- * nothing of them is loaded before one is asked for.
- */
+/** Tables of what is loaded when it is asked for: what they name in dynamic imports makes no circle. */
 const KIND_LOADS: readonly string[] = ['training', 'fidelity', 'run', 'serve'];
-const KIND_OBJECT = /^src\/(kinds\/[a-z-]+\/kind|screens\/plugin)\.ts$/;
+const KIND_OBJECT = /^src\/(run\/jobs|screens\/plugin)\.ts$/;
 
 /** Rooms that bring what they have as a user's plugin does: the one who brings them in is the only one that names them. */
 const PLUGIN_ROOMS = ['games', 'screens'];

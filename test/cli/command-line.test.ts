@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { tellFailure } from '../../src/cli/failure.js';
+import { tellFailure } from '../../src/cli/terminal.js';
 import { RunInterrupted } from '../../src/run/interrupt.js';
 import { recordingStream } from '../run/streams.js';
 

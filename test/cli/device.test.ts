@@ -37,7 +37,7 @@ describe('doctor', () => {
     for (const name of ['Node', 'ONNX Runtime', 'machine', 'addon', 'vector code', 'kernels for GPUs'])
       expect(stdout).toContain(name);
     const { devices, findings } = JSON.parse((await reverie('doctor', '--json')).stdout);
-    expect(devices).toEqual({ cpu: true, native: hasAddon, cuda: missing === undefined, emulated: hasAddon });
+    expect(devices).toEqual({ cpu: true, simd: hasAddon, cuda: missing === undefined, emulated: hasAddon });
     for (const { state, hint } of findings) if (state !== 'ok') expect(hint.length).toBeGreaterThan(10);
   });
 
@@ -90,7 +90,7 @@ describe('a device', () => {
       ]) {
         process.env['REVERIE_NATIVE_WIDTH'] = width;
         const run = `native-${width}-${workers}`;
-        const { exitCode, stdout } = await synth(run, '--device', 'native', '--workers', workers);
+        const { exitCode, stdout } = await synth(run, '--device', 'simd', '--workers', workers);
         delete process.env['REVERIE_NATIVE_WIDTH'];
         expect([exitCode, JSON.parse(stdout).device]).toEqual([0, 'native, fp32']);
         expect(JSON.parse(stdout).transitions).toBe(cpu.transitions);
@@ -113,14 +113,14 @@ describe('a device', () => {
     const bytes = (run: string) => readFileSync(join(at(run), 'datasets', 'transitions.parquet'));
     for (const width of nativeWidths()) {
       process.env['REVERIE_NATIVE_WIDTH'] = width;
-      const { stdout } = await synth(`coarse-${width}`, '--device', 'native', '--precision', 'bf16');
+      const { stdout } = await synth(`coarse-${width}`, '--device', 'simd', '--precision', 'bf16');
       delete process.env['REVERIE_NATIVE_WIDTH'];
       expect(JSON.parse(stdout).device).toBe('native, bf16');
     }
     const [first, ...others] = nativeWidths().map((width) => `coarse-${width}`);
     for (const run of others) expect(bytes(run).equals(bytes(first)), run).toBe(true);
     expect(record(first).device).toEqual({ kind: 'native', precision: 'bf16', name: 'native' });
-    await synth('fine', '--device', 'native');
+    await synth('fine', '--device', 'simd');
     expect(bytes('fine').equals(bytes(first))).toBe(false);
     const before = bytes(first);
     writeFileSync(join(at(first), 'run.json'), JSON.stringify({ ...record(first), status: 'interrupted' }));
@@ -132,16 +132,16 @@ describe('a device', () => {
   it.skipIf(!hasAddon)(
     'native: another precision, or a width that is not there, is refused before anything is written',
     async () => {
-      const precise = await synth('precise', '--device', 'native', '--precision', 'tf32');
+      const precise = await synth('precise', '--device', 'simd', '--precision', 'tf32');
       expect([precise.exitCode, existsSync(at('precise'))]).toEqual([1, false]);
       expect(precise.stderr).toMatch(/FLAG_INVALID.*--precision.*fp32 or bf16/);
       const fitted = await reverie(
-        ...['fit', '--data', at('seen'), '--out', at('fit-coarse'), '--device', 'native', '--precision', 'bf16'],
+        ...['fit', '--data', at('seen'), '--out', at('fit-coarse'), '--device', 'simd', '--precision', 'bf16'],
       );
       expect([fitted.exitCode, existsSync(at('fit-coarse'))]).toEqual([1, false]);
       expect(fitted.stderr).toMatch(/FLAG_INVALID.*--precision.*gradient steps/);
       process.env['REVERIE_NATIVE_WIDTH'] = 'mmx';
-      const narrow = await synth('narrow', '--device', 'native');
+      const narrow = await synth('narrow', '--device', 'simd');
       delete process.env['REVERIE_NATIVE_WIDTH'];
       expect([narrow.exitCode, existsSync(at('narrow'))]).toEqual([1, false]);
       expect(narrow.stderr).toMatch(/DEVICE_UNAVAILABLE.*mmx/);
@@ -154,8 +154,8 @@ describe('a device', () => {
       reverie('fit', '--data', at('seen'), '--out', at(out), '--json', '--quiet', ...brief, ...flags);
     const [cpu, one, three] = [
       await fitted('fit-cpu', '--device', 'cpu'),
-      await fitted('fit-native', '--device', 'native', '--workers', '0'),
-      await fitted('fit-native-3', '--device', 'native', '--workers', '3'),
+      await fitted('fit-native', '--device', 'simd', '--workers', '0'),
+      await fitted('fit-native-3', '--device', 'simd', '--workers', '3'),
     ].map(({ stdout }) => JSON.parse(stdout));
     expect([cpu.device, one.device, three.device]).toEqual(['cpu', 'native, fp32', 'native, fp32']);
     expect(three.modelVersion).toBe(one.modelVersion);
@@ -184,7 +184,7 @@ describe('a device', () => {
     const runs = [];
     for (const width of nativeWidths()) {
       process.env['REVERIE_NATIVE_WIDTH'] = width;
-      const { exitCode, stdout } = await train(`learned-${width}`, 'real', '--device', 'native');
+      const { exitCode, stdout } = await train(`learned-${width}`, 'real', '--device', 'simd');
       delete process.env['REVERIE_NATIVE_WIDTH'];
       expect([exitCode, JSON.parse(stdout).device]).toEqual([0, 'native, fp32']);
       runs.push(`learned-${width}`);
@@ -194,7 +194,7 @@ describe('a device', () => {
     expect(learner('learned-cpu').equals(learner(runs[0]))).toBe(false);
     const refused = await train('refused', 'real', '--device', 'emulated');
     expect([refused.exitCode, existsSync(at('refused'))]).toEqual([1, false]);
-    expect(refused.stderr).toMatch(/FLAG_INVALID.*--device.*native/);
+    expect(refused.stderr).toMatch(/FLAG_INVALID.*--device.*simd/);
   });
 
   it.skipIf(!hasAddon)('computes wide layers in float32, and says so', async () => {

@@ -78,7 +78,7 @@ describe('a training run', () => {
   }, 180_000);
 
   it.skipIf(!hasAddon)('by vector code: the same bytes with workers, and after being killed and resumed', async () => {
-    const native = [...SMOKE, '--device', 'native'];
+    const native = [...SMOKE, '--device', 'simd'];
     const hashes = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
     expect((await reverie(['train', ...native, '--workers', '0', '--out', 'native'], folder)).code).toBe(0);
     const wanted = hashes('native');

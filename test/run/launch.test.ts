@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type EvalResult, interrupted, type Job, type JobContext } from '../../src/run/job.js';
+import type { EvalResult, JobContext } from '../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../src/run/launch.js';
 import { readMetrics } from '../../src/run/metrics.js';
 import { recordingStream } from './streams.js';
@@ -29,14 +29,16 @@ beforeEach(() => {
   options = { scenario: 'pendulum', out: folder, stream: recordingStream(), command: 'reverie eval pendulum' };
 });
 
+type Job = (context: JobContext) => Promise<EvalResult>;
+
 /** A job that lives for ten rounds unless it is stopped, and goes on where it was. */
-const tenRounds: Job<EvalResult> = async ({ out, resume, signal, metrics }: JobContext) => {
+const tenRounds: Job = async ({ out, resume, signal, metrics }: JobContext) => {
   const file = join(out, 'round');
   let round = resume ? Number(readFileSync(file, 'utf8')) : 0;
   for (; round < 10; round++) {
     if (signal.aborted) {
       writeFileSync(file, String(round));
-      interrupted();
+      signal.throwIfAborted();
     }
     metrics.write({ kind: 'round', round });
     if (round === 4 && !resume) process.emit('SIGINT');
@@ -48,7 +50,7 @@ const tenRounds: Job<EvalResult> = async ({ out, resume, signal, metrics }: JobC
 describe('launching a job', () => {
   it('keeps scenario, result and how it ended in the folder of the run', async () => {
     const seen: JobContext[] = [];
-    const job: Job<EvalResult> = async (context) => {
+    const job: Job = async (context) => {
       seen.push(context);
       expect(json('run.json').status).toBe('running');
       return result;
@@ -92,7 +94,7 @@ describe('launching a job', () => {
   });
 
   it('tells a failure as it is, and notes it', async () => {
-    const failing: Job<EvalResult> = async () => {
+    const failing: Job = async () => {
       throw new TypeError('no such thing');
     };
     await expect(launch('eval', { jobs: { vector: async () => failing }, ...options })).rejects.toThrow(
@@ -128,7 +130,7 @@ describe('launching a job', () => {
   });
 
   it('makes way for the next where it failed and kept nothing but its metrics', async () => {
-    const failing: Job<EvalResult> = async ({ metrics }) => {
+    const failing: Job = async ({ metrics }) => {
       metrics.write({ kind: 'episode', episode: 0 });
       throw new TypeError('diverged');
     };
@@ -139,7 +141,7 @@ describe('launching a job', () => {
   });
 
   it('of two that begin in one folder at once, one alone does', async () => {
-    const lasting: Job<EvalResult> = () => new Promise((resolve) => setTimeout(() => resolve(result), 200));
+    const lasting: Job = () => new Promise((resolve) => setTimeout(() => resolve(result), 200));
     const begun = await Promise.allSettled(
       [1, 2].map((seed) => launch('eval', { jobs: { vector: async () => lasting }, ...options, seed })),
     );
@@ -156,7 +158,7 @@ describe('launching a job', () => {
       command: '',
     };
     let seen: JobContext | undefined;
-    const job: Job<EvalResult> = async (context) => {
+    const job: Job = async (context) => {
       seen = context;
       return result;
     };
@@ -167,7 +169,7 @@ describe('launching a job', () => {
 
   it('does not go on with a run that another is at work on', async () => {
     const resume = { resume: folder, stream: options.stream, command: '' };
-    const job: Job<EvalResult> = async () => {
+    const job: Job = async () => {
       await expect(
         launch('eval', { jobs: { vector: async () => async () => result }, ...resume }),
       ).rejects.toMatchObject({

@@ -9,7 +9,7 @@ import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { viewOf } from '../../src/kinds/views.js';
+import { viewOf } from '../../src/kinds/registry.js';
 import { chromiumProgram } from '../../src/screens/page-machine.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';

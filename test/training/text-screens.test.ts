@@ -9,7 +9,7 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { admissibleIn } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { viewOf } from '../../src/kinds/views.js';
+import { viewOf } from '../../src/kinds/registry.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/random-agent.js';
 import { TextPolicyAgent } from '../../src/training/text-agent.js';

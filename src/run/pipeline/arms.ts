@@ -1,23 +1,37 @@
-// Several training runs side by side, a thread each: the ways ("arms") of training that a comparison is made of.
-// Each run lies in a folder of its own, so a comparison that was stopped goes on run by run, exactly.
+// Several training runs side by side, a thread each: the ways ("arms") of training that a comparison is made of. Each run lies in a folder
+// of its own, with a journal of its own, so a comparison that was stopped resumes run by run, exactly.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getHeapStatistics } from 'node:v8';
+import { writeFileAtomic } from '../../core/files.js';
 import { WorkerPool } from '../../core/pool.js';
-import type { PoolTask } from '../../core/pool-task.js';
-import { trainEveryArm } from '../../training/warm-start.js';
-import { interrupted, type JobContext } from '../job.js';
-import { type MetricsEvent, readMetrics } from '../metrics.js';
-import type { Phase } from '../progress.js';
-import { METRICS_FILE } from '../run-folder.js';
-import type { AnyScenario, Scenario } from '../scenario.js';
-import type { ArmReply } from './arm-run.js';
-import type { ArmNote, ArmTask } from './arm-thread.js';
+import { type PoolTask, poolTask, type TaskContext } from '../../core/pool-task.js';
+import type { Phase } from '../../core/progress.js';
+import { signalOf } from '../../core/threads.js';
+import { makeEnvironment } from '../../env/make-environment.js';
+import { judgePolicy, trainEveryArm } from '../../training/warm-start.js';
+import type { JobContext, TrainResult } from '../job.js';
+import { type MetricsEvent, MetricsWriter, readMetrics } from '../metrics.js';
+import type { Progress } from '../progress.js';
+import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
+import { type AnyScenario, reviveScenario, type Scenario, type ToolsScenario } from '../scenario.js';
+import type { TextTrainResult } from '../tools-results.js';
+import { agentFor } from './inputs.js';
 
 export interface Arm<S extends AnyScenario = Scenario> {
   readonly name: string;
   readonly scenario: S;
+}
+
+export interface ArmReply {
+  readonly result: TrainResult;
+  /** Returns of the trained policy's final real episodes. */
+  readonly finalReturns: readonly number[];
+}
+
+export interface TextArmReply {
+  readonly result: TextTrainResult;
 }
 
 /** One finished run of an arm, with what it answered. */
@@ -29,7 +43,7 @@ export type ArmRun<R = ArmReply> = R & {
 
 export interface ArmOptions<S extends AnyScenario, R> {
   readonly seeds: readonly number[];
-  /** Runs side by side; each dreams and fits in its own thread. */
+  /** Runs side by side; each simulates and fits in its own thread. */
   readonly threads: number;
   /** A whole run. */
   readonly task: PoolTask<ArmTask<S>, R>;
@@ -37,85 +51,141 @@ export interface ArmOptions<S extends AnyScenario, R> {
   readonly unit: string;
 }
 
-type Options<S extends AnyScenario, R> = Pick<ArmOptions<S, R>, 'task' | 'unit'>;
+interface ArmTask<S extends AnyScenario = Scenario> {
+  readonly arm: string;
+  readonly seed: number;
+  readonly scenario: S;
+  readonly out: string;
+  readonly resume: boolean;
+}
+
+/** How far a run is, reported now and then. */
+interface ArmNote {
+  readonly done: number;
+  readonly total: number;
+  readonly note: string;
+}
 
 /** Trains every arm with every seed. Runs that are finished already are not run again. */
 export async function trainArms<S extends AnyScenario, R extends object>(
   arms: readonly Arm<S>[],
   options: ArmOptions<S, R>,
-  context: JobContext<S>,
+  { out, resume, signal: stop, progress }: JobContext<S>,
 ): Promise<ArmRun<R>[]> {
-  // A run whose thread died is not begun again behind the user's back: `--resume` goes on with it.
+  // A run whose thread died is not begun again behind the user's back: `--resume` continues it.
   // A whole training has the memory that it would have as a process of its own.
   const resourceLimits = { maxOldGenerationSizeMb: Math.floor(getHeapStatistics().heap_size_limit / 2 ** 20) };
   const pool = new WorkerPool({ workers: options.threads, attempts: 1, resourceLimits });
   const failed = new AbortController();
-  const signal = AbortSignal.any([context.signal, failed.signal]);
-  const train = (arm: Arm<S>, seed: number) => runTask(pool, taskOf(arm, seed, context), options, context, signal);
+  const signal = AbortSignal.any([stop, failed.signal]);
+  const train = async ({ name: arm, scenario }: Arm<S>, seed: number): Promise<ArmRun<R>> => {
+    const folder = join(out, 'runs', `${arm.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
+    const task = { arm, seed, scenario, out: folder, resume };
+    const file = join(folder, RESULT_FILE);
+    const isFinished = resume && existsSync(file);
+    const reply = isFinished ? (JSON.parse(readFileSync(file, 'utf8')) as R) : await runInThread(task);
+    return { ...reply, arm, seed, events: readMetrics(join(folder, METRICS_FILE)) };
+  };
+  const runInThread = async (given: ArmTask<S>): Promise<R> => {
+    const label = `${given.arm}, seed ${given.seed}`;
+    let bar: Phase | undefined;
+    let last = '';
+    const onReport = (told: unknown) => {
+      const { done, total, note } = told as ArmNote;
+      bar ??= progress.phase(label, total, options.unit);
+      last = note;
+      bar.set(done, note);
+    };
+    const reply = await pool.run(options.task, () => given, { signal, onReport, label });
+    bar?.end(last);
+    return reply;
+  };
   try {
     return await trainEveryArm({ arms, ...options, train, giveUp: () => failed.abort() });
-  } catch (error) {
-    if (context.signal.aborted) interrupted();
-    throw error;
   } finally {
     await pool.close();
   }
 }
 
-function taskOf<S extends AnyScenario>(arm: Arm<S>, seed: number, { out, resume }: JobContext<S>): ArmTask<S> {
-  const folder = join(out, 'runs', `${arm.name.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
-  return { arm: arm.name, seed, scenario: arm.scenario, out: folder, resume };
+/** A whole training run, then the final evaluation of what it learned. */
+export const armTask = poolTask(import.meta.url, 'armTask', (task: ArmTask, context): Promise<ArmReply> => {
+  const { seed, scenario } = task;
+  const { config, folder } = scenario;
+  return runArm(task, context, { isBar: (name) => name.startsWith('train') }, async (job) => {
+    const { trainJob } = await import('./train.js');
+    const result = await trainJob(job);
+    const env = await makeEnvironment(config.env, { folder });
+    const agent = await agentFor(env, join(result.checkpoint, 'learner'));
+    const { finalEpisodes: episodes } = config.quickstart;
+    try {
+      const { deterministic } = config.eval;
+      return { result, finalReturns: await judgePolicy(env, agent.policy, { seed, episodes, deterministic }) };
+    } finally {
+      await agent.close();
+      await env.close();
+    }
+  });
+});
+
+/** The same of an agent of text. */
+export const textArmTask = poolTask(
+  import.meta.url,
+  'textArmTask',
+  async (task: ArmTask<ToolsScenario>, context): Promise<TextArmReply> => {
+    // A thread knows only the domains that it has loaded itself.
+    await reviveScenario(task.scenario, `${task.scenario.config.name} (of a thread)`);
+    const { trainPolicyJob } = await import('./tools/train-policy.js');
+    const bar = { isBar: (name: string) => name === 'rounds', others: { total: task.scenario.config.train.rounds } };
+    return runArm(task, context, bar, async (job) => ({ result: await trainPolicyJob(job) }));
+  },
+);
+
+/** The run's own bar, by the name of its phase; `others`: phases beside it, which are told as its note where there is a total. */
+interface ArmBar {
+  readonly isBar: (name: string) => boolean;
+  readonly others?: { readonly total: number };
 }
 
-async function runTask<S extends AnyScenario, R extends object>(
-  pool: WorkerPool,
-  task: ArmTask<S>,
-  options: Options<S, R>,
-  context: JobContext<S>,
-  signal: AbortSignal,
-): Promise<ArmRun<R>> {
-  const reply = finishedReply<R>(task) ?? (await runInThread(pool, task, options, context, signal));
-  return { ...reply, arm: task.arm, seed: task.seed, events: readMetrics(join(task.out, METRICS_FILE)) };
-}
-
-function finishedReply<R>({ out, resume }: Pick<ArmTask, 'out' | 'resume'>): R | undefined {
-  const file = join(out, 'result.json');
-  return resume && existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as R) : undefined;
-}
-
-async function runInThread<S extends AnyScenario, R>(
-  pool: WorkerPool,
-  given: ArmTask<S>,
-  { task, unit }: Options<S, R>,
-  context: JobContext<S>,
-  signal: AbortSignal,
+/** Runs `job` in this thread, and keeps what it answers as the result of the run's folder. */
+async function runArm<S extends AnyScenario, R extends object>(
+  { scenario, seed, out, resume }: ArmTask<S>,
+  { stop, report }: TaskContext,
+  bar: ArmBar,
+  job: (context: JobContext<S>) => Promise<R>,
 ): Promise<R> {
-  const label = `${given.arm}, seed ${given.seed}`;
-  const board = new ArmBoard(label, unit, context.progress);
-  const onReport = (note: unknown) => board.show(note as ArmNote);
-  const reply = await pool.run(task, () => given, { signal, onReport, label });
-  board.end();
-  return reply;
+  mkdirSync(out, { recursive: true });
+  const metrics = new MetricsWriter(join(out, METRICS_FILE));
+  const { signal, done } = signalOf(stop);
+  const progress = progressOf(report, bar);
+  try {
+    const context = { scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress, metrics, log: () => {} };
+    const reply = await job(context);
+    await writeFileAtomic(join(out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
+    return reply;
+  } finally {
+    done();
+    metrics.close();
+  }
 }
 
-/** The run's one bar on this side. */
-class ArmBoard {
-  private phase: Phase | undefined;
-  private note = '';
-
-  constructor(
-    private readonly label: string,
-    private readonly unit: string,
-    private readonly progress: JobContext['progress'],
-  ) {}
-
-  show({ done, total, note }: ArmNote): void {
-    this.phase ??= this.progress.phase(this.label, total, this.unit);
-    this.note = note;
-    this.phase.set(done, note);
-  }
-
-  end(): void {
-    this.phase?.end(this.note);
-  }
+/** Only the run's own bar crosses the thread, and, where that is asked for, what it is at; all phases would drown it. */
+function progressOf(report: (note: ArmNote) => void, { isBar, others }: ArmBar): Progress {
+  const silent: Phase = { advance() {}, set() {}, end() {} };
+  let now: ArmNote = { done: 0, total: others?.total ?? 0, note: '' };
+  const tell = (note: ArmNote) => {
+    now = note;
+    report(now);
+  };
+  return {
+    phase: (name, total) => {
+      if (!isBar(name)) {
+        if (others !== undefined) tell({ ...now, note: name });
+        return silent;
+      }
+      const set = (done: number, note = '') => tell({ done, total: total ?? 0, note });
+      return { set, advance: (by = 1, note) => set(now.done + by, note), end: (note) => set(now.done, note) };
+    },
+    log() {},
+    close() {},
+  };
 }

@@ -2,7 +2,7 @@
 // from which the dream pays.
 
 import type { Panel } from '../../core/evaluation-set.js';
-import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import type { ScenarioConfig } from '../../kinds/vector.js';
 import {
   type ArmSummary,
   type BreakEven,

@@ -1,6 +1,6 @@
 // What a run tells of its synthetic rows, from its journal of metrics: so a run that went on tells all of it.
 
-import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import type { ScenarioConfig } from '../../kinds/vector.js';
 import type { DreamPlan } from '../../training/dream-plan.js';
 import type { GenerationSummary } from '../../training/generative-replay.js';
 import type { DreamReport, GenerativeReport } from '../job.js';

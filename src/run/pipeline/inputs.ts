@@ -1,77 +1,96 @@
-// Where in a folder the user named the wanted thing lies: the folder itself, or a run that holds it; and what it is, by its bytes.
+// What a job is given to work with: where in a folder that the user named the wanted thing lies, what it is by its bytes, and records
+// and learners checked against the environment they are for.
 
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
+import { ensureFolder } from '../../core/files.js';
+import type { Policy } from '../../core/policy.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { describeSpace, rowSize } from '../../env/space-values.js';
+import type { TrainingDevice } from '../../nn/trainer.js';
+import { ReplayBuffer } from '../../replay/buffer.js';
 import { isSavedBuffer } from '../../replay/snapshot.js';
-import { dynamicsKinds } from '../../worldmodel/kinds.js';
+import { type LoadedLearner, loadLearner, saveLearner } from '../../rl/checkpoint.js';
+import type { Learner, PlanningLearner } from '../../rl/learner.js';
+import type { Training } from '../../training/training.js';
+import { dynamicsKinds, loadWorldModel } from '../../worldmodel/kinds.js';
 import type { FolderInput, JobInputs } from '../job.js';
 import type { Scenario } from '../scenario.js';
 
-type FoundInput = keyof typeof KINDS;
+type FoundInput = keyof typeof INPUTS;
 
 const LEARNER_FORMAT = 'reverie-learner';
 
-interface Kind {
+/** What is looked for: its file, and the folders of a run that it may lie in. */
+interface Input {
+  readonly what: string;
   readonly file: string;
   readonly folders: readonly string[];
-  readonly what: string;
-  /** Whether the `format` that the file claims is of this kind; a damaged file counts, for its reader to say how. */
-  readonly isFormat: (format: unknown) => boolean;
+  /** Whether the `format` that a manifest claims is of this kind; a damaged file counts, for its reader to say how. */
+  readonly isFormat?: (format: unknown) => boolean;
 }
 
-const KINDS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Kind>> = {
-  data: {
-    file: 'transitions.bin',
-    folders: ['', 'data', 'checkpoint/real', 'real'],
-    what: 'replay snapshot',
-    isFormat: () => true,
-  },
-  episodes: {
-    file: 'episodes.jsonl',
-    folders: ['data', ''],
-    what: 'file of episodes',
-    isFormat: () => true,
-  },
+const INPUTS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Input>> = {
+  data: { what: 'replay snapshot', file: 'transitions.bin', folders: ['', 'data', 'checkpoint/real', 'real'] },
+  episodes: { what: 'file of episodes', file: 'episodes.jsonl', folders: ['data', ''] },
   model: {
+    what: 'world model',
     file: 'manifest.json',
     folders: ['model', 'checkpoint/model', ''],
-    what: 'world model',
     isFormat: (format) => format !== LEARNER_FORMAT,
   },
   checkpoint: {
+    what: 'learner checkpoint',
     file: 'manifest.json',
     folders: ['learner', 'checkpoint/learner', ''],
-    what: 'learner checkpoint',
     isFormat: (format) => format === undefined || format === LEARNER_FORMAT,
   },
-  fidelity: {
-    file: 'fidelity.json',
-    folders: [''],
-    what: 'fidelity report',
-    isFormat: () => true,
-  },
+  fidelity: { what: 'fidelity report', file: 'fidelity.json', folders: [''] },
 };
 
 /** The folder of input `name`, or undefined if the user gave none. @throws INPUT_MISSING if it holds no such thing */
 export function findInput(inputs: JobInputs, name: FoundInput): string | undefined {
   const given = inputs[name];
   if (given === undefined) return undefined;
-  const found = KINDS[name].folders.map((folder) => join(given, folder)).find((folder) => isOne(name, folder));
-  if (found === undefined) throw reverieError('INPUT_MISSING', { what: KINDS[name].what, path: given, input: name });
+  const { what, folders } = INPUTS[name];
+  const found = folders.map((folder) => join(given, folder)).find((folder) => isOne(name, folder));
+  if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: name });
   return found;
 }
 
 /** As `findInput`, where the job cannot do without. @throws INPUT_NEEDED, INPUT_MISSING */
 export function requireInput(inputs: JobInputs, name: FoundInput): string {
   const found = findInput(inputs, name);
-  if (found === undefined)
-    throw reverieError('INPUT_NEEDED', {
-      problem: `This needs ${`a ${KINDS[name].what}`}, and --${name} was not given.`,
-      hint: `Give --${name} FOLDER: one that holds ${`a ${KINDS[name].what}`}, or a run that does.`,
-    });
+  if (found === undefined) throw inputNeeded(`a ${INPUTS[name].what}`, name);
   return found;
+}
+
+/** What is said where an input is missing that a job cannot do without. */
+export function inputNeeded(what: string, name: string): Error {
+  return reverieError('INPUT_NEEDED', {
+    problem: `This needs ${what}, and --${name} was not given.`,
+    hint: `Give --${name} FOLDER: one that holds ${what}, or a run that does.`,
+  });
+}
+
+function isOne(name: FoundInput, folder: string): boolean {
+  if (name === 'data') return isSavedBuffer(folder);
+  const { file, isFormat } = INPUTS[name];
+  const path = join(folder, file);
+  return existsSync(path) && (isFormat === undefined || isFormat(formatOf(path)));
+}
+
+function formatOf(path: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(path, 'utf8')) as { format?: unknown } | null)?.format;
+  } catch {
+    // Unreadable or not JSON: what the reader of that folder says of it is better than "there is none".
+    return undefined;
+  }
 }
 
 /** Of the bytes of all files in a folder, whatever it is called and wherever it lies. */
@@ -92,18 +111,83 @@ export function broughtModel({ config, folder }: Scenario): string | undefined {
   return brought === undefined ? undefined : resolve(folder, brought);
 }
 
-function isOne(name: FoundInput, folder: string): boolean {
-  if (name === 'data') return isSavedBuffer(folder);
-  const { file, isFormat } = KINDS[name];
-  const path = join(folder, file);
-  return existsSync(path) && (!file.endsWith('.json') || isFormat(formatOf(path)));
+/** The scenario's environment with a model file by its whole path. */
+export function resolvedSpec({ config, folder }: Scenario): EnvSpec {
+  const { mjcf } = config.env;
+  return mjcf === undefined ? config.env : { ...config.env, mjcf: resolve(folder, mjcf) };
 }
 
-function formatOf(path: string): unknown {
-  try {
-    return (JSON.parse(readFileSync(path, 'utf8')) as { format?: unknown } | null)?.format;
-  } catch {
-    // Unreadable or not JSON: what the reader of that folder says of it is better than "there is none".
-    return undefined;
+/** The buffer in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if its rows are not such as `env` gives */
+export async function recordsOf(env: VectorEnvironment, folder: string, capacity?: number): Promise<ReplayBuffer> {
+  const buffer = await ReplayBuffer.load(folder, { capacity });
+  const sizes = (obs: number, action: number) => `${obs} observation and ${action} action numbers`;
+  const theirs = sizes(buffer.obsDim, buffer.actionDim);
+  const ours = sizes(rowSize(env.observationSpace), rowSize(env.actionSpace));
+  if (theirs === ours) return buffer;
+  throw reverieError('INPUT_UNFIT', { path: folder, input: 'data', env: env.id, what: 'row', theirs, ours });
+}
+
+/** The learner in `folder`. @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT if it learned to act in other spaces than `env`'s */
+export async function learnerFor(
+  env: VectorEnvironment,
+  folder: string,
+  device?: TrainingDevice,
+): Promise<LoadedLearner> {
+  const { learner, manifest } = await loadLearner(folder, device);
+  for (const space of ['observationSpace', 'actionSpace'] as const) {
+    const theirs = describeSpace(manifest.spaces[space] as VectorEnvironment[typeof space]);
+    const ours = describeSpace(env[space]);
+    if (theirs === ours) continue;
+    await learner.close();
+    const what = space === 'actionSpace' ? 'action space' : 'observation space';
+    throw reverieError('INPUT_UNFIT', { path: folder, input: 'checkpoint', env: env.id, what, theirs, ours });
   }
+  return { learner, manifest };
+}
+
+/** Who acts by a checkpoint; `close` closes all that it is made of. */
+export interface Agent {
+  readonly policy: Policy;
+  close(): Promise<void>;
+}
+
+/** What the learner in `folder` acts by: its planner where it has one, else its policy. @throws as `learnerFor` */
+export async function agentFor(env: VectorEnvironment, folder: string): Promise<Agent> {
+  const { learner } = await learnerFor(env, folder);
+  const planner = await plannerOf(learner, folder);
+  const close = async () => {
+    await planner?.close();
+    await learner.close();
+  };
+  return { policy: planner?.policy ?? learner.policy(), close };
+}
+
+/** Of a learner that plans, and whose run's world model lies beside it; else undefined. @throws MODEL_FILE_INVALID */
+export async function plannerOf(learner: Learner, folder: string): Promise<Agent | undefined> {
+  const model = [join(folder, 'model'), join(dirname(resolve(folder)), 'model')].find((path) => existsSync(path));
+  const planning = learner as Partial<PlanningLearner>;
+  if (planning.learnsFrom !== 'model' || model === undefined) return undefined;
+  const world = await loadWorldModel(model);
+  return { policy: planning.planner!(world), close: () => world.close() };
+}
+
+/** Learners as they were on the way: `policies/REAL STEPS/`, each a learner checkpoint like any other. */
+const POLICIES_FOLDER = 'policies';
+/** Digits of a folder's name, so that names are in the order of steps. */
+const DIGITS = 9;
+
+/** The learner as it is now; a resumed run writes later ones again, the same bytes. @throws STORAGE_FULL, STORAGE_FAILED */
+export async function keepPolicy(out: string, run: Training): Promise<void> {
+  const folder = join(out, POLICIES_FOLDER);
+  await ensureFolder(folder);
+  const name = String(run.counters.realSteps).padStart(DIGITS, '0');
+  await saveLearner(join(folder, name), run.parts.learner, run.learnedFrom());
+}
+
+/** Those of a run's folder, the earliest first; none for a folder that has none. */
+export async function keptPolicies(run: string): Promise<{ realSteps: number; folder: string }[]> {
+  const folder = join(run, POLICIES_FOLDER);
+  const names = await readdir(folder).catch(() => []);
+  const kept = names.filter((name) => /^\d+$/.test(name)).sort();
+  return kept.map((name) => ({ realSteps: Number(name), folder: join(folder, name) }));
 }

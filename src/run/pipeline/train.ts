@@ -1,110 +1,83 @@
 // `reverie train`: gives the loop its parts, shows how far it is, and keeps checkpoints on the way, so that a run that was
-// stopped or killed goes on to the same bytes.
+// stopped or killed resumes to the same bytes.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { requirePanel } from '../../core/evaluation-set.js';
-import type { OpenPhase, Phase } from '../../core/progress.js';
 import { train } from '../../training/train.js';
 import type { Training } from '../../training/training.js';
 import type { TrainingPorts } from '../../training/training-settings.js';
 import { deviceText } from '../device.js';
-import { interrupted, type JobContext, type TrainResult } from '../job.js';
-import { type MetricsEvent, type MetricsWriter, readMetrics } from '../metrics.js';
-import { wantedPanel } from '../wanted-panel.js';
+import { evaluationSettings, learnerVersions, vectorSet } from '../evaluation-set.js';
+import type { JobContext, TrainResult } from '../job.js';
+import { readMetrics } from '../metrics.js';
 import { loadRun, saveRun } from './checkpoint.js';
 import { dreamReport, generativeReport } from './dream-report.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
-import { keepPolicy } from './kept-policies.js';
+import { keepPolicy } from './inputs.js';
 import { newTraining } from './training-parts.js';
-import { trainPanel } from './vector-panels.js';
-
-/** Everything `train` keeps lies in this folder of the run. */
-const CHECKPOINT_FOLDER = 'checkpoint';
 
 export async function trainJob(asked: JobContext): Promise<TrainResult> {
   const context = await withTrustedHorizon(asked);
-  const panel = await trainPanel(context);
-  requirePanel(panel, wantedPanel(context));
-  const keeper = new Keeper(context);
-  const training = await begin(context, keeper);
+  const { scenario, out, signal, progress, metrics } = context;
+  const { train: settings } = scenario.config;
+  const panel = await vectorSet(context, {
+    policies: learnerVersions(scenario.config),
+    given: ['data', 'model', 'checkpoint'],
+    settings: evaluationSettings(scenario.config),
+  });
+  const folder = join(out, 'checkpoint');
+  const isOffline = settings.mode === 'offline';
+  const [total, unit] = isOffline ? [settings.offlineUpdates, 'updates'] : [settings.realSteps, 'real steps'];
+  const bar = progress.phase(`train (${settings.mode})`, total, unit);
+  const show = ({ counters, evaluations }: Training) => {
+    const last = evaluations.at(-1);
+    const note = last ? `return ${last.meanReturn.toFixed(1)}` : '';
+    bar.set(isOffline ? counters.updates : counters.realSteps, note);
+    return note;
+  };
+  let savedAt = performance.now();
+  const ports: TrainingPorts<Training> = {
+    signal,
+    phase: (name, most, of) => progress.phase(name, most, of),
+    tell: (event) => metrics.write(event),
+    checkpoint: async (training, due) => {
+      // Before the checkpoint: a run that resumes from it has all that were due until then.
+      if (due.policy) await keepPolicy(out, training);
+      show(training);
+      if (signal.aborted || performance.now() - savedAt >= settings.checkpointSeconds * 1000) {
+        await saveRun(folder, training, context);
+        savedAt = performance.now();
+      }
+      signal.throwIfAborted();
+    },
+  };
+  // Stopped within a round: the last checkpoint stands, and a resumed run does the round again, byte for byte.
+  const training = await begun(context, folder, ports);
   try {
-    keeper.show(training);
+    show(training);
     await train(training);
-    await keeper.finish(training);
-    return { ...resultOf(training, context, keeper.folder), panel };
-  } catch (error) {
-    // Stopped within a round: the last checkpoint stands, and a resumed run lives the round again, byte for byte.
-    if (context.signal.aborted) interrupted();
-    throw error;
+    await saveRun(folder, training, context);
+    bar.end(show(training));
+    return { ...resultOf(training, context, folder), panel };
   } finally {
     await training.close();
   }
 }
 
-async function begin(context: JobContext, keeper: Keeper): Promise<Training> {
-  if (!context.resume || !existsSync(keeper.folder)) {
-    rewindMetrics(context.metrics, 0);
-    return newTraining(context, keeper);
+async function begun(context: JobContext, folder: string, ports: TrainingPorts<Training>): Promise<Training> {
+  const { resume, metrics, log } = context;
+  if (!resume || !existsSync(folder)) {
+    metrics.rewindTo(() => false);
+    return newTraining(context, ports);
   }
-  const training = await loadRun(keeper.folder, context, keeper);
-  rewindMetrics(context.metrics, training.counters.round);
-  const { realSteps, updates } = training.counters;
-  const isOffline = training.settings.offlineUpdates !== undefined;
-  context.log(`Going on after ${isOffline ? `${updates} updates` : `${realSteps} real steps`}.`);
+  const training = await loadRun(folder, context, ports);
+  const { round, realSteps, updates } = training.counters;
+  // An evaluation after round n carries n + 1: the counter of rounds that are over.
+  metrics.rewindTo((event) => (event.round ?? 0) < round || (event.round === round && event.kind === 'eval'));
+  log(
+    `Going on after ${training.settings.offlineUpdates === undefined ? `${realSteps} real steps` : `${updates} updates`}.`,
+  );
   return training;
-}
-
-/** What the loop is given of its run: the bars, the journal of metrics, and checkpoints every so many seconds. */
-class Keeper implements TrainingPorts<Training> {
-  readonly folder: string;
-  readonly signal: AbortSignal;
-  readonly phase: OpenPhase;
-  private readonly bar: Phase;
-  private readonly isOffline: boolean;
-  private savedAt = performance.now();
-
-  constructor(private readonly context: JobContext) {
-    const { scenario, out, signal, progress } = context;
-    const { mode, realSteps, offlineUpdates } = scenario.config.train;
-    this.folder = join(out, CHECKPOINT_FOLDER);
-    this.signal = signal;
-    this.phase = (name, total, unit) => progress.phase(name, total, unit);
-    this.isOffline = mode === 'offline';
-    const [total, unit] = this.isOffline ? [offlineUpdates, 'updates'] : [realSteps, 'real steps'];
-    this.bar = progress.phase(`train (${mode})`, total, unit);
-  }
-
-  show(training: Training): void {
-    const { realSteps, updates } = training.counters;
-    this.bar.set(this.isOffline ? updates : realSteps, noteOf(training));
-  }
-
-  tell(event: { readonly kind: string }): void {
-    this.context.metrics.write(event);
-  }
-
-  async checkpoint(training: Training, due: { readonly policy: boolean }): Promise<void> {
-    // Before the checkpoint: a run that goes on from it has all that were due until then.
-    if (due.policy) await keepPolicy(this.context.out, training);
-    this.show(training);
-    const { checkpointSeconds } = this.context.scenario.config.train;
-    if (this.signal.aborted || performance.now() - this.savedAt >= checkpointSeconds * 1000) {
-      await saveRun(this.folder, training, this.context);
-      this.savedAt = performance.now();
-    }
-    if (this.signal.aborted) interrupted();
-  }
-
-  async finish(training: Training): Promise<void> {
-    await saveRun(this.folder, training, this.context);
-    this.bar.end(noteOf(training));
-  }
-}
-
-function noteOf({ evaluations }: Training): string {
-  const last = evaluations.at(-1);
-  return last ? `return ${last.meanReturn.toFixed(1)}` : '';
 }
 
 function resultOf(training: Training, context: JobContext, folder: string): TrainResult {
@@ -116,33 +89,12 @@ function resultOf(training: Training, context: JobContext, folder: string): Trai
   const { real, synthetic } = training.parts;
   const records = { real: real.size, synthetic: generative ? 0 : synthetic.size };
   return {
-    job: 'train',
-    wallSeconds: context.metrics.wallSeconds,
-    mode: settings.mode,
-    device: deviceText(context.device),
-    checkpoint: folder,
-    realSteps,
-    syntheticSteps,
-    updates,
-    evaluations: training.evaluations,
-    threshold: settings.threshold,
+    ...{ job: 'train', wallSeconds: context.metrics.wallSeconds, mode: settings.mode },
+    ...{ device: deviceText(context.device), checkpoint: folder, realSteps, syntheticSteps, updates },
+    ...{ evaluations: training.evaluations, threshold: settings.threshold },
     realStepsToThreshold: training.stepsToThreshold(),
     ...(dream && { dream }),
     ...(settings.mode === 'offline' && { records }),
     ...(generative && { generative }),
   };
-}
-
-/** Drops every event from the first one of round `round` or later, so that a resumed run tells nothing twice. */
-function rewindMetrics(metrics: MetricsWriter, round: number): void {
-  let bytes = 0;
-  let wallSeconds = 0;
-  for (const line of readFileSync(metrics.file, 'utf8').split('\n').slice(0, -1)) {
-    const event = JSON.parse(line) as MetricsEvent;
-    // An evaluation after round n carries n + 1: the counter of rounds that are over.
-    if ((event.round ?? 0) > round || (event.round === round && event.kind !== 'eval')) break;
-    bytes += Buffer.byteLength(line) + 1;
-    wallSeconds = event.wallSeconds;
-  }
-  metrics.rewind({ bytes, wallSeconds });
 }

@@ -6,9 +6,9 @@ import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
-import type { ScenarioConfig } from '../../kinds/vector/scenario.js';
+import type { ScenarioConfig } from '../../kinds/vector.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
-import { PrioritizedSelector, type Selector, UniformSelector } from '../../replay/selectors.js';
+import { PrioritizedSelector, UniformSelector } from '../../replay/selectors.js';
 import type { Source } from '../../replay/transition.js';
 import type { LearnedFrom, LoadedLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
@@ -17,22 +17,16 @@ import { DreamWorld } from '../../training/dream-world.js';
 import { GenerativeReplay } from '../../training/generative-replay.js';
 import { settleRounds } from '../../training/round-settings.js';
 import { type TrainableLearner, Training, type TrainingParts } from '../../training/training.js';
-import type {
-  DreamSettings,
-  GenerativeSettings,
-  TrainingPorts,
-  TrainingSettings,
-} from '../../training/training-settings.js';
+import type { TrainingPorts, TrainingSettings } from '../../training/training-settings.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
-import { learnerFor, recordsOf, resolvedSpec } from './given-parts.js';
-import { broughtModel, findInput, requireInput } from './inputs.js';
+import { broughtModel, findInput, learnerFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
 
-/** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not dream */
+/** A run at its beginning. @throws what reading its inputs throws; FLAG_INVALID for a world model in a run that does not simulate */
 export async function newTraining(context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const settings = trainingSettings(context, env);
+  const settings = settingsOf(context, env);
   return new Training(settings, await firstParts(context, settings, env), ports);
 }
 
@@ -42,8 +36,8 @@ export function continuedTraining(
   { replay }: ScenarioConfig,
   saved: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
 ): Training {
-  const { selectors, selectorOf } = selectorsOf(replay.selector, saved);
-  return new Training(fresh.settings, { ...fresh.parts, ...saved, selectors, selectorOf }, fresh.ports);
+  const selectors = selectorsOf(replay.selector, saved);
+  return new Training(fresh.settings, { ...fresh.parts, ...saved, ...selectors }, fresh.ports);
 }
 
 /** The learner as training wants it, or else closed. Throws what `refuse` makes of another kind's. */
@@ -57,49 +51,27 @@ export async function trainable(
   throw refuse(learner.kind, rl.algorithm);
 }
 
-function trainingSettings(context: JobContext, env: VectorEnvironment): TrainingSettings {
-  const { scenario, seed, workers, device } = context;
+function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettings {
+  const { scenario, seed, workers, device, inputs } = context;
   const { config } = scenario;
-  const dream = config.train.mode === 'dream' ? dreamSettings(context) : undefined;
-  if (dream === undefined) requireNoModel(context);
+  const { mode, refit, refitEvery, offlineUpdates } = config.train;
+  const given = findInput(inputs, 'model');
+  if (given !== undefined && mode !== 'dream') {
+    const expected = `none, as train.mode is ${mode}`;
+    throw reverieError('FLAG_INVALID', { flag: '--model', value: given, expected });
+  }
+  const modelFolder = given ?? broughtModel(scenario);
+  const dream = { ...config.rollout, model: config.model, refit, refitEvery, modelFolder, env: resolvedSpec(scenario) };
   const train = settleRounds(config.train, {
     ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) },
     learnsFrom: learners.get(config.rl.algorithm).learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
   });
-  const offlineUpdates = config.train.mode === 'offline' ? config.train.offlineUpdates : undefined;
-  const { keepModels } = config.replay;
   return {
-    ...{ scenario: config.name, seed, workers, fitWorkers: fitWorkers(context), device },
-    ...{ train, eval: config.eval, dream, keepModels, offlineUpdates },
+    ...{ scenario: config.name, seed, workers, fitWorkers: fitWorkers(context), device, train, eval: config.eval },
+    dream: mode === 'dream' ? dream : undefined,
+    keepModels: config.replay.keepModels,
+    offlineUpdates: mode === 'offline' ? offlineUpdates : undefined,
   };
-}
-
-function dreamSettings(context: JobContext): DreamSettings {
-  const { scenario, inputs } = context;
-  const { model, rollout, train } = scenario.config;
-  return {
-    ...rollout,
-    model,
-    refitEvery: train.refitEvery,
-    modelFolder: findInput(inputs, 'model') ?? broughtModel(scenario),
-    refit: train.refit,
-    env: resolvedSpec(scenario),
-  };
-}
-
-function generativeSettings(config: NonNullable<ScenarioConfig['replay']['generative']>): GenerativeSettings {
-  const { updates, hidden, blocks, batchSize, lr, ...rest } = config;
-  return { ...rest, diffusion: { updates, hidden, blocks, batchSize, lr } };
-}
-
-function requireNoModel({ inputs, scenario }: JobContext): void {
-  const model = findInput(inputs, 'model');
-  if (model === undefined) return;
-  throw reverieError('FLAG_INVALID', {
-    flag: '--model',
-    value: model,
-    expected: `none, as train.mode is ${scenario.config.train.mode}`,
-  });
 }
 
 async function firstParts(
@@ -110,49 +82,46 @@ async function firstParts(
   const { config, folder } = context.scenario;
   const evalEnv = await makeEnvironment(config.env, { folder });
   const root = Rng.fromSeed(context.seed);
-  const dimensions = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
   const { learner, before } = await firstLearner(context, env, root.split('learner'));
-  const { real, synthetic } = await firstRecords(context, env, dimensions);
+  const { real, synthetic } = await firstRecords(context, env);
   let nextEpisode = 0;
   for (const episode of real.columns().episode) nextEpisode = Math.max(nextEpisode, episode + 1);
   const { realRatio, selector, generative } = config.replay;
   const realShare = settings.dream ? realRatio : 1;
-  // Where every row of a batch is real, nothing is fitted or dreamt that nobody would learn from.
+  // Where every row of a batch is real, no model is fitted or simulated with that nobody would learn from.
   const isDreaming = settings.dream !== undefined && (realShare !== 1 || learner.learnsFrom !== 'replay');
   return {
-    env,
-    evalEnv,
-    learner,
-    before,
-    real,
-    synthetic,
+    ...{ env, evalEnv, learner, before, real, synthetic, realRatio: realShare },
     ...selectorsOf(selector, { learner, real, synthetic }),
-    realRatio: realShare,
     collector: new Collector(env, config.name, root.split('episodes'), context.seed, nextEpisode),
     world: isDreaming ? new DreamWorld(settings, settings.dream!, env) : undefined,
-    generator: generative === null ? undefined : new GenerativeReplay(settings, generativeSettings(generative)),
+    generator: generative === null ? undefined : generatorOf(settings, generative),
   };
 }
 
+function generatorOf(settings: TrainingSettings, config: NonNullable<ScenarioConfig['replay']['generative']>) {
+  const { updates, hidden, blocks, batchSize, lr, ...rest } = config;
+  return new GenerativeReplay(settings, { ...rest, diffusion: { updates, hidden, blocks, batchSize, lr } });
+}
+
 /**
- * Empty buffers, or the given records with room for what will be lived. Where nothing is, they may be synthetic.
+ * Empty buffers, or the given records with room for what will be collected. Where nothing is, they may be synthetic.
  * @throws INPUT_NEEDED, INPUT_UNFIT, CHECKPOINT_CORRUPT
  */
 async function firstRecords(
-  context: JobContext,
+  { inputs, scenario }: JobContext,
   env: VectorEnvironment,
-  dimensions: { readonly obsDim: number; readonly actionDim: number },
 ): Promise<Pick<TrainingParts, 'real' | 'synthetic'>> {
-  const { inputs, scenario } = context;
   const { replay, train } = scenario.config;
   const isOffline = train.mode === 'offline';
   const data = isOffline ? requireInput(inputs, 'data') : findInput(inputs, 'data');
+  const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
   const empty = (source: Source) => {
     const capacity = source === 'real' ? replay.realCapacity : replay.syntheticCapacity;
-    return new ReplayBuffer({ ...dimensions, capacity, source });
+    return new ReplayBuffer({ obsDim, actionDim, capacity, source });
   };
   if (data === undefined) return { real: empty('real'), synthetic: empty('synthetic') };
-  const given = await recordsOf(env, data, { capacity: replay.realCapacity });
+  const given = await recordsOf(env, data, replay.realCapacity);
   if (given.source === 'real') return { real: given, synthetic: empty('synthetic') };
   if (isOffline && replay.generative === null) return { real: empty('real'), synthetic: given };
   const sides = { what: 'source', theirs: given.source, ours: 'real' };
@@ -179,23 +148,13 @@ async function firstLearner(
   return { learner, before: loaded.manifest.learnedFrom };
 }
 
-type SelectorConfig = ScenarioConfig['replay']['selector'];
-
 /** The selectors a scenario names; none for a learner that draws nothing from buffers. */
 function selectorsOf(
-  config: SelectorConfig,
+  config: ScenarioConfig['replay']['selector'],
   { learner, real, synthetic }: Pick<TrainingParts, 'learner' | 'real' | 'synthetic'>,
 ): Pick<TrainingParts, 'selectors' | 'selectorOf'> {
   if (learner.learnsFrom !== 'replay') return { selectors: {} };
-  const selectorOf = (buffer: ReplayBuffer) => makeSelector(config, buffer);
+  const selectorOf = (buffer: ReplayBuffer) =>
+    config.kind === 'uniform' ? new UniformSelector(buffer) : new PrioritizedSelector(buffer, config);
   return { selectors: { real: selectorOf(real), synthetic: selectorOf(synthetic) }, selectorOf };
-}
-
-function makeSelector(config: SelectorConfig, buffer: ReplayBuffer): Selector {
-  switch (config.kind) {
-    case 'uniform':
-      return new UniformSelector(buffer);
-    case 'prioritized':
-      return new PrioritizedSelector(buffer, { alpha: config.alpha, beta: config.beta });
-  }
 }

@@ -11,7 +11,7 @@ import { isRaised } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/trusted-sandbox.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { toolsScenario } from '../../kinds/tools/kind.js';
+import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
 import type { JobContext } from '../job.js';

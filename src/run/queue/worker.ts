@@ -7,7 +7,7 @@ import { addCosts, type Cost, NO_COST, subtractCosts } from '../../core/cost.js'
 import { packError, ReverieError, reverieError } from '../../core/errors.js';
 import { ensureFolder, lockFolder, temporaryFolder } from '../../core/files.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { toolsScenario } from '../../kinds/tools/kind.js';
+import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { planRow } from '../../synth/episodes/run-episode.js';
 import { openQueue } from '../../synth/queue/open-queue.js';

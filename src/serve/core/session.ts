@@ -7,7 +7,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { EnvSnapshot, StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { Deadline, type Quotas, type SessionLimits, Slots } from './limits.js';
 import {
   type Action,

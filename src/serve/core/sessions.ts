@@ -5,7 +5,7 @@ import { EventEmitter } from 'node:events';
 import { LRUCache } from 'lru-cache';
 import type { Info } from '../../core/environment.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { Histories } from './history.js';
 import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './limits.js';
 import { type NewSession, Session, type SessionHost } from './session.js';

@@ -12,7 +12,7 @@ import type {
   StepResult,
 } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 
 /** What changes the state of an environment. */
 export type Command =

@@ -8,7 +8,7 @@ import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolMessage } from '../../env/tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { type Action, type Owner, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { decodeAction, encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';

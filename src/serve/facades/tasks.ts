@@ -4,7 +4,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError } from '../../core/errors.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { environmentNamed, SPLITS, splitsOf, tasksOf } from '../core/tasks.js';
 import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
 

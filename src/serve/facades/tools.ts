@@ -9,7 +9,7 @@ import { describeSpace } from '../../env/space-values.js';
 import type { ToolSpec } from '../../env/tools/domain.js';
 import type { ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { decodeAction } from '../core/tasks.js';
 

@@ -3,7 +3,7 @@
 
 import type { Environment, EnvSnapshot } from '../../core/environment.js';
 import { type PackedError, packError, ReverieError, unpackError } from '../../core/errors.js';
-import type { Blueprint } from '../../run/serving/blueprint.js';
+import type { Blueprint } from '../../run/servable.js';
 import type { AnswerOf, Command } from '../core/world.js';
 
 export type Question =

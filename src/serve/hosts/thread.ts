@@ -4,7 +4,7 @@
 import { exit } from 'node:process';
 import { parentPort, workerData } from 'node:worker_threads';
 import { unpackError } from '../../core/errors.js';
-import { type EnvironmentMaker, environmentMaker } from '../../run/serving/blueprint.js';
+import { type EnvironmentMaker, environmentMaker } from '../../run/servable.js';
 import { type LiveEnvironment, perform } from '../core/world.js';
 import { BatchingModel } from './batching-model.js';
 import {

@@ -8,8 +8,7 @@ import { type ResourceLimits, Worker } from 'node:worker_threads';
 import type { EnvFamily, EnvSnapshot, ResetOptions, RestoreOptions, Space } from '../../core/environment.js';
 import { packError, reverieError } from '../../core/errors.js';
 import { compiledUrl } from '../../core/threads.js';
-import { type Blueprint, runsRules } from '../../run/serving/blueprint.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Blueprint, Servable } from '../../run/servable.js';
 import { type AnswerOf, type LiveEnvironment, StateLost } from '../core/world.js';
 import {
   type Answers,
@@ -101,7 +100,7 @@ export class WorkerHost {
    */
   add(model: string, blueprint: Blueprint, answering: Answering = async () => undefined): void {
     const count = this.options.workers ?? Math.max(1, availableParallelism() - 1);
-    if (!runsRules(blueprint)) {
+    if (blueprint.runsRules !== true) {
       this.forNumbers ??= this.newWorkers(count, {});
       this.models.set(model, { blueprint, answering, workers: this.forNumbers });
       return;

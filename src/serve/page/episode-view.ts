@@ -10,7 +10,7 @@ import { initialStateOf } from '../../env/tools/task-states.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { type HistoryStep, type SessionHistory, type SessionState, sessionKey } from '../core/session-contract.js';
 import type { AnswerView, ChangeView, EpisodeView, MessageView, TurnView, WireJson } from './wire.js';
 

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import type { Space } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { sessionKey } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import type { Facade } from '../http/openapi.js';

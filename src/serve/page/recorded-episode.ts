@@ -9,7 +9,7 @@ import type { ToolsDomain } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domain-spec.js';
 import { makeDomain } from '../../env/tools/make-domain.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
-import { isToolsScenario } from '../../kinds/tools/kind.js';
+import { isToolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { SCENARIO_FILE, savedScenario } from '../../run/run-folder.js';
 import { deficitText } from '../../synth/signals/deficits.js';

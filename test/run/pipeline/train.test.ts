@@ -9,7 +9,7 @@ import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
-import { keptPolicies } from '../../../src/run/pipeline/kept-policies.js';
+import { keptPolicies } from '../../../src/run/pipeline/inputs.js';
 import { trainJob } from '../../../src/run/pipeline/train.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';

@@ -4,7 +4,7 @@
 import type { Environment, EnvSnapshot, ResetOptions, ResetResult, StepResult } from '../../../src/core/environment.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { Rng, type RngState } from '../../../src/core/rng.js';
-import type { Servable } from '../../../src/run/serving/servable.js';
+import type { Servable } from '../../../src/run/servable.js';
 
 interface CounterState {
   readonly rng: RngState;

@@ -11,8 +11,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compiledUrl } from '../../../src/core/threads.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
-import { openServable } from '../../../src/run/serving/open-servable.js';
-import type { Servable } from '../../../src/run/serving/servable.js';
+import type { Servable } from '../../../src/run/servable.js';
+import { openServable } from '../../../src/run/servable.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
 const SESSIONS = 8;

@@ -1,20 +1,18 @@
 // Small environments, real and dreamt, as data.
 
 import { Rng } from '../../../src/core/rng.js';
-import type { VectorBlueprint } from '../../../src/run/serving/vector-blueprint.js';
+import type { VectorBlueprint } from '../../../src/run/serve-vector.js';
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../../worldmodel/linear-system.js';
 
 export const pendulum: VectorBlueprint = {
   kind: 'vector',
-  source: 'real',
   env: { id: 'pendulum', maxEpisodeSteps: 30 },
 };
 
 /** A world of chance with discrete actions. */
 export const grid: VectorBlueprint = {
   kind: 'vector',
-  source: 'real',
   env: { id: 'gridworld', map: ['S..', '.#H', '..G'], slip: 0.2, maxEpisodeSteps: 20 },
 };
 
@@ -28,11 +26,7 @@ export async function ensembleDream(): Promise<VectorBlueprint> {
   const starts = data.obs.slice(0, 40);
   return {
     kind: 'vector',
-    source: 'dream',
-    of: { id: 'pendulum' },
-    id: 'linear-dream',
-    model: snapshot,
-    starts,
-    maxEpisodeSteps: 25,
+    env: { id: 'pendulum' },
+    dream: { id: 'linear-dream', model: snapshot, starts, maxEpisodeSteps: 25 },
   };
 }

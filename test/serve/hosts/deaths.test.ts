@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
+import { type VectorBlueprint, maker as vectorMaker } from '../../../src/run/serve-vector.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { ensembleDream, grid, pendulum } from './blueprints.js';
 import { lasting } from './lasting.js';

@@ -1,7 +1,7 @@
 // An environment of a host as a session has it: it outlives the threads it lives in.
 
 import type { EnvSnapshot, ResetOptions } from '../../../src/core/environment.js';
-import type { Servable } from '../../../src/run/serving/servable.js';
+import type { Servable } from '../../../src/run/servable.js';
 import { type AnswerOf, World } from '../../../src/serve/core/world.js';
 import type { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 

@@ -8,7 +8,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
-import { openServable } from '../../../src/run/serving/open-servable.js';
+import { openServable } from '../../../src/run/servable.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
 import { lasting } from './lasting.js';
 

@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
-import { type VectorBlueprint, vectorMaker } from '../../../src/run/serving/vector-blueprint.js';
+import { type VectorBlueprint, maker as vectorMaker } from '../../../src/run/serve-vector.js';
 import { WorkerHost, type WorkerHostOptions } from '../../../src/serve/hosts/worker-host.js';
 import { grid, pendulum } from './blueprints.js';
 import { lasting } from './lasting.js';
@@ -12,8 +12,8 @@ import { lasting } from './lasting.js';
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const PERILOUS = new URL('./doubles/perilous-maker.mjs', import.meta.url).href;
-const nowhere: VectorBlueprint = { kind: 'vector', source: 'real', env: { id: 'nowhere' } };
-const perilous: VectorBlueprint = { kind: 'vector', source: 'real', env: { id: 'pendulum' } };
+const nowhere: VectorBlueprint = { kind: 'vector', env: { id: 'nowhere' } };
+const perilous: VectorBlueprint = { kind: 'vector', env: { id: 'pendulum' } };
 
 /** Of the package's own environments: `pendulum`, `grid`, and `nowhere`, which there is not. */
 const host = new WorkerHost({ workers: 2 });

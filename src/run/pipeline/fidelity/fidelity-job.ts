@@ -3,7 +3,6 @@
 
 import { join } from 'node:path';
 import type { Json } from '../../../core/canonical-json.js';
-import { requirePanel } from '../../../core/evaluation-set.js';
 import { writeFileAtomic } from '../../../core/files.js';
 import { gatesOn, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/judging.js';
 import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
@@ -14,14 +13,14 @@ import { writeFidelityReport } from '../../../fidelity/report/report-file.js';
 import { constructionOf, headlines } from '../../../fidelity/report/shown-report.js';
 import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
-import type { ToolsScenario } from '../../../kinds/tools/kind.js';
-import type { Scenario } from '../../../kinds/vector/kind.js';
+import type { ToolsScenario } from '../../../kinds/tools.js';
+import type { Scenario } from '../../../kinds/vector.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
 import type { AnyScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { openToolsSubjects } from './tools.js';
 import { vectorHost } from './vector-host.js';
 import { VectorFidelityPool } from './vector-threads.js';
@@ -81,7 +80,7 @@ async function judged(
   measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
   const { scenario, seed, progress } = context;
-  requirePanel(opened.panel, wantedPanel(context));
+  requireSet(opened.panel, context.inputs);
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
   const found = await measured(context, named, concurrency, measureChunk);

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { unaidedResponder } from '../../../fidelity/tools/own-task.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import { type ConfigObject, layered } from '../../overrides.js';

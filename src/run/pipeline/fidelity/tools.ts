@@ -6,7 +6,7 @@ import { ensureFolder } from '../../../core/files.js';
 import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/setup.js';
 import { toolsSubjects } from '../../../fidelity/tools/opening.js';
 import { openServedTools, type ServedTools } from '../../../fidelity/tools/served.js';
-import { isToolsScenario } from '../../../kinds/tools/kind.js';
+import { isToolsScenario } from '../../../kinds/registry.js';
 import type { JobContext } from '../../job.js';
 import { loadAnyScenario, type ToolsScenario } from '../../scenario.js';
 import { auditedElsewhere, mustFailReport } from '../tools/gates.js';
@@ -21,7 +21,7 @@ type Judged = { readonly model: JudgedModel | ComparedModel } | { readonly serve
 /**
  * Language models are asked from this thread alone.
  * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, INPUT_INVALID, FLAG_INVALID,
- *   SETTING_INVALID, SCENARIO_UNFIT, and what servers and the domain's and models' parts throw
+ *   MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what servers and the domain's and models' parts throw
  */
 export async function openToolsSubjects(
   setup: FidelitySetup<ToolsScenario>,

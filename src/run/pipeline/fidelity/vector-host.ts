@@ -5,9 +5,7 @@ import { dirname, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import type { VectorHost } from '../../../fidelity/vector/setup.js';
 import { readRunRecord } from '../../run-folder.js';
-import { learnerFor, plannerOf, recordsOf, resolvedSpec } from '../given-parts.js';
-import { broughtModel, findInput } from '../inputs.js';
-import { keptPolicies } from '../kept-policies.js';
+import { broughtModel, findInput, keptPolicies, learnerFor, plannerOf, recordsOf, resolvedSpec } from '../inputs.js';
 
 export const vectorHost: VectorHost = {
   find: findInput,

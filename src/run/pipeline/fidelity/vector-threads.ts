@@ -6,7 +6,7 @@ import { poolTask } from '../../../core/pool-task.js';
 import type { ChunkAddress, MeasureOptions } from '../../../fidelity/measure.js';
 import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/setup.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
-import type { Scenario } from '../../../kinds/vector/kind.js';
+import type { Scenario } from '../../../kinds/vector.js';
 import { vectorHost } from './vector-host.js';
 
 interface ChunkInput {

@@ -2,15 +2,15 @@
 
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import { type Panel, requirePanel } from '../../../core/evaluation-set.js';
+import type { Panel } from '../../../core/evaluation-set.js';
 import { taskFaults } from '../../../synth/tasks/task-faults.js';
 import { requireMustFail, requireMustSucceed } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { requireAudited } from '../../../worldmodel/reward/audit-file.js';
 import { Judge } from '../../../worldmodel/reward/judge.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { AuditResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { auditPanel } from './episodes-panel.js';
 import { auditedElsewhere, judgeAudit, mustFailReport, mustSucceedReport } from './gates.js';
 import { hackerGate, hackerResult } from './hacker-gate.js';
@@ -23,7 +23,7 @@ export async function auditJob(context: Context): Promise<AuditResult> {
   return whileOpen(context, parts, async () => {
     const { reward } = context.scenario.config;
     const panel = await panelFor(context, parts);
-    requirePanel(panel, wantedPanel(context));
+    requireSet(panel, context.inputs);
     const report = await mustFailReport(context, parts);
     const refusal = refusalOf(() => requireMustFail(report, reward.mustFail.limit));
     return {

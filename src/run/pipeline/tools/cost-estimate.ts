@@ -1,7 +1,7 @@
 // What a tools job will probably cost, told before its first call; assumptions are those of the tasks' own solutions.
 
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { estimateTokens } from '../../../llm/completion.js';
 import type { LlmConfig } from '../../../llm/config.js';
 import { type Asker, assumedEstimate, type Estimate, type Range } from '../../../synth/episodes/estimate.js';

@@ -2,16 +2,16 @@
 
 import { join } from 'node:path';
 import { NO_COST } from '../../../core/cost.js';
-import { type Panel, panelOf, requirePanel } from '../../../core/evaluation-set.js';
+import { type Panel, panelOf } from '../../../core/evaluation-set.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { isWon } from '../../../training/text-evaluation.js';
 import { playTexts, type TextStart } from '../../../training/text-play.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { makeParts } from './parts.js';
 import { openTextLearner } from './policy-learner.js';
 import { taskStage } from './task-stage.js';
@@ -37,7 +37,7 @@ export async function evalPolicyJob(
         policies: { agent: learner.policy.version, answers: responder.version },
         settings: { episodes: config.synth.episodes, maxSteps: config.synth.maxSteps, choice: config.train.evalChoice },
       });
-      requirePanel(panel, wantedPanel(context));
+      requireSet(panel, context.inputs);
       const rng = Rng.fromSeed(context.seed).split('text-eval');
       const starts = Array.from({ length: config.synth.episodes }, (_, i): TextStart => {
         const seed = rng.split('start', i).uint32();

@@ -5,7 +5,6 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { contentHash } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import { requirePanel } from '../../../core/evaluation-set.js';
 import type { Phase } from '../../../core/progress.js';
 import { Rng } from '../../../core/rng.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
@@ -14,10 +13,10 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import type { BackendEntry, BackendFitNote } from '../../../worldmodel/tools/backend-model.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { BackendFitResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { digestOf } from '../inputs.js';
 import { readEpisodes } from './datasets.js';
 import { backendFitPanel } from './episodes-panel.js';
@@ -43,7 +42,7 @@ export async function fitBackendJob(context: Context): Promise<BackendFitResult>
     const settings = backendSettings(entry, config.model);
     const learner = `${entry.name}@${contentHash(settings).slice(0, 12)}`;
     const panel = backendFitPanel(context, domain, { learner, data: await digestOf(data) });
-    requirePanel(panel, wantedPanel(context));
+    requireSet(panel, context.inputs);
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
@@ -81,11 +80,7 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
 /** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
 function episodesFolder(given: string | undefined): string {
   const what = 'file of episodes';
-  if (given === undefined)
-    throw reverieError('INPUT_NEEDED', {
-      problem: `This needs ${`a ${what}`}, and --data was not given.`,
-      hint: `Give --data FOLDER: one that holds ${`a ${what}`}, or a run that does.`,
-    });
+  if (given === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${what}`, input: 'data' });
   const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
   if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
   return found;

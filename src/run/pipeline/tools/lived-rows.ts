@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { episodeSteps } from '../../../replay/experience/steps.js';
 import {

@@ -3,13 +3,11 @@
 import { resolve } from 'node:path';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { Budget } from '../../../llm/budget.js';
-import type { LlmConfig } from '../../../llm/config.js';
-import { parseLlmConfig } from '../../../llm/config.js';
+import { type LlmConfig, parseLlmConfig } from '../../../llm/config.js';
 import type { LanguageModel } from '../../../llm/language-model.js';
-import type { ServedModel } from '../../../llm/served-model.js';
-import { makeLanguageModel } from '../../../llm/served-model.js';
+import { makeLanguageModel, type ServedModel } from '../../../llm/served-model.js';
 import { type ConfigObject, layered } from '../../overrides.js';
 
 export interface CastOptions {

@@ -10,7 +10,7 @@ import { elsewhere, isReal, realResponder } from '../../../env/tools/real-enviro
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { Budget, type BudgetLimits } from '../../../llm/budget.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';

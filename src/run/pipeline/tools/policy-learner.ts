@@ -1,7 +1,7 @@
 // Learners of text: fresh ones as a scenario has them, and those of checkpoints, with the network as it was trained.
 
 import { Rng } from '../../../core/rng.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { OpenSession } from '../../../nn/trainer.js';
 import { groupEstimators } from '../../../rl/group/estimators.js';
 import { textNetworks } from '../../../rl/text/networks.js';

@@ -3,18 +3,17 @@
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { type Panel, panelOf, requirePanel } from '../../../core/evaluation-set.js';
+import { type Panel, panelOf } from '../../../core/evaluation-set.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { evenly } from '../../../training/text-training.js';
+import { requireSet } from '../../evaluation-set.js';
 import type { JobContext } from '../../job.js';
 import { writeReport } from '../../report/report.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import type { TextQuickstartResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
-import { type Arm, trainArms } from '../arms.js';
+import { type Arm, textArmTask, trainArms } from '../arms.js';
 import { trainingPanel } from './episodes-panel.js';
 import { makeParts, ofTraining } from './parts.js';
-import { textArmTask } from './text-arm-run.js';
 import { compareText, DREAM, REAL_ONLY, textComparisonReport } from './text-comparison.js';
 import { tasksOf } from './train-policy.js';
 
@@ -35,7 +34,7 @@ export async function quickstartTextJob(context: Context): Promise<TextQuickstar
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
   const panel = await comparedPanel(context, arms, seeds);
-  requirePanel(panel, wantedPanel(context));
+  requireSet(panel, context.inputs);
   const runs = await trainArms(arms, { seeds, threads: THREADS, task: textArmTask, unit: 'rounds' }, context);
   const found = compareText(runs);
   const report = join(out, 'report.html');

@@ -3,7 +3,6 @@
 
 import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
-import { requirePanel } from '../../../core/evaluation-set.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { Message } from '../../../env/tools/message.js';
 import { elsewhere, realResponder } from '../../../env/tools/real-environment.js';
@@ -12,10 +11,10 @@ import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episod
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
 import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { RealEpisodesResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { episodesPanel } from './episodes-panel.js';
 import { evalPolicyJob } from './eval-policy.js';
 import { EPISODES_FILE } from './judged-rows.js';
@@ -61,7 +60,7 @@ async function livedAndKept(context: Context, given: ToolsParts, job: 'collect' 
   const stage = await taskStage(context, given);
   const parts = { ...given, domain: stage.domain };
   const panel = episodesPanel(context, parts, stage.tasks, realResponder(parts.domain).version);
-  requirePanel(panel, wantedPanel(context));
+  requireSet(panel, context.inputs);
   const statistics = new RowStatistics();
   const lived = await live(context, parts, stage.tasks, statistics);
   try {

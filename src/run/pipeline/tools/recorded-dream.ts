@@ -10,7 +10,7 @@ import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { initialStateOf } from '../../../env/tools/task-states.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { fitterOf } from '../../../synth/train-backend.js';

@@ -2,7 +2,6 @@
 // Each stage keeps what it did in the run's folder, so that a run that was stopped goes on where it was.
 
 import { join } from 'node:path';
-import { requirePanel } from '../../../core/evaluation-set.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
 import { elsewhere } from '../../../env/tools/real-environment.js';
@@ -14,12 +13,12 @@ import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.j
 import { openQueue } from '../../../synth/queue/open-queue.js';
 import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
 import { DeficitLedger } from '../../../synth/signals/deficits.js';
+import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { onlyComputes, ThreadedRows } from '../../queue/threaded-rows.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { SynthEpisodesResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { trustedTurns } from '../fidelity/auto-horizon.js';
 import { amplifiedRows } from './amplified-rows.js';
 import { estimateJob, estimateText } from './cost-estimate.js';
@@ -53,7 +52,7 @@ async function madeEpisodes(context: Context, queue: RolloutQueue | undefined): 
     const stage = await taskStage(context, given);
     const parts = { ...given, domain: stage.domain };
     const panel = episodesPanel(context, parts, stage.tasks, parts.responder.version);
-    requirePanel(panel, wantedPanel(context));
+    requireSet(panel, context.inputs);
     const { gates, judge } = await passGates(context, parts, stage);
     const estimate = estimateJob(context.scenario.config, parts.domain, stage.tasks);
     if (estimate !== undefined) context.log(estimateText(estimate));

@@ -9,8 +9,7 @@ import type { ReportInput, ReportTable } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { remarkOn, type TextArmSummary, type TextComparison, type TextTrainResult } from '../../tools-results.js';
 import { reportProvenance } from '../../versions.js';
-import type { ArmRun } from '../arms.js';
-import type { TextArmReply } from './text-arm-run.js';
+import type { ArmRun, TextArmReply } from '../arms.js';
 import { answers, checked, dreams, percent, playable } from './text-train-report.js';
 
 export const DREAM = 'dream of a few real episodes';

@@ -4,8 +4,8 @@ import { reverieError } from '../../../core/errors.js';
 import type { CallSpec, ToolsDomain } from '../../../env/tools/domain.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
-import { kindOfDomain, viewOf } from '../../../kinds/views.js';
+import { kindOfDomain, viewOf } from '../../../kinds/registry.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { type TextExpert, walkthroughs } from '../../../training/text-experts.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 

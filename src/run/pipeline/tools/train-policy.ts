@@ -4,7 +4,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import { requirePanel } from '../../../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
@@ -21,11 +20,11 @@ import {
   type TextTraining,
 } from '../../../training/text-training.js';
 import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { requireSet } from '../../evaluation-set.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { Rate, TextTrainResult } from '../../tools-results.js';
-import { wantedPanel } from '../../wanted-panel.js';
 import { trainingPanel } from './episodes-panel.js';
 import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { loadTextPolicy, policyFolder, saveTextPolicy } from './policy-checkpoint.js';
@@ -50,7 +49,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const learner = await makeTextLearner(context.scenario, context.seed);
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
-      requirePanel(panel, wantedPanel(context));
+      requireSet(panel, context.inputs);
       const environments = lanes(parts, real, config);
       const evalEnvironments = lanes(parts, real, config);
       const progress = await progressOf(context, learner, parts.domain);

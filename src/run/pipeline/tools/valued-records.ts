@@ -5,7 +5,7 @@ import { stateHash } from '../../../env/state/state-hash.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { initialStateOf } from '../../../env/tools/task-states.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools/scenario.js';
+import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { TextPolicyAgent } from '../../../training/text-agent.js';
 import { isWon } from '../../../training/text-evaluation.js';

@@ -2,9 +2,8 @@
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import type { Space } from '../../../core/environment.js';
-import { ENV_FAMILIES } from '../../../core/environment.js';
-import type { Servable, TaskCard } from '../../../run/serving/servable.js';
+import { ENV_FAMILIES, type Space } from '../../../core/environment.js';
+import type { Servable, TaskCard } from '../../../run/servable.js';
 import type { Owner, SessionState, StepItem, StepOutcome, StepRequest, Turn } from '../../core/session-contract.js';
 import type { Sessions } from '../../core/sessions.js';
 import {

@@ -6,7 +6,7 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
-import type { Servable } from '../../../run/serving/servable.js';
+import type { Servable } from '../../../run/servable.js';
 import type { Sessions } from '../../core/sessions.js';
 import { environmentByName } from '../../core/tasks.js';
 import { type Facade, openApiDocument, type RouteDescription } from '../../http/openapi.js';

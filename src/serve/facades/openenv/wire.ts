@@ -5,7 +5,7 @@ import type { BoxSpace, VectorSpace } from '../../../core/environment.js';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/tools/tools-family.js';
 import { faceOf } from '../../../kinds/registry.js';
-import type { Servable } from '../../../run/serving/servable.js';
+import type { Servable } from '../../../run/servable.js';
 import type { Action, Turn } from '../../core/session-contract.js';
 import { encodeObservation } from '../../core/tasks.js';
 import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from '../tools.js';

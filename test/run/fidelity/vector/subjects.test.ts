@@ -9,7 +9,7 @@ import { type MeasureOptions, measureSubjects } from '../../../../src/fidelity/m
 import type { Section, SectionId, SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
 import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
 import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
-import type { Scenario } from '../../../../src/kinds/vector/kind.js';
+import type { Scenario } from '../../../../src/kinds/vector.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { collectJob } from '../../../../src/run/pipeline/collect.js';

@@ -1,18 +1,125 @@
-// What a scenario.yaml may say: every section, its keys, ranges, defaults and meanings, once.
-// The loader checks against this, and the table in docs/scenarios.md is generated from it.
+// What a scenario of numbers may say: every section, its keys, ranges, defaults and meanings, once. The loader checks against
+// this, and the table in docs/scenarios.md is generated from it.
 
+import { resolve } from 'node:path';
 import { z } from 'zod';
-import { envSpecSchema } from '../../env/env-spec.js';
-import type { ppoConfigSchema, sacConfigSchema } from '../../rl/config.js';
-import { learners } from '../../rl/learners.js';
-import { transitionFormatSchema } from '../../synth/export/transition-exports.js';
-import { modelSectionSchema } from '../../worldmodel/kinds.js';
-import { autoWorkersKey, nameKey, overridesOf, pluginsKey, profilesKey, seedKey } from '../common-keys.js';
-import { vectorFidelitySchema } from './fidelity-section.js';
-import { replaySection } from './replay-section.js';
+import type { ScenarioOf, ScenarioSections } from '../core/kind.js';
+import { checkEnvSpec, envSpecSchema } from '../env/env-spec.js';
+import type { ppoConfigSchema, sacConfigSchema } from '../rl/config.js';
+import { learners } from '../rl/learners.js';
+import { transitionFormatSchema } from '../synth/export/transition-exports.js';
+import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
+import {
+  autoWorkersKey,
+  count,
+  learningKeys,
+  nameKey,
+  overridesOf,
+  pluginsKey,
+  positive,
+  profilesKey,
+  rankKeys,
+  sectionsKey,
+  seedKey,
+  share,
+} from './keys.js';
 
-const positive = z.int().min(1);
-const count = z.int().min(0);
+/** A scenario of numbers. */
+export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
+
+const selectorSection = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('uniform').describe('Every row is as likely as any other.') }),
+    z.strictObject({
+      kind: z.literal('prioritized').describe('By temporal-difference error (Schaul et al., 1511.05952).'),
+      alpha: share.default(0.6).describe('How much priority counts; 0 is uniform.'),
+      beta: share.default(0.4).describe('How much of the bias is corrected by importance weights.'),
+    }),
+  ])
+  .prefault({ kind: 'uniform' })
+  .describe('How rows are chosen within a buffer. SAC only.');
+
+const generativeSection = z
+  .strictObject({
+    share: share
+      .gt(0)
+      .default(0.5)
+      .describe('Share of drawn rows in every batch, once there are any; 1: none but those.'),
+    rows: positive.default(50_000).describe('Rows drawn from each diffusion that is fitted.'),
+    refitEvery: positive
+      .default(10_000)
+      .describe('Real rows after which a diffusion is fitted anew to all of them; offline it is fitted once.'),
+    updates: positive.default(10_000).describe('Gradient steps of a fit.'),
+    hidden: positive.max(4096).default(256).describe('Width of the residual network.'),
+    blocks: positive.max(64).default(4).describe('Its residual blocks.'),
+    batchSize: positive.default(256).describe('Rows of a gradient step.'),
+    lr: z.number().positive().default(1e-3).describe('Step size of Adam.'),
+    levels: z
+      .int()
+      .min(2)
+      .max(1000)
+      .default(32)
+      .describe('Levels of noise a drawn row comes down by; two calls of the network each (2206.00364).'),
+  })
+  .nullable()
+  .default(null)
+  .describe(
+    'Rows drawn from a diffusion of the real ones, learned from beside them; null: none. With `train.mode` real or offline, and a learner that replays rows.',
+  );
+
+export const replaySection = z
+  .strictObject({
+    realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
+    syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
+    keepModels: positive
+      .nullable()
+      .default(4)
+      .describe('Dreamt transitions leave once so many newer models were fitted; null: they stay.'),
+    realRatio: z
+      .union([share, z.literal('auto')])
+      .default('auto')
+      .describe(
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
+      ),
+    generative: generativeSection,
+    selector: selectorSection,
+  })
+  .prefault({})
+  .describe('What is kept, and what a learner is shown of it.');
+
+export const vectorFidelitySchema = z
+  .strictObject({
+    transitions: positive
+      .default(10_000)
+      .describe('Real transitions that are judged; recorded first where `--data` gives none.'),
+    horizon: positive
+      .default(50)
+      .describe('Steps that are dreamt open loop, under the actions that were taken for real.'),
+    starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
+    tolerance: z
+      .number()
+      .positive()
+      .default(0.5)
+      .describe(
+        "Error, in standard deviations of each element, up to which a dreamt state is taken for the real one's.",
+      ),
+    rank: z.strictObject(rankKeys).prefault({}).describe('Do policies rank in the dream as they do for real?'),
+    learning: z
+      .strictObject({
+        rows: positive.default(5_000).describe('Transitions that each learner is given, whatever their mixture.'),
+        updates: positive.default(5_000).describe('Gradient updates of each learner.'),
+        ...learningKeys,
+        episodes: positive.default(10).describe('Real episodes that judge each learner.'),
+      })
+      .prefault({})
+      .describe('What dreamt rows are worth to a learner.'),
+    sections: sectionsKey,
+  })
+  .prefault({})
+  .describe('`reverie fidelity`: how far the dream is from the real.');
+
+export type VectorFidelityConfig = z.output<typeof vectorFidelitySchema>;
+
 const auto = z.literal('auto');
 
 const horizonSchema = z.union([
@@ -283,53 +390,66 @@ function sections() {
 export function scenarioSchemas() {
   return {
     /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-    schema: z.strictObject(sections()).superRefine(checkSources).superRefine(checkRollouts),
+    schema: z.strictObject(sections()).superRefine(checkLearner),
     /** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
-    fileSchema: z
-      .strictObject({ ...sections(), profiles: profilesKey })
-      .superRefine(checkSources)
-      .superRefine(checkRollouts),
+    fileSchema: z.strictObject({ ...sections(), profiles: profilesKey }).superRefine(checkLearner),
   };
 }
 
 export type ScenarioConfig = z.output<ReturnType<typeof scenarioSchemas>['schema']>;
 
-type SourceSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'replay'>;
-
-/** Records and drawn rows are for learners of rows, and rows are drawn where none are dreamt. */
-function checkSources({ rl, train, replay }: SourceSections, context: z.RefinementCtx): void {
-  const { name, learnsFrom } = learners.get(rl.algorithm);
-  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
-  const isReplayed = learnsFrom === 'replay';
-  if (train.mode === 'offline' && !isReplayed)
-    refuse(['rl', 'algorithm'], `${name} does not learn from records; td3-bc is made for train.mode offline`);
-  if (train.mode === 'offline' && train.updatesPerRound === 0)
-    refuse(['train', 'updatesPerRound'], 'offline, a round is its updates; set it to 1 or more');
-  if (replay.generative === null) return;
-  const path = ['replay', 'generative'];
-  if (!isReplayed) refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
-  if (train.mode === 'dream') refuse(path, 'rows are drawn where none are dreamt; set train.mode to real or offline');
-}
-
-type RolloutSections = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train'>;
+type Checked = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'replay'>;
 
 /** Real steps of a round where a scenario leaves them open to a learner of rollouts. */
 const ROLLOUT_STEPS = 250;
 
-/** A planner plans in a model; whoever learns from rollouts, as PPO does, runs them in the real environment, a batch in each at least. */
-function checkRollouts({ rl, train }: RolloutSections, context: z.RefinementCtx): void {
+/** What a learner can learn from: records and drawn rows are for learners of rows, rollouts are real, and a planner plans in a model. */
+function checkLearner({ rl, train, replay }: Checked, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
   const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  const who = name.toUpperCase();
+  if (train.mode === 'offline' && learnsFrom !== 'replay')
+    refuse(['rl', 'algorithm'], `${name} does not learn from records; td3-bc is made for train.mode offline`);
+  if (train.mode === 'offline' && train.updatesPerRound === 0)
+    refuse(['train', 'updatesPerRound'], 'offline, a round is its updates; set it to 1 or more');
+  if (replay.generative !== null) {
+    const path = ['replay', 'generative'];
+    if (learnsFrom !== 'replay')
+      refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
+    if (train.mode === 'dream') refuse(path, 'rows are drawn where none are dreamt; set train.mode to real or offline');
+  }
   if (learnsFrom === 'model' && train.mode === 'real')
-    refuse(['train', 'mode'], `${name.toUpperCase()} plans in a world model; set train.mode to dream`);
+    refuse(['train', 'mode'], `${who} plans in a world model; set train.mode to dream`);
   if (learnsFrom !== 'rollouts') return;
   if (train.mode === 'dream')
-    refuse(
-      ['train', 'mode'],
-      `${name.toUpperCase()} learns from rollouts of the real environment alone; set train.mode to real`,
-    );
+    refuse(['train', 'mode'], `${who} learns from rollouts of the real environment alone; set train.mode to real`);
   const rows = train.stepsPerRound === 'auto' ? ROLLOUT_STEPS : train.stepsPerRound;
-  if (typeof rl.batchSize !== 'number' || rows >= rl.batchSize) return;
-  const needs = `${name.toUpperCase()} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
-  refuse(['train', 'stepsPerRound'], `${needs}, and a round gives ${rows}`);
+  if (typeof rl.batchSize === 'number' && rows < rl.batchSize) {
+    const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
+    refuse(['train', 'stepsPerRound'], `${needs}, and a round gives ${rows}`);
+  }
+}
+
+/** As they are now: plugins add to them. */
+export function vectorSections(): ScenarioSections<ScenarioConfig> {
+  return { ...scenarioSchemas(), check: ({ env }) => void checkEnvSpec(env), identity: whatCounts, files: namedFiles };
+}
+
+/** What a run makes no use of changes no result. Runs from before a key was known lack it. */
+function whatCounts({ replay, train, ...rest }: Omit<ScenarioConfig, 'seed' | 'workers'>): object {
+  const { generative, ...kept } = replay;
+  const { offlineUpdates, ...lived } = train;
+  return {
+    ...rest,
+    replay: generative ? { ...kept, generative } : kept,
+    train: train.mode === 'offline' ? { ...lived, offlineUpdates } : lived,
+  };
+}
+
+function namedFiles({ env, model }: ScenarioConfig, folder: string): string[] {
+  const mjcf = (env as { mjcf?: unknown }).mjcf;
+  const files = typeof mjcf === 'string' ? [resolve(folder, mjcf)] : [];
+  const { broughtFolder, filesOf } = dynamicsKinds.get(model.kind);
+  if (broughtFolder !== undefined) files.push(...(filesOf?.(resolve(folder, broughtFolder(model))) ?? []));
+  return files;
 }

@@ -1,0 +1,138 @@
+// The commands that make domains of tools: from logs (induce, accept) and from a description (draft).
+
+import type { Command } from 'commander';
+import { listenForInterrupt } from '../run/interrupt.js';
+import { collected, examplesText, type OutputFlags, positive, wholeNumber, withOutputOptions } from './options.js';
+import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
+
+const induction = () => import('../run/induce.js');
+
+interface InduceFlags extends OutputFlags {
+  readonly logs?: readonly string[];
+  readonly tolerant?: boolean;
+  readonly operators?: string;
+}
+
+interface DraftFlags extends OutputFlags {
+  readonly from?: string;
+  readonly about?: string;
+  readonly set?: readonly string[];
+  readonly tasks: number;
+  readonly repairs: number;
+  readonly seed: number;
+  readonly cache?: string;
+}
+
+export function addDomainCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
+  addInduce(program, terminal);
+  addAccept(program, terminal);
+  addDraft(program, terminal, outcome);
+}
+
+function addInduce(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('induce')
+    .summary('propose rules, state and tasks of a domain from its logs')
+    .description(
+      'Of a folder with tools.yaml: finds in records of its tools what calls answer, change and refuse, how ids look and what always holds, each with its support and counter-examples, and writes it to induced.yaml for a person to accept. Also writes what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. With --operators, of a scenario whose states are facts about objects (games of PDDL): finds for each action what it needs and what it makes so, and writes that to a file for the backend `operators`. See docs/rules-from-logs.md.',
+    )
+    .argument('<folder>', "the domain's folder; with --operators: a run of collect, or a scenario")
+    .option('--logs <paths...>', "files or folders of records (.jsonl, .json); with --operators by default the run's")
+    .option('--tolerant', 'skip records that cannot be read')
+    .option('--operators <file>', 'write preconditions and effects of actions to this file')
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie induce hotel --logs hotel/logs', ''],
+        ['reverie induce runs/seen --operators operators.json', ''],
+      ]),
+    );
+  withOutputOptions(command).action(async (folder: string, flags: InduceFlags) => {
+    const { induceDomain, induceScenarioOperators, inductionText, operatorsText } = await induction();
+    const { logs, operators, json } = flags;
+    if (operators !== undefined) {
+      const result = await induceScenarioOperators(folder, { ...flags, operators });
+      return print(terminal, json, result, await operatorsText(result));
+    }
+    if (logs === undefined) return command.error("error: required option '--logs <paths...>' not specified");
+    const result = await induceDomain(folder, { ...flags, logs });
+    print(terminal, json, result, await inductionText(result));
+  });
+}
+
+function addAccept(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('accept')
+    .summary('accept rules that were found in logs')
+    .description(
+      'Sets rules of induced.yaml accepted: those named, and with --unopposed all that nothing in the logs contradicts. Read them first: what is accepted answers calls, and gives rewards. To take a rule back, set "accepted" to false in the file.',
+    )
+    .argument('<folder>', "the domain's folder")
+    .argument('[rules...]', 'names of rules, such as cancel_booking.set')
+    .option(
+      '--unopposed [support]',
+      'also all without counter-examples, seen this often or more (default: 1)',
+      positive,
+    )
+    .addHelpText(
+      'after',
+      examplesText([
+        ['reverie accept hotel get_guest.answer book_room.add book_room.answer', ''],
+        ['reverie accept hotel --unopposed 2', ''],
+      ]),
+    );
+  withOutputOptions(command).action(
+    async (folder: string, rules: readonly string[], flags: OutputFlags & { readonly unopposed?: number | true }) => {
+      if (rules.length === 0 && flags.unopposed === undefined) command.error('error: name rules, or give --unopposed');
+      const { acceptRules, rulesTable } = await induction();
+      const unopposed = flags.unopposed === true ? 1 : flags.unopposed;
+      const lines = await acceptRules(folder, { rules, unopposed });
+      print(terminal, flags.json, { rules: lines }, await rulesTable(lines));
+    },
+  );
+}
+
+function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void {
+  const command = program
+    .command('draft')
+    .summary('have a language model write a domain and its tasks')
+    .description(
+      "Has a language model write policy, tools, data, tasks, probes and rules of a domain from a description, runs them in the sandbox, tries them by probes of what must fail and what must succeed and by the tasks' solutions, and gives the faults back to be put right. Writes the folder only of a domain that nothing speaks against; draft.json has every draft. See docs/drafted-domains.md.",
+    )
+    .argument('<folder>', 'folder of the new domain')
+    .option('--from <file>', 'file with the description')
+    .option('--about <text>', 'the description itself')
+    .option('--set <path=value>', 'a key of the section llm: llm.url and llm.model are needed; repeatable', collected)
+    .option('--tasks <n>', 'least number of tasks', wholeNumber, 6)
+    .option('--repairs <n>', 'times that faults are given back before the domain is refused', wholeNumber, 5)
+    .option('--seed <integer>', 'seed of what the model is asked with', wholeNumber, 0)
+    .option('--cache <folder>', 'keep replies here, and answer from them what was asked before')
+    .addHelpText(
+      'after',
+      examplesText([
+        [
+          'reverie draft garage --from garage.md --set llm.url=http://localhost:8000/v1 --set llm.model=NAME',
+          'a model served by vLLM',
+        ],
+        ['reverie draft pool --about "A swimming pool: members, courses, lockers" --repairs 8 --set ...', ''],
+      ]),
+    );
+  withOutputOptions(command).action(async (folder: string, flags: DraftFlags) => {
+    const { draftInto, draftText } = await import('../run/draft.js');
+    const tell = (line: string) => terminal.stderr.write(`${line}\n`);
+    const interrupt = listenForInterrupt({
+      onFirst: () =>
+        tell('Stopping. Nothing is written; with --cache the same command goes on from what was answered.'),
+      onSecond: () => tell('Stopped.'),
+    });
+    try {
+      const result = await draftInto(folder, { ...flags, signal: interrupt.signal, log: tell });
+      print(terminal, flags.json, result, draftText(result));
+    } catch (error) {
+      if (!interrupt.signal.aborted) throw error;
+      outcome.exitCode = EXIT.interrupted;
+    } finally {
+      interrupt.dispose();
+    }
+  });
+}

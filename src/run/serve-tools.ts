@@ -1,0 +1,155 @@
+// A scenario of tools as environments, played as the kind its domain is; here, or in another thread from a blueprint: a thread has rules,
+// checks, records and sandbox of its own. Language models stay in the thread that serves, with their cache and budget, and are asked from
+// there.
+
+import { join } from 'node:path';
+import type { Environment } from '../core/environment.js';
+import { reverieError } from '../core/errors.js';
+import { checkEnvironment, type EnvironmentReport } from '../env/check-environment.js';
+import { makeDomain } from '../env/tools/make-domain.js';
+import { elsewhere, realResponder } from '../env/tools/real-environment.js';
+import { areRulesTrusted, trustRules } from '../env/tools/sandbox/trusted-sandbox.js';
+import { ScriptedUser } from '../env/tools/scripted-user.js';
+import { ToolsEpisodeEnvironment } from '../env/tools/tools-environment.js';
+import type { Responder } from '../env/tools/tools-family.js';
+import { kindOfDomain, toolsScenario, viewOf } from '../kinds/registry.js';
+import type { LlmRole } from '../kinds/tools.js';
+import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
+import { taskFaults } from '../synth/tasks/task-faults.js';
+import { routerBackends } from '../worldmodel/tools/backends.js';
+import { makeRouter } from '../worldmodel/tools/make-router.js';
+import { settleServer } from './device.js';
+import type { RunDevice } from './job.js';
+import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/parts.js';
+import { reviveScenario, type ToolsScenario } from './scenario.js';
+import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions } from './servable.js';
+
+interface ToolsBlueprint extends Blueprint {
+  readonly scenario: ToolsScenario;
+  /** The rules answer, though others would in the dream. */
+  readonly real: boolean;
+  /** What networks of the dream are computed on; the processor unless given. */
+  readonly device?: RunDevice;
+  /** Rules run without a sandbox. */
+  readonly trustsRules: boolean;
+  readonly version: string;
+  /** Versions of the language models that can be asked, by role. */
+  readonly models: Readonly<Partial<Record<LlmRole, string>>>;
+}
+
+/** What a thread asks the one that serves. */
+interface ModelQuestion {
+  readonly role: LlmRole;
+  readonly request: ChatRequest;
+}
+
+/** Roles that somebody within an episode plays; whoever acts is the client. */
+const PLAYED = ['world', 'user'] as const satisfies readonly LlmRole[];
+
+export async function open(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
+  const { config } = scenario;
+  const { real = false, folder, log } = options;
+  const device = real ? undefined : await settleServer(options.device ?? {}, scenario, log);
+  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real, device });
+  const { domain, cast } = parts;
+  const { make, version } = environmentsOf(scenario, parts, real);
+  const { observationSpace, actionSpace } = make();
+  const models: Partial<Record<LlmRole, string>> = {};
+  for (const role of PLAYED) {
+    const model = await cast.modelIfAny(role);
+    if (model !== undefined) models[role] = model.version;
+  }
+  const asks = Object.keys(models).length > 0;
+  const blueprint: ToolsBlueprint = {
+    ...{ kind: scenario.family, asks, runsRules: true, scenario, real, device, version, models },
+    trustsRules: areRulesTrusted(),
+  };
+  // The first to be asked knows everything: nobody else ever answers.
+  const isReal = real || routerBackends.get(config.model.backends[0]).isReal?.(domain) === true;
+  return {
+    name: config.name,
+    family: kindOfDomain(domain).name as Servable['family'],
+    description: config.description,
+    source: isReal ? 'real' : 'dream',
+    version,
+    tools: domain.tools,
+    policy: domain.policy,
+    tasks: domain.tasks.map(({ id, split = 'train', family, tags }) => ({ id, split, family, ...(tags && { tags }) })),
+    ...{ domain, observationSpace, actionSpace, maxEpisodeSteps: config.synth.maxSteps, blueprint },
+    make: async () => make(),
+    answer: async (question, signal) => {
+      const { role, request } = question as ModelQuestion;
+      return (await cast.model(role)).chat(request, { signal });
+    },
+    close: () => parts.close(),
+  };
+}
+
+/** @throws what the parts throw; SCENARIO_CHANGED if the scenario's files were changed since it was opened */
+export async function maker(
+  { scenario: saved, real, device, trustsRules, version, models }: ToolsBlueprint,
+  { ask }: MakerThread,
+): Promise<EnvironmentMaker> {
+  if (trustsRules) trustRules();
+  const path = `${saved.config.name} (of a thread)`;
+  const scenario = toolsScenario(await reviveScenario(saved, path));
+  const world = await makeWorld({ scenario, log: () => {}, real, device }, castOver(ask, models));
+  const { make, version: own } = environmentsOf(scenario, world, real);
+  if (own !== version) {
+    await world.close();
+    throw reverieError('SCENARIO_CHANGED', { path, hash: own, recorded: version });
+  }
+  return { make: async () => make(), close: world.close };
+}
+
+/** What makes environments of a world, as the kind its domain is, and a version that changes whenever answers may. */
+function environmentsOf(
+  { config, hash }: ToolsScenario,
+  world: ToolsWorld,
+  real: boolean,
+): { make: () => Environment; version: string } {
+  const responder = real ? realResponder(world.domain) : world.responder;
+  return {
+    make: viewOf(world.domain, () => makeEpisodeEnvironment(world, responder, config)),
+    version: [hash, world.domain.version, responder.version, world.user.version].join(':'),
+  };
+}
+
+function castOver(ask: MakerThread['ask'], models: ToolsBlueprint['models']): Cast {
+  const modelIfAny = async (role: LlmRole): Promise<LanguageModel | undefined> => {
+    const version = models[role];
+    if (version === undefined) return undefined;
+    const chat: LanguageModel['chat'] = (request, { signal } = {}) =>
+      ask({ role, request } satisfies ModelQuestion, signal) as ReturnType<LanguageModel['chat']>;
+    return { version, chat, close: async () => {} };
+  };
+  const model = async (role: LlmRole) => {
+    const found = await modelIfAny(role);
+    if (found !== undefined) return found;
+    const problem = `"llm" is null, but the ${role} needs a language model.`;
+    throw reverieError('SCENARIO_INVALID', { path: 'llm', problem });
+  };
+  return { model, modelIfAny };
+}
+
+/**
+ * Of the real environment: the server it is on, or the domain's exact rules; where it has neither, what was accepted of rules from logs.
+ * @throws TOOL_WITHOUT_RULE if it has none
+ */
+export async function check({ config, folder }: ToolsScenario): Promise<EnvironmentReport> {
+  const domain = await makeDomain(config.domain, { folder });
+  const isInduced = domain.rules === undefined && domain.induced?.rules.some(({ accepted }) => accepted) === true;
+  const responder: Responder = isInduced
+    ? await makeRouter({ ...config.model, backends: ['induced'] }, { domain })
+    : realResponder(domain);
+  const user = elsewhere(domain)?.user ?? new ScriptedUser();
+  const make = () => new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user });
+  try {
+    const { checks, passed, ...report } = await checkEnvironment(viewOf(domain, make), { seed: config.seed });
+    const problems = (await taskFaults(domain)).map(({ task, problem }) => `task "${task}": ${problem}`);
+    const tasks = { name: 'tasks' as const, passed: problems.length === 0, problems };
+    return { ...report, passed: passed && tasks.passed, checks: [...checks, tasks] };
+  } finally {
+    domain.close();
+  }
+}
