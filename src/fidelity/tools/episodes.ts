@@ -7,7 +7,7 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';

@@ -4,7 +4,7 @@
 import { resolve } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import { gramHashes, wordsOf } from '../../synth/quality/text-hash.js';

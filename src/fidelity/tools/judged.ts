@@ -3,7 +3,7 @@
 
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import { type EpisodeSettings, planRow, type RowPlan } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../setup.js';

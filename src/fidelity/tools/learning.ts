@@ -7,7 +7,7 @@ import { concurrently } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { Responder, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';

@@ -11,7 +11,7 @@ import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { elsewhere } from '../../env/tools/real-environment.js';
 import type { UserSimulator } from '../../env/tools/tools-family.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { horizonFindings } from '../horizon/horizon.js';
 import type { Subject } from '../instrument.js';

@@ -5,7 +5,7 @@ import { NO_COST } from '../../core/cost.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { Responder, ToolsPolicy } from '../../env/tools/tools-family.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
 import { planRow, type RowPlan, runEpisode } from '../../synth/episodes/run-episode.js';

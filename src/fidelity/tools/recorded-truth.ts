@@ -12,7 +12,7 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/task-states.js';
-import { type ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import type { TruthReport } from '../report/fidelity-report.js';

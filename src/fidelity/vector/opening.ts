@@ -8,7 +8,7 @@ import { Rng } from '../../core/rng.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
-import { type Scenario } from '../../kinds/vector.js';
+import type { Scenario } from '../../kinds/vector.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { horizonFindings } from '../horizon/horizon.js';

@@ -3,7 +3,7 @@
 import type { VectorEnvironment } from '../../core/environment.js';
 import type { Policy } from '../../core/policy.js';
 import type { EnvSpec } from '../../env/env-spec.js';
-import { type Scenario } from '../../kinds/vector.js';
+import type { Scenario } from '../../kinds/vector.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { LoadedLearner } from '../../rl/checkpoint.js';
 import type { Learner } from '../../rl/learner.js';
