@@ -212,7 +212,7 @@ function scenarioText(folder: string, logs: readonly string[]): string {
   const scenario = {
     family: 'tools',
     name,
-    model: { kind: 'tools', backends: ['induced', 'llm'] },
+    model: { kind: 'tools', backends: ['induced'] },
     agent: { kind: 'reference' },
     experience: { logs: inside.map((path) => relativeTo(folder, path)) },
     synth: { episodes: 20, export: ['openai', 'parquet'] },

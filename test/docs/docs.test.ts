@@ -71,10 +71,26 @@ describe('the pages', () => {
 
   it.each([...pages, ...docs.map((name) => `docs/${name}`)])('%s links only to what is there', (page) => {
     const text = readFileSync(join(ROOT, page), 'utf8');
-    const targets = [...text.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].map((match) => match[1]);
-    const missing = targets.filter(
-      (target) => !/^https?:/.test(target) && !existsSync(join(ROOT, dirname(page), target)),
-    );
+    const targets = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map((match) => match[1]);
+    const missing = targets.filter((target) => {
+      if (/^https?:/.test(target)) return false;
+      const [path, anchor] = target.split('#');
+      const file = path === '' ? join(ROOT, page) : join(ROOT, dirname(page), path);
+      if (!existsSync(file)) return true;
+      return anchor !== undefined && file.endsWith('.md') && !anchorsOf(readFileSync(file, 'utf8')).has(anchor);
+    });
     expect(missing).toEqual([]);
   });
 });
+
+/** The anchors that GitHub makes of a page's headings, and those it sets itself. */
+function anchorsOf(page: string): Set<string> {
+  const headings = page.replace(/^```.*?^```$/gms, '').matchAll(/^#+ (.*)$/gm);
+  const slugs = [...headings].map(([, heading]) =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+  return new Set([...slugs, ...[...page.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id)]);
+}

@@ -10,7 +10,6 @@ import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { readEpisodeLogs } from '../../src/replay/experience/logs/read-episode-logs.js';
 import { loadToolsScenario } from '../../src/run/scenario.js';
-import { checkReference } from '../../src/synth/tasks/reference-check.js';
 import { generateProbes } from '../../src/worldmodel/must-fail/generated-probes.js';
 import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
 import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
@@ -54,23 +53,6 @@ afterAll(() => {
 });
 
 describe('the examples of docs/domains.md', () => {
-  it('have a task with parameters that stands for many, which the rules can solve', async () => {
-    const [, section] = readFileSync(PAGE, 'utf8').split('**Tasks with parameters.**');
-    const [, block] = /^```yaml\n(.*?)^```$/ms.exec(section) ?? [];
-    writeFileSync(join(folder, 'many.yaml'), block);
-    const many = await loadDomain(folder, { tasks: 'many.yaml' });
-    expect(many.tasks.map(({ id, family }) => [id, family])).toEqual([
-      ['borrow.B1.M1', 'borrow'],
-      ['borrow.B1.M2', 'borrow'],
-      ['borrow.B2.M1', 'borrow'],
-    ]);
-    expect(many.tasks[2].user.goal).toBe('You are Ada, member M1, and want to borrow B2, Solaris.');
-    for (const task of many.tasks) {
-      expect((await checkReference(many, task, rulesResponder(many))).reasons).toEqual([]);
-    }
-    many.close();
-  });
-
   it('are a scenario and a domain', async () => {
     expect((await loadToolsScenario(folder)).config.name).toBe('library');
     expect(domain.tools.map(({ name }) => name)).toEqual(['get_book', 'lend_book', 'hand_over']);

@@ -9,14 +9,20 @@ type Properties = Readonly<Record<string, JsonSchema>>;
 /** The sections at the top of the scenario that is being written, whose tables are not repeated where they appear again. */
 let topSections: Properties = {};
 
+/** Where a key of this name and meaning was described first within the section at the top that is being written. */
+let described = new Map<string, string>();
+
 /** Everything between the markers of a page about scenarios. */
 export function scenarioTables(schema: z.ZodType): string {
   const root = inputSchemaOf(schema);
   const properties = Object.entries(root.properties ?? {});
   const isSection = ([, property]: [string, JsonSchema]) => kindsOf(property).some(hasKeys);
   topSections = root.properties ?? {};
-  const top = table('', Object.fromEntries(properties.filter((entry) => !isSection(entry))));
-  const sections = properties.filter(isSection).map(([name, property]) => section(name, property, '##'));
+  const top = table(Object.fromEntries(properties.filter((entry) => !isSection(entry))));
+  const sections = properties.filter(isSection).map(([name, property]) => {
+    described = new Map();
+    return section(name, property, '##');
+  });
   return [`## At the top\n\n${top}`, ...sections].join('\n\n');
 }
 
@@ -38,53 +44,75 @@ function silentWithin(schema: JsonSchema, path: string): string[] {
 
 function section(name: string, schema: JsonSchema, level: string): string {
   const kinds = kindsOf(schema);
-  const unset = schema.default === null ? ' Default: `null`.' : '';
-  const intro = `${level} \`${name}\`\n\n${sectionMeaning(schema)}${unset}`.trimEnd();
-  const top = topSections[name.slice(name.lastIndexOf('.') + 1)];
-  if (name.includes('.') && top !== undefined && kinds.length > 1 && kinds.length === kindsOf(top).length) {
+  const intro = `${level} \`${name}\`\n\n${nestedMeaning(schema)}`.trimEnd();
+  const top = name.includes('.') ? topSections[anchor(name)] : undefined;
+  if (top !== undefined && kinds.length === kindsOf(top).length)
     return `${intro} As [\`${anchor(name)}\`](#${anchor(name)}).`;
-  }
-  if (kinds.length === 1) return `${intro}\n\n${body(name, kinds[0], level)}`;
-  const parts = kinds.map((kind, i) => {
+  if (kinds.length === 1) return `${intro}\n\n${body(name, kinds[0].properties ?? {}, level)}`;
+  const parts = kinds.map((kind) => {
     const [key, chooser] = chooserOf(kind)!;
-    const rest = Object.entries(kind.properties ?? {}).filter(([other]) => other !== key);
+    const rest = Object.fromEntries(Object.entries(kind.properties ?? {}).filter(([other]) => other !== key));
     const head = `${level}# \`${name}\` with \`${key}: ${chooser.const}\`\n\n${meaning(chooser)}`.trimEnd();
-    const earlier = kinds.slice(0, i);
-    const known = rest.filter(([other, property]) => knownIn(earlier, other, property));
-    const own = Object.fromEntries(rest.filter((entry) => !known.includes(entry)));
-    const text = Object.keys(own).length === 0 ? '' : body(name, { ...kind, properties: own }, `${level}#`);
-    return [head, text, ...(known.length > 0 ? [`As above: ${named(known)}.`] : [])].filter(Boolean).join('\n\n');
+    return Object.keys(rest).length === 0 ? head : `${head}\n\n${body(name, rest, `${level}#`)}`;
   });
   return [intro, ...parts].join('\n\n');
 }
 
-/** A table of the plain keys, then a section for each key that has keys of its own, also as elements of a list. */
-function body(path: string, schema: JsonSchema, level: string): string {
-  const all = Object.entries(schema.properties ?? {});
-  const top = path.includes('.') ? topSections[topNameOf(path, all)] : undefined;
-  const known = top === undefined ? [] : all.filter(([key, property]) => knownIn(kindsOf(top), key, property));
-  const entries = all.filter((entry) => !known.includes(entry));
-  const name = topNameOf(path, all);
-  const asTop = known.length > 0 ? [`As in [\`${name}\`](#${name}), with no defaults: ${names(known)}.`] : [];
-  const isNested = ([, property]: [string, JsonSchema]) => kindsOf(property).every(hasKeys);
-  const nested = entries.filter(isNested).map(([key, property]) => section(`${path}.${key}`, property, `${level}#`));
-  const lists = entries.flatMap(([key, property]) => {
-    const items = choosableItems(property);
-    return items === undefined ? [] : [section(`${path}.${key}[]`, items, `${level}#`)];
-  });
-  const plain = Object.fromEntries(entries.filter((entry) => !isNested(entry)));
-  return [...(Object.keys(plain).length > 0 ? [table(path, plain)] : []), ...asTop, ...nested, ...lists].join('\n\n');
+/** One table of all keys, those of nested sections among them, then a section for each key that can be of several kinds. */
+function body(path: string, properties: Properties, level: string): string {
+  const rows: string[] = [];
+  const repeated = new Map<string, string[]>();
+  const later: (() => string)[] = [];
+  const within = (place: string, keys: Properties) => {
+    for (const [key, property] of Object.entries(keys)) {
+      const here = `${place}.${key}`;
+      const items = choosableItems(property);
+      const kinds = kindsOf(property);
+      if (items !== undefined) later.push(() => section(`${here}[]`, items, `${level}#`));
+      if (kinds.length > 1 && kinds.every(hasKeys)) later.push(() => section(here, property, `${level}#`));
+      else if (kinds.every(hasKeys)) rows.push(...nestedRow(here, property, kinds[0]), ...rest(here, kinds[0]));
+      else {
+        const before = described.get(`${key} ${meaning(property)}`);
+        if (before === undefined || meaning(property) === '') rows.push(row(here, property));
+        else repeated.set(before, [...(repeated.get(before) ?? []), named(here, property, path)]);
+        if (before === undefined) described.set(`${key} ${meaning(property)}`, place);
+      }
+    }
+  };
+  // The keys of a nested section that no section at the top has.
+  const rest = (here: string, { properties: keys = {} }: JsonSchema) => {
+    const [, known] = asTop(keys);
+    within(here, Object.fromEntries(Object.entries(keys).filter((entry) => !known.includes(entry[0]))));
+    return [];
+  };
+  within(path, properties);
+  const tables = rows.length > 0 ? [['| key | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')] : [];
+  const asBefore = [...repeated].map(([place, keys]) => `As in \`${place}\`: ${keys.join(', ')}.`);
+  return [...tables, ...asBefore, ...later.map((make) => make())].join('\n\n');
 }
 
-/** The section at the top that a nested section repeats: that of its own name, or the one that has most of its keys. */
-function topNameOf(path: string, entries: readonly [string, JsonSchema][]): string {
-  const name = anchor(path);
-  if (topSections[name] !== undefined) return name;
-  const shares = Object.entries(topSections).map(([other, schema]) => {
-    const common = entries.filter(([key, property]) => knownIn(kindsOf(schema), key, property)).length;
-    return [other, common / entries.length] as const;
-  });
-  return shares.find(([other, share]) => !path.startsWith(`${other}.`) && share > 0.5)?.[0] ?? name;
+/** The row of a nested section itself; where a section at the top has its keys, they are named there. */
+function nestedRow(path: string, schema: JsonSchema, kind: JsonSchema): string[] {
+  const [name, known] = asTop(kind.properties ?? {});
+  const keys = known.map((key) => `\`${key}\``).join(', ');
+  const reference = known.length > 0 ? [`As in [\`${name}\`](#${name}), with no defaults: ${keys}.`] : [];
+  const text = [nestedMeaning(schema), ...reference].filter((part) => part !== '').join(' ');
+  return text === '' ? [] : [`| \`${path}\` | | ${cell(text)} |`];
+}
+
+/** The section at the top that has most of these keys with the same meaning, and which. */
+function asTop(keys: Properties): [string, string[]] {
+  const names = Object.keys(keys);
+  for (const [top, schema] of Object.entries(topSections)) {
+    const known = names.filter((key) => knownIn(kindsOf(schema), key, keys[key]));
+    if (
+      known.length > 1 &&
+      known.length > names.length / 2 &&
+      !names.every((key) => schema.properties?.[key] === keys[key])
+    )
+      return [top, known];
+  }
+  return ['', []];
 }
 
 function anchor(path: string): string {
@@ -99,27 +127,22 @@ function knownIn(kinds: readonly JsonSchema[], key: string, property: JsonSchema
   });
 }
 
-function names(entries: readonly [string, JsonSchema][]): string {
-  return entries.map(([key]) => `\`${key}\``).join(', ');
+/** A key that was described before, with its default, if it has one here. */
+function named(path: string, { default: value }: JsonSchema, from: string): string {
+  const fallback =
+    value === undefined || value === null || typeof value === 'object' ? '' : ` (\`${JSON.stringify(value)}\`)`;
+  return `\`${path.slice(from.length + 1)}\`${fallback}`;
 }
 
-function named(entries: readonly [string, JsonSchema][]): string {
-  return entries.map(([key, property]) => `\`${key}\`${fallback(property)}`).join(', ');
-}
-
-function fallback({ default: value }: JsonSchema): string {
-  return value === undefined || typeof value === 'object' ? '' : ` (\`${JSON.stringify(value)}\`)`;
-}
-
-function table(path: string, properties: Properties): string {
-  const rows = Object.entries(properties).map(([key, property]) => {
-    const name = path === '' ? key : `${path}.${key}`;
-    const value = property.default === undefined ? '' : ` \`${JSON.stringify(property.default)}\``;
-    const accepted = accepts(property);
-    const texts = [meaning(property), accepted].filter((text) => text !== '').map(cell);
-    return `| \`${name}\` |${value} | ${texts.join(' ')} |`;
-  });
+function table(properties: Properties): string {
+  const rows = Object.entries(properties).map(([key, property]) => row(key, property));
   return ['| key | default | meaning |', '| --- | --- | --- |', ...rows].join('\n');
+}
+
+function row(path: string, property: JsonSchema): string {
+  const value = property.default === undefined ? '' : ` \`${JSON.stringify(property.default)}\``;
+  const texts = [meaning(property), accepts(property)].filter((text) => text !== '').map(cell);
+  return `| \`${path}\` |${value} | ${texts.join(' ')} |`;
 }
 
 /** What a key takes, in mathematical notation, where its default and meaning leave it open. */
@@ -155,6 +178,11 @@ function sectionMeaning(schema: JsonSchema): string {
   const [kind, ...others] = kindsOf(schema);
   const ofKind = others.length > 0 ? '' : (chooserOf(kind)?.[1].description ?? '');
   return schema.description ?? ofKind;
+}
+
+/** The meaning of a section, and its default where that is none. */
+function nestedMeaning(schema: JsonSchema): string {
+  return `${sectionMeaning(schema)}${schema.default === null ? ' Default: `null`.' : ''}`.trim();
 }
 
 /** The objects that a value can be, null left aside; itself where it is nothing of the sort. */
