@@ -3,10 +3,9 @@
 import { applyOperations } from '../src/env/state/operations.js';
 import type { FactTable } from '../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../src/env/tools/message.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/situation.js';
 import type { Transition } from '../src/games/operators/tries.js';
-import { type FoundGame, readGame } from '../src/games/pddl/game-files.js';
-import { type GameFile, gamesDomain } from '../src/games/pddl/games-domain.js';
+import { type FoundGame, type GameFile, gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { takenAction } from '../src/worldmodel/taken-action.js';
 

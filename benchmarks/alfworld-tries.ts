@@ -8,9 +8,9 @@ import type { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { Scene } from '../src/env/tools/domain.js';
 import type { Transition } from '../src/games/operators/tries.js';
-import { type GameState, StateForm } from '../src/games/pddl/game-state.js';
-import type { Typed } from '../src/games/pddl/task.js';
+import type { Typed } from '../src/games/pddl/read-task.js';
 import type { TextGame } from '../src/games/pddl/text-game.js';
+import { type GameState, StateForm } from '../src/games/pddl/text-game.js';
 import { World } from '../src/games/pddl/world.js';
 import { Situation } from '../src/worldmodel/situation.js';
 

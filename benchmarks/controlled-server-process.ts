@@ -1,7 +1,7 @@
 // A controlled language model of a scenario in a process of its own, as a real one is. How it errs is said by the model's
 // name in each request, so that one process is as many models as a benchmark compares. Sends its URL to its parent.
 
-import { makeDomain } from '../src/env/tools/make-domain.js';
+import { makeDomain } from '../src/env/tools/domains.js';
 import { answerOf } from '../test/controlled/controlled-model.js';
 import type { ControlledOptions } from '../test/controlled/controlled-options.js';
 import { nativeDomain } from '../test/controlled/native-domain.js';

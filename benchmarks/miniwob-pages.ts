@@ -7,8 +7,8 @@ import { parseAction, type ScreenAction } from '../src/env/screens/screen-action
 import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
-import type { BrowserName } from '../src/screens/page/page-requests.js';
-import { possibleActions } from '../src/screens/possible-actions.js';
+import type { BrowserName } from '../src/screens/page/page-browser.js';
+import { possibleActions } from '../src/screens/screen-actions.js';
 
 /** What policies learn in the studies of screens: tasks that jsdom offers. */
 export const LEARNT_TASKS = [

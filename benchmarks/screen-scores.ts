@@ -4,10 +4,10 @@ import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Prediction } from '../src/env/tools/prediction.js';
-import { initialStateOf } from '../src/env/tools/task-states.js';
+import { initialStateOf } from '../src/env/tools/situation.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
-import { elementF1, elementScores } from '../src/screens/fidelity/element-scores.js';
+import { elementF1, elementScores } from '../src/screens/fidelity/elements.js';
 import { mean } from './measure.js';
 
 export interface StepScores {

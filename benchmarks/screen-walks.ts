@@ -13,7 +13,7 @@ import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
 import type { TextPolicy } from '../src/rl/text/text-policy.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
-import type { BrowserName } from '../src/screens/page/page-requests.js';
+import type { BrowserName } from '../src/screens/page/page-browser.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { TextPolicyAgent } from '../src/training/text-agent.js';
 import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';

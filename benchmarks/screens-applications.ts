@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Json } from '../src/core/canonical-json.js';
 import { contentHash } from '../src/core/canonical-json.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
-import { makeDomain } from '../src/env/tools/make-domain.js';
+import { makeDomain } from '../src/env/tools/domains.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';

@@ -10,7 +10,7 @@ import type { VectorEnvironment } from '../src/core/environment.js';
 import { Rng } from '../src/core/rng.js';
 import { makeEnvironment } from '../src/env/make-environment.js';
 import type { ToolsTask } from '../src/env/tools/domain.js';
-import { makeDomain } from '../src/env/tools/make-domain.js';
+import { makeDomain } from '../src/env/tools/domains.js';
 import type { ToolsAction, ToolsEnvironment } from '../src/env/tools/tools-family.js';
 import { loadToolsScenario } from '../src/run/scenario.js';
 import { openServable } from '../src/run/servable.js';

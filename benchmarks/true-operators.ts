@@ -9,9 +9,8 @@
 // A disjunct that can never hold counts as the games are played, so it is none: one that asks for an object of a type that no game has,
 // or that names an object where the predicate takes another type.
 
-import { readLiteral } from '../src/games/operators/literal.js';
-import { type Operator, variablesIn } from '../src/games/operators/operator.js';
-import type { ActionSchema, Condition, Literal } from '../src/games/pddl/task.js';
+import { type Operator, readLiteral, variablesIn } from '../src/games/operators/operator.js';
+import type { ActionSchema, Condition, Literal } from '../src/games/pddl/read-task.js';
 
 export interface Units {
   readonly preconditions: readonly string[];

@@ -2,7 +2,7 @@
 
 import type { Rng } from '../src/core/rng.js';
 import { type Advance, ClockedEnvironment } from '../src/env/clocked-environment.js';
-import type { EnvironmentEntry } from '../src/env/environment-entry.js';
+import type { EnvironmentEntry } from '../src/env/environments.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
 
 const SIZE = 4;

@@ -9,11 +9,11 @@ export type { ErrorEntry } from './core/error-catalogue.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
 export { pythonPackage } from './env/gymnasium/python-program.js';
-export { type ActionSet, actionSetsSchema, textsNamed } from './env/screens/screen-actions.js';
+export { textsNamed } from './env/screens/screen-actions.js';
 export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
 export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
 export { applyOperations, recordOperations } from './env/state/operations.js';
-export { compileSchema, type SchemaCheck } from './env/state/schema.js';
+export { compileSchema, type SchemaCheck } from './env/state/state.js';
 export type {
   CallSpec,
   CheckResult,
@@ -30,8 +30,16 @@ export { freezeDeep } from './env/tools/load-domain.js';
 export type { Message, ToolCall } from './env/tools/message.js';
 export type { Operation } from './env/tools/prediction.js';
 export { unpackedArchive } from './env/unpacked-archive.js';
-export { findGames, gamesHash, gamesNotFound, readGame } from './games/pddl/game-files.js';
-export { type GameEntry, type GameFile, type GamesDomainOptions, gamesDomain } from './games/pddl/games-domain.js';
+export {
+  findGames,
+  type GameEntry,
+  type GameFile,
+  type GamesDomainOptions,
+  gamesDomain,
+  gamesHash,
+  gamesNotFound,
+  readGame,
+} from './games/pddl/games-domain.js';
 export type { Selector } from './replay/selectors.js';
 export { PrioritizedSelector, UniformSelector } from './replay/selectors.js';
 export { definePlugin, type PluginEntries } from './run/define-plugin.js';
@@ -42,9 +50,9 @@ export {
   applicationDomain,
   type FoundApplication,
 } from './screens/application-domain.js';
-export { screenGraphDomain } from './screens/graph/graph-entry.js';
+export { screenGraphDomain } from './screens/graph/graph-domain.js';
 export type { AppJudge, AppSpec, PageContract } from './screens/page/page-browser.js';
-export { type Perturbation, perturbationSchema } from './screens/perturbation.js';
+export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './screens/screen-actions.js';
 export {
   appNotFound,
   pagesNotFound,
@@ -53,7 +61,6 @@ export {
   screensDomain,
 } from './screens/screens-domain.js';
 export { drawBySeed, pickBySeed, type ScreenPage, type SeededPage, seededPages } from './screens/seeded-pages.js';
-export { clickOn, elementsBelow, fillIn, findElement, selectIn } from './screens/solving.js';
 export type { StoredDynamics, VectorDynamics } from './worldmodel/dynamics.js';
 export { MemorylessDynamics } from './worldmodel/memoryless.js';
 export { readManifest, readModelPart, writeModelFolder } from './worldmodel/model-folder.js';

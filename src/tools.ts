@@ -1,10 +1,10 @@
 // The public API of worlds made of messages and tool calls (`reverie/tools`): what a program needs to simulate one of its
 // own with a language model, live in it, and write datasets. The command line is made of the same parts.
 
-export type { RemoteToolsEnvironment } from './env/remote/open-remote.js';
 export { remoteEnvironment } from './env/remote/remote.js';
+export type { RemoteToolsEnvironment } from './env/remote/remote-environment.js';
 export type { ToolsDomain, ToolsTask, Verdict } from './env/tools/domain.js';
-export { makeDomain } from './env/tools/make-domain.js';
+export { makeDomain } from './env/tools/domains.js';
 export type { Message } from './env/tools/message.js';
 export type { Prediction } from './env/tools/prediction.js';
 export { rulesResponder } from './env/tools/rules-responder.js';

@@ -2,7 +2,7 @@
 // each a task that another seed sets anew. The pages are those of the Python package `miniwob`, which the user has; nothing of them
 // is here but their names and how they are begun and read.
 
-import { actionSetsSchema, definePlugin, perturbationSchema, z } from 'reverie/extend';
+import { definePlugin, z } from 'reverie/extend';
 import { domainOf, filesOf, homeOf, namesOf } from './pages.mjs';
 
 const settings = z.strictObject({
@@ -23,8 +23,6 @@ const settings = z.strictObject({
     .enum(['jsdom', 'chromium'])
     .optional()
     .describe('miniwob: what runs the pages: jsdom (default), which has no layout, or Chromium'),
-  perturb: perturbationSchema.optional(),
-  actions: actionSetsSchema.optional(),
   screenshots: z.boolean().optional().describe('screens have a picture, and boxes of their elements; in Chromium'),
 });
 
@@ -42,12 +40,10 @@ const miniwob = {
     }
   },
   make: async () => async (given, folder) => {
-    const { pages, screens, seeds = 5, browser = 'jsdom', perturb, screenshots, actions } = settings.parse(given);
+    const { pages, screens, seeds = 5, browser = 'jsdom', screenshots } = settings.parse(given);
     const home = homeOf(pages, folder);
     const shown = {
-      ...(perturb && { perturb }),
       ...(screenshots && { screenshots }),
-      ...(actions && { actionSets: actions }),
     };
     return domainOf(home, { names: namesOf(home, browser, screens), seeds, browser, ...shown });
   },

@@ -151,16 +151,6 @@ export function numberRows(width: number): RowCodec<Float32Array> {
   };
 }
 
-/** Rows that are values of their own, which nobody changes: a fork shares them. */
-export function valueRows<T>(pack: (row: T) => unknown, unpack: (packed: unknown) => T): RowCodec<readonly T[]> {
-  return {
-    pick: (batch, rows) => Array.from(rows, (row) => batch[row]),
-    join: (batches) => batches.flat(),
-    pack: (batch) => batch.map(pack),
-    unpack: (packed) => (packed as readonly unknown[]).map(unpack),
-  };
-}
-
 /** Float32 values as text for a frozen carry: base64, as decimal JSON would lose the sign of zero. */
 export function packFloats(values: Float32Array): string {
   const { buffer, byteOffset, byteLength } = values;

@@ -1,12 +1,12 @@
 // Is this environment sound? Checks any implementation, synchronous or not, against the contract in environment.ts and
 // answers a report; like gymnasium/utils/env_checker.py, with snapshots.
 
-import type { Environment, EnvSnapshot } from '../core/environment.js';
+import type { Json, JsonObject } from '../core/canonical-json.js';
+import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { sampleAction, strayAction } from './check-actions.js';
-import { problemsOfStep, type StepRecord, sameStep, shown } from './check-step.js';
-import { spacesOf } from './space-values.js';
+import { contains, describeSpace, rowSize, spacesOf } from './space-values.js';
+import type { ToolsAction } from './tools/tools-family.js';
 
 export interface EnvironmentCheck {
   readonly name: CheckName;
@@ -264,4 +264,132 @@ function differences(expected: readonly StepRecord[], actual: readonly StepRecor
     return [`${expected.length} steps the first time, ${actual.length} the second`];
   const at = expected.findIndex((record, i) => !sameStep(record, actual[i]));
   return at < 0 ? [] : [`step ${at} differs: ${shown(expected[at])} and ${shown(actual[at])}`];
+}
+
+export type StepRecord = StepResult<unknown>;
+
+/** Everything wrong with one answer of `step`. */
+export function problemsOfStep(env: Environment, record: StepRecord): string[] {
+  const problems = problemsOfObservation(env, record.observation);
+  if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
+    problems.push(`reward is ${shown(record.reward)}`);
+  for (const flag of ['terminated', 'truncated'] as const) {
+    if (typeof record[flag] !== 'boolean') problems.push(`${flag} is ${shown(record[flag])}, not a boolean`);
+  }
+  if (typeof record.info !== 'object' || record.info === null)
+    problems.push(`info is ${shown(record.info)}, not an object`);
+  return problems;
+}
+
+/** Bit for bit the same, information included. */
+export function sameStep(a: StepRecord, b: StepRecord): boolean {
+  return shown(a) === shown(b);
+}
+
+/** A value as one line; negative zero, NaN and the kind of an array are told apart. */
+export function shown(value: unknown): string {
+  if (value === undefined) return 'undefined';
+  return JSON.stringify(value, (_, part) => {
+    if (ArrayBuffer.isView(part)) return [part.constructor.name, ...Array.from(part as Float32Array, exactly)];
+    return typeof part === 'number' ? exactly(part) : part;
+  });
+}
+
+function exactly(value: number): number | string {
+  return Object.is(value, -0) || !Number.isFinite(value) ? String(Object.is(value, -0) ? '-0' : value) : value;
+}
+
+function problemsOfObservation({ observationSpace: space }: Environment, observation: unknown): string[] {
+  if (space.type === 'text')
+    return typeof observation === 'string' ? [] : [`observation is ${typeof observation}, not text`];
+  if (space.type === 'tools') return problemsOfMessages(observation);
+  if (!(observation instanceof Float32Array)) return [`observation is ${shown(observation)}, not a Float32Array`];
+  if (observation.length !== rowSize(space)) {
+    return [`observation has ${observation.length} elements, its space ${rowSize(space)}`];
+  }
+  return contains(space, observation) ? [] : [`observation ${shown(observation)} is outside ${describeSpace(space)}`];
+}
+
+function problemsOfMessages(observation: unknown): string[] {
+  const messages = (observation as { messages?: unknown } | null)?.messages;
+  if (!Array.isArray(messages)) return [`observation is ${shown(observation)}, without a list of messages`];
+  return messages.flatMap((message: { role?: unknown; content?: unknown; toolCallId?: unknown }, i) => {
+    const { role, content, toolCallId } = message ?? {};
+    if (role !== 'system' && role !== 'user' && role !== 'tool') return [`message ${i} has the role ${shown(role)}`];
+    if (typeof content !== 'string') return [`message ${i} has the content ${shown(content)}, not a text`];
+    return role === 'tool' && typeof toolCallId !== 'string' ? [`message ${i} answers no call`] : [];
+  });
+}
+
+const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];
+
+/** A random action. */
+export function sampleAction(space: Space, rng: Rng): unknown {
+  if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
+  if (space.type === 'tools') return sampleToolsAction(space, rng);
+  if (space.type === 'text') {
+    return Array.from({ length: 1 + rng.int(3) }, () => WORDS[rng.int(WORDS.length)]).join(' ');
+  }
+  return Float32Array.from({ length: rowSize(space) }, (_, i) => {
+    const low = Math.max(space.low[i] ?? -1, -1e6);
+    const high = Math.min(space.high[i] ?? 1, 1e6);
+    return Math.min(Math.max(low + (high - low) * rng.uniform(), low), high);
+  });
+}
+
+/** Actions outside the space: too long, not a number, out of bounds; no text; neither said nor called. */
+export function strayAction(space: Space): unknown[] {
+  if (space.type === 'text') return [7, null, 'x'.repeat(space.maxLength + 1)];
+  if (space.type === 'tools') {
+    const calls = [{ id: 'a', name: 7, arguments: {} }];
+    return [7, null, {}, { content: 7 }, { content: null, toolCalls: [] }, { content: null, toolCalls: calls }];
+  }
+  const size = rowSize(space);
+  const stray = [new Float32Array(size + 1), new Float32Array(size).fill(Number.NaN)];
+  if (space.type === 'discrete')
+    return [...stray, Float32Array.of(space.start + space.n), Float32Array.of(space.start + 0.5)];
+  const bounded = space.high.findIndex((high) => high !== null);
+  if (bounded < 0) return stray;
+  const beyond = new Float32Array(size);
+  beyond[bounded] = space.high[bounded]! + 1;
+  return [...stray, beyond];
+}
+
+const SAYINGS = ['How can I help you?', 'Which number do you mean?', 'It is done. Is there anything else?'];
+const TEXTS = ['a', '1', 'M1', 'B1', 'x y'];
+
+/** One call in three of four actions, else a sentence. Arguments have the types their schema asks for, if it is simple. */
+export function sampleToolsAction({ tools }: ToolsSpace, rng: Rng): ToolsAction {
+  const tool = tools[rng.int(Math.max(1, tools.length))] as { function?: { name: string; parameters: JsonObject } };
+  if (tool?.function === undefined || rng.int(4) === 0) return { content: SAYINGS[rng.int(SAYINGS.length)] };
+  const { name, parameters } = tool.function;
+  return { content: null, toolCalls: [{ id: '', name, arguments: sampleValue(parameters, rng) as JsonObject }] };
+}
+
+function sampleValue(schema: JsonObject, rng: Rng): Json {
+  const { type, minimum } = schema;
+  if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[rng.int(schema.enum.length)];
+  switch (Array.isArray(type) ? type[0] : type) {
+    case 'object':
+      return sampleObject(schema, rng);
+    case 'array':
+      return [sampleValue((schema.items ?? {}) as JsonObject, rng)];
+    case 'integer':
+    case 'number':
+      return (typeof minimum === 'number' ? Math.ceil(minimum) : 0) + rng.int(5);
+    case 'boolean':
+      return rng.int(2) === 0;
+    case 'null':
+      return null;
+    default:
+      return TEXTS[rng.int(TEXTS.length)];
+  }
+}
+
+function sampleObject({ properties, required }: JsonObject, rng: Rng): JsonObject {
+  const needed = Array.isArray(required) ? required : [];
+  const entries = Object.entries((properties ?? {}) as Record<string, JsonObject>)
+    .filter(([key]) => needed.includes(key) || rng.int(2) === 0)
+    .map(([key, schema]) => [key, sampleValue(schema, rng)] as const);
+  return Object.fromEntries(entries);
 }

@@ -2,10 +2,9 @@
 
 import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
-import { bodyKeys, entryFor, environmentIds, environments, gridKeys, keysOf } from './environments.js';
+import { bodyKeys, entryFor, environmentIds, environments, keysOf } from './environments.js';
 import { gymnasiumKeys } from './gymnasium/entry.js';
 import { bodyShape } from './mujoco/body-spec.js';
-import { openEnvKeys } from './servers/openenv/number-entry.js';
 import { parseStrictly } from './strict-parse.js';
 
 const ourKeys = {
@@ -24,15 +23,13 @@ const ourKeys = {
     .optional()
     .describe('last observations that are shown side by side, the newest last: for what a single one does not tell'),
   ...bodyKeys.shape,
-  ...gridKeys.shape,
-  ...openEnvKeys.partial().shape,
   ...gymnasiumKeys.partial().shape,
 };
 
 type OurSchema = z.ZodObject<typeof ourKeys, z.core.$strict>;
 
 /**
- * An environment: `id` of a built-in one, `gymnasium` with an id of Python's, `openenv` with a server's address, or `mjcf` with observation and reward. Keys of a body also override those of a
+ * An environment: `id` of a built-in one, `gymnasium` with an id of Python's, or `mjcf` with observation and reward. Keys of a body also override those of a
  * built-in MuJoCo one. Plugins add keys of their environments, so it is made when it is asked for; its type is that of ours.
  */
 export function envSpecSchema(): OurSchema {

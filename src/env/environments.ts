@@ -1,29 +1,39 @@
-// The environments that a scenario can name: ours, an entry each, and those of plugins. Physics is loaded when one is made.
+// What can be named as an environment in a scenario: the form of an entry, ours or a plugin's.
 
 import { z } from 'zod';
-import { Registry } from '../core/registry.js';
-import { clockOf } from './clocked-environment.js';
-import type { EnvironmentEntry } from './environment-entry.js';
+import type { VectorEnvironment } from '../core/environment.js';
+import { type Entry, Registry } from '../core/registry.js';
+import { type ClockSetting, clockOf } from './clocked-environment.js';
 import { gymnasium } from './gymnasium/entry.js';
-import { builtInBodies } from './mujoco/bodies/index.js';
 import { bodyShape } from './mujoco/body-spec.js';
-import { openEnvNumbers } from './servers/openenv/number-entry.js';
 
-export const gridKeys = z.strictObject({
-  map: z.array(z.string()).min(1).optional().describe('gridworld: rows of S start, . free, # wall, G goal, H hole'),
-  slip: z.number().min(0).max(1).optional().describe('gridworld: probability of moving to a side instead'),
-  stepReward: z.number().optional().describe('gridworld: reward of every step'),
-});
+/** An environment's settings, checked: the keys of its schema, and its clock. */
+export interface EnvironmentSettings extends ClockSetting {
+  readonly [key: string]: unknown;
+}
+
+/** `name` is the `id` that scenarios give; `schema` has the keys beside `id` and `maxEpisodeSteps`. */
+export interface EnvironmentEntry extends Entry<(settings: EnvironmentSettings) => Promise<VectorEnvironment>> {
+  readonly schema?: z.ZodObject;
+  /** The key of its schema that names it in place of `id`: there are many environments behind one entry. */
+  readonly namedBy?: string;
+}
 
 export const bodyKeys = z.strictObject(bodyShape).partial();
 
-const bodies = Object.keys(builtInBodies).map(
+/** Folders of `data/bodies/`. */
+const BODIES = [
+  ...['inverted-pendulum', 'inverted-double-pendulum', 'cartpole-swingup', 'reacher', 'hopper', 'half-cheetah'],
+  'walker2d',
+];
+
+const bodies = BODIES.map(
   (name): EnvironmentEntry => ({
     name,
     summary: 'A body of MuJoCo.',
     schema: bodyKeys,
     make: async () => {
-      const { makeBuiltIn } = await import('./mujoco/make-body.js');
+      const { makeBuiltIn } = await import('./mujoco/mujoco-environment.js');
       return (settings) => makeBuiltIn(name, settings);
     },
   }),
@@ -47,30 +57,8 @@ const pendulum: EnvironmentEntry = {
   },
 };
 
-const gridworld: EnvironmentEntry = {
-  name: 'gridworld',
-  summary: 'A grid with walls, holes and a goal.',
-  schema: gridKeys,
-  make: async () => {
-    const { DEFAULT_GRID } = await import('./tabular/grid-dynamics.js');
-    const { Gridworld } = await import('./tabular/gridworld.js');
-    return async (settings) => {
-      const { map, slip, stepReward } = gridKeys.strip().parse(settings);
-      const given = { map: map ?? DEFAULT_GRID.map, slip: slip ?? DEFAULT_GRID.slip };
-      return new Gridworld({ ...given, stepReward: stepReward ?? DEFAULT_GRID.stepReward }, clockOf(settings, 100));
-    };
-  },
-};
-
 /** By id. */
-export const environments = new Registry<EnvironmentEntry>('environment', [
-  ...bodies,
-  cartpole,
-  pendulum,
-  gridworld,
-  gymnasium,
-  openEnvNumbers,
-]);
+export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
 
 /** All environments of the package that need no model file. */
 export const environmentIds: readonly string[] = environments

@@ -35,7 +35,7 @@ export async function makeEnvironment<S extends EnvSpec>(
 
 async function makeWhole(checked: CheckedEnvSpec, options: MakeOptions): Promise<VectorEnvironment> {
   if (checked.mjcf !== undefined) {
-    const { makeFromFile } = await import('./mujoco/make-body.js');
+    const { makeFromFile } = await import('./mujoco/mujoco-environment.js');
     return makeFromFile(checked, checked.mjcf, options.folder ?? '.');
   }
   const entry = entryFor(checked)!;

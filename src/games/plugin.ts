@@ -2,18 +2,18 @@
 
 import type { Plugin } from '../core/plugins.js';
 import { operatorsBackend } from './operators/entry.js';
-import { textGames } from './pddl/games-entry.js';
+import { textGames } from './pddl/games-domain.js';
 
 const induceRecorded = {
   name: 'induced-operators',
   summary: 'Operators from recorded steps.',
-  make: async () => (await import('./operators/recorded-tries.js')).induceRecorded,
+  make: async () => (await import('./operators/tries.js')).induceRecorded,
 };
 
 const fitted = {
   name: 'operators',
   summary: 'Induces preconditions and effects.',
-  make: async () => (await import('./operators/fit-operators.js')).fitOperators,
+  make: async () => (await import('./operators/induce-operators.js')).fitOperators,
 };
 
 export const games: Plugin = {

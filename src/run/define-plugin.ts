@@ -2,7 +2,7 @@
 
 import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
-import type { EnvironmentEntry } from '../env/environment-entry.js';
+import type { EnvironmentEntry } from '../env/environments.js';
 import type { DomainEntry } from '../env/tools/domains.js';
 import type { LearnerEntry } from '../rl/learners.js';
 import type { EpisodeExport } from '../synth/export/episodes/export-episodes.js';

@@ -11,7 +11,7 @@ import { service } from '../core/services.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import type { InducedRule, InducedRules } from '../env/tools/induced-schema.js';
 import { readInducedRules, readTools } from '../env/tools/load-domain.js';
-import { makeDomain } from '../env/tools/make-domain.js';
+import { makeDomain } from '../env/tools/domains.js';
 import { toolsScenario } from '../kinds/registry.js';
 import type { ExperienceStep } from '../replay/experience/experience.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';

@@ -107,7 +107,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
 /** For the rest of the process. */
 async function trustRulesAloud(log: (line: string) => void): Promise<void> {
   // Loaded where it is asked for: most jobs have no rules.
-  const { trustRules } = await import('../env/tools/sandbox/trusted-sandbox.js');
+  const { trustRules } = await import('../env/tools/sandbox/sandbox.js');
   trustRules();
   log('Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.');
 }

@@ -6,13 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Json } from '../core/canonical-json.js';
 import { contentHash } from '../core/canonical-json.js';
-import { actionSetsSchema } from '../env/screens/screen-actions.js';
 import type { DomainEntry } from '../env/tools/domains.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
-import { perturbationSchema } from './perturbation.js';
 import { type ScreensDomainOptions, screensDomain } from './screens-domain.js';
 import { type ScreenPage, seededPages } from './seeded-pages.js';
-import { uploadFiles } from './uploads.js';
 
 /** What a seed makes of a task. */
 export interface ApplicationStart extends Pick<AppSpec, 'goal' | 'files'> {
@@ -65,17 +62,8 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
     name: id,
     summary,
     schema,
-    files: ({ uploads }, folder) => (uploads === undefined ? [] : uploadFiles(resolve(folder, String(uploads)))),
     make: async () => async (given, folder) => {
-      const {
-        app,
-        screens = Object.keys(tasks),
-        seeds = SEEDS,
-        perturb,
-        screenshots,
-        actions,
-        uploads,
-      } = schema.parse(given);
+      const { app, screens = Object.keys(tasks), seeds = SEEDS, screenshots } = schema.parse(given);
       const named = app ?? process.env[place.variable];
       const { program, version } = options.find(named ? resolve(folder, named) : undefined);
       const pages = seededPages(screens, seeds, (name, seed) => pageOf(options, program, tasks[name], seed));
@@ -84,10 +72,7 @@ export function applicationDomain(options: ApplicationOptions): DomainEntry {
         ...{ id, pages, version: contentHash({ version, tasks: told }) },
         ...{ contract: CONTRACT, browser: 'chromium', timeoutSeconds, policy },
         ...(settle !== undefined && { settle }),
-        ...(perturb !== undefined && { perturb }),
         ...(screenshots !== undefined && { screenshots }),
-        ...(actions !== undefined && { actionSets: actions }),
-        ...(uploads !== undefined && { uploads: resolve(folder, uploads) }),
       });
     },
   };
@@ -110,13 +95,6 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .max(most)
       .optional()
       .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
-    perturb: perturbationSchema.optional(),
-    actions: actionSetsSchema.optional(),
-    uploads: z
-      .string()
-      .min(1)
-      .optional()
-      .describe('folder of files that can be uploaded, relative to the scenario; default: none, and no upload_file'),
     screenshots: z.boolean().optional().describe('screens have a picture, and boxes of their elements; in Chromium'),
   });
 }

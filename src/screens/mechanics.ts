@@ -1,15 +1,24 @@
 // What actions come to on nearly every page, whatever its scripts do: writing writes, choosing chooses, ticking ticks, and the keyboard
 // follows. What a page makes of a click is for others to say.
 
+import { contentHash, type Json, type JsonObject } from '../core/canonical-json.js';
 import { actionLine, isSaid, parseAction, SCREEN_ACTIONS } from '../env/screens/screen-actions.js';
-import { type ScreenElement, type ScreenState, tabsOf } from '../env/screens/screen-state.js';
-import type { CallSpec } from '../env/tools/domain.js';
-import { optionsOf } from './refusals.js';
+import {
+  ELEMENT_PROPERTIES,
+  elementText,
+  type ScreenElement,
+  type ScreenState,
+  screenText,
+  tabsOf,
+} from '../env/screens/screen-state.js';
+import type { CallSpec, CheckResult, OutcomeClaim } from '../env/tools/domain.js';
+import type { Operation } from '../env/tools/prediction.js';
+import { optionsOf } from './screen-actions.js';
 
 /** Of these, what is typed is what they hold. */
 const TYPED = new Set(['textbox', 'searchbox']);
 /** What leaves the caret of a field where it is. */
-const KEEPS_CARET = /^(noop|scroll|hover|send_msg_to_user|keyboard_type|keyboard_insert_text)\(/;
+const KEEPS_CARET = /^(noop|scroll|hover|send_msg_to_user)\(/;
 const FIELDS = new Set(['textbox', 'searchbox', 'spinbutton', 'Date', 'InputTime']);
 
 /** The screen after an action that it does not refuse; undefined where that is the page's affair. */
@@ -30,8 +39,7 @@ export function mechanicalScreen(state: ScreenState, call: CallSpec): ScreenStat
 /** The screen after something was said, which no page knows of; undefined for whatever is done. */
 export function saidOn(state: ScreenState, call: CallSpec): ScreenState | undefined {
   if (!isSaid(call)) return undefined;
-  const done = call.name === 'report_infeasible' ? { done: true } : {};
-  return { ...state, ...done, history: [...state.history, actionLine(call)] };
+  return { ...state, history: [...state.history, actionLine(call)] };
 }
 
 /** What a screen that an action led to does not show, though the action says so; empty where all is well. */
@@ -67,20 +75,15 @@ function changeOf(state: ScreenState, { name, arguments: given }: CallSpec): Cha
       return FIELDS.has(element.role) ? { focused: bid } : undefined;
     case 'press':
       return pressed(state, bid, String(given['key_comb']));
-    case 'keyboard_press':
-      return pressed(state, state.focused, String(given['key']));
-    case 'keyboard_type':
-    case 'keyboard_insert_text':
-      return written(state, state.focused, (value) => `${value}${given['text']}`, String(given['text']));
     case 'fill':
     case 'clear':
       return filled(bid, element, String(given['value'] ?? ''));
     case 'select_option':
       return chosen(state, bid, [given['options']].flat().map(String));
     case 'click':
-      return isPlainClick(given) ? clicked(state, bid, element) : undefined;
+      return clicked(state, bid, element);
     case 'dblclick':
-      return isPlainClick(given) && FIELDS.has(element.role) ? { focused: bid } : undefined;
+      return FIELDS.has(element.role) ? { focused: bid } : undefined;
     default:
       return undefined;
   }
@@ -98,11 +101,6 @@ const FORMS: Readonly<Record<string, RegExp>> = {
 function filled(bid: string, element: ScreenElement, value: string): Change | undefined {
   if (FORMS[element.role]?.test(value) === false) return undefined;
   return { focused: bid, elements: { [bid]: { ...element, value } } };
-}
-
-/** What other buttons and keys that are held make of it is the page's affair. */
-function isPlainClick({ button = 'left', modifiers = [] }: CallSpec['arguments']): boolean {
-  return button === 'left' && [modifiers].flat().length === 0;
 }
 
 function clicked(state: ScreenState, bid: string, element: ScreenElement): Change | undefined {
@@ -152,4 +150,169 @@ function chosen(state: ScreenState, bid: string, names: readonly string[]): Chan
     options.has(option) ? [[id, { ...option, selected: names.includes(option.name) }]] : [],
   );
   return { elements: { ...Object.fromEntries(changed), [bid]: { ...field, value: names.join(', ') } } };
+}
+
+/** Share of the elements that must be new for it to be another page. */
+const ANOTHER = 0.5;
+
+/** What the screen after an action does not show, though it is claimed; one reason each. */
+export function unshownOn(before: ScreenState, after: ScreenState, claim: OutcomeClaim): readonly string[] {
+  return [
+    ...outcomeFaults(before, after, claim),
+    ...(claim.shows ?? []).flatMap(({ id, property, value }) => {
+      const is = shownOf(after, id, property);
+      if (is === value) return [];
+      const found = is === undefined ? 'it is not on the screen' : `it is ${JSON.stringify(is)}`;
+      return [`it is claimed that ${property} of element "${id}" is ${JSON.stringify(value)} now, and ${found}`];
+    }),
+  ];
+}
+
+function outcomeFaults(before: ScreenState, after: ScreenState, { outcome, title }: OutcomeClaim): string[] {
+  const is = after.elements[after.root]?.name ?? '';
+  const faults =
+    title === undefined || is === title
+      ? []
+      : [`a page called ${quote(title)} is claimed, and it is called ${quote(is)}`];
+  if (outcome === 'page' && !isAnother(before, after))
+    faults.push('another page is claimed, and most of it is what was there');
+  if (outcome === 'change' && isSameScreen(before, after))
+    faults.push('a change of the page is claimed, and nothing changes');
+  if (outcome === 'nothing' && !isSameScreen(before, after))
+    faults.push('it is claimed that nothing changes, and the page does');
+  return faults;
+}
+
+/** `gone` and `focused` are asked of the screen; flags that an element does not have are off. */
+function shownOf({ elements, focused }: ScreenState, id: string, property: string): string | undefined {
+  const element = elements[id];
+  if (property === 'gone') return String(element === undefined);
+  if (element === undefined) return undefined;
+  if (property === 'focused') return String(focused === id);
+  const value = element[property];
+  if (value !== undefined) return String(value);
+  return property === 'value' || property === 'classes' || property === 'color' ? '' : 'false';
+}
+
+function isAnother(before: ScreenState, after: ScreenState): boolean {
+  const ids = Object.keys(after.elements);
+  const fresh = ids.filter((id) => before.elements[id] === undefined);
+  return fresh.length > ANOTHER * ids.length;
+}
+
+/** Elements that did not change are the same objects in both. */
+function isSameScreen(before: ScreenState, after: ScreenState): boolean {
+  if (before.focused !== after.focused) return false;
+  const ids = Object.keys(after.elements);
+  if (ids.length !== Object.keys(before.elements).length) return false;
+  return ids.every((id) => {
+    const [was, is] = [before.elements[id], after.elements[id]];
+    return was === is || JSON.stringify(was) === JSON.stringify(is);
+  });
+}
+
+const quote = (text: string) => JSON.stringify(text);
+
+/** What an element is to be, as far as it is told. */
+export type ShownElement = Readonly<Record<string, string | boolean>>;
+
+const SHOWS = 'shows ';
+const SCREEN = 'screen ';
+const KEYS = ['role', 'name', ...Object.keys(ELEMENT_PROPERTIES)];
+
+/** Of a screen that has an element with these properties; texts are compared without case. */
+export function showsCheck(element: ShownElement): string {
+  return `${SHOWS}${JSON.stringify(element)}`;
+}
+
+/** Of a screen that reads as this one, whatever the ids of its elements. */
+export function sameScreenCheck(state: ScreenState): string {
+  return `${SCREEN}${keyOf(state)}`;
+}
+
+/** What a check of one of these names finds; undefined for another name. */
+export function screenCheck(name: string, state: ScreenState): CheckResult | undefined {
+  if (name.startsWith(SCREEN)) {
+    const passed = keyOf(state) === name.slice(SCREEN.length);
+    return { name, passed, reason: passed ? 'the screen reads as it should' : 'the screen reads otherwise' };
+  }
+  if (!name.startsWith(SHOWS)) return undefined;
+  const wanted = wantedOf(name.slice(SHOWS.length));
+  if (wanted === undefined) return { name, passed: null, reason: 'it does not say what is to be shown' };
+  const found = Object.entries(state.elements).find(([, element]) => isLike(element, wanted));
+  const reason = found === undefined ? 'no such element is on the screen' : `it is there: ${elementText(...found)}`;
+  return { name, passed: found !== undefined, reason };
+}
+
+/** Undefined for what is no description of an element, or one of any. */
+function wantedOf(text: string): ShownElement | undefined {
+  let given: unknown;
+  try {
+    given = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return undefined;
+  const keys = Object.keys(given);
+  const isKnown = keys.length > 0 && keys.every((key) => KEYS.includes(key));
+  return isKnown && keys.some((key) => key !== 'role') ? (given as ShownElement) : undefined;
+}
+
+function isLike(element: JsonObject, wanted: ShownElement): boolean {
+  return Object.entries(wanted).every(([key, value]) => {
+    const is = element[key] ?? (typeof value === 'boolean' ? false : '');
+    return typeof value === 'string' ? String(is).trim().toLowerCase() === value.trim().toLowerCase() : is === value;
+  });
+}
+
+function keyOf(state: ScreenState): string {
+  return contentHash({ screen: screenText({ ...state, focused: '' }).replaceAll(/\[\d+\] /g, '') });
+}
+
+/** More are told as one: another screen. */
+const MANY = 120;
+const SCALARS = ['page', 'goal', 'focused', 'root', 'reward', 'done'] as const;
+
+/** Of everything but the history. */
+export function screenChanges(before: ScreenState, after: ScreenState): Operation[] {
+  const scalars = SCALARS.flatMap((key): Operation[] =>
+    before[key] === after[key] ? [] : [{ op: 'replace', path: `/${key}`, value: after[key] }],
+  );
+  const tabs = (['tabs', 'tab'] as const).flatMap((key): Operation[] => {
+    const value = after[key];
+    return value === undefined || isSame(before[key], value as Json) ? [] : [{ op: 'add', path: `/${key}`, value }];
+  });
+  const elements = elementChanges(before.elements, after.elements);
+  const all: Operation[] = [{ op: 'replace', path: '/elements', value: after.elements }];
+  return [...scalars, ...tabs, ...(elements.length > MANY ? all : elements)];
+}
+
+type Elements = ScreenState['elements'];
+
+function elementChanges(before: Elements, after: Elements): Operation[] {
+  const gone = Object.keys(before).filter((id) => after[id] === undefined);
+  return [
+    ...gone.map((id): Operation => ({ op: 'remove', path: `/elements/${id}` })),
+    ...Object.entries(after).flatMap(([id, element]) => changesOf(id, before[id], element)),
+  ];
+}
+
+function changesOf(id: string, before: ScreenElement | undefined, after: ScreenElement): Operation[] {
+  // Most of a screen is the same object before and after.
+  if (before === after) return [];
+  const path = `/elements/${id}`;
+  if (before === undefined) return [{ op: 'add', path, value: after }];
+  const gone = Object.keys(before).filter((key) => after[key] === undefined);
+  return [
+    ...gone.map((key): Operation => ({ op: 'remove', path: `${path}/${key}` })),
+    ...(Object.entries(after) as [string, Json][]).flatMap(([key, value]): Operation[] => {
+      if (isSame(before[key], value)) return [];
+      return [{ op: before[key] === undefined ? 'add' : 'replace', path: `${path}/${key}`, value }];
+    }),
+  ];
+}
+
+function isSame(a: Json | undefined, b: Json): boolean {
+  if (!Array.isArray(a) || !Array.isArray(b)) return a === b;
+  return a.length === b.length && a.every((id, i) => id === b[i]);
 }

@@ -1,7 +1,7 @@
 // Screens, as a user's plugin would bring them.
 
 import type { Plugin } from '../core/plugins.js';
-import { screenGraphs } from './graph/graph-entry.js';
+import { screenGraphs } from './graph/graph-domain.js';
 import { screenKind } from './kind.js';
 import { liftedBackend } from './lifted/entry.js';
 import { mechanicsBackend } from './mechanics-backend.js';
@@ -33,7 +33,7 @@ export const screens: Plugin = {
     {
       name: 'screen-fidelity',
       summary: 'What is measured of simulated screens.',
-      make: async () => (await import('./fidelity/kind.js')).screensKind,
+      make: async () => (await import('./fidelity/elements.js')).screensKind,
     },
   ],
 };

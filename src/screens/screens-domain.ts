@@ -5,18 +5,16 @@ import type { JsonObject } from '../core/canonical-json.js';
 import { contentHash } from '../core/canonical-json.js';
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 import {
-  type ActionSet,
   ANSWERS,
   actionLine,
-  actionsOf,
   isSaid,
   PAGE_ACTIONS,
   parseAction,
+  SCREEN_ACTIONS,
   type ScreenAction,
   screenTools,
 } from '../env/screens/screen-actions.js';
-import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, treeFaults } from '../env/screens/screen-state.js';
-import { screenText } from '../env/screens/screen-tree.js';
+import { NO_SCREEN, SCREEN_SCHEMA, type ScreenState, screenText, treeFaults } from '../env/screens/screen-state.js';
 import { type Begun, taskOfGame } from '../env/tools/act-domain.js';
 import type {
   CallSpec,
@@ -30,33 +28,19 @@ import type {
 } from '../env/tools/domain.js';
 import type { ToolCall } from '../env/tools/message.js';
 import type { Operation } from '../env/tools/prediction.js';
-import { actionReadings } from './action-readings.js';
-import { mechanicalScreen, saidOn, unmetOn } from './mechanics.js';
-import { unshownOn } from './outcome-claims.js';
+import { mechanicalScreen, saidOn, screenChanges, screenCheck, unmetOn, unshownOn } from './mechanics.js';
 import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';
-import { AS_IT_IS, type Perturbation, type ShownPage, shownPage } from './perturbation.js';
-import { possibleActions } from './possible-actions.js';
-import { screenRefusals } from './refusals.js';
-import { screenChanges } from './screen-changes.js';
-import { screenCheck } from './screen-checks.js';
-import { type BrowserPages, browserPlayer, type ScreenPlayer, SETTLE_MS } from './screen-player.js';
-import { SEATS } from './screen-plays.js';
+import { actionReadings, possibleActions, screenRefusals } from './screen-actions.js';
+import { type BrowserPages, browserPlayer, type ScreenPlayer, SEATS, SETTLE_MS } from './screen-player.js';
 import type { ScreenPage } from './seeded-pages.js';
-import { uploadHashes, uploadRefusals, uploadsIn } from './uploads.js';
 
 export interface ScreensDomainOptions extends BrowserPages {
   readonly id: string;
   /** SHA-256 or the like of all files that decide what the pages are. */
   readonly version: string;
-  /** What can be done; default: all of the sets that the browser can do. */
+  /** What can be done; default: all that the browser can do. */
   readonly actions?: readonly ScreenAction[];
-  /** Sets of actions; named, their clicks may be of any button, with keys held. */
-  readonly actionSets?: readonly ActionSet[];
   readonly policy?: string;
-  /** Pages are shown otherwise. */
-  readonly perturb?: Perturbation;
-  /** Absolute path of a folder whose files can be uploaded; absent: none can. In Chromium. */
-  readonly uploads?: string;
 }
 
 /** Changes whenever the same action on the same page could be answered otherwise. */
@@ -66,7 +50,7 @@ const SOLUTION = 40;
 /** Of applications: each probe takes a server and its pages. */
 const PROBED_TASKS = 3;
 /** Need to know where things are. */
-const needsLayout = (name: ScreenAction) => /^(drag_and_drop|scroll|mouse_\w+|keyboard_(down|up))$/.test(name);
+const needsLayout = (name: ScreenAction) => name === 'drag_and_drop' || name === 'scroll';
 
 const POLICY =
   'You use a page to do what you are asked to. The screen is shown as a tree of elements, each with its id in brackets. Take one action each turn and see what the screen becomes. An action that cannot be carried out changes nothing.';
@@ -102,37 +86,30 @@ export function pageUnknown(what: string, value: string, where: string, known: r
 
 /** No browser is started before a page is opened. @throws ENV_UNUSABLE, ENV_UNUSABLE */
 export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
-  if (options.screenshots) requirePictures(options);
-  const { id, pages, browser, contract, settle = SETTLE_MS, perturb, actionSets } = options;
-  const files = options.uploads === undefined ? undefined : uploadsIn(options.uploads, browser);
-  const able = actionsOf(actionSets).filter(
-    (name) => (browser !== 'jsdom' || !needsLayout(name)) && (files !== undefined || name !== 'upload_file'),
-  );
+  if (options.screenshots && options.browser === 'jsdom')
+    throw reverieError('ENV_UNUSABLE', {
+      problem: 'There are no screenshots here: jsdom has no layout and draws nothing.',
+      hint: 'Set domain.browser to chromium, or leave out domain.screenshots.',
+    });
+  const { id, pages, browser, contract, settle = SETTLE_MS } = options;
+  const able = SCREEN_ACTIONS.filter((name) => name !== ANSWERS && (browser !== 'jsdom' || !needsLayout(name)));
   const isApp = pages.some(({ app }) => app !== undefined);
   const fitting = able.filter((name) => isApp || !(PAGE_ACTIONS as readonly ScreenAction[]).includes(name));
   const actions = fitting.filter((name) => options.actions?.includes(name) ?? true);
-  const otherwise = perturb === undefined ? '' : ` ${contentHash(perturb)}`;
   return playedScreens({
     ...options,
-    player: browserPlayer(options, files),
+    player: browserPlayer(options),
     actions,
-    rules: `${id} pages ${RULES_VERSION} ${browser} ${settle}${otherwise}`,
-    content: { contract, ...(actionSets && { sets: actionSets }), ...(files && { uploads: uploadHashes(files) }) },
-    ...(files && { files: Object.keys(files) }),
-    hasMouse: actionSets !== undefined,
+    rules: `${id} pages ${RULES_VERSION} ${browser} ${settle}`,
+    content: { contract },
     atOnce: SEATS,
     ...(isApp && { probedTasks: PROBED_TASKS }),
   });
 }
 
-export interface PlayedScreensOptions
-  extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy' | 'perturb' | 'settle'> {
+export interface PlayedScreensOptions extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy'> {
   readonly player: ScreenPlayer;
   readonly actions: readonly ScreenAction[];
-  /** Whether clicks may be of any button, with keys held. */
-  readonly hasMouse?: boolean;
-  /** Names of those that can be uploaded. */
-  readonly files?: readonly string[];
   /** Version of what answers. */
   readonly rules: string;
   /** What else the domain's version depends on. */
@@ -150,7 +127,7 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
     id,
     version: contentHash({ ...content, pages: pages.map((page) => page.id) } as unknown as JsonObject),
     policy,
-    tools: screenTools(actions, options.hasMouse, options.files),
+    tools: screenTools(actions),
     stateSchema: SCREEN_SCHEMA,
     initialState: NO_SCREEN,
     tasks: pages.map((page) =>
@@ -164,22 +141,6 @@ export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
   };
 }
 
-function requirePictures({ browser, perturb }: ScreensDomainOptions): void {
-  if (browser === 'jsdom') {
-    const problem = 'jsdom has no layout and draws nothing';
-    throw reverieError('ENV_UNUSABLE', {
-      problem: `There are no screenshots here: ${problem}.`,
-      hint: `Set domain.browser to chromium, or leave out domain.screenshots.`,
-    });
-  }
-  if (perturb === undefined) return;
-  const problem = 'a picture shows the page as it is, and domain.perturb has its screens told otherwise';
-  throw reverieError('ENV_UNUSABLE', {
-    problem: `There are no screenshots here: ${problem}.`,
-    hint: `Leave out domain.perturb, or leave out domain.screenshots.`,
-  });
-}
-
 class ScreenRules implements ToolRules {
   readonly tools: ReadonlySet<string>;
   readonly refusesItself = true;
@@ -191,7 +152,7 @@ class ScreenRules implements ToolRules {
   private readonly pages: ReadonlyMap<string, ScreenPage>;
   private readonly player: ScreenPlayer;
 
-  constructor(private readonly options: PlayedScreensOptions) {
+  constructor(options: PlayedScreensOptions) {
     const { pages, actions, player, rules, atOnce, probedTasks } = options;
     this.version = rules;
     this.actions = actions;
@@ -210,7 +171,7 @@ class ScreenRules implements ToolRules {
   /** Actions that do the task, where somebody knows how; undefined where nobody does, or it fails. */
   solution(id: string): readonly CallSpec[] | undefined {
     const { solve } = this.pages.get(id)!;
-    if (solve === undefined) return this.player.solution?.(id)?.map(this.shownPage(id).asShown);
+    if (solve === undefined) return this.player.solution?.(id);
     const calls: CallSpec[] = [];
     let state = this.begun(id);
     while (!state.done && calls.length < SOLUTION) {
@@ -308,24 +269,21 @@ class ScreenRules implements ToolRules {
   }
 
   private refusals(state: ScreenState, call: CallSpec): readonly string[] {
-    const refusals = screenRefusals(state, call);
-    return refusals.length > 0 ? refusals : uploadRefusals(call, this.options.files);
+    return screenRefusals(state, call);
   }
 
   private begun(id: string): ScreenState {
     const moment = this.player.begin(id);
-    return stateOf(id, this.shownPage(id).shown(moment, moment.goal), []);
+    return stateOf(id, moment, []);
   }
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {
     const { page, goal, history } = before;
     const said = this.hearsAnswers ? undefined : saidOn(before, call);
     if (said !== undefined) return said;
-    const { shown, meant } = this.shownPage(page);
-    const calls = this.deedsOf(history).map(meant);
-    const moment = this.player.act(page, calls, meant(call));
+    const moment = this.player.act(page, this.deedsOf(history), call);
     if (typeof moment === 'string') return moment;
-    return stateOf(page, shown(moment, goal), [...history, actionLine(call)], goal);
+    return stateOf(page, moment, [...history, actionLine(call)], goal);
   }
 
   /** Whether what is said is for the player to judge. */
@@ -337,11 +295,6 @@ class ScreenRules implements ToolRules {
   private deedsOf(history: readonly string[]): readonly CallSpec[] {
     const calls = history.map(this.callOf);
     return this.hearsAnswers ? calls : calls.filter((call) => !isSaid(call));
-  }
-
-  private shownPage(id: string): ShownPage {
-    const { perturb, settle = SETTLE_MS } = this.options;
-    return perturb === undefined ? AS_IT_IS : shownPage(perturb, id, settle);
   }
 }
 

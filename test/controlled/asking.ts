@@ -2,11 +2,11 @@
 
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import { stateHash } from '../../src/env/state/state-hash.js';
+import { stateHash } from '../../src/env/state/state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import type { Operation } from '../../src/env/tools/prediction.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { CallQuery } from '../../src/env/tools/tools-family.js';
 import { stepMessages } from '../../src/worldmodel/llm/step-model.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';

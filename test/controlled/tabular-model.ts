@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto';
 import { Rng } from '../../src/core/rng.js';
 import { discreteSpace } from '../../src/env/space-values.js';
-import { stateAt, type TabularDynamics } from '../../src/env/tabular/tabular-dynamics.js';
 import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../src/worldmodel/memoryless.js';
+import { stateAt, type TabularDynamics } from './gridworld.js';
 
 /** Observation and action are one integer each. Takes one word of the stream a row, none when deterministic. */
 export class TabularModel extends MemorylessDynamics {

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
 import type { Rng } from '../../src/core/rng.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import { stateHash } from '../../src/env/state/state-hash.js';
+import { stateHash } from '../../src/env/state/state.js';
 import type { Operation } from '../../src/env/tools/prediction.js';
 import { asObject } from './asked.js';
 import { pick, wrongValue } from './wrong-values.js';

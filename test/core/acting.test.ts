@@ -5,10 +5,9 @@ import type { Carry } from '../../src/core/dynamics.js';
 import type { Policy } from '../../src/core/policy.js';
 import { Acting } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
-import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
-import { Gridworld } from '../../src/env/tabular/gridworld.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import { Collector } from '../../src/training/collector.js';
+import { Gridworld, gridDynamics } from '../controlled/gridworld.js';
 import { TabularModel } from '../controlled/tabular-model.js';
 import { branchedRollouts } from '../synth/fixtures.js';
 

@@ -1,8 +1,5 @@
 import { expect, test } from 'vitest';
-import { makeEnvironment } from '../../src/env/make-environment.js';
-import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
-import type { Gridworld } from '../../src/env/tabular/gridworld.js';
-import { valueIteration } from '../../src/env/tabular/tabular-dynamics.js';
+import { Gridworld, gridDynamics, valueIteration } from '../controlled/gridworld.js';
 
 const MAP = ['S..', '.#H', '..G'];
 
@@ -35,7 +32,7 @@ test('value iteration solves a corridor by hand', () => {
 });
 
 test('lived frequencies and returns agree with the tables', async () => {
-  const env = (await makeEnvironment({ id: 'gridworld', map: MAP, slip: 0.3, stepReward: -0.05 })) as Gridworld;
+  const env = new Gridworld({ map: MAP, slip: 0.3, stepReward: -0.05 }, 100);
   const { policy, values } = valueIteration(env.dynamics, 0.95);
   const episodes = 4000;
   let total = 0;
@@ -57,6 +54,6 @@ test.each([
   [['S.', '.'], /differ in length/],
   [['..G'], /no start/],
   [['S?G'], /cells are/],
-])('a wrong map is refused: %j', async (map, message) => {
-  await expect(makeEnvironment({ id: 'gridworld', map })).rejects.toThrow(message);
+])('a wrong map is refused: %j', (map, message) => {
+  expect(() => gridDynamics({ map, slip: 0, stepReward: 0 })).toThrow(message);
 });

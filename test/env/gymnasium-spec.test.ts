@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { describe, expect, it } from 'vitest';
 import { environmentIds } from '../../src/env/environments.js';
-import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
+import { gymnasiumSpecOf } from '../../src/env/gymnasium/entry.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 
 const python = process.env.REVERIE_PYTHON;
@@ -28,7 +28,6 @@ describe('a specification for Gymnasium', () => {
 
   it('is none of an environment that has no twin, or has other settings', async () => {
     expect(await specOf('cartpole-swingup')).toBeUndefined();
-    expect(await specOf('gridworld')).toBeUndefined();
     expect(gymnasiumSpecOf({ id: 'hopper', mjcf: 'own.xml' } as never, 1000)).toBeUndefined();
     expect(gymnasiumSpecOf({ id: 'constructor' }, 1)).toBeUndefined();
   });

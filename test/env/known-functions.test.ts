@@ -16,7 +16,6 @@ test.each([
   ['walker2d', false, true],
   ['pendulum', true, true],
   ['cartpole', true, true],
-  ['gridworld', true, true],
 ])('%s: reward known %s, end known %s', async (id, reward, terminated) => {
   const env = await makeEnvironment({ id });
   expect(env.known?.reward !== undefined).toBe(reward);

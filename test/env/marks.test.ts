@@ -1,13 +1,13 @@
 // Taking a step back without a snapshot, and going on from a snapshot with a seed of one's own.
 
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeEnvironment } from '../../src/env/make-environment.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
+import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
 import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
 
 let library: ToolsDomain;
@@ -61,7 +61,7 @@ test('an episode of text too, its end included', async () => {
 });
 
 test('environments that restore one state with another seed part', async () => {
-  const env = await makeEnvironment({ id: 'gridworld', map: ['...S...', '......G'], slip: 0.6 });
+  const env = new Gridworld({ ...DEFAULT_GRID, map: ['...S...', '......G'], slip: 0.6 }, 100);
   env.reset({ seed: 1 });
   const snapshot = env.snapshot();
   const walk = (seed?: number) => {

@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
-import { builtInBodies } from '../../src/env/mujoco/bodies/index.js';
-import { inlineModel } from '../../src/env/mujoco/model-files.js';
-import { Simulation } from '../../src/env/mujoco/simulation.js';
+import { builtInBody } from '../../src/env/mujoco/mujoco-environment.js';
+import { inlineModel, Simulation } from '../../src/env/mujoco/simulation.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
 const folder = path.join(data, 'gymnasium-mujoco');
@@ -19,7 +18,7 @@ describe.skipIf(!existsSync(folder))('own MJCF and reference models (skipped wit
     ['hopper', 'hopper.xml', 4],
     ['inverted-pendulum', 'inverted_pendulum.xml', 2],
   ])('%s moves like %s for 1000 steps', async (id, file, frameSkip) => {
-    const own = await Simulation.load(inlineModel(id, builtInBodies[id].xml));
+    const own = await Simulation.load(inlineModel(id, builtInBody(id).xml));
     const reference = await Simulation.load(inlineModel(file, readFileSync(path.join(folder, file), 'utf8')));
     const rng = Rng.fromSeed(17);
     const controls = new Float64Array(own.nu);
@@ -43,12 +42,12 @@ describe.skipIf(!existsSync(folder))('own MJCF and reference models (skipped wit
 });
 
 test('arrays stay valid when the memory grows and moves', async () => {
-  const first = await Simulation.load(inlineModel('hopper', builtInBodies['hopper'].xml));
+  const first = await Simulation.load(inlineModel('hopper', builtInBody('hopper').xml));
   first.step(10);
   const before = first.arrays.qpos.slice();
   const held = first.arrays.qpos;
   const others: Simulation[] = [];
-  const large = builtInBodies['hopper'].xml.replace('memory="2M"', 'memory="40M"');
+  const large = builtInBody('hopper').xml.replace('memory="2M"', 'memory="40M"');
   while (held.byteLength > 0 && others.length < 60) others.push(await Simulation.load(inlineModel('large', large)));
   expect(held.byteLength).toBe(0);
   expect(Array.from(first.arrays.qpos)).toEqual(Array.from(before));

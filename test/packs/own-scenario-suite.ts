@@ -1,8 +1,7 @@
 // The tests that every scenario of ours with tools passes.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { compileSchema } from '../../src/env/state/schema.js';
-import { stateHash } from '../../src/env/state/state-hash.js';
+import { compileSchema, stateHash } from '../../src/env/state/state.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';

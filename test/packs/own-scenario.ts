@@ -4,12 +4,12 @@
 import { readFileSync } from 'node:fs';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { applyOperations } from '../../src/env/state/operations.js';
-import type { SchemaCheck } from '../../src/env/state/schema.js';
+import type { SchemaCheck } from '../../src/env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Message } from '../../src/env/tools/message.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { verifyEpisode } from '../../src/env/tools/verify-episode.js';
 import { scenarioFolder } from '../controlled/native-domain.js';

@@ -6,9 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { packModule, packsFolder } from '../../src/core/packs.js';
-import { domains } from '../../src/env/tools/domains.js';
+import { domains, makeDomain } from '../../src/env/tools/domains.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
-import { makeDomain } from '../../src/env/tools/make-domain.js';
 import { loadToolsScenario } from '../../src/run/scenario.js';
 import { recordingStream } from '../run/streams.js';
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { makeDomain } from '../../src/env/tools/make-domain.js';
-import { chromiumProgram } from '../../src/screens/page-machine.js';
+import { makeDomain } from '../../src/env/tools/domains.js';
+import { chromiumProgram } from '../../src/screens/screen-player.js';
 import { recordingStream } from '../run/streams.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'reverie-tiddlywiki-'));

@@ -11,12 +11,12 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { compiledUrl } from '../../src/core/threads.js';
 import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
-import { screenText } from '../../src/env/screens/screen-tree.js';
+import { screenText } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
-import { initialStateOf } from '../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../src/env/tools/situation.js';
 import type { AppSpec } from '../../src/screens/page/page-browser.js';
-import { chromiumProgram } from '../../src/screens/page-machine.js';
+import { chromiumProgram } from '../../src/screens/screen-player.js';
 import { screensDomain } from '../../src/screens/screens-domain.js';
 import { CONTRACT } from './fixture.js';
 

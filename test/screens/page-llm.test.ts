@@ -182,29 +182,6 @@ describe('a change of the page', () => {
     },
     60_000,
   );
-
-  it('may be written as HTML, of which no script runs', async () => {
-    const html =
-      '<title>Shop</title><a data-bid="2" href="#">Cakes</a><input type=checkbox data-bid=3 aria-label=gift checked>' +
-      '<button data-bid=4 aria-expanded=false>Menu</button><p id=new>ready</p>' +
-      '<script>document.getElementById("new").textContent = "hacked"</script>';
-    const pages = [html.replace('data-bid=4', 'data-bid=77'), html].map((one) => ({
-      reasoning: 'r',
-      html: one,
-      confidence: 1,
-    }));
-    const model = scripted({ page_overview: [ticked], page_html: pages });
-    const { answer, after } = await acted(model, click('3'), { settings: { mode: 'html' } });
-    expect(answer).toMatchObject({ repaired: true });
-    expect(answer.why.join(' ')).toContain('data-bid "77" is no element of the screen before');
-    expect(after.elements).toEqual({
-      ...STATE.elements,
-      1: { ...STATE.elements['1'], children: ['2', '3', '4', '5'] },
-      3: { ...STATE.elements['3'], checked: true },
-      5: { role: 'paragraph', name: 'ready', children: [] },
-    });
-    expect(sectionsOf(model.requests[1]).Page).toContain('data-bid="3"');
-  }, 60_000);
 });
 
 describe('what is asked of the model', () => {

@@ -8,8 +8,8 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import type { Screenshot } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { chromiumProgram } from '../../src/screens/page-machine.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
+import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
 import type { Turn } from '../../src/serve/core/session-contract.js';
 import { stepResult } from '../../src/serve/facades/mcp.js';
@@ -32,7 +32,7 @@ const seen = (info: object) => (info as { readonly screenshot: Screenshot }).scr
 it.skipIf(!existsSync(chromiumProgram()))(
   'is shown in Chromium, beside the tree and not in it',
   async () => {
-    const env = lived({ browser: 'chromium', screenshots: true, actionSets: ['bid', 'coord'] });
+    const env = lived({ browser: 'chromium', screenshots: true });
     const first = await env.reset({ task: 'order.1', seed: 1 });
     const { media_type, width, height, data, boxes } = seen(first.info);
     expect({ media_type, width, height }).toEqual({ media_type: 'image/png', width: 500, height: 320 });
@@ -44,8 +44,7 @@ it.skipIf(!existsSync(chromiumProgram()))(
     expect(Object.keys(boxes).every((id) => elements[id] !== undefined)).toBe(true);
     expect(JSON.stringify(env.tools.state)).not.toMatch(/png|boxes|picture/);
 
-    const [left, top] = boxes[idOf('cream')];
-    const ticked = await env.step(`mouse_click(${left + 3}, ${top + 3})`);
+    const ticked = await env.step(`click('${idOf('cream')}')`);
     expect(ticked.observation).toContain("checkbox 'cream', focused, checked='true'");
     expect(seen(ticked.info).data).not.toBe(data);
     const ended = await env.step(`click('${idOf('Send')}')`);
@@ -69,15 +68,15 @@ it.skipIf(!existsSync(chromiumProgram()))(
   60_000,
 );
 
-it.each([
-  [{ browser: 'jsdom' }, /jsdom has no layout/],
-  [{ browser: 'chromium', perturb: { order: true, seed: 1 } }, /the page as it is/],
-] as const)('is refused where it cannot be had: %j', (options, message) => {
-  const asked = () => pagesDomain('order', { ...options, screenshots: true } as Partial<ScreensDomainOptions>);
-  expect(asked).toThrowError(
-    expect.objectContaining({ code: 'ENV_UNUSABLE', message: expect.stringMatching(message) }),
-  );
-});
+it.each([[{ browser: 'jsdom' }, /jsdom has no layout/]] as const)(
+  'is refused where it cannot be had: %j',
+  (options, message) => {
+    const asked = () => pagesDomain('order', { ...options, screenshots: true } as Partial<ScreensDomainOptions>);
+    expect(asked).toThrowError(
+      expect.objectContaining({ code: 'ENV_UNUSABLE', message: expect.stringMatching(message) }),
+    );
+  },
+);
 
 it('is none of a dream, whose states nobody has seen', async () => {
   const domain = pagesDomain('order');

@@ -10,12 +10,7 @@ describe('a line as an action', () => {
     ["fill('7', value=\"it's\")", { name: 'fill', arguments: { bid: '7', value: "it's" } }],
     ["select_option('3', ['a', 'b'])", { name: 'select_option', arguments: { bid: '3', options: ['a', 'b'] } }],
     ['scroll(0, -120.5)', { name: 'scroll', arguments: { delta_x: 0, delta_y: -120.5 } }],
-    [
-      "click('1', 'right', ['Shift'])",
-      { name: 'click', arguments: { bid: '1', button: 'right', modifiers: ['Shift'] } },
-    ],
     ["send_msg_to_user('a; (b)')", { name: 'send_msg_to_user', arguments: { text: 'a; (b)' } }],
-    ['mouse_click(3, 4.5)', { name: 'mouse_click', arguments: { x: 3, y: 4.5 } }],
     ['noop()', { name: 'noop', arguments: {} }],
     ['noop(500)', { name: 'noop', arguments: { wait_ms: 500 } }],
   ])('reads %s', (line, call) => {
@@ -31,7 +26,7 @@ describe('a line as an action', () => {
     ["click('12)", /does not end/],
     ['click()', /click needs bid/],
     ["fill('7')", /fill needs value/],
-    ["click('1', 'left', ['Alt'], 'x')", /takes 3 arguments at most: bid, button, modifiers/],
+    ["click('1', 'x')", /takes 1 arguments at most: bid/],
     ["click(id='1')", /has no argument "id"; it has: bid/],
     ["fill('1', bid='2')", /given twice/],
     ["click('1'); click('2')", /cannot be read at "\); click\('2'": a turn is one action/],

@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { parseAction, SCREEN_ACTIONS } from '../../src/env/screens/screen-actions.js';
-import { NO_SCREEN, type ScreenElement, type ScreenState, treeFaults } from '../../src/env/screens/screen-state.js';
-import { screenText } from '../../src/env/screens/screen-tree.js';
+import {
+  NO_SCREEN,
+  type ScreenElement,
+  type ScreenState,
+  screenText,
+  treeFaults,
+} from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec } from '../../src/env/tools/domain.js';
-import { actionReadings } from '../../src/screens/action-readings.js';
-import { possibleActions } from '../../src/screens/possible-actions.js';
-import { screenRefusals } from '../../src/screens/refusals.js';
-import { screenChanges } from '../../src/screens/screen-changes.js';
+import { screenChanges } from '../../src/screens/mechanics.js';
+import { actionReadings, possibleActions, screenRefusals } from '../../src/screens/screen-actions.js';
 
 const element = (role: string, name: string, children: string[] = [], rest = {}): ScreenElement =>
   ({ role, name, children, ...rest }) as ScreenElement;

@@ -10,8 +10,8 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { viewOf } from '../../src/kinds/registry.js';
-import { chromiumProgram } from '../../src/screens/page-machine.js';
 import { screenEnvironment } from '../../src/screens/screen-environment.js';
+import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
 import { pagesDomain } from './fixture.js';
 
@@ -82,27 +82,6 @@ describe.each(browsers)('a page in %s', (browser) => {
     expect(first).toMatch(/combobox .*value='red'/);
     const { observation: chosen } = await env.step(`click('${idOf(first, 'button')}')`);
     expect(chosen).toMatch(/combobox .*value='blue'/);
-  }, 60_000);
-
-  it('is used by keys, by other buttons and by words, where these sets of actions are named', async () => {
-    const env = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
-    const { observation: first } = await env.reset({ task: 'order.1', seed: 1 });
-    const act = async (line: string) => (await env.step(line)).observation;
-    const box = idOf(first, 'checkbox');
-    expect(await act(`click('${box}', 'right')`)).toContain("checked='false'");
-    expect(await act(`click('${box}', modifiers=['Shift'])`)).toContain("checked='true'");
-    await act(`focus('${idOf(first, "textbox 'Name'")}')`);
-    await act('keyboard_type("O\'Neill")');
-    await act("keyboard_press('Backspace')");
-    const typed = await act("keyboard_insert_text(' & Co')");
-    expect(typed).toContain("textbox 'Name', value=\"O'Neil & Co\", focused");
-    expect(await act("send_msg_to_user('It is ticked.')")).toBe(typed);
-    // What was said is no part of what is done again elsewhere.
-    const fork = lived(domainOf('order', { browser, actionSets: ['bid', 'coord', 'chat', 'infeas'] }));
-    fork.restore(JSON.parse(JSON.stringify(await env.snapshot())));
-    expect((await fork.step(`hover('${box}')`)).observation).toBe(typed);
-    const end = await env.step("report_infeasible('no cake')");
-    expect(end).toMatchObject({ reward: 0, terminated: true, info: { verdict: { reward: 0 } } });
   }, 60_000);
 
   it('has its own time', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { VectorSpace } from '../../src/core/environment.js';
-import { gymnasiumSpecOf } from '../../src/env/gymnasium-spec.js';
+import { gymnasiumSpecOf } from '../../src/env/gymnasium/entry.js';
 import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { SavedTransitions } from '../../src/replay/snapshot.js';

@@ -1,8 +1,8 @@
 // A dream's step taken back, and dreams that part from one state.
 
 import { expect, test } from 'vitest';
-import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
 import { Dream } from '../../src/worldmodel/dream.js';
+import { gridDynamics } from '../controlled/gridworld.js';
 import { TabularModel } from '../controlled/tabular-model.js';
 
 const model = new TabularModel(gridDynamics({ map: ['...S...', '......G'], slip: 0.6, stepReward: -0.1 }));

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { checkEnvironment, describeReport } from '../../src/env/check-environment.js';
-import { gridDynamics } from '../../src/env/tabular/grid-dynamics.js';
-import { Gridworld } from '../../src/env/tabular/gridworld.js';
 import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
+import { Gridworld, gridDynamics } from '../controlled/gridworld.js';
 import { TabularModel } from '../controlled/tabular-model.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 

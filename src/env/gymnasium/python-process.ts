@@ -1,4 +1,6 @@
-// A Python process that holds environments: started, asked in frames, ended. What it lived is lost with it; that is for others.
+// Python processes that hold environments of Gymnasium: started, asked in the binary frames that clients/gymnasium/environments.py describes,
+// ended. Several environments of a kind share one: what they ask while it is busy goes to it as one batch. What was lived in a process is
+// lost with it; that is for others.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -6,10 +8,10 @@ import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../core/environment.js';
 import { type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
-import { PlaceLost, type PlaceSpaces } from '../replayed/place.js';
+import { rowSize } from '../space-values.js';
 import { pythonProgram } from './python-program.js';
 
-/** What the process is asked to make. */
+/** What a process is asked to make. */
 export interface GymnasiumSpec {
   /** Gymnasium's id, e.g. `Humanoid-v5`. */
   readonly id: string;
@@ -22,14 +24,32 @@ export interface GymnasiumSpec {
   readonly timeoutSeconds: number;
 }
 
-export interface SpacesTold extends PlaceSpaces {
-  readonly dtype: 'uint8' | 'float32';
-  /** Version of Gymnasium. */
-  readonly gymnasium: string;
+/** An episode: what brings it back, in a new process as well. */
+export interface Replay {
+  readonly seed: number;
+  readonly actions: readonly Float32Array[];
+  /** The environment's stream was begun anew, with this seed, after so many steps. */
+  readonly reseeds: readonly { readonly steps: number; readonly seed: number }[];
 }
 
-/** The process ended, by itself or by another hand, before it answered. */
-export class ProcessDied extends PlaceLost {}
+export type Request =
+  | { readonly verb: 'reset'; readonly seed: number }
+  | { readonly verb: 'step'; readonly action: Float32Array }
+  | { readonly verb: 'replay'; readonly replay: Replay }
+  | { readonly verb: 'close' };
+
+/** What an environment answers; its failure, with type and message of the Python exception, is an answer too. Closing answers nothing. */
+export type Answer = Moved | { readonly failed: { readonly type: string; readonly message: string } } | undefined;
+
+export interface Moved {
+  readonly observation: Float32Array;
+  readonly reward: number;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  /** Of a replay: steps taken before the episode ended, or all of them. */
+  readonly steps: number;
+  readonly info: Record<string, unknown>;
+}
 
 const bound = z.number().nullable();
 const space: z.ZodType<VectorSpace> = z.union([
@@ -47,18 +67,23 @@ const FAULTS = {
 } as const satisfies Record<string, ErrorCode>;
 const fault = z.enum(Object.keys(FAULTS) as (keyof typeof FAULTS)[]);
 
+const spacesSchema = z.object({
+  observation: space,
+  action: space,
+  /** Images are bytes on the wire. */
+  dtype: z.enum(['uint8', 'float32']),
+  maxEpisodeSteps: z.int().nullable(),
+  /** Version of Gymnasium. */
+  gymnasium: z.string(),
+});
+export type Spaces = z.output<typeof spacesSchema>;
 const greeting = z.union([
   z.object({ error: z.object({ fault, values: z.record(z.string(), z.unknown()) }) }),
-  z.object({
-    spaces: z.object({
-      observation: space,
-      action: space,
-      dtype: z.enum(['uint8', 'float32']),
-      maxEpisodeSteps: z.int().nullable(),
-      gymnasium: z.string(),
-    }),
-  }),
+  z.object({ spaces: spacesSchema }),
 ]);
+
+/** The process ended, by itself or by another hand, before it answered. */
+export class ProcessDied extends Error {}
 
 /** Bytes of what the process writes to its standard error that are kept for an error's message. */
 const STDERR_BYTES = 2_000;
@@ -76,15 +101,30 @@ export class PythonProcess {
     const { timeoutSeconds: _, ...asked } = spec;
     const script = join(packageRoot(), 'clients', 'gymnasium', 'environments.py');
     this.child = spawn(pythonProgram(), [script, JSON.stringify(asked)], { stdio: 'pipe' });
-    this.child.stdout.on('data', (part: Buffer) => this.receive(part));
+    this.child.stdout.on('data', (part: Buffer) => {
+      this.received.push(part);
+      this.bytes += part.length;
+      this.deliver();
+    });
     this.child.stderr.on('data', (part: Buffer) => {
       this.stderr = (this.stderr + part.toString('utf8')).slice(-STDERR_BYTES);
     });
     // A pipe that breaks is told by the end of the process.
     this.child.stdin.on('error', () => undefined);
-    this.child.on('error', (error) => this.end(this.notStarted(error)));
-    this.child.on('close', (code, signal) => this.end(this.died(code, signal)));
-    this.rest();
+    this.child.on('error', ({ message }) =>
+      this.end(
+        reverieError('ENV_UNUSABLE', {
+          problem: `Environment "${spec.id}" needs Python, and "${pythonProgram()}" could not be started: ${message}.`,
+          hint: 'Install Python 3.10 or later, or name the program of one that is there: --python PATH, or REVERIE_PYTHON.',
+        }),
+      ),
+    );
+    this.child.on('close', (code, signal) => {
+      const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
+      const last = this.stderr.trim().split('\n').at(-1);
+      this.end(new ProcessDied(last ? `${how}; it last wrote: ${last}` : how));
+    });
+    this.hold('unref');
   }
 
   get pid(): number | undefined {
@@ -92,7 +132,7 @@ export class PythonProcess {
   }
 
   /** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
-  async begin(): Promise<SpacesTold> {
+  async begin(): Promise<Spaces> {
     const told = greeting.parse(JSON.parse((await this.answer('to start')).toString('utf8')));
     if ('spaces' in told) return told.spaces;
     const { fault, values } = told.error;
@@ -114,8 +154,7 @@ export class PythonProcess {
 
   private async answer(what: string): Promise<Buffer> {
     if (this.ended !== undefined) throw this.ended;
-    this.child.ref();
-    this.refPipes('ref');
+    this.hold('ref');
     const { timeoutSeconds, id } = this.spec;
     const late = setTimeout(() => {
       this.end(reverieError('GYMNASIUM_TIMEOUT', { id, what, seconds: timeoutSeconds }));
@@ -129,14 +168,8 @@ export class PythonProcess {
     } finally {
       clearTimeout(late);
       this.waiting = undefined;
-      this.rest();
+      this.hold('unref');
     }
-  }
-
-  private receive(part: Buffer): void {
-    this.received.push(part);
-    this.bytes += part.length;
-    this.deliver();
   }
 
   private deliver(): void {
@@ -156,29 +189,243 @@ export class PythonProcess {
   }
 
   /** A process that nobody waits for keeps nobody from ending. */
-  private rest(): void {
-    this.child.unref();
-    this.refPipes('unref');
-  }
-
-  private refPipes(how: 'ref' | 'unref'): void {
+  private hold(how: 'ref' | 'unref'): void {
+    this.child[how]();
     for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
       (pipe as unknown as { ref?(): void; unref?(): void })[how]?.();
     }
   }
+}
 
-  private notStarted({ message }: Error): Error {
-    return reverieError('ENV_UNUSABLE', {
-      problem: `Environment "${this.spec.id}" needs Python, and "${pythonProgram()}" could not be started: ${message}.`,
-      hint: 'Install Python 3.10 or later, or name the program of one that is there: --python PATH, or REVERIE_PYTHON.',
+/** Environments in one process, which steps them one after another; more of them are in more processes, side by side. */
+const SLOTS = 16;
+/** For so long a process waits for the next environment: the start of Python takes longer than an episode. */
+const LINGER_MS = 10_000;
+
+/** Where one environment is: a slot of a process. */
+export interface Slot {
+  readonly spaces: Spaces;
+  /** Which process it is in, the first being 1: another one has forgotten all that was done. */
+  generation(): number;
+  /** @throws ProcessDied, and what it takes to begin another process */
+  ask(request: Request): Promise<Answer>;
+  pid(): number | undefined;
+  close(): void;
+}
+
+const shared = new Map<string, SharedProcess[]>();
+
+/** A slot in a process of such environments, of this thread. @throws as `PythonProcess.begin` */
+export async function slotFor(spec: GymnasiumSpec): Promise<Slot> {
+  const key = JSON.stringify([pythonProgram(), spec]);
+  const ours = shared.get(key) ?? [];
+  const free = ours.find(({ isFull }) => !isFull);
+  const one =
+    free ??
+    new SharedProcess(spec, (ended) =>
+      shared.set(
+        key,
+        shared.get(key)!.filter((x) => x !== ended),
+      ),
+    );
+  if (free === undefined) shared.set(key, [...ours, one]);
+  return one.slot();
+}
+
+interface Asked {
+  readonly slot: number;
+  /** The process that knows what this request goes on from. */
+  readonly generation: number;
+  readonly request: Request;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A process that died is started anew when the next of its environments asks. */
+class SharedProcess {
+  private readonly slots = new Set<number>();
+  private running: { readonly process: PythonProcess; readonly spaces: Promise<Spaces> } | undefined;
+  private generation = 0;
+  private queue: Asked[] = [];
+  private isBusy = false;
+
+  constructor(
+    private readonly spec: GymnasiumSpec,
+    private readonly onEnd: (self: SharedProcess) => void,
+  ) {}
+
+  get isFull(): boolean {
+    return this.slots.size >= SLOTS;
+  }
+
+  async slot(): Promise<Slot> {
+    let slot = 0;
+    while (this.slots.has(slot)) slot++;
+    this.slots.add(slot);
+    try {
+      const spaces = await this.started().spaces;
+      return {
+        spaces,
+        generation: () => {
+          this.started();
+          return this.generation;
+        },
+        ask: (request) => this.ask(slot, request),
+        pid: () => this.running?.process.pid,
+        close: () => this.leave(slot),
+      };
+    } catch (error) {
+      this.slots.delete(slot);
+      if (this.slots.size === 0) this.end();
+      throw error;
+    }
+  }
+
+  private started() {
+    if (this.running === undefined) {
+      this.generation++;
+      const process = new PythonProcess(this.spec);
+      const spaces = process.begin();
+      // Told to the one that asks.
+      spaces.catch(() => undefined);
+      this.running = { process, spaces };
+    }
+    return this.running;
+  }
+
+  private ask(slot: number, request: Request): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.queue.push({ slot, generation: this.generation, request, resolve, reject });
+      // After all that is ready to ask has asked.
+      if (!this.isBusy) setImmediate(() => void this.exchange());
     });
   }
 
-  private died(code: number | null, signal: NodeJS.Signals | null): Error {
-    const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-    const last = this.stderr.trim().split('\n').at(-1);
-    return new ProcessDied(last ? `${how}; it last wrote: ${last}` : how);
+  private async exchange(): Promise<void> {
+    if (this.isBusy || this.queue.length === 0) return;
+    this.isBusy = true;
+    const running = this.started();
+    const batch = this.queue.filter(({ generation }) => generation === this.generation);
+    const late = this.queue.filter(({ generation }) => generation !== this.generation);
+    this.queue = [];
+    for (const { reject } of late) reject(new ProcessDied('it had ended'));
+    try {
+      const spaces = await running.spaces;
+      const answers = answersIn(await running.process.exchange(frameOf(batch)), spaces);
+      for (const [i, { resolve }] of batch.entries()) resolve(answers[i]);
+    } catch (error) {
+      if (this.running === running) this.running = undefined;
+      for (const { reject } of batch) reject(error);
+    }
+    this.isBusy = false;
+    if (this.queue.length > 0) setImmediate(() => void this.exchange());
   }
+
+  /** The last one to leave ends the process, unless another comes soon. */
+  private leave(slot: number): void {
+    if (!this.slots.delete(slot)) return;
+    if (this.running !== undefined) this.ask(slot, { verb: 'close' }).catch(() => undefined);
+    if (this.slots.size > 0) return;
+    setTimeout(() => {
+      if (this.slots.size === 0) this.end();
+    }, LINGER_MS).unref();
+  }
+
+  private end(): void {
+    this.onEnd(this);
+    this.running?.process.close();
+    this.running = undefined;
+  }
+}
+
+const VERBS = { reset: 1, step: 2, replay: 3, close: 4 } as const;
+const REQUEST_BYTES = 9;
+const ANSWER_BYTES = 18;
+const FAILURE_BYTES = 5;
+const MOVED = 0;
+const CLOSED = 2;
+const TERMINATED = 1;
+const TRUNCATED = 2;
+
+/** A batch of requests, its length before it. */
+function frameOf(requests: readonly Pick<Asked, 'slot' | 'request'>[]): Buffer {
+  const parts = requests.flatMap(({ slot, request }) => {
+    const body = bodyOf(request);
+    const head = Buffer.alloc(REQUEST_BYTES);
+    head.writeUInt32LE(slot, 0);
+    head.writeUInt8(VERBS[request.verb], 4);
+    head.writeUInt32LE(body.length, 5);
+    return [head, body];
+  });
+  return Buffer.concat([uint32(parts.reduce((bytes, part) => bytes + part.length, 0)), ...parts]);
+}
+
+function bodyOf(request: Request): Buffer {
+  switch (request.verb) {
+    case 'reset':
+      return double(request.seed);
+    case 'step':
+      return bytesOf(request.action);
+    case 'replay': {
+      const { seed, actions, reseeds } = request.replay;
+      const again = reseeds.flatMap((reseed) => [uint32(reseed.steps), double(reseed.seed)]);
+      return Buffer.concat([double(seed), uint32(reseeds.length), ...again, ...actions.map(bytesOf)]);
+    }
+    case 'close':
+      return Buffer.alloc(0);
+  }
+}
+
+/** The answers of a frame, in the order of its requests. */
+function answersIn(frame: Buffer, spaces: Spaces): Answer[] {
+  const answers: Answer[] = [];
+  for (let at = 0; at < frame.length; ) {
+    if (frame[at] === MOVED) {
+      const [answer, bytes] = movedAt(frame, at, spaces);
+      answers.push(answer);
+      at += bytes;
+      continue;
+    }
+    const bytes = frame[at] === CLOSED ? 0 : frame.readUInt32LE(at + 1);
+    const text = frame.toString('utf8', at + FAILURE_BYTES, at + FAILURE_BYTES + bytes);
+    answers.push(frame[at] === CLOSED ? undefined : { failed: JSON.parse(text) });
+    at += FAILURE_BYTES + bytes;
+  }
+  return answers;
+}
+
+function movedAt(frame: Buffer, at: number, { observation, dtype }: Spaces): [Moved, number] {
+  const flags = frame.readUInt8(at + 1);
+  const infoBytes = frame.readUInt32LE(at + 14);
+  const seen = at + ANSWER_BYTES;
+  const told = seen + rowSize(observation) * (dtype === 'uint8' ? 1 : 4);
+  // A copy, as a view of float32 must lie on a multiple of four bytes.
+  const bytes = Uint8Array.from(frame.subarray(seen, told));
+  const moved = {
+    observation: dtype === 'uint8' ? new Float32Array(bytes) : new Float32Array(bytes.buffer),
+    reward: frame.readDoubleLE(at + 2),
+    terminated: (flags & TERMINATED) !== 0,
+    truncated: (flags & TRUNCATED) !== 0,
+    steps: frame.readUInt32LE(at + 10),
+    info: infoBytes === 0 ? {} : JSON.parse(frame.toString('utf8', told, told + infoBytes)),
+  };
+  return [moved, told + infoBytes - at];
+}
+
+function bytesOf(row: Float32Array): Buffer {
+  return Buffer.from(row.buffer, row.byteOffset, row.byteLength);
+}
+
+function double(value: number): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeDoubleLE(value);
+  return bytes;
+}
+
+function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32LE(value);
+  return bytes;
 }
 
 function float32(value: number | null): number | null {

@@ -2,7 +2,7 @@
 // written in this one language.
 
 import { z } from 'zod';
-import { expressionSchema, selectorSchema } from './expression-schema.js';
+import { expressionSchema, selectorSchema } from './expression.js';
 
 const noise = z.strictObject({
   qpos: selectorSchema.optional().describe('joints by name or elements of qpos by index'),

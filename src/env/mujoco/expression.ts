@@ -1,10 +1,109 @@
-// From an expression as data to scalars of one model: names become indices, and a wrong name is an error that says
-// which there are.
+// The data language in which observation, reward and termination of a MuJoCo body are written: an expression is an
+// object with exactly one operator. Every expression answers one or several numbers.
 
+import { z } from 'zod';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { Expression, Place, Selector, Sigmoid } from './expression-schema.js';
-import type { Reduction, Scalar } from './scalar.js';
+import type { BodySpec, Termination } from './body-spec.js';
 import type { NamedKind, Simulation } from './simulation.js';
+
+const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
+const selector = z.union([z.literal('all'), z.array(z.union([z.string(), z.int().min(0)])).min(1)], {
+  error: 'give "all" or a list of names and indices',
+});
+const place = z.union([z.string(), z.strictObject({ name: z.string(), axes: axes.default('xyz') })], {
+  error: 'give a name, or { name, axes } with axes such as "xz"',
+});
+
+/** Which joints (or degrees of freedom, by index) or actuators. */
+export type Selector = z.infer<typeof selector>;
+export type Place = z.infer<typeof place>;
+
+const SIGMOIDS = ['gaussian', 'linear', 'quadratic', 'cosine', 'tanhSquared'] as const;
+export type Sigmoid = (typeof SIGMOIDS)[number];
+
+export interface Tolerance {
+  of: Expression;
+  bounds: [number, number];
+  margin: number;
+  sigmoid: Sigmoid;
+  valueAtMargin: number;
+}
+
+/** See docs of each key in `expressionSchema`. */
+export interface Expression {
+  qpos?: Selector;
+  qvel?: Selector;
+  constraintForce?: Selector;
+  action?: Selector;
+  body?: Place;
+  site?: Place;
+  upright?: string;
+  sensor?: string;
+  constant?: number;
+  alive?: true;
+  sin?: Expression;
+  cos?: Expression;
+  abs?: Expression;
+  square?: Expression;
+  exp?: Expression;
+  norm?: Expression;
+  sumSquares?: Expression;
+  velocity?: Expression;
+  sum?: Expression[];
+  product?: Expression[];
+  concat?: Expression[];
+  difference?: [Expression, Expression];
+  clip?: { of: Expression; low: number; high: number };
+  affine?: { of: Expression; scale: number; offset: number };
+  tolerance?: Tolerance;
+}
+
+const nested: z.ZodType<Expression> = z.lazy(() => expressionSchema);
+
+const operators = z.strictObject({
+  qpos: selector.optional().describe('positions of joints by name, or elements of qpos by index'),
+  qvel: selector.optional().describe('velocities of joints by name, or elements of qvel by index'),
+  constraintForce: selector.optional().describe('contact and limit forces in joint space, as qvel'),
+  action: selector.optional().describe('elements of the action by actuator name or index'),
+  body: place.optional().describe('world position of a body frame, m'),
+  site: place.optional().describe('world position of a site, m'),
+  upright: z.string().optional().describe('cosine between the z axis of a body and the vertical'),
+  sensor: z.string().optional().describe('readings of a sensor'),
+  constant: z.number().optional(),
+  alive: z.literal(true).optional().describe('1 unless this step terminated (rewards only)'),
+  sin: nested.optional(),
+  cos: nested.optional(),
+  abs: nested.optional(),
+  square: nested.optional(),
+  exp: nested.optional(),
+  norm: nested.optional().describe('Euclidean norm of all elements'),
+  sumSquares: nested.optional().describe('sum of the squares of all elements'),
+  velocity: nested.optional().describe('change over this step divided by its duration, per second'),
+  sum: z.array(nested).min(1).optional().describe('sum of all elements of all terms'),
+  product: z.array(nested).min(1).optional().describe('product of all elements of all factors'),
+  concat: z.array(nested).min(1).optional(),
+  difference: z.tuple([nested, nested]).optional().describe('first minus second, element by element'),
+  clip: z.strictObject({ of: nested, low: z.number(), high: z.number() }).optional(),
+  affine: z
+    .strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) })
+    .optional()
+    .describe('scale * value + offset'),
+  tolerance: z
+    .strictObject({
+      of: nested,
+      bounds: z.tuple([z.number(), z.number()]).default([0, 0]),
+      margin: z.number().min(0).default(0),
+      sigmoid: z.enum(SIGMOIDS).default('gaussian'),
+      valueAtMargin: z.number().min(0).lt(1).default(0.1),
+    })
+    .optional()
+    .describe('1 within bounds, falling to valueAtMargin at distance margin (dm_control/utils/rewards.py)'),
+});
+
+export const expressionSchema = operators.refine((value) => Object.keys(value).length === 1, {
+  message: `an expression has exactly one operator, one of: ${Object.keys(operators.shape).join(', ')}`,
+}) as unknown as z.ZodType<Expression>;
+export const selectorSchema = selector;
 
 /** What names in an expression refer to. */
 export interface ExpressionScope {
@@ -177,4 +276,122 @@ function sigmoidOf(sigmoid: Sigmoid, atOne: number): (x: number) => number {
       return (x) => 1 - Math.tanh(x * scale) ** 2;
     }
   }
+}
+
+// One number computed from a simulation: a small tree, the same whether it is read from MuJoCo or from a stored row.
+// `key` names what is computed, so that equal quantities are recognised (an observation that shows a reward's input).
+
+export type LeafArray =
+  | 'qpos'
+  | 'qvel'
+  | 'xpos'
+  | 'siteXpos'
+  | 'xmat'
+  | 'qfrcConstraint'
+  | 'sensordata'
+  | 'action'
+  | 'alive';
+
+export type Scalar =
+  | { readonly kind: 'leaf'; readonly key: string; readonly array: LeafArray; readonly index: number }
+  | { readonly kind: 'constant'; readonly key: string; readonly value: number }
+  | {
+      readonly kind: 'map';
+      readonly key: string;
+      readonly of: Scalar;
+      readonly map: (value: number) => number;
+      readonly clip?: boolean;
+    }
+  | { readonly kind: 'reduce'; readonly key: string; readonly of: readonly Scalar[]; readonly how: Reduction }
+  | { readonly kind: 'velocity'; readonly key: string; readonly of: Scalar };
+
+export type Reduction = 'sum' | 'product' | 'norm' | 'sumSquares' | 'difference';
+
+export type Read = () => number;
+
+/** Where leaves come from; undefined where a number cannot be seen from here. */
+export interface ScalarSource {
+  /** Answers whole quantities by key, before their parts are looked for. */
+  readonly known?: (scalar: Scalar) => Read | undefined;
+  readonly leaf: (array: LeafArray, index: number) => Read | undefined;
+  /** The change of a quantity over the step divided by its duration. */
+  readonly velocity: (of: Scalar) => Read | undefined;
+}
+
+/** A function that computes the scalar from a source, or undefined if the source does not show all of it. */
+export function readerOf(scalar: Scalar, source: ScalarSource): Read | undefined {
+  const known = source.known?.(scalar);
+  if (known !== undefined) return known;
+  switch (scalar.kind) {
+    case 'leaf':
+      return source.leaf(scalar.array, scalar.index);
+    case 'constant': {
+      const { value } = scalar;
+      return () => value;
+    }
+    case 'map': {
+      const { map } = scalar;
+      const of = readerOf(scalar.of, source);
+      return of && (() => map(of()));
+    }
+    case 'velocity':
+      return source.velocity(scalar.of);
+    case 'reduce': {
+      const parts = readersOf(scalar.of, source);
+      return parts && reduction(scalar.how, parts);
+    }
+  }
+}
+
+/** Readers of all, or undefined if one cannot be seen. */
+export function readersOf(scalars: readonly Scalar[], source: ScalarSource): Read[] | undefined {
+  const readers = scalars.map((scalar) => readerOf(scalar, source));
+  return readers.every((reader) => reader !== undefined) ? readers : undefined;
+}
+
+function reduction(how: Reduction, parts: readonly Read[]): Read {
+  switch (how) {
+    case 'sum':
+      return () => fold(parts, 0, (total, value) => total + value);
+    case 'product':
+      return () => fold(parts, 1, (total, value) => total * value);
+    case 'sumSquares':
+      return () => fold(parts, 0, (total, value) => total + value * value);
+    case 'norm':
+      return () => Math.sqrt(fold(parts, 0, (total, value) => total + value * value));
+    case 'difference': {
+      const [first, second] = parts;
+      return () => first() - second();
+    }
+  }
+}
+
+function fold(parts: readonly Read[], start: number, add: (total: number, value: number) => number): number {
+  let total = start;
+  for (let i = 0; i < parts.length; i++) total = add(total, parts[i]());
+  return total;
+}
+
+export interface BodyQuantities {
+  readonly observation: readonly Scalar[];
+  readonly reward: readonly { name: string; weight: number; of: Scalar }[];
+  readonly termination: readonly { of: readonly Scalar[]; range: Termination }[];
+}
+
+export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
+  return {
+    observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
+    reward: body.reward.map(({ name, of, weight }) => ({
+      name,
+      weight,
+      of: scalarOf(of, scope, `Reward term "${name}"`),
+    })),
+    termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
+  };
+}
+
+/** Whether the episode goes on is decided after observing, so only a reward can ask for it. */
+function lifeless(scalars: Scalar[]): Scalar[] {
+  if (!scalars.some(({ key }) => key.includes('alive['))) return scalars;
+  throw reverieError('ENV_SPEC_INVALID', { problem: '"alive" can be used in reward terms only.' });
 }

@@ -1,12 +1,17 @@
-// What of a body's reward and end follows from observation and action alone: where every number a term reads is shown
-// in the observation, the term itself is a known function. A clipped observation stands in for its quantity in a
-// termination (MBPO's termination functions do the same), so an excess beyond the clip is not seen.
+// When a body's episode ends: a quantity leaves its range. NaN is in no range.
 
 import type { KnownFunctions } from '../../core/environment.js';
-import type { BodyQuantities } from './body-quantities.js';
 import type { Termination } from './body-spec.js';
-import { type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './scalar.js';
-import { isHealthy } from './termination.js';
+import { type BodyQuantities, type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './expression.js';
+
+/** Whether one number lies within the range in which the episode goes on. */
+export function isHealthy(range: Termination, value: number): boolean {
+  if (Number.isNaN(value)) return false;
+  if (range.above !== undefined && value <= range.above) return false;
+  if (range.below !== undefined && value >= range.below) return false;
+  if (range.atLeast !== undefined && value < range.atLeast) return false;
+  return range.atMost === undefined || value <= range.atMost;
+}
 
 /** The rows a known function is looking at while it computes. */
 interface Rows {

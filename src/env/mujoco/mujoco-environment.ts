@@ -1,23 +1,38 @@
 // A MuJoCo body as an environment: a compiled model and a body written as data.
 
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { parse } from 'yaml';
 import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
+import { packageRoot } from '../../core/packs.js';
 import type { Rng } from '../../core/rng.js';
-import { type Advance, ClockedEnvironment } from '../clocked-environment.js';
+import { type Advance, ClockedEnvironment, type ClockSetting, clockOf } from '../clocked-environment.js';
 import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
-import { type BodyQuantities, quantitiesOf } from './body-quantities.js';
-import type { BodySpec, Termination } from './body-spec.js';
-import { addressesOf, indexOf } from './expression.js';
-import { type Geom, geomPoses, visibleGeoms } from './geoms.js';
-import { knownFunctions } from './known-functions.js';
-import type { ModelFiles } from './model-files.js';
-import { type JointSight, jointSights, placeAsSeen } from './observed-joints.js';
-import { applyNoise } from './reset-noise.js';
-import { type LeafArray, type Read, readerOf, type Scalar, type ScalarSource } from './scalar.js';
-import { Simulation } from './simulation.js';
-import { isHealthy } from './termination.js';
+import { parseStrictly } from '../strict-parse.js';
+import {
+  type BodySpec,
+  type BodySpecInput,
+  bodyShape,
+  bodySpecSchema,
+  type ResetNoise,
+  type Termination,
+} from './body-spec.js';
+import {
+  addressesOf,
+  type BodyQuantities,
+  indexOf,
+  type LeafArray,
+  quantitiesOf,
+  type Read,
+  readerOf,
+  type Scalar,
+  type ScalarSource,
+} from './expression.js';
+import { isHealthy, knownFunctions } from './known-functions.js';
+import { inlineModel, type ModelFiles, readModelFiles, Simulation } from './simulation.js';
 
 export interface MujocoOptions {
   readonly id: string;
@@ -54,8 +69,6 @@ export class MujocoEnvironment extends ClockedEnvironment {
   private readonly registers: Register[] = [];
   private readonly shown: Float64Array;
   private readonly noAction: Float32Array;
-  private readonly parts: ReturnType<typeof visibleGeoms>;
-  private readonly sights: readonly JointSight[];
   private action: Float32Array;
   private alive = 1;
 
@@ -87,8 +100,6 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.shown = new Float64Array(this.observers.length);
     this.noAction = new Float32Array(actuators.length);
     this.action = this.noAction;
-    this.parts = visibleGeoms(simulation);
-    this.sights = jointSights(quantities.observation, simulation.nq, (i) => simulation.velocityOf(i));
   }
 
   static async make(options: MujocoOptions): Promise<MujocoEnvironment> {
@@ -117,31 +128,6 @@ export class MujocoEnvironment extends ClockedEnvironment {
     this.simulation.forward();
     this.lookAtStart();
     return Float32Array.from(this.shown);
-  }
-
-  /** Seconds of one step. */
-  get stepSeconds(): number {
-    return this.simulation.timestep * this.body.frameSkip;
-  }
-
-  /** What can be drawn of the body. */
-  get geoms(): readonly Geom[] {
-    return this.parts.geoms;
-  }
-
-  /** Where each of `geoms` is: position x, y, z and orientation w, x, y, z. Row [7 · geoms]; changes nothing. */
-  geomPoses(): Float64Array {
-    return geomPoses(this.simulation, this.parts.indices);
-  }
-
-  /**
-   * Puts the body where an observation says it is, as far as the observation shows; for drawing alone.
-   * @param seconds  since the observation before; 0 at the first
-   * @returns whether every joint was shown, by position or velocity
-   */
-  placeAsSeen(observation: ArrayLike<number>, seconds: number): boolean {
-    placeAsSeen(this.sights, observation, this.simulation.arrays.qpos, seconds);
-    return this.sights.every(({ by }) => by !== 'nothing');
   }
 
   protected start(rng: Rng): void {
@@ -314,4 +300,91 @@ function fingerprint({ id, files, body, maxEpisodeSteps }: MujocoOptions): strin
   const hash = createHash('sha256').update(JSON.stringify([id, body, maxEpisodeSteps]));
   for (const [name, content] of files.contents) hash.update(name).update(content);
   return hash.digest('hex').slice(0, 16);
+}
+
+/** @param folder where a relative path of `mjcf` starts */
+export function makeFromFile(
+  settings: ClockSetting & { readonly id?: string },
+  mjcf: string,
+  folder: string,
+): Promise<MujocoEnvironment> {
+  const file = path.resolve(folder, mjcf);
+  const body = parseStrictly(bodySpecSchema, bodyKeysOf(settings), 'environment');
+  const id = settings.id ?? path.basename(mjcf, path.extname(mjcf));
+  return MujocoEnvironment.make({ id, files: readModelFiles(file), body, maxEpisodeSteps: clockOf(settings, 1000) });
+}
+
+/** A body of the package: its folder in `data/bodies/` has the MJCF and what is observed, paid for and ended by. */
+export function makeBuiltIn(id: string, settings: ClockSetting): Promise<MujocoEnvironment> {
+  const { xml, maxEpisodeSteps, body: own } = builtInBody(id);
+  const overrides = bodyKeysOf(settings);
+  const body = parseStrictly(bodySpecSchema, { ...own, ...overrides }, 'environment');
+  const isChanged = Object.keys(overrides).length > 0;
+  return MujocoEnvironment.make({
+    id,
+    files: inlineModel(id, xml),
+    body,
+    maxEpisodeSteps: clockOf(settings, maxEpisodeSteps),
+    known: isChanged ? undefined : KNOWN[id],
+  });
+}
+
+export function builtInBody(id: string) {
+  const folder = path.join(packageRoot(), 'data/bodies', id);
+  const xml = readFileSync(path.join(folder, 'model.xml'), 'utf8');
+  const { maxEpisodeSteps, ...body } = parse(readFileSync(path.join(folder, 'body.yaml'), 'utf8')) as BodySpecInput & {
+    readonly maxEpisodeSteps: number;
+  };
+  return { xml, maxEpisodeSteps, body };
+}
+
+const POLE_LENGTH = 0.6;
+/** Height of the tip at or below which the episode ends, m. */
+const MIN_HEIGHT = 1;
+
+/** Known functions that the data does not imply. */
+const KNOWN: Readonly<Record<string, KnownFunctions>> = {
+  'inverted-double-pendulum': {
+    // The tip's height from the shown angles. The simulation's own lags by a part of a substep, so the two can differ in
+    // the one step in which the tip passes the limit.
+    terminated: (nextObs, at) => {
+      const [sin1, sin2, cos1, cos2] = [nextObs[at + 1], nextObs[at + 2], nextObs[at + 3], nextObs[at + 4]];
+      return !(POLE_LENGTH * (cos1 + cos1 * cos2 - sin1 * sin2) > MIN_HEIGHT);
+    },
+  },
+};
+
+function bodyKeysOf(settings: object): Record<string, unknown> {
+  const entries = Object.entries(settings).filter(([key, value]) => key in bodyShape && value !== undefined);
+  return Object.fromEntries(entries);
+}
+
+/** Applies one entry of `resetNoise` to the state. */
+export function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
+  const of = entry.qpos !== undefined ? 'qpos' : 'qvel';
+  const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);
+  const values = simulation.arrays[of];
+  if (entry.disc !== undefined) {
+    const [x, y] = pointInDisc(entry.disc, rng);
+    values[addresses[0]] = x;
+    values[addresses[1]] = y;
+    return;
+  }
+  for (const address of addresses) {
+    if (entry.value !== undefined) values[address] = entry.value;
+    else if (entry.normal !== undefined) values[address] += entry.normal * rng.normal();
+    else if (entry.uniform !== undefined) values[address] += between(entry.uniform, rng);
+  }
+}
+
+function between([low, high]: readonly [number, number], rng: Rng): number {
+  return low + (high - low) * rng.uniform();
+}
+
+function pointInDisc(radius: number, rng: Rng): [number, number] {
+  for (;;) {
+    const x = between([-radius, radius], rng);
+    const y = between([-radius, radius], rng);
+    if (Math.hypot(x, y) < radius) return [x, y];
+  }
 }

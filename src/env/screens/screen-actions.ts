@@ -1,10 +1,9 @@
 // What can be done on a screen: the actions of BrowserGym (Chezelles et al., arXiv 2412.05467) that name elements, each of them a
 // tool, and written as that package writes them: `click('12')`, `fill('7', 'a text')`.
 
-import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, ToolSpec } from '../tools/domain.js';
-import { quoted } from './screen-tree.js';
+import { quoted } from './screen-state.js';
 
 const bid = { type: 'string', description: 'id of an element, as the screen has it in brackets' } as const;
 const text = (description: string) => ({ type: 'string', description }) as const;
@@ -17,29 +16,14 @@ interface ActionForm {
   readonly needs: number;
 }
 
-/** How the mouse is pressed: of `click` and its like, where a scenario names the sets of actions that it wants. */
-const MOUSE = {
-  button: { type: 'string', enum: ['left', 'middle', 'right'], description: 'of the mouse; left by default' },
-  modifiers: {
-    type: 'array',
-    items: { type: 'string', enum: ['Alt', 'Control', 'ControlOrMeta', 'Meta', 'Shift'] },
-    description: 'keys that are held meanwhile',
-  },
-} as const;
-
-const pixel = (what: string) => ({ type: 'number', description: `${what} of the window, in pixels` }) as const;
-const POINT = { x: pixel('from the left'), y: pixel('from the top') } as const;
-const { button } = MOUSE;
-const key = text('a character, or a name such as Enter, Tab, ArrowDown or Control+a');
-
 const FORMS = {
   noop: {
     summary: 'Does nothing for a while.',
     takes: { wait_ms: { type: 'number', minimum: 0, maximum: 60_000, description: 'milliseconds; 1000 by default' } },
     needs: 0,
   },
-  click: { summary: 'Clicks an element.', takes: { bid, ...MOUSE }, needs: 1 },
-  dblclick: { summary: 'Clicks an element twice.', takes: { bid, ...MOUSE }, needs: 1 },
+  click: { summary: 'Clicks an element.', takes: { bid }, needs: 1 },
+  dblclick: { summary: 'Clicks an element twice.', takes: { bid }, needs: 1 },
   hover: { summary: 'Moves the pointer over an element.', takes: { bid }, needs: 1 },
   focus: { summary: 'Gives an element the keyboard.', takes: { bid }, needs: 1 },
   fill: {
@@ -69,11 +53,6 @@ const FORMS = {
     takes: { from_bid: bid, to_bid: bid },
     needs: 2,
   },
-  upload_file: {
-    summary: 'Chooses files in a field of files.',
-    takes: { bid, file: { type: 'string', description: 'the name of a file, or several' } },
-    needs: 2,
-  },
   scroll: {
     summary: 'Turns the wheel.',
     takes: {
@@ -101,37 +80,6 @@ const FORMS = {
     takes: { text: text('what is said') },
     needs: 1,
   },
-  report_infeasible: {
-    summary: 'Gives the task up as one that cannot be done, and ends it.',
-    takes: { reason: text('why it cannot be done') },
-    needs: 1,
-  },
-  keyboard_press: { summary: 'Presses a key, wherever the keyboard is.', takes: { key }, needs: 1 },
-  keyboard_type: {
-    summary: 'Types a text, key by key, wherever the keyboard is.',
-    takes: { text: text('what is typed') },
-    needs: 1,
-  },
-  keyboard_insert_text: {
-    summary: 'Puts a text in at once, wherever the keyboard is, without any key.',
-    takes: { text: text('what is put in') },
-    needs: 1,
-  },
-  keyboard_down: { summary: 'Presses a key and holds it.', takes: { key }, needs: 1 },
-  keyboard_up: { summary: 'Lets a key go.', takes: { key }, needs: 1 },
-  mouse_move: { summary: 'Moves the pointer.', takes: POINT, needs: 2 },
-  mouse_down: { summary: 'Moves the pointer, presses a button and holds it.', takes: { ...POINT, button }, needs: 2 },
-  mouse_up: { summary: 'Moves the pointer and lets a button go.', takes: { ...POINT, button }, needs: 2 },
-  mouse_click: { summary: 'Clicks at a place.', takes: { ...POINT, button }, needs: 2 },
-  mouse_dblclick: { summary: 'Clicks twice at a place.', takes: { ...POINT, button }, needs: 2 },
-  mouse_drag_and_drop: {
-    summary: 'Drags from one place to another.',
-    takes: {
-      ...{ from_x: pixel('from the left'), from_y: pixel('from the top') },
-      ...{ to_x: pixel('from the left'), to_y: pixel('from the top') },
-    },
-    needs: 4,
-  },
 } as const satisfies Readonly<Record<string, ActionForm>>;
 
 /** The action that answers a question, of worlds whose tasks ask some. */
@@ -142,75 +90,21 @@ export const PAGE_ACTIONS = ['goto', 'go_back', 'go_forward', 'new_tab', 'tab_cl
 
 export type ScreenAction = keyof typeof FORMS;
 
-/** Sets of actions, named and made up as those of BrowserGym (`HighLevelActionSet`); `noop` is in all. */
-export const ACTION_SETS = {
-  bid: [
-    ...(['click', 'dblclick', 'hover', 'focus', 'fill', 'clear', 'press', 'select_option'] as const),
-    ...(['drag_and_drop', 'scroll', 'upload_file'] as const),
-  ],
-  coord: [
-    ...(['scroll', 'mouse_move', 'mouse_down', 'mouse_up', 'mouse_click', 'mouse_dblclick'] as const),
-    ...(['mouse_drag_and_drop', 'keyboard_press', 'keyboard_type', 'keyboard_insert_text'] as const),
-    ...(['keyboard_down', 'keyboard_up'] as const),
-  ],
-  nav: ['goto', 'go_back', 'go_forward'],
-  tab: ['new_tab', 'tab_close', 'tab_focus'],
-  chat: ['send_msg_to_user'],
-  infeas: ['report_infeasible'],
-} as const satisfies Readonly<Record<string, readonly ScreenAction[]>>;
-
-export type ActionSet = keyof typeof ACTION_SETS;
-
-/** Those of a scenario that names no sets. Its clicks are of the left button, with no key held. */
-const USUAL: readonly ActionSet[] = ['bid', 'nav', 'tab'];
-
 /** What is said and not done: no page knows of it. */
-const SAID: readonly string[] = [...ACTION_SETS.chat, ...ACTION_SETS.infeas];
-
 export function isSaid({ name }: Pick<CallSpec, 'name'>): boolean {
-  return SAID.includes(name);
+  return name === ANSWERS;
 }
-
-/** All actions of some sets. */
-export function actionsOf(sets: readonly ActionSet[] = USUAL): readonly ScreenAction[] {
-  const all = new Set<ScreenAction>(['noop', ...sets.flatMap((set) => ACTION_SETS[set])]);
-  return SCREEN_ACTIONS.filter((name) => all.has(name));
-}
-
-export const actionSetsSchema = z
-  .array(z.enum(Object.keys(ACTION_SETS) as [ActionSet, ...ActionSet[]]))
-  .min(1)
-  .describe('sets of actions, as BrowserGym has them; default: bid, nav and tab, with clicks of the left button alone');
 
 export const SCREEN_ACTIONS = Object.keys(FORMS) as readonly ScreenAction[];
 
-/**
- * The actions as tools, in the order of BrowserGym.
- * @param hasMouse whether clicks may be of any button, with keys held
- * @param files names of those that may be uploaded
- */
-export function screenTools(
-  names: readonly ScreenAction[],
-  hasMouse = false,
-  files: readonly string[] = [],
-): readonly ToolSpec[] {
+/** The actions as tools, in the order of BrowserGym. */
+export function screenTools(names: readonly ScreenAction[]): readonly ToolSpec[] {
   return SCREEN_ACTIONS.filter((name) => names.includes(name)).map((name) => {
     const { summary, takes, needs } = FORMS[name];
-    const isPlain = !hasMouse && (name === 'click' || name === 'dblclick');
-    const parameters: JsonObject = {
-      type: 'object',
-      properties: isPlain ? { bid } : name === 'upload_file' ? { bid, file: oneOrSeveral(files) } : takes,
-      required: Object.keys(takes).slice(0, needs),
-      additionalProperties: false,
-    };
+    const required = Object.keys(takes).slice(0, needs);
+    const parameters: JsonObject = { type: 'object', properties: takes, required, additionalProperties: false };
     return { name, description: summary, parameters, kind: 'write' };
   });
-}
-
-function oneOrSeveral(files: readonly string[]): JsonObject {
-  const one = { type: 'string' } as const;
-  const description = `the name of a file, or several, of: ${files.join(', ')}`;
-  return { anyOf: [one, { type: 'array', items: one, minItems: 1 }], description };
 }
 
 /** Arguments of an action that name elements. */

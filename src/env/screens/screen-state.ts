@@ -127,3 +127,58 @@ export function treeFaults({ root, elements, focused }: ScreenView): readonly st
 export function isScreenDomain({ stateSchema }: Pick<ToolsDomain, 'stateSchema'>): boolean {
   return isDeepStrictEqual(stateSchema, SCREEN_SCHEMA);
 }
+
+/** Roles whose state is always told, as in BrowserGym. */
+const CHECKED = new Set(['checkbox', 'radio', 'switch']);
+/** What is told by its bare name where it is so. */
+const LOOKS = ['classes', 'color'] as const;
+const FLAGS = ['selected', 'disabled', 'readonly', 'multiline', 'multiselectable'] as const;
+
+/** One line an element, indented by tabs. */
+export function screenText(view: ScreenView): string {
+  const lines = tabLines(view);
+  const open: [string, number][] = view.root === '' ? [] : [[view.root, 0]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [id, depth] = next;
+    const element = view.elements[id];
+    if (element === undefined) continue;
+    const isTold = isWorthTelling(element, id === view.focused);
+    if (isTold) lines.push(`${'\t'.repeat(depth)}${elementText(id, element, id === view.focused)}`);
+    for (const child of [...element.children].reverse()) open.push([child, isTold ? depth + 1 : depth]);
+  }
+  return lines.join('\n');
+}
+
+/** Open pages as they are numbered, and which of them is seen. */
+function tabLines({ tabs = [], tab }: ScreenView): string[] {
+  return tabs.map((told, i) => `Tab ${i}${i === tab ? ' (active)' : ''}: ${told}`);
+}
+
+/** A line of the tree. */
+export function elementText(id: string, element: ScreenElement, isFocused = false): string {
+  const { role, name } = element;
+  const head = role === 'StaticText' || role === 'RootWebArea' ? role : `[${id}] ${role}`;
+  return [`${head} ${quoted(name)}`, ...propertiesOf(element, isFocused)].join(', ');
+}
+
+/** A text as Python writes it, which is how agents of this syntax quote. */
+export function quoted(text: string): string {
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
+  const escaped = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t').replaceAll('\r', '\\r');
+  return `${quote}${quote === "'" ? escaped.replaceAll("'", "\\'") : escaped}${quote}`;
+}
+
+function isWorthTelling(element: ScreenElement, isFocused: boolean): boolean {
+  const { role, name } = element;
+  return isFocused || role !== 'generic' || name !== '' || propertiesOf(element, false).length > 0;
+}
+
+function propertiesOf({ role, value, checked, expanded, ...rest }: ScreenElement, isFocused: boolean): string[] {
+  const told: string[] = [];
+  if (value !== undefined && value !== '') told.push(`value=${quoted(String(value))}`);
+  for (const key of LOOKS) if (rest[key] !== undefined) told.push(`${key}=${quoted(String(rest[key]))}`);
+  if (isFocused) told.push('focused');
+  if (CHECKED.has(role) || checked !== undefined) told.push(`checked='${checked === true}'`);
+  if (expanded !== undefined) told.push(`expanded=${expanded === true ? 'True' : 'False'}`);
+  return [...told, ...FLAGS.filter((flag) => rest[flag] === true)];
+}

@@ -4,22 +4,22 @@
 import { contentHash } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import { callChecks } from '../tools/call-checks.js';
+import { callChecks } from '../tools/check-action.js';
 import type { CallSpec, ToolSpec, ToolsTask } from '../tools/domain.js';
 import type { Message } from '../tools/message.js';
 import { exactPrediction, type Prediction } from '../tools/prediction.js';
-import type { DomainElsewhere, RealEnvironment } from '../tools/real-environment.js';
+import type { DomainElsewhere, RealEnvironment } from '../tools/rules-responder.js';
 import { ScriptedUser } from '../tools/scripted-user.js';
 import type { CallQuery, Responder, UserQuery, UserSimulator, UserTurn } from '../tools/tools-family.js';
+import type { ServerProtocol, ServerSettings } from './protocols.js';
+import { type Lived, ServerEpisodes } from './server-episodes.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,
   type ServerCard,
   type ServerTask,
   SessionLost,
-} from './server-contract.js';
-import { type Lived, ServerEpisodes } from './server-episodes.js';
-import type { ServerProtocol, ServerSettings } from './server-protocol.js';
+} from './server-http.js';
 
 const BACKEND = 'real';
 /** Said where an environment shows nothing before the first call. */

@@ -11,7 +11,7 @@ import {
   ServerFull,
   type ServerSession,
   SessionLost,
-} from './server-contract.js';
+} from './server-http.js';
 
 export interface EpisodesOptions {
   /** Sessions held at once; fewer where the server takes fewer. */

@@ -44,7 +44,6 @@ export interface ActDomainOptions {
   /** Frozen: the state of no game. */
   readonly initialState: JsonObject;
   readonly paysCalls?: boolean;
-  readonly carry?: ToolsDomain['carry'];
 }
 
 const POLICY =
@@ -54,7 +53,7 @@ const POLICY =
 export const GOAL_CHECK = 'goal';
 
 export function actDomain(options: ActDomainOptions): ToolsDomain {
-  const { id, games, version, policy = POLICY, rules, stateSchema, initialState, paysCalls, carry } = options;
+  const { id, games, version, policy = POLICY, rules, stateSchema, initialState, paysCalls } = options;
   const content = { id, policy, version, rules: rules.version, games: games.map((game) => game.id) };
   return {
     id,
@@ -78,7 +77,6 @@ export function actDomain(options: ActDomainOptions): ToolsDomain {
     tasks: games.map((game) => taskOf(game, rules)),
     rules,
     ...(paysCalls && { paysCalls }),
-    ...(carry && { carry }),
     close: () => rules.close(),
   };
 }

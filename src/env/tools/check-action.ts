@@ -1,10 +1,14 @@
 // Is this an action of family `tools`? What passes is a message of the conversation, its calls with ids of their own.
 
+import { createHash } from 'node:crypto';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsSpace } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
 import { describeSpace } from '../space-values.js';
-import { ARGUMENT_LIMITS, jsonProblem } from './json-limits.js';
+import { compileSchema, type SchemaCheck } from '../state/state.js';
+import type { CallSpec, ToolSpec } from './domain.js';
 import type { AssistantMessage, Message, ToolCall } from './message.js';
+import { exactPrediction, type Prediction } from './prediction.js';
 
 const MAX_CALLS = 64;
 const MAX_CHARACTERS = 1_000_000;
@@ -101,4 +105,108 @@ function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 60));
   if (!isRecord(value)) return Array.isArray(value) ? `[${value.length} elements]` : String(value);
   return `{${Object.keys(value).slice(0, 8).join(', ').slice(0, 200)}}`;
+}
+
+export interface CallChecks {
+  /** What is wrong with a call, one sentence each; empty if a tool can be asked. */
+  problems(call: CallSpec): readonly string[];
+  /** The answer to a call that has problems. */
+  refuse(problems: readonly string[]): Prediction;
+}
+
+const remembered = new WeakMap<readonly ToolSpec[], CallChecks>();
+
+/**
+ * Checks of calls against the schemas of these tools. A schema that says nothing of further arguments allows none.
+ * @throws SCHEMA_INVALID
+ */
+export function callChecks(tools: readonly ToolSpec[]): CallChecks {
+  let checks = remembered.get(tools);
+  if (checks === undefined) {
+    checks = compiledChecks(tools);
+    remembered.set(tools, checks);
+  }
+  return checks;
+}
+
+function compiledChecks(tools: readonly ToolSpec[]): CallChecks {
+  const checks = new Map<string, SchemaCheck>(
+    tools.map(({ name, parameters }) => [name, compileSchema(closed(parameters), `the tool "${name}"`)]),
+  );
+  const modelVersion = `schema:${createHash('sha256').update(canonicalJson(tools)).digest('hex').slice(0, 16)}`;
+  return {
+    problems: ({ name, arguments: args }) => {
+      const check = checks.get(name);
+      if (check !== undefined) return check(args).map((problem) => `the arguments of ${name} are wrong: ${problem}`);
+      const known = nearest(name.slice(0, 80), [...checks.keys()]);
+      return [`unknown tool "${name.slice(0, 80)}"${known === undefined ? '' : ` (did you mean "${known}"?)`}`];
+    },
+    refuse: (problems) => {
+      const outcome = { operations: [], observation: `Error: ${problems.join('; ')}`, isError: true };
+      return exactPrediction(outcome, { backend: 'schema', modelVersion, why: problems });
+    },
+  };
+}
+
+const OPEN = ['additionalProperties', 'unevaluatedProperties', 'patternProperties', 'allOf', 'anyOf', 'oneOf', '$ref'];
+
+function closed(parameters: JsonObject): JsonObject {
+  return OPEN.some((key) => key in parameters) ? parameters : { ...parameters, additionalProperties: false };
+}
+
+export interface JsonLimits {
+  /** Levels of lists and objects within one another. */
+  readonly depth: number;
+  /** Values and keys, all levels together. */
+  readonly parts: number;
+  /** Characters of all texts and keys together. */
+  readonly characters: number;
+}
+
+/** Arguments of a call, as an agent writes them. */
+export const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
+
+/** A state, as a domain holds it. */
+export const STATE_LIMITS: JsonLimits = { depth: 128, parts: 20_000_000, characters: 500_000_000 };
+
+/**
+ * What keeps a value from being JSON within limits, or undefined: too deep or too large, not finite, not JSON at all, or
+ * an object that is not plain. Keys called `__proto__` are refused: assigned by unwary code they change prototypes.
+ */
+export function jsonProblem(value: unknown, limits: JsonLimits): string | undefined {
+  const left = { parts: limits.parts, characters: limits.characters };
+  const stack: { value: unknown; path: string; depth: number }[] = [{ value, path: '', depth: 0 }];
+  for (let part = stack.pop(); part !== undefined; part = stack.pop()) {
+    const problem = problemOf(part.value, left);
+    if (problem !== undefined) return `${part.path === '' ? 'it' : shortened(part.path)} ${problem}`;
+    if (typeof part.value !== 'object' || part.value === null) continue;
+    if (part.depth >= limits.depth) return `it is nested more than ${limits.depth} levels deep`;
+    for (const [key, inner] of Object.entries(part.value)) {
+      if (key === '__proto__') return `${shortened(part.path) || 'it'} has a key "__proto__"`;
+      left.characters -= key.length;
+      stack.push({ value: inner, path: `${part.path}/${key}`, depth: part.depth + 1 });
+    }
+  }
+  return undefined;
+}
+
+/** Whether a value is JSON within limits. */
+export function isJson(value: unknown, limits: JsonLimits): value is Json {
+  return jsonProblem(value, limits) === undefined;
+}
+
+function problemOf(value: unknown, left: { parts: number; characters: number }): string | undefined {
+  left.parts -= 1;
+  if (typeof value === 'string') left.characters -= value.length;
+  if (left.parts < 0 || left.characters < 0) return 'is too large';
+  if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `is ${value}, which is no number of JSON`;
+  if (typeof value !== 'object') return `is of type ${typeof value}, which is not JSON`;
+  if (Array.isArray(value)) return undefined;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null ? undefined : 'is no plain object';
+}
+
+function shortened(path: string): string {
+  return path.length > 80 ? `${path.slice(0, 77)}...` : path;
 }

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
-import type { PhraseBook } from './phrases/phrase-book.js';
+import type { PhraseBook } from './phrases.js';
 import type { Operation } from './prediction.js';
 
 export interface ToolSpec {
@@ -218,11 +218,6 @@ export interface ToolsDomain {
   readonly face?: string;
   /** Episodes that the rules can live side by side without living parts of them again; absent: any number. */
   readonly sideBySide?: number;
-  /**
-   * All that some of its tasks are made of, as plain JSON, for a page that lives them by itself (`carriedDomain` reads it); absent:
-   * they can be lived only where the domain is. @throws TASK_UNKNOWN
-   */
-  readonly carry?: (tasks: readonly string[]) => Json;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
   /** What people come to it for, in a sentence each, beside what they do in any world of screens. */

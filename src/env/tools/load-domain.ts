@@ -1,29 +1,86 @@
-// A domain from the files of its folder. Everything is checked here, once; what was loaded is frozen.
+// The forms of a domain folder's files tools.yaml and tasks.yaml.
 
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { parse, YAMLParseError } from 'yaml';
-import type { z } from 'zod';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
-import { type ReverieError, reverieError } from '../../core/errors.js';
-import { compileSchema } from '../state/schema.js';
+import { z } from 'zod';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { nearest, type ReverieError, reverieError } from '../../core/errors.js';
+import { compileSchema, pointerKeys, type SchemaCheck } from '../state/state.js';
 import { parseStrictly } from '../strict-parse.js';
-import { callChecks } from './call-checks.js';
-import { checkNamedChecks, checkTasks } from './check-tasks.js';
-import type { ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
-import { type DOMAIN_FILES, tasksFileSchema, toolsFileSchema } from './domain-schemas.js';
+import { callChecks, jsonProblem, STATE_LIMITS } from './check-action.js';
+import type { CallSpec, ToolSpec, ToolsDomain, ToolsTask } from './domain.js';
 import { type InducedRules, inducedFileSchema } from './induced-schema.js';
-import { jsonProblem, STATE_LIMITS } from './json-limits.js';
-import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases/phrase-book.js';
+import { type PhraseBook, phrasesFileSchema, problemOfPhrases } from './phrases.js';
 import { type SandboxedRules, sandboxedRules } from './sandbox/sandboxed-rules.js';
-import { ParameterFault, type ParameterisedTask, withInstances } from './task-parameters.js';
+import { initialStateOf } from './situation.js';
 
-export type DomainFiles = Partial<Record<(typeof DOMAIN_FILES)[number], string>>;
+const name = z.string().min(1).max(128);
+const text = z.string().min(1);
 
-const STANDARD: Required<DomainFiles> = {
+const call = z.strictObject({
+  name: name.describe('tool'),
+  arguments: z.record(z.string(), z.json()).default({}),
+});
+
+const solution = { calls: z.array(call), say: z.string().optional() };
+
+const operation = z.discriminatedUnion('op', [
+  z.strictObject({ op: z.enum(['add', 'replace', 'test']), path: z.string(), value: z.json() }),
+  z.strictObject({ op: z.literal('remove'), path: z.string() }),
+  z.strictObject({ op: z.enum(['move', 'copy']), path: z.string(), from: z.string() }),
+]);
+
+export const toolsFileSchema = z
+  .array(
+    z.strictObject({
+      name,
+      description: text,
+      parameters: z.record(z.string(), z.json()),
+      kind: z.enum(['read', 'write', 'generic']),
+      terminates: z.boolean().optional(),
+    }),
+  )
+  .min(1);
+
+const userSchema = z.strictObject({
+  opening: text.optional(),
+  goal: text,
+  persona: text.optional(),
+  script: z.array(z.strictObject({ when: text.optional(), say: z.string(), done: z.boolean().optional() })).optional(),
+});
+
+const verifierSchema = z.strictObject({
+  state: z.literal('reference').optional(),
+  assert: z
+    .array(z.strictObject({ path: z.string(), equals: z.json().optional(), exists: z.boolean().optional() }))
+    .optional(),
+  communicate: z.array(text).optional(),
+  called: z.array(call).optional(),
+  notCalled: z.array(name).optional(),
+  checks: z.array(name).optional(),
+  rubric: z.array(text).optional(),
+});
+
+export const toolsTaskSchema = z.strictObject({
+  id: name,
+  family: name,
+  split: z.enum(['train', 'validation', 'test']).optional(),
+  user: userSchema,
+  initialOperations: z.array(operation).optional(),
+  verifier: verifierSchema,
+  reference: z.strictObject(solution).optional(),
+  failures: z.array(z.strictObject({ name: text, ...solution })).optional(),
+  tags: z.array(text).optional(),
+  origin: z.strictObject({ seeds: z.array(text), strategy: text, modelVersion: text }).optional(),
+});
+
+export const tasksFileSchema = z.array(toolsTaskSchema).min(1);
+
+/** Files of a domain folder; those of rules, induced rules and phrases may be absent. */
+const FILES = {
   policy: 'policy.md',
   tools: 'tools.yaml',
   state: 'state.json',
@@ -33,25 +90,22 @@ const STANDARD: Required<DomainFiles> = {
   induced: 'induced.yaml',
   phrases: 'phrases.yaml',
 };
+type DomainFile = keyof typeof FILES;
 
-/**
- * Loads a domain folder; `files` names those that are called otherwise than in the standard (policy.md, tools.yaml,
- * state.json, state.schema.json, tasks.yaml; rules.js, induced.yaml and phrases.yaml may be absent).
- * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, UNKNOWN_KEY, SCHEMA_INVALID, RULES_INVALID, OPERATION_INVALID
- */
-export async function loadDomain(folder: string, files: DomainFiles = {}): Promise<ToolsDomain> {
-  const read = new DomainFolder(folder, files);
+/** @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY, SCHEMA_INVALID, RULES_INVALID, OPERATION_INVALID */
+export async function loadDomain(folder: string): Promise<ToolsDomain> {
+  const read = new DomainFolder(folder);
   const policy = read.text('policy');
   const tools = toolsOf(read);
   const stateSchema = read.object('schema');
   const initialState = stateOf(read, stateSchema);
-  const tasks = tasksOf(read, initialState);
+  const tasks = freezeDeep(read.checked('tasks', tasksFileSchema)) as readonly ToolsTask[];
   const id = path.basename(path.resolve(folder));
-  const phrases = phrasesOf(read, files.phrases !== undefined);
+  const phrases = phrasesOf(read);
   const content = { policy, tools, stateSchema, initialState, tasks, ...(phrases && { phrases }) };
   checkTasks({ id, version: '', ...content, close: () => {} }, read.nameOf('tasks'));
-  const rules = await rulesOf(read, tools, files.rules !== undefined);
-  const induced = inducedOf(read, tools, files.induced !== undefined);
+  const rules = await rulesOf(read, tools);
+  const induced = read.has('induced') ? inducedOf(read, tools) : undefined;
   const found = induced === undefined ? {} : { induced };
   const version = versionOf({ ...content, rules: rules?.version ?? null, ...found });
   const domain: ToolsDomain = { id, version, ...content, ...found, close: () => rules?.close() };
@@ -60,22 +114,20 @@ export async function loadDomain(folder: string, files: DomainFiles = {}): Promi
   return { ...domain, rules };
 }
 
-/** The tools of a folder that may have no more than these yet. @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, SCHEMA_INVALID */
+/** The tools of a folder that may have no more than these yet. @throws DOMAIN_FILE_INVALID, SCHEMA_INVALID */
 export function readTools(folder: string): readonly ToolSpec[] {
-  return toolsOf(new DomainFolder(folder, {}));
+  return toolsOf(new DomainFolder(folder));
 }
 
-/** Its rules from logs. @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID */
+/** Its rules from logs. @throws DOMAIN_FILE_INVALID */
 export function readInducedRules(folder: string): InducedRules {
-  const read = new DomainFolder(folder, {});
-  return inducedOf(read, toolsOf(read), true)!;
+  const read = new DomainFolder(folder);
+  return inducedOf(read, toolsOf(read));
 }
 
 /** Paths of a domain folder's files, `rules` included. */
-export function filesOf(folder: string, files: DomainFiles = {}): string[] {
-  return Object.entries(STANDARD).map(([file, standard]) =>
-    path.join(folder, files[file as keyof DomainFiles] ?? standard),
-  );
+export function filesOf(folder: string): string[] {
+  return Object.values(FILES).map((name) => path.join(folder, name));
 }
 
 /** The same domain with other tasks, and a version of its own; closing it leaves the original open. */
@@ -101,19 +153,14 @@ export function versionOf(content: unknown): string {
   return createHash('sha256').update(canonicalJson(content)).digest('hex');
 }
 
-async function rulesOf(
-  read: DomainFolder,
-  tools: readonly ToolSpec[],
-  isNeeded: boolean,
-): Promise<SandboxedRules | undefined> {
-  if (!isNeeded && !read.has('rules')) return undefined;
+async function rulesOf(read: DomainFolder, tools: readonly ToolSpec[]): Promise<SandboxedRules | undefined> {
+  if (!read.has('rules')) return undefined;
   const readers = tools.filter(({ kind }) => kind !== 'write').map(({ name }) => name);
   return sandboxedRules(read.text('rules'), read.nameOf('rules'), { readers });
 }
 
 /** @throws DOMAIN_FILE_INVALID, UNKNOWN_KEY */
-function inducedOf(read: DomainFolder, tools: readonly ToolSpec[], isNeeded: boolean): InducedRules | undefined {
-  if (!isNeeded && !read.has('induced')) return undefined;
+function inducedOf(read: DomainFolder, tools: readonly ToolSpec[]): InducedRules {
   const induced = read.checked('induced', inducedFileSchema);
   for (const rule of induced.rules) {
     if ('tool' in rule && !tools.some(({ name }) => name === rule.tool))
@@ -146,23 +193,12 @@ function toolsOf(read: DomainFolder): readonly ToolSpec[] {
   return tools;
 }
 
-function phrasesOf(read: DomainFolder, isNeeded: boolean): PhraseBook | undefined {
-  if (!isNeeded && !read.has('phrases')) return undefined;
+function phrasesOf(read: DomainFolder): PhraseBook | undefined {
+  if (!read.has('phrases')) return undefined;
   const book = freezeDeep(read.checked('phrases', phrasesFileSchema)) as PhraseBook;
   const problem = problemOfPhrases(book);
   if (problem !== undefined) throw read.invalid('phrases', problem);
   return book;
-}
-
-/** Those of tasks with parameters among them. */
-function tasksOf(read: DomainFolder, initialState: JsonObject): readonly ToolsTask[] {
-  const written = read.checked('tasks', tasksFileSchema) as readonly ParameterisedTask[];
-  try {
-    return freezeDeep(withInstances(written, initialState));
-  } catch (error) {
-    if (error instanceof ParameterFault) throw read.invalid('tasks', error.message);
-    throw error;
-  }
 }
 
 function stateOf(read: DomainFolder, schema: JsonObject): JsonObject {
@@ -177,23 +213,17 @@ const PARSED = new LRUCache<string, { readonly value: Json }>({ max: 32 });
 
 /** The files of a folder: reading them, and saying what is wrong with them. */
 class DomainFolder {
-  private readonly folder: string;
-  private readonly files: Required<DomainFiles>;
+  constructor(private readonly folder: string) {}
 
-  constructor(folder: string, files: DomainFiles) {
-    this.folder = folder;
-    this.files = { ...STANDARD, ...files };
+  nameOf(file: DomainFile): string {
+    return path.join(this.folder, FILES[file]);
   }
 
-  nameOf(file: keyof DomainFiles): string {
-    return path.join(this.folder, this.files[file]);
-  }
-
-  has(file: keyof DomainFiles): boolean {
+  has(file: DomainFile): boolean {
     return existsSync(this.nameOf(file));
   }
 
-  text(file: keyof DomainFiles): string {
+  text(file: DomainFile): string {
     try {
       return readFileSync(this.nameOf(file), 'utf8').replace(/^\uFEFF/, '');
     } catch (error) {
@@ -223,12 +253,12 @@ class DomainFolder {
     return parseStrictly(schema, this.parsed(file), this.nameOf(file), (problem) => this.invalid(file, problem));
   }
 
-  invalid(file: keyof DomainFiles, problem: string): ReverieError {
+  invalid(file: DomainFile, problem: string): ReverieError {
     const hint = 'See docs/domains.md for what each file of a domain holds.';
     return reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "${this.nameOf(file)}": ${problem}`, hint });
   }
 
-  private parsed(file: keyof DomainFiles): Json {
+  private parsed(file: DomainFile): Json {
     const text = this.text(file);
     const value = this.nameOf(file).endsWith('.json') ? this.parsedJson(file, text) : this.parsedYaml(file, text);
     const problem = jsonProblem(value, STATE_LIMITS);
@@ -236,7 +266,7 @@ class DomainFolder {
     return value;
   }
 
-  private parsedJson(file: keyof DomainFiles, text: string): Json {
+  private parsedJson(file: DomainFile, text: string): Json {
     try {
       return JSON.parse(text) as Json;
     } catch (error) {
@@ -244,7 +274,7 @@ class DomainFolder {
     }
   }
 
-  private parsedYaml(file: keyof DomainFiles, text: string): Json {
+  private parsedYaml(file: DomainFile, text: string): Json {
     try {
       const read = PARSED.get(text) ?? { value: parse(text) as Json };
       PARSED.set(text, read);
@@ -262,4 +292,103 @@ export function freezeDeep<V>(value: V): V {
   Object.freeze(value);
   for (const part of Object.values(value)) freezeDeep(part);
   return value;
+}
+
+/**
+ * All but what the rules have to say.
+ * @param file what the tasks are called in errors
+ * @throws DOMAIN_FILE_INVALID
+ */
+export function checkTasks(domain: ToolsDomain, file: string): void {
+  const stateCheck = compileSchema(domain.stateSchema, 'the state');
+  const seen = new Set<string>();
+  for (const task of domain.tasks) {
+    const problem = seen.has(task.id) ? 'another task has the same id' : problemOfTask(domain, task, stateCheck);
+    if (problem !== undefined) throw invalid(file, task, problem);
+    seen.add(task.id);
+  }
+}
+
+/**
+ * @param checks names of the checks that the rules have
+ * @throws DOMAIN_FILE_INVALID if a task asks for another one
+ */
+export function checkNamedChecks({ tasks }: ToolsDomain, checks: ReadonlySet<string>, file: string): void {
+  for (const task of tasks) {
+    const unknown = task.verifier.checks?.find((name) => !checks.has(name));
+    if (unknown === undefined) continue;
+    const known = nearest(unknown, [...checks]);
+    const hint = known === undefined ? '' : ` (did you mean "${known}"?)`;
+    throw invalid(file, task, `verifier: the rules have no check "${unknown}"${hint}`);
+  }
+}
+
+function problemOfTask(domain: ToolsDomain, task: ToolsTask, stateCheck: SchemaCheck): string | undefined {
+  return (
+    problemOfUser(task) ??
+    problemOfStart(domain, task, stateCheck) ??
+    problemOfCalls(domain, task) ??
+    problemOfVerifier(task)
+  );
+}
+
+function problemOfUser({ user }: ToolsTask): string | undefined {
+  for (const { when } of user.script ?? []) {
+    if (when === undefined) continue;
+    try {
+      new RegExp(when, 'i');
+    } catch (error) {
+      return `user.script: ${(error as Error).message}`;
+    }
+  }
+  return undefined;
+}
+
+function problemOfStart(domain: ToolsDomain, task: ToolsTask, stateCheck: SchemaCheck): string | undefined {
+  if (!task.initialOperations?.length) return undefined;
+  try {
+    const problems = stateCheck(initialStateOf(domain, task));
+    if (problems.length > 0) return `initialOperations: the state no longer fits its schema: ${problems.join('; ')}`;
+  } catch (error) {
+    return `initialOperations: ${(error as Error).message}`;
+  }
+  return undefined;
+}
+
+/** Reference and failures must be calls that reach a backend; of verified calls, what is given must be an argument. */
+function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier }: ToolsTask): string | undefined {
+  const check = callChecks(tools);
+  const problemOf = (where: string, calls: readonly CallSpec[]) => {
+    const problems = calls.flatMap((call, i) => check.problems(call).map((problem) => `${where} ${i + 1}: ${problem}`));
+    return problems[0];
+  };
+  const listed: [string, readonly CallSpec[]][] = [
+    ['reference, call', reference?.calls ?? []],
+    ...(failures ?? []).map(({ name, calls }) => [`failure "${name}", call`, calls] as [string, readonly CallSpec[]]),
+  ];
+  const known = tools.map(({ name }) => name);
+  const named = [...(verifier.called ?? []).map(({ name }) => name), ...(verifier.notCalled ?? [])];
+  const unknown = named.find((name) => !known.includes(name));
+  if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
+  return listed.map(([where, calls]) => problemOf(where, calls)).find((problem) => problem !== undefined);
+}
+
+function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefined {
+  const parts = Object.values(verifier).flatMap((part) => part ?? []);
+  if (parts.length === 0) return 'verifier: it verifies nothing, so that every episode would pass';
+  if (verifier.state === 'reference' && reference === undefined) {
+    return 'verifier: "state: reference" needs the reference calls';
+  }
+  for (const { path, equals, exists } of verifier.assert ?? []) {
+    if (pointerKeys(path) === undefined) return `verifier.assert: "${path}" is no JSON Pointer: it must begin with "/"`;
+    if (equals === undefined && exists === undefined) return `verifier.assert: ${path} needs "equals" or "exists"`;
+  }
+  return undefined;
+}
+
+function invalid(file: string, { id }: ToolsTask, problem: string): ReverieError {
+  return reverieError('DOMAIN_FILE_INVALID', {
+    problem: `Domain file "${file}": ${`task "${id}": ${problem}`}`,
+    hint: 'Correct the task; the verifier must be able to tell success from failure.',
+  });
 }

@@ -4,9 +4,10 @@ import { createContext, Script } from 'node:vm';
 import { LRUCache } from 'lru-cache';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
-import { spokenMessages } from './conversation.js';
-import type { ToolsTask } from './domain.js';
-import { type ScriptLine, variedUser } from './phrases/varied-user.js';
+import { Rng } from '../../core/rng.js';
+import type { ToolsDomain, ToolsTask, UserSpec } from './domain.js';
+import { spokenMessages } from './message.js';
+import { Phrases } from './phrases.js';
 import type { UserQuery, UserSimulator, UserTurn } from './tools-family.js';
 
 /** Said once to a message that no line of the script fits; at the next such message the user leaves. */
@@ -91,4 +92,59 @@ function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean 
   const problem = `task ${task.id}, the script's /${pattern}/ cannot be used: ${failure?.message}`;
   const hint = 'Give "when" a simple regular expression, without repetitions of repetitions.';
   throw reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "tasks": ${problem}`, hint }, failure);
+}
+
+export type ScriptLine = NonNullable<UserSpec['script']>[number];
+
+/** How often a user asks something on the side before they leave, where the phrases know of anything to ask. */
+const ASIDE_SHARE = 0.3;
+/** How often a user writes without capitals and full stops. */
+const CASUAL_SHARE = 0.12;
+
+const ASKED_TO_CONFIRM = 'shall i|should i|do you want me to';
+
+export interface VariedUser {
+  readonly opening: string;
+  readonly script: readonly ScriptLine[];
+}
+
+/** The same domain, task and seed: the same user. */
+export function variedUser(domain: ToolsDomain, task: ToolsTask, seed: number): VariedUser {
+  const phrases = Phrases.of(domain);
+  const rng = Rng.fromSeed(seed).split('varied user');
+  const written = rng.split('style').uniform() < CASUAL_SHARE ? casual : (text: string) => text;
+  const framed = () => {
+    const [text] = phrases.reworded(task.user.opening ?? task.user.goal, 'user', rng.split('opening'));
+    return written(phrases.say('opening', { text }, rng.split('frame')));
+  };
+  const lines = (task.user.script ?? []).flatMap((line, at) => {
+    const said = phrases.reworded(line.say, 'user', rng.split('line', at));
+    return said.map((say, part) => ({ ...line, say: written(say), done: line.done && part === said.length - 1 }));
+  });
+  const agreed = { when: ASKED_TO_CONFIRM, say: written(phrases.say('agreed', {}, rng.split('agreed'))) };
+  return {
+    opening: phrases.book.narratedOpening && task.user.opening ? task.user.opening : framed(),
+    script: [agreed, ...withAside(lines, phrases, rng.split('aside'), written)],
+  };
+}
+
+/** A question before the first line that ends the conversation, in its place. */
+function withAside(
+  lines: readonly ScriptLine[],
+  { book: { asides } }: Phrases,
+  rng: Rng,
+  written: (text: string) => string,
+): readonly ScriptLine[] {
+  const last = lines.findIndex(({ done }) => done);
+  if (asides.length === 0 || last < 0 || rng.uniform() >= ASIDE_SHARE) return lines;
+  const aside = { when: lines[last].when, say: written(asides[rng.int(asides.length)]) };
+  return [...lines.slice(0, last), aside, ...lines.slice(last)];
+}
+
+/** As somebody types in a hurry; ids keep their letters. */
+function casual(text: string): string {
+  const words = text
+    .split(' ')
+    .map((word) => (/\d/.test(word) || /^[A-Z]+\W?$/.test(word) ? word : word.toLowerCase()));
+  return words.join(' ').replace(/\.$/, '');
 }

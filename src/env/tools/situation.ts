@@ -3,13 +3,13 @@
 // cannot be had from domain and task.
 
 import { z } from 'zod';
-import type { JsonObject } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { RngState } from '../../core/rng.js';
 import { applyOperations } from '../state/operations.js';
-import { stateHash } from '../state/state-hash.js';
+import { stateHash } from '../state/state.js';
 import type { ToolsDomain, ToolsTask } from './domain.js';
 import type { Message } from './message.js';
 import type { Operation } from './prediction.js';
-import { initialStateOf } from './task-states.js';
 
 export interface Situation {
   readonly task: ToolsTask;
@@ -107,4 +107,119 @@ export function loadSituation(
 
 export function policyMessage(domain: ToolsDomain): Message {
   return { role: 'system', content: domain.policy };
+}
+
+export interface Episode {
+  readonly situation: Situation;
+  /** Where in the conversation the last observation begins. */
+  readonly observedFrom: number;
+  /** Actions taken. */
+  readonly steps: number;
+  /** What the user said, the opening included. */
+  readonly turns: number;
+  readonly running: boolean;
+  /** Sum of what exact backends paid; null as long as none did. */
+  readonly paid: number | null;
+}
+
+const count = z.int().min(0);
+
+const savedEpisode = z.strictObject({
+  ...savedSituation,
+  /** Version of the domain. */
+  domain: z.string(),
+  task: z.string(),
+  observedFrom: count,
+  steps: count,
+  turns: count,
+  running: z.boolean(),
+  paid: z.number().optional(),
+  /** The environment's own stream, from which seeds of episodes come. */
+  rng: z.strictObject({ key: z.tuple([z.number(), z.number()]), position: z.number() }),
+});
+
+export type SavedEpisode = z.output<typeof savedEpisode>;
+
+/** The episode as plain JSON; of a size with the conversation, not with the state. */
+export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
+  const { situation, observedFrom, steps, turns, running, paid } = episode;
+  const { seed, row, operations, messages, calls, stateHash }: SavedSituation = saveSituation(situation);
+  return structuredClone({
+    domain: domain.version,
+    task: situation.task.id,
+    seed,
+    ...(row === undefined ? {} : { row }),
+    operations,
+    messages,
+    observedFrom,
+    calls,
+    steps,
+    turns,
+    running,
+    ...(paid === null ? {} : { paid }),
+    stateHash,
+    rng: { key: [...rng.key] as [number, number], position: rng.position },
+  });
+}
+
+/** The version of the domain a saved episode belongs to, where it is one at all. */
+export function domainOfSaved(saved: unknown): Json | undefined {
+  return (saved as { domain?: Json } | null | undefined)?.domain;
+}
+
+/**
+ * The episode again, and the stream.
+ * @throws where it is damaged: not of this form, operations that do not apply or lead elsewhere, a task unknown
+ */
+export function loadEpisode(
+  domain: ToolsDomain,
+  saved: unknown,
+  taskOf: (id: string) => ToolsTask,
+): { episode: Episode; rng: RngState } {
+  const { task, observedFrom, steps, turns, running, paid = null, rng, ...kept } = savedEpisode.parse(saved);
+  const situation = { ...loadSituation(domain, taskOf(task), kept), ended: false };
+  return { episode: { situation, observedFrom, steps, turns, running, paid }, rng };
+}
+
+type PerTask = WeakMap<ToolsTask, JsonObject>;
+
+const initial = new WeakMap<JsonObject, PerTask>();
+const reference = new WeakMap<JsonObject, WeakMap<object, PerTask>>();
+
+/**
+ * The state the task begins with: the domain's, changed by the task's own operations. The same object every time.
+ * @throws OPERATION_INVALID if these do not apply
+ */
+export function initialStateOf(domain: ToolsDomain, task: ToolsTask): JsonObject {
+  if (!task.initialOperations?.length) return domain.initialState;
+  const states = at(initial, domain.initialState, () => new WeakMap());
+  return at(states, task, () => applyOperations(domain.initialState, task.initialOperations ?? []));
+}
+
+/** The state after the task's reference calls, by the domain's rules; undefined where these do not know all of them. */
+export function referenceStateOf(domain: ToolsDomain, task: ToolsTask): JsonObject | undefined {
+  const { rules } = domain;
+  const calls = task.reference?.calls;
+  if (rules === undefined || calls === undefined) return undefined;
+  if (calls.some(({ name }) => !rules.tools.has(name))) return undefined;
+  const ofRules = at(reference, domain.initialState, () => new WeakMap<object, PerTask>());
+  const states = at(ofRules, rules, () => new WeakMap());
+  return at(states, task, () =>
+    calls.reduce(
+      (state, call, i) => {
+        const { operations } = rules.execute(state, { ...call, id: `reference-${i}` });
+        return applyOperations(state, operations);
+      },
+      initialStateOf(domain, task),
+    ),
+  );
+}
+
+function at<K extends object, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
+  let value = map.get(key);
+  if (value === undefined) {
+    value = make();
+    map.set(key, value);
+  }
+  return value;
 }

@@ -13,13 +13,20 @@ import type {
 } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { stateHash } from '../state/state-hash.js';
+import { stateHash } from '../state/state.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import { domainOfSaved, type Episode, loadEpisode, saveEpisode } from './episode.js';
 import type { AssistantMessage, Message } from './message.js';
 import type { Prediction } from './prediction.js';
-import { policyMessage, type Situation } from './situation.js';
-import { initialStateOf } from './task-states.js';
+import { Turns } from './rules-responder.js';
+import {
+  domainOfSaved,
+  type Episode,
+  initialStateOf,
+  loadEpisode,
+  policyMessage,
+  type Situation,
+  saveEpisode,
+} from './situation.js';
 import type {
   Responder,
   ToolsAction,
@@ -29,7 +36,6 @@ import type {
   UserQuery,
   UserSimulator,
 } from './tools-family.js';
-import { Turns } from './turns.js';
 import { verifyEpisode } from './verify-episode.js';
 
 export interface ToolsEnvironmentOptions {

@@ -1,9 +1,9 @@
 // Whether a dream says and reaches as many different things as the real environment, and how often it speaks of what does not
 // exist.
 
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
 import { unknownIds } from '../../worldmodel/tools/provenance.js';
 import type { Finding, Instrument } from '../instrument.js';

@@ -2,10 +2,10 @@
 
 import type { Json } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { patiently } from './answers.js';

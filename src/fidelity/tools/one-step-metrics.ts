@@ -1,6 +1,6 @@
 // What one step's answers come to: exactness and distance of state and observation, and what was not an answer at all.
 
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import { type FoundMetric, flag, meanMetric, shareMetric, type Value } from '../section.js';
 import type { StepRow } from './answers.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from './question.js';

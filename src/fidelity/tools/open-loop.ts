@@ -3,13 +3,13 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
-import { callChecks } from '../../env/tools/call-checks.js';
+import { stateHash } from '../../env/state/state.js';
+import { callChecks } from '../../env/tools/check-action.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { patientAnswer } from './answers.js';
 import { leafDifferences } from './distances.js';

@@ -9,7 +9,7 @@ import { Rng } from '../../core/rng.js';
 import { service } from '../../core/services.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { elsewhere } from '../../env/tools/real-environment.js';
+import { elsewhere } from '../../env/tools/rules-responder.js';
 import type { UserSimulator } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { exactPrediction, type Operation, type Prediction, refusalOf } from '../../env/tools/prediction.js';

@@ -4,7 +4,7 @@
 import { contentHash } from '../../core/canonical-json.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { type RealEnvironment, realResponder } from '../../env/tools/real-environment.js';
+import { type RealEnvironment, realResponder } from '../../env/tools/rules-responder.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { patiently } from './answers.js';

@@ -3,8 +3,8 @@
 import { basename, resolve } from 'node:path';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { RemoteVectorEnvironment } from '../../env/remote/open-remote.js';
 import { remoteEnvironment } from '../../env/remote/remote.js';
+import type { RemoteVectorEnvironment } from '../../env/remote/remote-environment.js';
 import { describeSpace } from '../../env/space-values.js';
 import { faceOf } from '../../kinds/registry.js';
 import { Dream } from '../../worldmodel/dream.js';

@@ -196,7 +196,6 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   hopper: [...ROOT, ...LEG, ...velocities(['root x', ...ROOT, ...LEG])],
   walker2d: [...ROOT, ...LEGS, ...velocities(['root x', ...ROOT, ...LEGS])],
   'half-cheetah': [...ROOT, ...CHEETAH, ...velocities(['root x', ...ROOT, ...CHEETAH])],
-  gridworld: ['cell'],
 };
 
 /** One name an element; numbered where the environment is not a known one, or shows something else. */

@@ -1,11 +1,28 @@
 // What an action makes so: of what was so after every try that was carried out, the least that explains all changes. A change that came
 // in some tries alone is explained by what held before in these and in no other.
 
-import { factKey } from '../../worldmodel/situation.js';
-import { type Case, type Condition, holds } from './conditions.js';
-import { type Literal, objectsOf, writeLiteral } from './literal.js';
-import { type OperatorEffect, variablesIn } from './operator.js';
-import type { Frame, Try } from './tries.js';
+import { factKey, Situation } from '../../worldmodel/situation.js';
+import {
+  isVariable,
+  type Literal,
+  lazyBindingOf,
+  type OperatorEffect,
+  objectsOf,
+  readLiteral,
+  truthOf,
+  variablesIn,
+  writeLiteral,
+} from './operator.js';
+import {
+  argumentsFor,
+  eachGrounding,
+  type Frame,
+  type Offer,
+  spread,
+  type Transition,
+  type Try,
+  type Vocabulary,
+} from './tries.js';
 
 export interface FoundEffects {
   readonly effects: readonly OperatorEffect[];
@@ -173,4 +190,222 @@ function effectOf(
     counterExamples: due.length - so.length,
     changed: so.filter((i) => !candidate.before[i]).length,
   };
+}
+
+/** States that are looked at: of the action's own tries, of their scenes, and of all. */
+const STATES = { own: 60, near: 120, all: 120, further: 1500 };
+/** Ways to try the action in one state that are looked at. */
+const MOST_WAYS = 400;
+
+export class Chances {
+  private readonly some: readonly Situation[];
+  private readonly more: readonly Situation[];
+  private readonly every: readonly Situation[];
+  /** Tries that tell something of their own. */
+  private readonly count: number;
+
+  constructor(
+    private readonly frame: Frame,
+    transitions: readonly Transition[],
+  ) {
+    const accepted: Offer[] = [...frame.tries.accepted, ...frame.tries.offered];
+    const scenes = new Set(accepted.map(({ before }) => before.scene));
+    const distinct = transitions.filter(({ before }, i) => i === 0 || transitions[i - 1].before !== before);
+    const situation = ({ scene, before }: Transition) => new Situation(scene, before);
+    const near = distinct.filter(({ scene }) => scenes.has(scene));
+    this.some = [
+      ...spread(accepted, STATES.own).map(({ before }) => before),
+      ...spread(near, STATES.near).map(situation),
+      ...spread(distinct, STATES.all).map(situation),
+    ];
+    this.more = spread(near, STATES.further).map(situation);
+    this.every = distinct.map(situation);
+    const numbers = new Map([...scenes].map((scene, i) => [scene, i]));
+    this.count = new Set(accepted.map(({ before, objects }) => [numbers.get(before.scene), ...objects].join())).size;
+  }
+
+  /** Whether it holds wherever the others do. */
+  follows(condition: Condition, others: readonly Condition[]): boolean {
+    return this.isAlways(condition, others, this.some) && this.isAlways(condition, others, this.more);
+  }
+
+  /** Looks no further than the first way in which it does not hold. */
+  private isAlways(condition: Condition, others: readonly Condition[], states: readonly Situation[]): boolean {
+    let so = true;
+    this.visit(states, others, (holds) => {
+      so = holds(condition);
+      return so;
+    });
+    return so;
+  }
+
+  /** The share of ways in which the condition holds where the others do; 1 where there are none. */
+  share(condition: Condition, others: readonly Condition[], states = this.some): number {
+    let [all, so] = [0, 0];
+    this.visit(states, others, (holds) => {
+      all += 1;
+      if (holds(condition)) so += 1;
+      return true;
+    });
+    return all === 0 ? 1 : so / all;
+  }
+
+  /** In every state that was seen, each way in which all of `met` hold: which of `asked` hold then. */
+  ways(met: readonly Condition[], asked: readonly Condition[]): Uint8Array[] {
+    const found: Uint8Array[] = [];
+    this.visit(this.every, met, (holds) => found.push(Uint8Array.from(asked, (one) => Number(holds(one)))) > 0);
+    return found;
+  }
+
+  /** The probability that all tries have by chance what holds in such a share of ways. */
+  byChance(share: number): number {
+    return share ** this.count;
+  }
+
+  private visit(
+    states: readonly Situation[],
+    met: readonly Condition[],
+    found: (holds: (condition: Condition) => boolean) => boolean,
+  ): void {
+    const { tries, variables } = this.frame;
+    const { parameters } = tries.action;
+    const names = new Set(parameters.map(({ name }) => name));
+    const byName = new Map(variables.map((variable) => [variable.name, variable]));
+    const isJoined = ({ literal: { negated, predicate, args } }: Condition) =>
+      !negated && predicate !== '=' && args.every((arg) => !isVariable(arg) || names.has(arg));
+    const joined = met.filter(isJoined).map(({ literal }) => literal);
+    const checked = met.filter((one) => !isJoined(one)).map(({ literal }) => literal);
+    let goesOn = true;
+    for (const at of states) {
+      if (!goesOn) return;
+      eachGrounding(at, parameters, joined, MOST_WAYS, (objects) => {
+        const binding = lazyBindingOf(parameters, byName, objects, at);
+        if (!checked.every((literal) => truthOf(literal, binding, at) === true)) return true;
+        goesOn = found(({ literal }) => truthOf(literal, binding, at) === true);
+        return goesOn;
+      });
+    }
+  }
+}
+
+/** A literal as it may stand in a condition. */
+export interface Condition {
+  readonly literal: Literal;
+  readonly text: string;
+  /** Place of its positive form in `Case.truth`. */
+  readonly place: number;
+  /** What it takes to say; of two that explain the same, the one that takes less is meant. */
+  readonly weight: number;
+}
+
+const FALSE = 0;
+const TRUE = 1;
+/** A variable means nothing: neither the literal holds nor its negation. */
+const UNKNOWN = 2;
+
+/** Tries of which all the same can be said. */
+export interface Case {
+  readonly truth: Uint8Array;
+  accepted: number;
+  refused: number;
+}
+
+export interface Said {
+  readonly conditions: readonly Condition[];
+  readonly cases: readonly Case[];
+}
+
+export function holds({ place, literal }: Condition, { truth }: Pick<Case, 'truth'>): boolean {
+  return truth[place] === (literal.negated ? FALSE : TRUE);
+}
+
+/** All literals over the names of a frame, and their negations. */
+export function conditionsOf(frame: Frame, vocabulary: Vocabulary): Condition[] {
+  const positive = [
+    ...predicateLiterals(frame, vocabulary),
+    ...constantLiterals(frame, vocabulary),
+    ...equalities(frame),
+  ];
+  const found = costsOf(frame, vocabulary);
+  return positive.flatMap((literal, place) =>
+    [false, true].flatMap((negated): Condition[] => {
+      // That something is not one of a few known things says next to nothing.
+      if (negated && literal.args.some((arg) => vocabulary.constants.has(arg))) return [];
+      const one = { ...literal, negated };
+      return [{ literal: one, text: writeLiteral(one), place, weight: weightOf(one, found, vocabulary) }];
+    }),
+  );
+}
+
+function predicateLiterals({ types }: Frame, { places }: Vocabulary): Literal[] {
+  return [...places].flatMap(([predicate, at]) =>
+    argumentsFor(at, types).map((args): Literal => ({ predicate, args, negated: false })),
+  );
+}
+
+/** Of what the action names alone: what is found through it and a constant together would say too much. */
+function constantLiterals({ tries }: Frame, { places, constants }: Vocabulary): Literal[] {
+  const types = new Map(tries.action.parameters.map(({ name, type }) => [name, new Set([type])]));
+  return [...places].flatMap(([predicate, at]) => {
+    if (at.length !== 2) return [];
+    return [...constants].flatMap(([constant, type]) =>
+      at.flatMap((own, place) => {
+        if (!own.has(type)) return [];
+        const other = argumentsFor([at[1 - place]], types).map(([name]) => name);
+        return other.map((name): Literal => {
+          return { predicate, args: place === 0 ? [constant, name] : [name, constant], negated: false };
+        });
+      }),
+    );
+  });
+}
+
+function equalities({ types }: Frame): Literal[] {
+  const names = [...types.keys()];
+  return names.flatMap((a, i) =>
+    names.slice(i + 1).flatMap((b): Literal[] => {
+      const isPossible = [...types.get(a)!].some((type) => types.get(b)!.has(type));
+      return isPossible ? [{ predicate: '=', args: [a, b], negated: false }] : [];
+    }),
+  );
+}
+
+/** What it takes to find a variable: more where the fact that leads to it changes, as there may be none or several at another time. */
+function costsOf({ variables }: Frame, { changing }: Vocabulary): Map<string, number> {
+  return new Map(variables.map(({ name, is }) => [name, is && changing.has(readLiteral(is)!.predicate) ? 0.36 : 0.3]));
+}
+
+/** What is so for good is simpler than what changes, what the action names simpler than what must be found. */
+function weightOf(literal: Literal, found: ReadonlyMap<string, number>, { changing, constants }: Vocabulary): number {
+  const reached = variablesIn(literal).reduce((sum, name) => sum + (found.get(name) ?? 0), 0);
+  const named = literal.args.filter((arg) => constants.has(arg)).length;
+  const changes = changing.has(literal.predicate) ? 0.05 : 0;
+  return 1 + reached + 0.3 * named + (literal.negated ? 0.2 : 0) + changes + 0.01 * literal.args.length;
+}
+
+/** What of the conditions, as positive literals, was so before a try. */
+export function truthIn(one: Offer, { bindings }: Frame, conditions: readonly Condition[]): Pick<Case, 'truth'> {
+  const binding = bindings.get(one)!;
+  const positive = conditions.filter(({ literal }) => !literal.negated);
+  const truth = new Uint8Array(1 + Math.max(-1, ...conditions.map(({ place }) => place)));
+  for (const { literal, place } of positive) {
+    const is = truthOf(literal, binding, one.before);
+    truth[place] = is === undefined ? UNKNOWN : is ? TRUE : FALSE;
+  }
+  return { truth };
+}
+
+/** What was offered counts as carried out. */
+export function casesOf(frame: Frame, conditions: readonly Condition[]): Case[] {
+  const cases = new Map<string, Case>();
+  const count = (one: Offer, accepted: boolean) => {
+    const { truth } = truthIn(one, frame, conditions);
+    const key = truth.join('');
+    const known = cases.get(key) ?? { truth, accepted: 0, refused: 0 };
+    cases.set(key, known);
+    known[accepted ? 'accepted' : 'refused'] += 1;
+  };
+  for (const one of frame.tries.all) count(one, one.accepted);
+  for (const one of frame.tries.offered) count(one, true);
+  return [...cases.values()];
 }

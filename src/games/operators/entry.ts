@@ -33,7 +33,7 @@ export const operatorsBackend: BackendEntry = {
   files: ({ file }) => (file === undefined ? [] : [file as string]),
   minConfidence: ({ minConfidence }) => minConfidence as number,
   carry: async () => {
-    const { readOperators } = await import('./operators-file.js');
+    const { readOperators } = await import('./induce-operators.js');
     return ({ file, ...settings }, folder) => {
       if (file === undefined) return NO_FILE;
       const text = JSON.stringify(readOperators(file as string, folder));
@@ -41,8 +41,8 @@ export const operatorsBackend: BackendEntry = {
     };
   },
   make: async () => {
-    const { OperatorsModel } = await import('./operators-model.js');
-    const { readOperators } = await import('./operators-file.js');
+    const { OperatorsModel } = await import('./induce-operators.js');
+    const { readOperators } = await import('./induce-operators.js');
     return ({ domain, folder }, { file }) => {
       const { rules } = domain;
       if (file === undefined) return NO_FILE;

@@ -1,11 +1,57 @@
-// Operators in the way of STRIPS (Fikes and Nilsson, 1971), found in transitions: when an action is carried out, and what it adds and
-// deletes. Beside the objects that the action names, an operator may speak of those it finds through them, such as the place where
-// the only agent is: deictic references (Pasula, Zettlemoyer and Kaelbling, "Learning symbolic models of stochastic domains", 2007).
+// Literals over variables, as operators are written: `inreceptacle(?object, ?receptacle)`, `not opened(?receptacle)`,
+// `receptacletype(?receptacle, sinkbasintype)`. What begins with `?` is a variable, all else names an object.
 
 import { z } from 'zod';
 import type { Situation } from '../../worldmodel/situation.js';
 import type { Parameter } from '../../worldmodel/taken-action.js';
-import { isVariable, type Literal, type Meanings, objectsOf, readLiteral } from './literal.js';
+import type { Offer, Tries, Vocabulary } from './tries.js';
+
+export interface Literal {
+  readonly predicate: string;
+  readonly args: readonly string[];
+  readonly negated: boolean;
+}
+
+/** Objects by the names of variables; a variable that means nothing here is missing. */
+export type Binding = ReadonlyMap<string, string>;
+
+/** A binding as far as literals need it. */
+export type Meanings = Pick<Binding, 'get'>;
+
+const WRITTEN = /^(not )?([^()\s,]+)\(([^()]*)\)$/;
+
+/** undefined if it is none. */
+export function readLiteral(text: string): Literal | undefined {
+  const match = WRITTEN.exec(text);
+  if (match === null) return undefined;
+  const args = match[3] === '' ? [] : match[3].split(',').map((arg) => arg.trim());
+  return args.includes('') ? undefined : { predicate: match[2], args, negated: match[1] !== undefined };
+}
+
+export function writeLiteral({ predicate, args, negated }: Literal): string {
+  return `${negated ? 'not ' : ''}${predicate}(${args.join(', ')})`;
+}
+
+export function isVariable(arg: string): boolean {
+  return arg.startsWith('?');
+}
+
+/** What its arguments mean; undefined where one of them means nothing. */
+export function objectsOf(args: readonly string[], binding: Meanings): string[] | undefined {
+  const objects: string[] = [];
+  for (const arg of args) {
+    const object = isVariable(arg) ? binding.get(arg) : arg;
+    if (object === undefined) return undefined;
+    objects.push(object);
+  }
+  return objects;
+}
+
+/** undefined where one of its variables means nothing: it then neither holds nor does its negation. */
+export function truthOf({ predicate, args, negated }: Literal, binding: Meanings, at: Situation): boolean | undefined {
+  const objects = objectsOf(args, binding);
+  return objects === undefined ? undefined : at.holds(predicate, objects) !== negated;
+}
 
 const variableName = z.string().regex(/^\?[^\s(),?]+$/, 'is no variable, such as ?receptacle');
 const literal = z.string().refine((text) => readLiteral(text) !== undefined, 'is no literal, such as opened(?fridge)');
@@ -149,4 +195,125 @@ export function fitting({ predicate, args }: Literal, binding: Meanings, at: Sit
 /** Variables of a literal, without the bare `?`. */
 export function variablesIn({ args }: Literal): string[] {
   return args.filter((arg) => isVariable(arg) && arg !== '?');
+}
+
+/** Links that a variable may be away from the objects of the action. */
+const DEPTH = 2;
+
+/** In the order they are found by. One that always was what another one is, is left out. */
+export function variablesFor({ action, accepted, offered, all }: Tries, vocabulary: Vocabulary): Variable[] {
+  if (accepted.length === 0) return [];
+  const { parameters } = action;
+  const possible: Offer[] = [...accepted, ...offered];
+  const scenes = [...new Set([...all, ...offered].map(({ before }) => before.scene))];
+  const typesIn = scenes.map(({ objects }) => objects.map(({ type }) => type));
+  const single = [...new Set(typesIn[0])].filter((type) =>
+    typesIn.every((types) => types.filter((one) => one === type).length === 1),
+  );
+  const typeOf = new Map(scenes.map((scene) => [scene, new Map(scene.objects.map(({ name, type }) => [name, type]))]));
+  const variables: Variable[] = [];
+  /** What each name known so far meant, a value for each try. */
+  const meanings = parameters.map((_, i) => possible.map(({ objects }) => objects[i]));
+  const bindings = possible.map(({ objects }) => new Map(parameters.map(({ name }, i) => [name, objects[i]])));
+  const add = (variable: Omit<Variable, 'name'>, meaning: readonly string[]) => {
+    if (meanings.some((known) => known.every((value, i) => value === meaning[i]))) return;
+    const name = freeName(variable.type, [...parameters, ...variables]);
+    variables.push({ name, ...variable });
+    meanings.push([...meaning]);
+    for (const [i, binding] of bindings.entries()) binding.set(name, meaning[i]);
+  };
+  for (const type of single.sort()) {
+    const meaning = possible.map(({ before }) => before.scene.objects.find((object) => object.type === type)!.name);
+    if (isSpokenOf(type, vocabulary)) add({ type }, meaning);
+  }
+  let from = 0;
+  for (let depth = 0; depth < DEPTH; depth++) {
+    const known = [...parameters, ...variables];
+    const fresh = known.slice(from);
+    from = known.length;
+    for (const link of linksFrom(fresh, vocabulary)) {
+      const meaning: string[] = [];
+      for (const [i, { before }] of possible.entries()) {
+        const found = fitting(link, bindings[i], before);
+        if (found.length !== 1) break;
+        meaning.push(found[0]);
+      }
+      if (meaning.length < possible.length) continue;
+      const types = new Set(possible.map(({ before }, i) => typeOf.get(before.scene)!.get(meaning[i])));
+      const [type] = types;
+      if (types.size === 1 && type !== undefined) add({ type, is: writeLiteral(link) }, meaning);
+    }
+  }
+  return variables;
+}
+
+/** Facts of two objects, one of which is known; what changes comes last, as what is so for good is the safer guide. */
+function linksFrom(known: readonly Parameter[], { places, changing }: Vocabulary): Literal[] {
+  const binary = [...places].filter(([, at]) => at.length === 2).map(([predicate]) => predicate);
+  const ordered = [false, true].flatMap((changes) => binary.filter((one) => changing.has(one) === changes).sort());
+  return known.flatMap(({ name, type }) =>
+    ordered.flatMap((predicate) =>
+      [0, 1].flatMap((place): Literal[] => {
+        if (!places.get(predicate)![place].has(type)) return [];
+        return [{ predicate, args: place === 0 ? [name, '?'] : ['?', name], negated: false }];
+      }),
+    ),
+  );
+}
+
+/** A type of which no fact tells is of no use. */
+function isSpokenOf(type: string, { places }: Vocabulary): boolean {
+  return [...places.values()].some((at) => at.some((types) => types.has(type)));
+}
+
+function freeName(type: string, taken: readonly Parameter[]): string {
+  const names = new Set(taken.map(({ name }) => name));
+  let name = `?${type}`;
+  for (let i = 2; names.has(name); i++) name = `?${type}${i}`;
+  return name;
+}
+
+/** Of all wordings that fit, the best attested; undefined where none does. */
+export function saidOf(
+  wordings: readonly Wording[],
+  binding: Binding,
+  after: Situation,
+): { readonly text: string; readonly wording: Wording } | undefined {
+  const fits = wordings.filter(({ when }) => when.every((text) => isSo(text, binding, after)));
+  const [wording] = fits.sort((a, b) => shareOf(b) - shareOf(a) || b.support - a.support);
+  const text = wording && rendered(wording, binding, after);
+  return text === undefined ? undefined : { text, wording };
+}
+
+/** Whether a literal holds; one with a bare `?`: for something, and its negation for nothing. */
+export function isSo(text: string, binding: Binding, at: Situation): boolean {
+  const literal = readLiteral(text)!;
+  if (!literal.args.includes('?')) return truthOf(literal, binding, at) === true;
+  return fitting(literal, binding, at).length > 0 !== literal.negated;
+}
+
+/** The things of a list, in the order of the scene. */
+export function listed(of: string, binding: Binding, at: Situation): string[] {
+  const things = new Set(fitting(readLiteral(of)!, binding, at));
+  return at.scene.objects.flatMap(({ name }) => (things.has(name) ? [name] : []));
+}
+
+function rendered({ text, lists }: Wording, binding: Binding, at: Situation): string | undefined {
+  const lines = lists.map(({ of, between, last }) => {
+    const things = listed(of, binding, at);
+    const end = things.pop();
+    if (end === undefined || things.length === 0) return end;
+    const isKnown = last !== undefined && (between !== undefined || things.length === 1);
+    return isKnown ? `${things.join(between)}${last}${end}` : undefined;
+  });
+  const parts = text.split(/\{(list \d+|\?[^\s{}]+)\}/);
+  const filled = parts.map((part, i) => {
+    if (i % 2 === 0) return part;
+    return part.startsWith('list ') ? lines[Number(part.slice('list '.length)) - 1] : binding.get(part);
+  });
+  return filled.includes(undefined) ? undefined : filled.join('');
+}
+
+function shareOf({ support, counterExamples }: Wording): number {
+  return (support + 1) / (support + counterExamples + 2);
 }

@@ -3,8 +3,8 @@
 // follow from the rest, and then the least that explains the refusals still open: literals, or two of which one must hold. What is left
 // stays apart, as nobody knows whether it is needed.
 
-import type { Chances } from './chance.js';
-import { type Case, type Condition, holds, type Said } from './conditions.js';
+import type { Chances } from './effects.js';
+import { type Case, type Condition, holds, type Said } from './effects.js';
 import type { Precondition } from './operator.js';
 import { spread } from './tries.js';
 

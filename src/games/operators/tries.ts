@@ -1,10 +1,15 @@
 // What operators are learned from: actions that were tried, with the facts around them, and what may be said about these.
 
-import type { FactTable, Scene } from '../../env/tools/domain.js';
+import type { JsonObject } from '../../core/canonical-json.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { FactTable, Scene, ToolsDomain } from '../../env/tools/domain.js';
+import { initialStateOf } from '../../env/tools/situation.js';
+import { admissibleIn } from '../../env/tools/text-environment.js';
+import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { Situation } from '../../worldmodel/situation.js';
-import type { TakenAction } from '../../worldmodel/taken-action.js';
-import type { Binding } from './literal.js';
-import { bindingOf, type Variable } from './operator.js';
+import { type Parameter, type TakenAction, takenAction } from '../../worldmodel/taken-action.js';
+import { induceOperators } from './induce-operators.js';
+import { type Binding, bindingOf, isVariable, type Literal, type Variable } from './operator.js';
 
 /** An action as it was tried. */
 export interface Transition {
@@ -167,4 +172,144 @@ export function argumentsFor(
     found = found.flatMap((args) => fitting.filter((name) => !args.includes(name)).map((name) => [...args, name]));
   }
   return found;
+}
+
+/** @param steps  in order of episodes; calls after the first one of an episode whose changes are not known are left out */
+export function recordedTries(steps: readonly ExperienceStep[], domain: ToolsDomain): Transition[] {
+  const scene = domain.rules?.scene?.bind(domain.rules);
+  if (scene === undefined) return [];
+  const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
+  let episode: string | undefined;
+  let state: JsonObject | undefined;
+  let told: JsonObject | undefined;
+  const offers = offersOf(domain);
+  return steps.flatMap(({ episode: own, task, call, operations, observation, isError }): Transition[] => {
+    if (own !== episode) {
+      const known = tasks.get(task);
+      state = known && initialStateOf(domain, known);
+      episode = own;
+    }
+    if (state === undefined || operations === undefined) {
+      state = undefined;
+      return [];
+    }
+    const before = state;
+    state = applyOperations(before, operations);
+    const [was, is] = [before, state].map(({ facts }) => facts as FactTable);
+    const there = scene(before);
+    const action = takenAction(call, there);
+    const offered = before === told ? undefined : offers(there, before);
+    told = before;
+    return [
+      { scene: there, before: was, after: is, action, accepted: !isError, observation, ...(offered && { offered }) },
+    ];
+  });
+}
+
+/** Operators from recorded steps: see `recordedTries`. */
+export function induceRecorded(steps: readonly ExperienceStep[], domain: ToolsDomain) {
+  return induceOperators(recordedTries(steps, domain));
+}
+
+/** What a world offered to do in a state; a command is read once for all states of a scene. */
+function offersOf(domain: ToolsDomain): (scene: Scene, state: JsonObject) => TakenAction[] | undefined {
+  const read = new WeakMap<Scene, Map<string, TakenAction>>();
+  return (scene, state) => {
+    const offered = admissibleIn(domain, state);
+    if (offered === undefined) return undefined;
+    const known = read.get(scene) ?? new Map<string, TakenAction>();
+    read.set(scene, known);
+    return offered.lines.map((line) => {
+      const action = known.get(line) ?? takenAction(offered.callOf(line), scene);
+      known.set(line, action);
+      return action;
+    });
+  };
+}
+
+/** Told of a way; false: no further one is asked for. */
+export type Visit = (objects: readonly string[]) => boolean;
+
+/** Parameters with what they may stand for once others are fixed. */
+interface Search {
+  readonly at: Situation;
+  readonly parameters: readonly Parameter[];
+  readonly literals: readonly Literal[];
+  readonly visit: Visit;
+  readonly binding: Map<string, string>;
+  left: number;
+}
+
+/**
+ * Calls `visit` with one object for each parameter, at most so often, and until it says that this is enough.
+ * @param literals  positive, over parameters and objects alone
+ */
+export function eachGrounding(
+  at: Situation,
+  parameters: readonly Parameter[],
+  literals: readonly Literal[],
+  limit: number,
+  visit: Visit,
+): void {
+  const search = { at, parameters, literals, visit, binding: new Map<string, string>(), left: limit };
+  if (literals.every((literal) => isPossible(literal, search))) next(search);
+}
+
+function next(search: Search): void {
+  const { parameters, binding, literals, at } = search;
+  const open = parameters.filter(({ name }) => !binding.has(name));
+  if (open.length === 0) {
+    const isEnough = !search.visit(parameters.map(({ name }) => binding.get(name)!));
+    search.left = isEnough ? 0 : search.left - 1;
+    return;
+  }
+  const { parameter, candidates } = narrowest(open, search);
+  const own = literals.filter(({ args }) => args.includes(parameter.name));
+  for (const object of candidates) {
+    if (search.left <= 0) break;
+    if (at.typeOf(object) !== parameter.type) continue;
+    binding.set(parameter.name, object);
+    if (own.every((literal) => isPossible(literal, search))) next(search);
+  }
+  binding.delete(parameter.name);
+}
+
+/** The open parameter that the fewest facts allow something for, and what they allow. */
+function narrowest(
+  open: readonly Parameter[],
+  search: Search,
+): { readonly parameter: Parameter; readonly candidates: Iterable<string> } {
+  let best: { readonly parameter: Parameter; readonly place: number; readonly rows: Rows } | undefined;
+  for (const parameter of open) {
+    for (const literal of search.literals) {
+      const place = literal.args.indexOf(parameter.name);
+      const rows = place < 0 ? undefined : linked(literal, place, search);
+      if (rows !== undefined && (best === undefined || rows.length < best.rows.length))
+        best = { parameter, place, rows };
+    }
+  }
+  if (best === undefined) return { parameter: open[0], candidates: search.at.allOf(open[0].type) };
+  const { parameter, place, rows } = best;
+  return { parameter, candidates: new Set(rows.map((row) => row[place])) };
+}
+
+/** Whether it holds, or speaks of what is still open. */
+function isPossible({ predicate, args }: Literal, { binding, at }: Search): boolean {
+  const objects: string[] = [];
+  for (const arg of args) {
+    const object = isVariable(arg) ? binding.get(arg) : arg;
+    if (object === undefined) return true;
+    objects.push(object);
+  }
+  return at.holds(predicate, objects);
+}
+
+type Rows = readonly (readonly string[])[];
+
+/** The facts that the literal could be, given what is bound beside the place; undefined where nothing is. */
+function linked({ predicate, args }: Literal, place: number, { binding, at }: Search): Rows | undefined {
+  if (args.length === 1) return at.rows(predicate);
+  const fixed = args.findIndex((arg, i) => i !== place && (!isVariable(arg) || binding.has(arg)));
+  if (fixed < 0) return undefined;
+  return at.about(predicate, fixed, binding.get(args[fixed]) ?? args[fixed]);
 }

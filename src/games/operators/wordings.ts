@@ -3,10 +3,18 @@
 // from the others by what holds afterwards, and wherever another action was answered the same.
 
 import { splitByNames } from '../../worldmodel/taken-action.js';
-import { type Binding, type Literal, readLiteral, writeLiteral } from './literal.js';
-import { variablesIn, type Wording } from './operator.js';
+import {
+  type Binding,
+  isSo,
+  type Literal,
+  listed,
+  readLiteral,
+  saidOf,
+  variablesIn,
+  type Wording,
+  writeLiteral,
+} from './operator.js';
 import { argumentsFor, type Frame, spread, type Try, type Vocabulary } from './tries.js';
-import { isSo, listed, saidOf } from './wording.js';
 
 /** What may stand between two things of a list. */
 const BETWEEN = /^(?:,\s+|\s+and\s+|,\s+and\s+)(?:(?:an?|the|some)\s+)?$/;

@@ -1,17 +1,155 @@
-// Games as a domain of the one tool `act`: so that whatever handles domains can record them, serve them, judge dreams by them.
-// A game is read when a task of it is first played.
+// Games on disk: TextWorld's game files for PDDL (`.tw-pddl`, JSON), and folders of PDDL as one writes it by hand: domain.pddl,
+// grammar.twl, and a problem in each further `.pddl` file.
 
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
 import { LRUCache } from 'lru-cache';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { contentHash } from '../../core/canonical-json.js';
-import { nearest, reverieError } from '../../core/errors.js';
+import { z } from 'zod';
+import { type JsonObject, sha256 } from '../../core/canonical-json.js';
+import { type ReverieError, reverieError } from '../../core/errors.js';
 import { originOf } from '../../env/state/operations.js';
 import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/act-domain.js';
 import type { CheckResult, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
+import type { DomainEntry } from '../../env/tools/domains.js';
 import type { ToolCall } from '../../env/tools/message.js';
-import { GAME_STATE_SCHEMA, type GameState, NO_GAME, StateForm } from './game-state.js';
-import { type GameOptions, GamePlay, type GameSource, NOTHING_HAPPENS, TextGame } from './text-game.js';
+import {
+  GAME_STATE_SCHEMA,
+  type GameOptions,
+  GamePlay,
+  type GameSource,
+  type GameState,
+  NO_GAME,
+  NOTHING_HAPPENS,
+  StateForm,
+  TextGame,
+} from './text-game.js';
 import type { WorldState } from './world.js';
+
+const GAME_FILE = '.tw-pddl';
+const DOMAIN = 'domain.pddl';
+const GRAMMAR = 'grammar.twl';
+
+/** What a game file holds; other keys are passed over. */
+const gameFileSchema = z.object({
+  pddl_domain: z.string(),
+  pddl_problem: z.string(),
+  grammar: z.string(),
+  walkthrough: z.array(z.string()).nullish(),
+});
+
+/** `name`: its place below the folder, without the ending. */
+export interface FoundGame {
+  readonly name: string;
+  /** Absolute paths of all files that decide what it is; the first is its own. */
+  readonly files: readonly string[];
+}
+
+/**
+ * All games below a folder, sorted by name.
+ * @throws ENV_UNUSABLE if there is no such folder, or no game in it
+ */
+export function findGames(folder: string): FoundGame[] {
+  const root = path.resolve(folder);
+  if (!existsSync(root)) throw gamesNotFound(root, 'there is no such folder');
+  const names = readdirSync(root, { recursive: true, encoding: 'utf8' });
+  const shared = [DOMAIN, GRAMMAR].map((file) => path.join(root, file));
+  const isOwnFolder = names.includes(DOMAIN) && names.includes(GRAMMAR);
+  const found = names.flatMap((name): FoundGame[] => {
+    const file = path.join(root, name);
+    const bare = name.slice(0, -path.extname(name).length).replaceAll(path.sep, '/');
+    if (name.endsWith(GAME_FILE)) return [{ name: bare, files: [file] }];
+    const isProblem = isOwnFolder && name.endsWith('.pddl') && name !== DOMAIN;
+    return isProblem ? [{ name: bare, files: [file, ...shared] }] : [];
+  });
+  const lack = `it holds no ${GAME_FILE} file, nor ${DOMAIN} with ${GRAMMAR} and problems`;
+  if (found.length === 0) throw gamesNotFound(root, lack);
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** ENV_UNUSABLE, for whoever looks for games in a place of its own. */
+export function gamesNotFound(folder: string, problem: string): ReverieError {
+  return reverieError('ENV_UNUSABLE', {
+    problem: `No games are in "${folder}": ${problem}.`,
+    hint: 'Name the folder that the games lie in; docs/text-games.md says where ALFWorld keeps its own, and how to lay out yours.',
+  });
+}
+
+/** @throws FILE_INVALID if it cannot be read, is cut off, or holds something else */
+export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFile {
+  if (domain !== undefined && grammar !== undefined) {
+    return { domain: textOf(domain), problem: textOf(file), grammar: textOf(grammar) };
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(textOf(file));
+  } catch (cause) {
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `"${file}" is no game file: ${`it is no whole JSON: ${(cause as Error).message}`}.`,
+        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+      },
+      cause,
+    );
+  }
+  const read = gameFileSchema.safeParse(json);
+  if (!read.success) {
+    const [{ path: keys, message }] = read.error.issues;
+    throw reverieError('FILE_INVALID', {
+      problem: `"${file}" is no game file: ${`"${keys.join('.')}": ${message}`}.`,
+      hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+    });
+  }
+  const { pddl_domain, pddl_problem, walkthrough } = read.data;
+  const texts = { domain: pddl_domain, problem: pddl_problem, grammar: read.data.grammar };
+  return walkthrough == null ? texts : { ...texts, walkthrough };
+}
+
+/** SHA-256 of the games' names and of all that their files hold. */
+export function gamesHash(games: readonly FoundGame[]): string {
+  return sha256(...games.flatMap(({ name, files }) => [name, ...files.map((file) => sha256(readFileSync(file)))]));
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw reverieError(
+      'FILE_INVALID',
+      {
+        problem: `"${file}" is no game file: ${(cause as Error).message}.`,
+        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
+      },
+      cause,
+    );
+  }
+}
+
+const settings = z.strictObject({
+  folder: z.string().min(1).describe('folder of the games, relative to the scenario'),
+});
+
+export const textGames: DomainEntry = {
+  name: 'text-games',
+  summary: 'Games of PDDL and a text grammar, in a folder of their own.',
+  schema: settings,
+  files: ({ folder: games = '.' }, folder) => {
+    try {
+      return [...new Set(findGames(path.resolve(folder, games as string)).flatMap(({ files }) => files))];
+    } catch {
+      // What is missing is told by whoever plays the games.
+      return [];
+    }
+  },
+  make: async () => {
+    const { gamesDomain } = await import('./games-domain.js');
+    return async (given, folder) => {
+      const found = findGames(path.resolve(folder, settings.parse(given).folder));
+      const games = found.map((game) => ({ id: game.name, read: () => readGame(game) }));
+      return gamesDomain({ id: 'text-games', games, version: gamesHash(found) });
+    };
+  },
+};
 
 /** What a game's file holds. */
 export interface GameFile extends GameSource {
@@ -46,67 +184,7 @@ const GAMES_KEPT = 192;
 export function gamesDomain({ id, games, version, policy }: GamesDomainOptions): ToolsDomain {
   const rules = new GameRules(games, `${id} games ${RULES_VERSION}`);
   const initialState = deepFreeze(NO_GAME);
-  const carry = (tasks: readonly string[]) => carriedGames({ id, games, policy }, tasks) as unknown as Json;
-  return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState, carry });
-}
-
-/** Games as plain JSON: what they are made of, and nothing that is read from elsewhere. */
-export interface CarriedGames {
-  readonly id: string;
-  readonly policy?: string;
-  /** Each text once: games of one world share most of them. */
-  readonly texts: readonly string[];
-  readonly games: readonly CarriedGame[];
-}
-
-interface CarriedGame extends ActGame {
-  readonly goal?: string;
-  /** Places in `texts`. */
-  readonly source: Readonly<Record<keyof GameSource, number>>;
-  /** Names of objects that are not called by their ids. */
-  readonly names: readonly (readonly [id: string, name: string])[];
-}
-
-function carriedGames(
-  { id, games, policy }: Pick<GamesDomainOptions, 'id' | 'games' | 'policy'>,
-  tasks: readonly string[],
-): CarriedGames {
-  const texts = new Map<string, number>();
-  const place = (text: string) => {
-    if (!texts.has(text)) texts.set(text, texts.size);
-    return texts.get(text)!;
-  };
-  const carried = tasks.map((task): CarriedGame => {
-    const found = games.find((game) => game.id === task);
-    if (found === undefined) {
-      const known = games.map((game) => game.id);
-      throw reverieError('TASK_UNKNOWN', { id, task, count: known.length, nearest: nearest(task, known) ?? 'none' });
-    }
-    const { read, ...about } = found;
-    const { names, goal, domain, problem, grammar } = read();
-    const { entities } = new TextGame(
-      { domain, problem, grammar },
-      { what: `Game "${task}"`, ...(names && { names }) },
-    );
-    return {
-      ...about,
-      ...(goal !== undefined && { goal }),
-      source: { domain: place(domain), problem: place(problem), grammar: place(grammar) },
-      names: entities.flatMap((one) => (one.name === one.id ? [] : [[one.id, one.name] as const])),
-    };
-  });
-  return { id, ...(policy !== undefined && { policy }), texts: [...texts.keys()], games: carried };
-}
-
-/** The domain that games were carried from, as far as they were. */
-export function carriedDomain(carried: CarriedGames): ToolsDomain {
-  const { id, policy, texts, games } = carried;
-  const entries = games.map(({ source: { domain, problem, grammar }, names, goal, ...about }): GameEntry => {
-    const source = { domain: texts[domain], problem: texts[problem], grammar: texts[grammar] };
-    const called = new Map(names);
-    return { ...about, read: () => ({ ...source, ...(goal !== undefined && { goal }), names: () => called }) };
-  });
-  return gamesDomain({ id, games: entries, version: contentHash(carried), ...(policy !== undefined && { policy }) });
+  return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState });
 }
 
 interface OpenGame {

@@ -9,7 +9,7 @@ import { WorkerPool } from '../../core/pool.js';
 import { moved, poolTask } from '../../core/pool-task.js';
 import { isRaised } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/trusted-sandbox.js';
+import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/sandbox.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

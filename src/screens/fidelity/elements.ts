@@ -1,8 +1,10 @@
-// Screens element by element: after one action in a true state, and through whole walks on the dream's own screens.
+// How alike two screens are, element by element. An element counts as right with its id, role, name and every property; where it
+// stands in the tree is not counted.
 
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { Finding, Instrument } from '../../fidelity/instrument.js';
+import type { FidelityKind } from '../../fidelity/kind.js';
 import type { FidelityChart, FidelityTable } from '../../fidelity/report/fidelity-report.js';
 import {
   estimateIn,
@@ -14,13 +16,69 @@ import {
   pointOf,
   shareMetric,
   streamOf,
+  unmeasured,
 } from '../../fidelity/section.js';
 import { meanEstimate } from '../../fidelity/statistics/bootstrap.js';
 import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
+import { toolsKind } from '../../fidelity/tools/kind.js';
 import type { DreamtStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
-import { elementF1, elementScores } from './element-scores.js';
+
+/** Of a dreamt screen beside the real one that followed from the same. */
+export interface ElementScores {
+  /** F1 over all elements. */
+  readonly elements: number;
+  /** F1 over what changed: elements that came, went or became others; null where nothing did in either. */
+  readonly changes: number | null;
+  /** Whether it says rightly that the page became another: most of its elements new, or the task ended. */
+  readonly transition: boolean;
+}
+
+export function elementScores(before: ScreenState, real: ScreenState, dreamt: ScreenState): ElementScores {
+  return {
+    elements: elementF1(real, dreamt),
+    changes: f1(changesOf(before, real), changesOf(before, dreamt)),
+    transition: isAnother(before, real) === isAnother(before, dreamt) && real.done === dreamt.done,
+  };
+}
+
+/** 1 for two empty screens. */
+export function elementF1(real: ScreenState, dreamt: ScreenState): number {
+  return f1(keysOf(real), keysOf(dreamt)) ?? 1;
+}
+
+/** Share of the elements of a screen that must be new for it to be another page. */
+const ANOTHER = 0.5;
+
+function isAnother(before: ScreenState, after: ScreenState): boolean {
+  const ids = Object.keys(after.elements);
+  const fresh = ids.filter((id) => before.elements[id] === undefined);
+  return fresh.length > ANOTHER * ids.length;
+}
+
+function keysOf({ elements }: ScreenState): Set<string> {
+  return new Set(Object.keys(elements).map((id) => keyOf({ elements }, id)));
+}
+
+function keyOf({ elements }: Pick<ScreenState, 'elements'>, id: string): string {
+  const { children: _, ...own } = elements[id];
+  const sorted = Object.entries(own).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([id, sorted]);
+}
+
+function changesOf(before: ScreenState, after: ScreenState): Set<string> {
+  const [was, is] = [keysOf(before), keysOf(after)];
+  const came = [...is].filter((key) => !was.has(key));
+  const went = Object.keys(before.elements).filter((id) => after.elements[id] === undefined);
+  return new Set([...came, ...went.map((id) => `without ${id}`)]);
+}
+
+function f1(real: ReadonlySet<string>, dreamt: ReadonlySet<string>): number | null {
+  if (real.size + dreamt.size === 0) return null;
+  const both = [...dreamt].filter((key) => real.has(key)).length;
+  return (2 * both) / (real.size + dreamt.size);
+}
 
 type StepRow = {
   readonly kind: 'step';
@@ -203,3 +261,20 @@ function backendTable(steps: readonly StepRow[]): FidelityTable {
     }),
   };
 }
+
+const ONLY_LIVED_IN = 'The screen is on the server: it cannot be put into one to be asked about.';
+
+export const screensKind: FidelityKind<ToolsJudged> = {
+  ...toolsKind,
+  questions: [
+    ...toolsKind.questions,
+    {
+      id: 'elements',
+      comesWith: 'one-step',
+      ask: (judged) => {
+        const instrument = elementsInstrument(judged);
+        return judged.answering === undefined ? unmeasured(instrument, ONLY_LIVED_IN) : instrument;
+      },
+    },
+  ],
+};

@@ -1,24 +1,28 @@
-// From the file of a graph to its domain: the same actions, tree and refusals as of any screen, played without a browser.
+// A navigation graph as a domain: `domain: { id: screen-graph, graph: shop.yaml }` (GUI Exploration Lab: pages as nodes, actions as edges,
+// so that what an agent does there is exact and costs nothing). Played without a browser; solutions are found by search.
 
-import { basename, extname } from 'node:path';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { contentHash } from '../../core/canonical-json.js';
-import { ANSWERS, SCREEN_ACTIONS, type ScreenAction } from '../../env/screens/screen-actions.js';
-import type { ToolsDomain } from '../../env/tools/domain.js';
-import type { Perturbation } from '../perturbation.js';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import { contentHash, type JsonObject } from '../../core/canonical-json.js';
+import {
+  ANSWERS,
+  actionLine,
+  SCREEN_ACTIONS,
+  type ScreenAction,
+  textsNamed,
+} from '../../env/screens/screen-actions.js';
+import type { ScreenElement } from '../../env/screens/screen-state.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { DomainEntry } from '../../env/tools/domains.js';
+import type { ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';
-import { seededPages } from '../seeded-pages.js';
-import { GraphPlayer } from './graph-player.js';
-import { readGraph } from './read-graph.js';
+import { drawBySeed, type ScreenPage, seededPages } from '../seeded-pages.js';
+import { fieldKind, type GraphFile, type GraphTask, graphInvalid, readGraph, type Scalar } from './graph-file.js';
+import { allHold, changed, type GraphMoment, GraphWorld, type Placed, type Row, textOf } from './graph-world.js';
 
-export interface GraphDomainOptions {
-  /** Tasks by their names; default: all. */
-  readonly screens?: readonly string[];
-  /** Of each task and split. */
-  readonly seeds: number;
-  readonly perturb?: Perturbation;
-}
-
+const SEEDS = 5;
 /** Changes whenever the same action in the same graph could be answered otherwise. */
 const RULES_VERSION = '1';
 /** Those for which a page needs no layout, no address and no second tab. */
@@ -26,31 +30,304 @@ const OFFERED: readonly ScreenAction[] = [
   ...(['noop', 'click', 'dblclick', 'hover', 'focus', 'fill', 'clear', 'press', 'select_option'] as const),
   ...(['go_back', 'go_forward'] as const),
 ];
+const MOMENTS = 4_096;
+/** Of texts that an answer may be: no whole paragraphs. */
+const LONGEST_ANSWER = 60;
+/** Moments that a search looks at before a solution counts as not known. */
+const MOST_MOMENTS = 60_000;
+
+const of = 'screens of a graph';
+const ownKeys = z.strictObject({
+  screens: z.array(z.string().min(1)).min(1).optional().describe(`${of}: tasks by their names; default: all`),
+  seeds: z
+    .number()
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(SEEDS)
+    .describe(`${of}: seeds of each task and split; default ${SEEDS}`),
+});
+const settings = ownKeys.extend({
+  graph: z.string().min(1).describe("screen-graph: the graph's file, YAML or JSON, relative to the scenario"),
+});
+
+export const screenGraphs: DomainEntry = {
+  name: 'screen-graph',
+  summary: 'Screens of a navigation graph in a file of your own: pages, edges, data and tasks, without a browser.',
+  schema: settings,
+  files: ({ graph }, folder) => (typeof graph === 'string' ? [path.resolve(folder, graph)] : []),
+  make: async () => async (given, folder) => {
+    const { graph, ...rest } = settings.parse(given);
+    return graphDomain(path.resolve(folder, graph), rest);
+  },
+};
+
+/**
+ * A graph under a name of its own, for packs and plugins.
+ * @param file absolute: its path, or its URL (`new URL('shop.yaml', import.meta.url)`)
+ */
+export function screenGraphDomain(name: string, summary: string, file: string | URL): DomainEntry {
+  const graph = file instanceof URL ? fileURLToPath(file) : file;
+  return {
+    name,
+    summary,
+    schema: ownKeys,
+    files: () => [graph],
+    make: async () => async (given) => ({ ...graphDomain(graph, ownKeys.parse(given)), id: name }),
+  };
+}
 
 /**
  * @param file absolute path
  * @throws FILE_INVALID, UNKNOWN_KEY, NAME_UNKNOWN
  */
-export function graphDomain(file: string, { screens, seeds, perturb }: GraphDomainOptions): ToolsDomain {
+export function graphDomain(file: string, { screens, seeds }: z.output<typeof ownKeys>): ToolsDomain {
   const graph = readGraph(file);
   const names = graph.tasks.map(({ name }) => name);
   const unknown = screens?.find((name) => !names.includes(name));
   if (unknown !== undefined) throw pageUnknown(graph.title, unknown, '', names);
   const pages = seededPages(screens ?? names, seeds, () => ({ file: '' }));
   const asks = graph.tasks.some(({ answer }) => answer !== undefined);
-  const actions = SCREEN_ACTIONS.filter((name) => OFFERED.includes(name) || (asks && name === ANSWERS));
-  const otherwise = perturb === undefined ? '' : ` ${contentHash(perturb)}`;
-  const played = pages.map(({ id, seed }) => ({ id, seed, name: id.slice(0, id.lastIndexOf('.')) }));
   const version = contentHash(graph as unknown as JsonObject);
   const domain = playedScreens({
-    id: basename(file, extname(file)),
+    id: path.basename(file, path.extname(file)),
     pages,
     version,
     policy: graph.policy,
-    perturb,
-    player: new GraphPlayer(graph, played, file),
-    actions,
-    rules: `screen-graph ${RULES_VERSION} ${version}${otherwise}`,
+    player: new GraphPlayer(graph, pages, file),
+    actions: SCREEN_ACTIONS.filter((name) => OFFERED.includes(name) || (asks && name === ANSWERS)),
+    rules: `screen-graph ${RULES_VERSION} ${version}`,
   });
   return graph.goalKinds === undefined ? domain : { ...domain, goalKinds: graph.goalKinds };
+}
+
+/** Where a task stands follows from what was done; what was worked out lately is not worked out again. */
+class GraphPlayer implements ScreenPlayer {
+  private readonly world: GraphWorld;
+  private readonly pages: ReadonlyMap<string, ScreenPage>;
+  private readonly moments = new LRUCache<string, GraphMoment>({ max: MOMENTS });
+
+  /** @param path of the file, for errors */
+  constructor(
+    private readonly file: GraphFile,
+    pages: readonly ScreenPage[],
+    private readonly path: string,
+  ) {
+    this.world = new GraphWorld(file);
+    this.pages = new Map(pages.map((page) => [page.id, page]));
+  }
+
+  begin(page: string) {
+    return this.world.look(this.at(page, []));
+  }
+
+  act(page: string, before: readonly CallSpec[], call: CallSpec) {
+    const after = this.world.act(this.at(page, before), call);
+    if (typeof after === 'string') return after;
+    this.moments.set(keyOf(page, [...before, call]), after);
+    return this.world.look(after);
+  }
+
+  /** @throws FILE_INVALID where nothing that can be done does the task */
+  solution(page: string): readonly CallSpec[] | undefined {
+    const { done, answer } = this.taskOf(page);
+    // A place to walk from, which is never done.
+    if (done === undefined && answer === undefined) return undefined;
+    const calls = shortestSolution(this.world, this.at(page, []));
+    if (calls !== 'none') return calls;
+    throw this.invalid(page, '', `no way through the pages does it with seed ${this.pages.get(page)!.seed}`);
+  }
+
+  answers(page: string, { elements }: { readonly elements: Readonly<Record<string, ScreenElement>> }): string[] {
+    if (this.taskOf(page).answer === undefined) return [];
+    const names = Object.values(elements).flatMap(({ children, name }) => (children.length === 0 ? [name] : []));
+    return [...new Set(names.filter((name) => name !== '' && name.length <= LONGEST_ANSWER))];
+  }
+
+  close(): void {
+    this.moments.clear();
+  }
+
+  private at(page: string, calls: readonly CallSpec[]): GraphMoment {
+    const key = keyOf(page, calls);
+    let moment = this.moments.get(key);
+    if (moment !== undefined) return moment;
+    if (calls.length === 0) moment = this.beginning(page);
+    else {
+      const before = this.at(page, calls.slice(0, -1));
+      const after = this.world.act(before, calls.at(-1)!);
+      // Refused then, refused now: it changed nothing.
+      moment = typeof after === 'string' ? before : after;
+    }
+    this.moments.set(key, moment);
+    return moment;
+  }
+
+  /** @throws FILE_INVALID */
+  private beginning(page: string): GraphMoment {
+    const { file } = this;
+    const task = this.taskOf(page);
+    const { seed } = this.pages.get(page)!;
+    const given = Object.fromEntries(
+      Object.entries(file.data).map(([name, cell]) => {
+        if (cell.type === 'table') return [name, cell.rows];
+        return [name, cell.type === 'sum' || cell.type === 'count' ? undefined : cell.value];
+      }),
+    );
+    const draws: Record<string, Scalar | Row> = {};
+    for (const [name, draw] of Object.entries(task.draw)) {
+      const { from, where } = typeof draw === 'object' && !Array.isArray(draw) ? draw : { from: draw };
+      const choices = Array.isArray(from) ? from : (given[from as string] as readonly Row[]);
+      const fitting = (choices as readonly (Scalar | Row)[]).filter((row) =>
+        allHold(where, { cells: file.data, data: given, rows: { row: row as Row } }),
+      );
+      if (fitting.length === 0) throw this.invalid(page, `.draw.${name}`, 'there is nothing to draw from');
+      draws[name] = fitting[drawBySeed(fitting.length, seed, `${task.name} ${name}`)];
+    }
+    const data = changed(task.changes, { cells: file.data, data: given, rows: { task: draws } });
+    const scope = { cells: file.data, data, rows: { task: draws } };
+    const { done, over, answer } = task;
+    const moment = this.world.begin({
+      ...{ goal: textOf(task.goal, scope), page: task.start ?? file.start, data, draws, done, over },
+      ...(answer !== undefined && { answer: textOf(answer, scope) }),
+    });
+    if (!moment.done) return moment;
+    throw this.invalid(page, '', `it is over as soon as it begins, with seed ${seed}`);
+  }
+
+  private taskOf(page: string): GraphTask {
+    return this.file.tasks.find(({ name }) => name === this.pages.get(page)!.family)!;
+  }
+
+  private invalid(page: string, place: string, problem: string): Error {
+    return graphInvalid(this.path, `tasks.${this.file.tasks.indexOf(this.taskOf(page))}${place}`, problem);
+  }
+}
+
+function keyOf(page: string, calls: readonly CallSpec[]): string {
+  return [page, ...calls.map(actionLine)].join('\u001e');
+}
+
+// The shortest way to a task's goal: A* (Hart, Nilsson and Raphael, 1968) over what its world can be, by actions that do something. The
+// bound is how many pages the goal's page is away, whatever the data.
+
+interface Way {
+  readonly moment: GraphMoment;
+  readonly length: number;
+  readonly from?: Way;
+  readonly call?: CallSpec;
+}
+
+/** What a search leaves out: rows like those that the task drew, but others; answers that are not on the screen. */
+interface Bounds {
+  readonly others: boolean;
+  readonly unseen: boolean;
+}
+
+/**
+ * The shortest that touches, of rows like those the task drew, no others and answers by what is on the screen; where there is none, the
+ * shortest of all. Of equally short ways the first by the order of elements on the page.
+ * @returns 'none' where all that can be reached (but by going back) was looked at; undefined where there was too much to look at
+ */
+function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly CallSpec[] | 'none' | undefined {
+  let found: readonly CallSpec[] | 'none' | undefined;
+  for (const [others, unseen] of [
+    [true, true],
+    [false, true],
+    [false, false],
+  ]) {
+    found = searched(world, beginning, { others, unseen });
+    if (Array.isArray(found)) break;
+  }
+  return found;
+}
+
+function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): readonly CallSpec[] | 'none' | undefined {
+  const away = pagesAway(world.file, beginning);
+  const seen = new Set<string>();
+  // By length and bound together, the least first.
+  const waiting: Way[][] = [];
+  const wait = (way: Way) => {
+    const least = way.length + (way.moment.done ? 0 : away(way.moment.page));
+    if (least === Number.POSITIVE_INFINITY) return;
+    waiting[least] ??= [];
+    waiting[least].push(way);
+  };
+  wait({ moment: beginning, length: 0 });
+  for (let least = 0; least < waiting.length; least++) {
+    // More may be added while it is gone through.
+    for (let i = 0; i < (waiting[least]?.length ?? 0); i++) {
+      const way = waiting[least][i];
+      if (way.moment.done) return callsOf(way);
+      const key = placeOf(way.moment);
+      if (seen.has(key)) continue;
+      if (seen.size >= MOST_MOMENTS) return undefined;
+      seen.add(key);
+      for (const call of movesOf(world, way.moment, bounds)) {
+        const moment = world.act(way.moment, call);
+        const isLost = typeof moment === 'string' || (moment.done && moment.reward <= 0);
+        if (!isLost && (moment.done || !seen.has(placeOf(moment))))
+          wait({ moment, length: way.length + 1, from: way, call });
+      }
+    }
+  }
+  return 'none';
+}
+
+/** All that what follows depends on; not the ids, nor where the keyboard is. Data is told where it is not as at the beginning. */
+function placeOf({ page, data, fields, start }: GraphMoment): string {
+  const other = Object.entries(data).filter(([name, value]) => value !== start.data[name]);
+  return JSON.stringify([page, other, fields]);
+}
+
+function callsOf(last: Way): CallSpec[] {
+  return last.from === undefined ? [] : [...callsOf(last.from), last.call!];
+}
+
+/** Edges at least from a page to that on which the task is done; 0 where it may be done on any. */
+function pagesAway({ edges }: GraphFile, { start }: GraphMoment): (page: string) => number {
+  const goal = start.answer === undefined ? start.done?.find(({ page }) => page !== undefined)?.page : undefined;
+  if (goal === undefined) return () => 0;
+  const away = new Map([[goal, 0]]);
+  for (const page of away.keys())
+    for (const edge of edges) if (edge.to === page && !away.has(edge.page)) away.set(edge.page, away.get(page)! + 1);
+  return (page) => away.get(page) ?? Number.POSITIVE_INFINITY;
+}
+
+function movesOf(world: GraphWorld, moment: GraphMoment, bounds: Bounds): CallSpec[] {
+  const { start, placed } = moment;
+  const drawn = Object.values(start.draws).filter((value): value is Row => typeof value === 'object');
+  const isLike = (a: Row, b: Row) => Object.keys(a).join() === Object.keys(b).join();
+  const isOther = (row: Row, one: Row) => isLike(row, one) && Object.keys(row).some((key) => row[key] !== one[key]);
+  const isAside = ({ rows: { task: _, ...rows } }: Placed) =>
+    Object.values(rows).some((row) => drawn.some((one) => isOther(row as Row, one)));
+  const near = placed.filter((one) => one.properties.disabled !== true && !(bounds.others && isAside(one)));
+  const moves = near.flatMap((one) => movesOn(world, moment, one));
+  if (start.answer === undefined) return moves;
+  const text = String(start.answer);
+  // As a whole word: 4 is not in 45.
+  const isIn = (shown: Scalar | undefined) => ` ${shown ?? ''} `.toLowerCase().includes(` ${text.toLowerCase()} `);
+  const isSeen = placed.some(({ name, properties }) => isIn(name) || isIn(properties.value));
+  return isSeen || !bounds.unseen ? [...moves, { name: 'send_msg_to_user', arguments: { text } }] : moves;
+}
+
+function movesOn(world: GraphWorld, { page, ids, start }: GraphMoment, placed: Placed): CallSpec[] {
+  const bid = ids.get(placed.key)!;
+  const moves: CallSpec[] = [];
+  const kind = fieldKind(placed.template);
+  if (kind === 'ticked' || kind === 'radio') moves.push({ name: 'click', arguments: { bid } });
+  if (kind === 'written' && placed.properties.readonly !== true) {
+    // What may be written: what the goal names in quotes, and what the task drew.
+    const drawn = Object.values(start.draws).flatMap((value) => (typeof value === 'object' ? [] : [String(value)]));
+    for (const value of new Set([...textsNamed(start.goal), ...drawn]))
+      moves.push({ name: 'fill', arguments: { bid, value } });
+  }
+  if (kind === 'chosen')
+    for (const { name, template } of placed.children)
+      if (template.role === 'option') moves.push({ name: 'select_option', arguments: { bid, options: name } });
+  for (const { action, key } of world.edgesOf(page, placed)) {
+    if (action === 'fill' || action === 'select_option') continue;
+    moves.push({ name: action, arguments: action === 'press' ? { bid, key_comb: key ?? 'Enter' } : { bid } });
+  }
+  return [...new Map(moves.map((move) => [actionLine(move), move])).values()];
 }

@@ -16,8 +16,7 @@ import type { ToolCall } from '../../env/tools/message.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../../synth/asked-json.js';
-import { labelWalk } from './label-walk.js';
-import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './walk-text.js';
+import { elementLine, labelWalk, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
 
 /**
  * What people come to screens for, in kinds: a walk without a task begins with one of them in mind, so that walks differ from the start.

@@ -1,20 +1,26 @@
 // The lifted model as a backend of the router.
 
+import { isDeepStrictEqual } from 'node:util';
+import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
+import type { Json } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import type { ScreenState } from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
+import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
+import type { Message } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { confidenceOf } from '../../worldmodel/from-records/calibration.js';
 import { ModelFile, type RecordedContents } from '../../worldmodel/from-records/model-file.js';
+import { type LearnedEpisode, recordedSteps } from '../../worldmodel/sequence/recorded-steps.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
-import { screenChanges } from '../screen-changes.js';
-import { Act } from './act.js';
-import { KnownIds } from './known-ids.js';
-import { LiftedBook } from './lifted-book.js';
-import { recordedActs, type Walks, walksSchema } from './recorded-acts.js';
+import { screenChanges } from '../mechanics.js';
+import { Act } from './layout.js';
+import { type RecordedAct, transferred } from './transfer.js';
 
 export type LiftedContents = RecordedContents<Walks>;
-
-export const liftedFile = new ModelFile<LiftedContents>('lifted', { walks: walksSchema });
 
 export class LiftedModel implements BackendModel {
   readonly version: string;
@@ -59,4 +65,202 @@ function openedTwice(before: ScreenState, after: ScreenState): string | undefine
   const dialogs = ({ elements }: ScreenState) => Object.entries(elements).filter(([, { role }]) => role === 'dialog');
   const open = new Set(dialogs(before).flatMap(([id, { name }]) => (after.elements[id] === undefined ? [] : [name])));
   return dialogs(after).find(([id, { name }]) => before.elements[id] === undefined && open.has(name))?.[1].name;
+}
+
+/** Openings of tasks that are held. */
+const OPENINGS = 64;
+
+export class KnownIds {
+  private readonly openings = new LRUCache<string, ScreenState>({ max: OPENINGS });
+
+  /** The screen that the task began with. */
+  openingOf({ domain, task }: Pick<CallQuery, 'domain' | 'task'>): ScreenState {
+    const kept = this.openings.get(task.id) ?? (initialStateOf(domain, task) as ScreenState);
+    this.openings.set(task.id, kept);
+    return kept;
+  }
+
+  /** The largest that was seen so far. */
+  last(query: CallQuery): number {
+    return Math.max(
+      lastId(this.openingOf(query)),
+      lastId(query.state as ScreenState),
+      ...query.messages.map(lastShown),
+    );
+  }
+}
+
+const shown = new WeakMap<Message, number>();
+
+/** The largest id that a message shows; looked for once in each. */
+function lastShown(message: Message): number {
+  if (message.role !== 'tool') return 0;
+  const known = shown.get(message);
+  if (known !== undefined) return known;
+  const ids = [...message.content.matchAll(/^\s*\[(\d+)\]/gm)];
+  const last = ids.reduce((largest, [, id]) => Math.max(largest, Number(id)), 0);
+  shown.set(message, last);
+  return last;
+}
+
+const plain = z.record(z.string(), z.json() as unknown as z.ZodType<Json>);
+
+export const walksSchema = z.strictObject({
+  /** By task. */
+  openings: z.record(z.string(), plain),
+  walks: z.array(
+    z.strictObject({
+      episode: z.string(),
+      task: z.string(),
+      family: z.string(),
+      steps: z.array(
+        z.strictObject({
+          name: z.string(),
+          arguments: plain,
+          operations: z.array(plain),
+          isError: z.boolean(),
+          /** Of refusals. */
+          observation: z.string(),
+        }),
+      ),
+    }),
+  ),
+});
+
+export type Walks = z.infer<typeof walksSchema>;
+export const liftedFile = new ModelFile<LiftedContents>('lifted', { walks: walksSchema });
+
+type Walk = Walks['walks'][number];
+
+/** What episodes of a domain of screens come to; those that cannot be followed end early. */
+export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Walks {
+  const openings: Record<string, Record<string, Json>> = {};
+  const walks = new Map<string, Walk>();
+  const families = new Map(domain.tasks.map(({ id, family }) => [id, family]));
+  for (const { episode, task, question, answer } of recordedSteps(episodes, domain, { typed: true })) {
+    openings[task] ??= question.world!.values as Record<string, Json>;
+    const walk = walks.get(episode) ?? { episode, task, family: families.get(task)!, steps: [] };
+    walks.set(episode, walk);
+    const { isError, operations, observation } = answer;
+    walk.steps.push({
+      name: question.call.name,
+      arguments: { ...question.call.arguments } as Record<string, Json>,
+      operations: operations as unknown as Record<string, Json>[],
+      isError,
+      observation: isError ? observation : '',
+    });
+  }
+  return { openings, walks: [...walks.values()] };
+}
+
+/** Every action of the walks, on its screen. */
+export function recordedActs({ openings, walks }: Walks): RecordedAct[] {
+  return walks.flatMap(({ task, steps, ...where }) => {
+    const opening = openings[task] as unknown as ScreenState;
+    let state = opening;
+    let ids = lastId(opening);
+    return steps.map(({ name, arguments: given, operations, isError, observation }) => {
+      const call = { name, arguments: given } as CallSpec;
+      const act = new Act({ state, call, opening, ids });
+      state = applyOperations(state, operations as unknown as readonly Operation[]) as ScreenState;
+      ids = Math.max(ids, lastId(state));
+      return { act, after: state, isError, observation, task, ...where };
+    });
+  });
+}
+
+/** Largest number among the ids of a screen; ids are given out in order. */
+export function lastId({ elements }: ScreenState): number {
+  return Object.keys(elements).reduce((last, id) => Math.max(last, Number(id) || 0), 0);
+}
+
+/** Recorded actions that have a say. */
+const VOICES = 6;
+/** How much less a voice counts for each hundredth of likeness. */
+const SHARPNESS = 20;
+
+export interface Said {
+  /** Undefined where the page refused. */
+  readonly after: ScreenState | undefined;
+  /** Of the recorded page. */
+  readonly observation: string;
+  /** In (0, 1]: the answer's share of all voices, times the likeness of the nearest of them. Not a probability before it is calibrated. */
+  readonly evidence: number;
+}
+
+export class LiftedBook {
+  private readonly byKey = new Map<string, Alike>();
+
+  constructor(recorded: readonly RecordedAct[]) {
+    for (const one of recorded) {
+      const { key } = one.act;
+      const alike = this.byKey.get(key) ?? new Alike();
+      this.byKey.set(key, alike);
+      alike.add(one);
+    }
+  }
+
+  /** @param isKnown  false for what is to be left out; undefined answer: nothing like it was recorded */
+  say(asked: Act, isKnown: (one: RecordedAct) => boolean = () => true): Said | undefined {
+    const near = (this.byKey.get(asked.key)?.likenesses(asked) ?? [])
+      .filter(({ one }) => isKnown(one))
+      .sort((a, b) => b.likeness - a.likeness)
+      .slice(0, VOICES);
+    const answers: Answer[] = [];
+    let total = 0;
+    for (const { one, likeness } of near) {
+      const after = one.isError ? undefined : transferred(one, asked);
+      const weight = Math.exp(SHARPNESS * (likeness - near[0].likeness));
+      total += weight;
+      if (after === undefined && !one.isError) continue;
+      const answer = answers.find((said) => isSameScreen(said.after, after));
+      if (answer === undefined) answers.push({ weight, likeness, after, observation: one.observation });
+      else answer.weight += weight;
+    }
+    const [best] = answers.sort((a, b) => b.weight - a.weight);
+    if (best === undefined) return undefined;
+    const { likeness, after, observation } = best;
+    return { after, observation, evidence: (best.weight / total) * likeness };
+  }
+}
+
+/** Recorded actions of one key, and in which of them each part of a screen stands. */
+class Alike {
+  private readonly recorded: RecordedAct[] = [];
+  private readonly places = new Map<string, number[]>();
+
+  add(one: RecordedAct): void {
+    const place = this.recorded.push(one) - 1;
+    for (const part of one.act.parts) {
+      const known = this.places.get(part);
+      if (known === undefined) this.places.set(part, [place]);
+      else known.push(place);
+    }
+  }
+
+  likenesses(asked: Act): { readonly one: RecordedAct; readonly likeness: number }[] {
+    const shared = new Uint32Array(this.recorded.length);
+    for (const part of asked.parts) for (const place of this.places.get(part) ?? []) shared[place]++;
+    return this.recorded.map((one, i) => ({ one, likeness: asked.likeness(one.act, shared[i]) }));
+  }
+}
+
+interface Answer {
+  weight: number;
+  readonly likeness: number;
+  readonly after: ScreenState | undefined;
+  readonly observation: string;
+}
+
+/** Of two screens that were made of the same one: what did not change is the same object in both. */
+function isSameScreen(a: ScreenState | undefined, b: ScreenState | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  const { elements: ours, ...rest } = a;
+  const { elements: theirs, ...others } = b;
+  const ids = Object.keys(ours);
+  return (
+    isDeepStrictEqual(rest, others) &&
+    ids.length === Object.keys(theirs).length &&
+    ids.every((id) => ours[id] === theirs[id] || isDeepStrictEqual(ours[id], theirs[id]))
+  );
 }

@@ -1,30 +1,48 @@
 // A language model that writes what pages become, as a backend of the router. In stages, as UI-Simulator has them (arXiv 2510.14969,
-// section 3.1): an overview of what follows; then, of another page, a draft in free text and its tree, of a change the operations. Or as
-// code that is drawn (gWorld, Code2World): the page after the action as HTML. What the overview claims is checked with the rest.
+// section 3.1): an overview of what follows; then, of another page, a draft in free text and its tree, of a change the operations.
+// What the overview claims is checked with the rest.
 
 import { createHash } from 'node:crypto';
-import type { Json } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
-import { NO_COST } from '../../core/cost.js';
+import type { z } from 'zod';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { describeIssues, ReverieError } from '../../core/errors.js';
+import { Rng } from '../../core/rng.js';
 import { actionLine } from '../../env/screens/screen-actions.js';
-import { memoryOf, type ScreenState } from '../../env/screens/screen-state.js';
+import {
+  memoryOf,
+  type ScreenElement,
+  type ScreenState,
+  type ScreenView,
+  screenText,
+  tabsOf,
+} from '../../env/screens/screen-state.js';
+import { applyOperations } from '../../env/state/operations.js';
+import { stateHash } from '../../env/state/state.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import type { LanguageModel } from '../../llm/language-model.js';
-import type { ExperienceIndex } from '../../replay/experience/experience.js';
+import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
+import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import { parseOperations } from '../../worldmodel/llm/prediction-schema.js';
+import { failedReply } from '../../worldmodel/llm/reply-failure.js';
 import { clipped } from '../../worldmodel/llm/sections.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../../worldmodel/tools/backend-model.js';
-import { KnownIds } from '../lifted/known-ids.js';
-import { PageDrawer } from '../page-drawer.js';
-import { screenChanges } from '../screen-changes.js';
-import { screenMarkup } from '../screen-markup.js';
-import { PROMPT_VERSION, type Stage } from './prompts.js';
-import { htmlReply, type OverviewReply, operationsReply, overviewReply, treeReply } from './replies.js';
-import type { PageLlmSettings } from './settings.js';
-import { situationOf } from './situation.js';
-import { StageFailed, Stages } from './stages.js';
-import { pageOfChanges, pageOfDrawn, pageOfTree, titleOf, type Written } from './written-page.js';
+import { callsBefore } from '../../worldmodel/tools/calls-before.js';
+import { wordsIn } from '../../worldmodel/tools/tokens.js';
+import { KnownIds } from '../lifted/lifted-model.js';
+import { screenChanges } from '../mechanics.js';
+import type { PageLlmSettings } from './entry.js';
+import {
+  type OverviewReply,
+  operationsReply,
+  overviewReply,
+  PROMPT_VERSION,
+  SCHEMAS,
+  type Stage,
+  stageMessages,
+  type TreeElement,
+  treeReply,
+} from './replies.js';
 
 /** What is done of a call, so that a repair begins at the stage that failed. */
 interface Progress {
@@ -41,7 +59,6 @@ export class PageModel implements BackendModel {
   readonly version: string;
   readonly repairs = true;
   private readonly ids = new KnownIds();
-  private readonly drawer = new PageDrawer();
   private readonly begun = new WeakMap<CallQuery, Progress>();
 
   constructor(
@@ -86,24 +103,13 @@ export class PageModel implements BackendModel {
     if (overview.outcome === 'nothing') return this.finished(query, stages, overview, before, 1);
     const taken = this.ids.last(query);
     const sections = { ...told, Overview: overviewTold(overview) };
-    const { written, confidence, reply } = await this.written({ before, stages, sections, progress, taken });
+    const asked = { before, stages, sections, progress, taken };
+    const { written, confidence, reply } = await (overview.outcome === 'page'
+      ? this.asTree(asked)
+      : this.asChanges(asked));
     progress.last = { stage: stages.last, reply };
     if ('problems' in written) throw new StageFailed(written.problems, reply);
     return this.finished(query, stages, overview, written.after, confidence);
-  }
-
-  private written(asked: Asked): Promise<Answer> {
-    if (this.settings.mode === 'html') return this.asHtml(asked);
-    return asked.progress.overview!.outcome === 'page' ? this.asTree(asked) : this.asChanges(asked);
-  }
-
-  private async asHtml({ before, stages, sections, progress, taken }: Asked): Promise<Answer> {
-    // The screen is in the page.
-    const { Screen: _, Acted: __, ...others } = sections;
-    const reply = await stages.read('html', htmlReply, { ...others, Page: screenMarkup(before) });
-    const drawn = await this.drawer.draw(reply.html);
-    const isAnother = progress.overview!.outcome === 'page';
-    return { written: pageOfDrawn(before, drawn, { isAnother, taken }), confidence: reply.confidence, reply };
   }
 
   private async asTree({ before, stages, sections, progress, taken }: Asked): Promise<Answer> {
@@ -189,4 +195,307 @@ function statedConfidence(claim: number): number {
 function refusal(reasons: readonly string[]): RawProposal {
   const observation = `Error: ${reasons.join('; ')}`;
   return { operations: [], observation, isError: true, confidence: 1, cost: NO_COST };
+}
+
+/** No usable reply, or none that is a page: what is wrong, and what the model wrote. */
+class StageFailed extends Error {
+  constructor(
+    readonly problems: readonly string[],
+    readonly previous: Json = null,
+  ) {
+    super(problems.join(' '));
+  }
+}
+
+/** A second try: what was wrong with the reply of which stage. */
+interface RefusedStage {
+  readonly stage: Stage;
+  readonly previous: Json;
+  readonly problems: readonly string[];
+}
+
+class Stages {
+  cost: Cost = NO_COST;
+  /** The model that answered last, as the server names it; the stage it was asked last. */
+  answered: string | undefined;
+  last: Stage = 'overview';
+
+  constructor(
+    private readonly model: LanguageModel,
+    private readonly settings: Pick<PageLlmSettings, 'temperature' | 'maxTokens'>,
+    private readonly query: CallQuery,
+    private readonly refused: RefusedStage | undefined,
+    private readonly signal: AbortSignal | undefined,
+  ) {}
+
+  /** Whether this is a second try at that stage. */
+  repairs(stage: Stage): boolean {
+    return this.refused?.stage === stage;
+  }
+
+  /** @throws StageFailed; what is no fault of the model passes through */
+  async read<T>(
+    stage: Exclude<Stage, 'draft'>,
+    schema: z.ZodType<T>,
+    sections: Readonly<Record<string, Json>>,
+  ): Promise<T> {
+    const { json = null } = await this.ask(stage, sections, SCHEMAS[stage]);
+    const read = schema.safeParse(json);
+    if (read.success) return read.data;
+    throw new StageFailed([`The ${stage}: ${describeIssues(read.error)}`], json);
+  }
+
+  /** Free text. @throws as `read` */
+  async write(stage: 'draft', sections: Readonly<Record<string, Json>>): Promise<string> {
+    const { text, finishReason } = await this.ask(stage, sections);
+    if (finishReason === 'length')
+      throw new StageFailed([`The ${stage} was cut off at its longest length (maxTokens).`]);
+    if (text.trim() === '') throw new StageFailed([`The ${stage} is empty.`]);
+    return text.trim();
+  }
+
+  private async ask(
+    stage: Stage,
+    sections: Readonly<Record<string, Json>>,
+    schema?: ChatRequest['schema'],
+  ): Promise<ChatReply> {
+    const { query, refused, settings } = this;
+    const attempt = refused === undefined ? 0 : 1;
+    this.last = stage;
+    const seed = Rng.fromSeed(query.seed).split('page-llm', stage, query.step, attempt).uint32() >>> 1;
+    const { temperature, maxTokens } = settings;
+    const { previous, problems } = refused ?? { previous: null, problems: [] };
+    const messages = stageMessages(
+      stage,
+      this.repairs(stage) ? { ...sections, Refused: { previous, problems } } : sections,
+    );
+    try {
+      const reply = await this.model.chat(
+        { messages, ...(schema && { schema }), temperature, maxTokens, seed, attempt },
+        { signal: this.signal },
+      );
+      this.cost = addCosts(this.cost, reply.usage);
+      this.answered = reply.model;
+      return reply;
+    } catch (error) {
+      const { problems, cost } = failedReply(error);
+      this.cost = addCosts(this.cost, cost);
+      throw new StageFailed(problems.map((problem) => `The ${stage}: ${problem}`));
+    }
+  }
+}
+
+type Shown = Pick<PageLlmSettings, 'retrieval' | 'history' | 'memory' | 'screenTokens'>;
+
+/** Candidates for each record that is shown. */
+const CANDIDATES = 8;
+/** Characters of what became of the screen after an earlier action. */
+const EPISODE_CHARS = 400;
+const CHARS_OF_TOKEN = 4;
+
+/** The sections, those first that change least. */
+async function situationOf(
+  query: CallQuery,
+  options: Shown,
+  index: ExperienceIndex | undefined,
+): Promise<Record<string, Json>> {
+  const state = query.state as ScreenState;
+  return {
+    References: await referencesOf(query, options.retrieval, index),
+    Memory: options.memory === 0 ? [] : memoryOf(state).slice(-options.memory),
+    Episode: episodeOf(query, options.history),
+    Screen: screenAround(state, actedOn(query), options.screenTokens * CHARS_OF_TOKEN),
+    Acted: Object.fromEntries(actedOn(query).flatMap((id) => lineage(state, id))),
+    Action: actionOf(query),
+  };
+}
+
+/** Ids that the call names. */
+function actedOn({ state, call }: Pick<CallQuery, 'state' | 'call'>): string[] {
+  const { elements } = state as ScreenState;
+  return ['bid', 'from_bid', 'to_bid']
+    .map((key) => String(call.arguments[key]))
+    .filter((id) => elements[id] !== undefined);
+}
+
+function actionOf({ domain, state, call }: CallQuery): JsonObject {
+  const line = actionLine(call);
+  const [words = line] = domain.rules?.readings?.(state, [line]) ?? [];
+  return { line, words };
+}
+
+/** An element and all that hold it, itself first. */
+function lineage({ elements }: ScreenState, id: string): [string, Json][] {
+  const parents = new Map(
+    Object.entries(elements).flatMap(([parent, { children }]) => children.map((c) => [c, parent])),
+  );
+  const found: [string, Json][] = [];
+  for (let at: string | undefined = id; at !== undefined && found.length < 32; at = parents.get(at))
+    found.push([at, elements[at]]);
+  return found;
+}
+
+/** The screen as agents see it; of a long one the lines around what is acted on. */
+function screenAround(state: ScreenState, ids: readonly string[], most: number): string {
+  const text = screenText(state);
+  if (text.length <= most) return text;
+  const lines = text.split('\n');
+  const at = Math.max(
+    0,
+    lines.findIndex((line) => ids.some((id) => line.trimStart().startsWith(`[${id}]`))),
+  );
+  let [from, to, left] = [at, at, most - lines[at].length];
+  for (let grows = true; grows; ) {
+    grows = false;
+    for (const [next, isBefore] of [
+      [from - 1, true],
+      [to + 1, false],
+    ] as const) {
+      const cost = (lines[next]?.length ?? Number.POSITIVE_INFINITY) + 1;
+      if (cost > left) continue;
+      left -= cost;
+      grows = true;
+      if (isBefore) from = next;
+      else to = next;
+    }
+  }
+  const cut = (count: number, where: string) => (count === 0 ? [] : [`(${count} lines ${where} are left out)`]);
+  return [...cut(from, 'above'), ...lines.slice(from, to + 1), ...cut(lines.length - 1 - to, 'below')].join('\n');
+}
+
+/** Earlier actions of this episode, oldest first. */
+function episodeOf({ messages, call }: CallQuery, most: number): Json[] {
+  const calls = new Map(
+    messages
+      .flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
+      .map((one) => [one.id, one]),
+  );
+  const answered = messages.flatMap((message): Json[] => {
+    const made = message.role === 'tool' && message.toolCallId !== call.id ? calls.get(message.toolCallId) : undefined;
+    if (made === undefined || message.role !== 'tool') return [];
+    return [{ action: actionLine(made), became: clipped(message.content, EPISODE_CHARS) }];
+  });
+  return most === 0 ? [] : answered.slice(-most);
+}
+
+/** Recorded actions of the same name first, then those whose screens share most words with this one (UI-Simulator-R's cascade, by words). */
+async function referencesOf(
+  query: CallQuery,
+  { k, sources, lag, maxChars, exceptOwnTask }: Shown['retrieval'],
+  index: ExperienceIndex | undefined,
+): Promise<Json[]> {
+  if (index === undefined || k === 0) return [];
+  const asked = {
+    call: { name: query.call.name, arguments: query.call.arguments },
+    history: callsBefore(query),
+    stateHash: stateHash(query.state),
+    sources,
+    ...(query.row === undefined ? {} : { beforeRow: query.row - lag }),
+    ...(exceptOwnTask ? { exceptTask: query.task.id } : {}),
+  };
+  const words = wordsIn(screenText(query.state as ScreenState));
+  const found = index.retrieve(asked, k * CANDIDATES).map(({ step }, place) => ({
+    step,
+    place,
+    isSame: step.call.name === query.call.name,
+    shared: overlap(words, wordsIn(step.observation)),
+  }));
+  found.sort((a, b) => Number(b.isSame) - Number(a.isSame) || b.shared - a.shared || a.place - b.place);
+  return found.slice(0, k).map(({ step }) => referenceOf(step, maxChars));
+}
+
+/** Changes before the screen, as these tell more in less room and are not copied as a whole. */
+function referenceOf({ call, operations = [], observation, isError }: ExperienceStep, maxChars: number): Json {
+  const changes = operations.filter(({ path }) => /^\/(elements|focused|tabs)/.test(path));
+  const told = clipped(JSON.stringify(changes), maxChars / 2);
+  return {
+    action: actionLine(call),
+    ...(isError ? { refused: true } : { changes: told }),
+    screen: clipped(observation, Math.max(0, maxChars - told.length)),
+  };
+}
+
+function overlap(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
+  const both = [...a].filter((word) => b.has(word)).length;
+  return both / Math.max(1, a.size + b.size - both);
+}
+
+/** The screen after, or what is wrong with it, a sentence each. */
+type Written = { readonly after: ScreenState } | { readonly problems: readonly string[] };
+
+const MAX_ELEMENTS = 800;
+const TEXTS = new Set(['value']);
+
+/** A tree that is told flat. New elements get the next ids in the order of the page, as in a browser. */
+function pageOfTree(
+  before: ScreenState,
+  { title }: Pick<OverviewReply, 'title'>,
+  told: readonly TreeElement[],
+  taken: number,
+): Written {
+  const problems = faultsOf(told);
+  if (problems.length > 0) return { problems };
+  const root = String(taken + 1);
+  const name = titleOf(title);
+  const elements: Record<string, ScreenElement> = {};
+  const children = new Map<string, string[]>([[root, []]]);
+  const open = [root];
+  told.forEach(({ depth, role, name, states }, i) => {
+    const id = String(taken + 2 + i);
+    children.get(open[depth])!.push(id);
+    children.set(id, []);
+    open[depth + 1] = id;
+    const own = states.map(({ property, value }) => [property, TEXTS.has(property) ? value : value === 'true']);
+    elements[id] = { role, name, ...Object.fromEntries(own), children: children.get(id)! } as ScreenElement;
+  });
+  const page = { role: 'RootWebArea', name, children: children.get(root)! } as ScreenElement;
+  return { after: shownNext(before, { root, focused: '', elements: { [root]: page, ...elements } }, name) };
+}
+
+/** As browsers have it. */
+function titleOf(title: string): string {
+  return title.replace(/\s+/g, ' ').trim();
+}
+
+function faultsOf(told: readonly TreeElement[]): string[] {
+  if (told.length === 0) return ['The page has no elements.'];
+  if (told.length > MAX_ELEMENTS) return [`The page has ${told.length} elements; at most ${MAX_ELEMENTS} are drawn.`];
+  return told.flatMap(({ depth, role, states }, i) => {
+    const before = told[i - 1];
+    const called = `Element ${i + 1} (${role || 'without a role'})`;
+    const deepest = before === undefined ? 0 : before.depth + 1;
+    const faults: string[] = [];
+    if (role.trim() === '') faults.push(`Element ${i + 1} has no role.`);
+    if (depth > deepest)
+      faults.push(`${called} has depth ${depth}; after the one before it can have at most ${deepest}.`);
+    else if (before?.role === 'StaticText' && depth === deepest && i > 0)
+      faults.push(`${called} stands within a StaticText.`);
+    const flags = states.filter(({ property, value }) => !TEXTS.has(property) && value !== 'true' && value !== 'false');
+    return [
+      ...faults,
+      ...flags.map(({ property, value }) => `${called}: ${property} is "${value}"; it is "true" or "false".`),
+    ];
+  });
+}
+
+/** Changes of elements and of what has the keyboard, of nothing else. */
+function pageOfChanges(before: ScreenState, operations: readonly Operation[]): Written {
+  const others = operations.filter(({ path }) => !/^\/(focused$|elements\/[^/]+(\/|$))/.test(path));
+  if (others.length > 0) {
+    const paths = others.map(({ path }) => `"${path}"`).join(', ');
+    return { problems: [`The operations change ${paths}; a page changes "/elements/ID" and "/focused" alone.`] };
+  }
+  try {
+    return { after: applyOperations(before, operations) as ScreenState };
+  } catch (error) {
+    if (error instanceof ReverieError && error.code === 'OPERATION_INVALID') return { problems: [error.message] };
+    throw error;
+  }
+}
+
+/** Another page in the same tab: where there are tabs, its title is told there. Its address is nobody's to say. */
+function shownNext(before: ScreenState, view: ScreenView, title: string): ScreenState {
+  const { tabs, tab } = tabsOf(before);
+  const told = tabs.map((one, i) => (i === tab ? `${one.split(' ')[0]} ${title}`.trim() : one));
+  return { ...before, ...view, ...(tabs.length > 0 && { tabs: told as Json }) } as ScreenState;
 }

@@ -1,8 +1,7 @@
 // Pages in headless Chromium, by playwright-core: real layout, and a real mouse and keyboard.
 
 import type { CallSpec } from '../../env/tools/domain.js';
-import { AppPage } from './app-page.js';
-import { AppServer } from './app-server.js';
+import { AppPage, AppServer } from './app-page.js';
 import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
 import {
   installScript,
@@ -85,7 +84,7 @@ class ChromiumTab implements OpenPage {
 
   async act({ name, arguments: given }: CallSpec): Promise<void> {
     try {
-      await carryOut(this.page, { name, arguments: given }, this.spec.uploads);
+      await carryOut(this.page, { name, arguments: given });
     } catch (error) {
       throw actionFault(error);
     }

@@ -2,13 +2,10 @@
 
 import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec, Picture } from '../../env/tools/domain.js';
-import { ActionFailed, type PageContract, type PageSpec } from './page-browser.js';
+import { ActionFailed, type PageContract } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
-
-/** For files to be asked for after a click, in milliseconds. */
-const CHOOSER_MS = 5_000;
 
 interface Box {
   readonly x: number;
@@ -39,18 +36,8 @@ export interface ChromiumPage {
     move(x: number, y: number, options?: object): Promise<void>;
     down(options?: object): Promise<void>;
     up(options?: object): Promise<void>;
-    click(x: number, y: number, options: object): Promise<void>;
-    dblclick(x: number, y: number, options: object): Promise<void>;
     wheel(x: number, y: number): Promise<void>;
   };
-  readonly keyboard: {
-    press(key: string): Promise<void>;
-    type(text: string): Promise<void>;
-    insertText(text: string): Promise<void>;
-    down(key: string): Promise<void>;
-    up(key: string): Promise<void>;
-  };
-  waitForEvent(event: 'filechooser', options: object): Promise<{ setFiles(paths: readonly string[]): Promise<void> }>;
   close(): Promise<void>;
   /** Bytes of a PNG of what the window shows. */
   screenshot(options: object): Promise<Uint8Array>;
@@ -86,11 +73,7 @@ export function actionFault(error: unknown): Error {
 }
 
 /** @throws where it cannot be done */
-export async function carryOut(
-  page: ChromiumPage,
-  { name, arguments: given }: CallSpec,
-  uploads: PageSpec['uploads'] = {},
-): Promise<void> {
+export async function carryOut(page: ChromiumPage, { name, arguments: given }: CallSpec): Promise<void> {
   const wait = { timeout: ACTION_MS };
   const target = 'bid' in given ? await elementOf(page, given['bid']) : undefined;
   switch (name) {
@@ -98,10 +81,10 @@ export async function carryOut(
       return;
     case 'click':
       await placeOf(target!);
-      return target!.click({ ...wait, ...mouseOf(given) });
+      return target!.click(wait);
     case 'dblclick':
       await placeOf(target!);
-      return target!.dblclick({ ...wait, ...mouseOf(given) });
+      return target!.dblclick(wait);
     case 'hover':
       await placeOf(target!);
       return target!.hover(wait);
@@ -119,63 +102,13 @@ export async function carryOut(
         wait,
       );
       return;
-    case 'upload_file':
-      return upload(page, target!, pathsOf(given['file'], uploads));
     case 'drag_and_drop':
       return drag(page, await elementOf(page, given['from_bid']), await elementOf(page, given['to_bid']));
     case 'scroll':
       return page.mouse.wheel(Number(given['delta_x']), Number(given['delta_y']));
     default:
-      return carryOutAnywhere(page, name, given);
+      throw new Error(`no such action as ${name}`);
   }
-}
-
-/** What names no element: the keyboard wherever it is, and the mouse by places. */
-async function carryOutAnywhere(page: ChromiumPage, name: string, given: CallSpec['arguments']): Promise<void> {
-  const { keyboard, mouse } = page;
-  const [key, text] = [String(given['key']), String(given['text'])];
-  const [x, y] = [Number(given['x']), Number(given['y'])];
-  const deeds: Readonly<Record<string, () => Promise<void>>> = {
-    keyboard_press: () => keyboard.press(key),
-    keyboard_type: () => keyboard.type(text),
-    keyboard_insert_text: () => keyboard.insertText(text),
-    keyboard_down: () => keyboard.down(key),
-    keyboard_up: () => keyboard.up(key),
-    mouse_move: () => mouse.move(x, y),
-    mouse_down: () => mouse.move(x, y).then(() => mouse.down(mouseOf(given))),
-    mouse_up: () => mouse.move(x, y).then(() => mouse.up(mouseOf(given))),
-    mouse_click: () => mouse.click(x, y, mouseOf(given)),
-    mouse_dblclick: () => mouse.dblclick(x, y, mouseOf(given)),
-    mouse_drag_and_drop: () => dragBetween(page, pointOf(given, 'from'), pointOf(given, 'to')),
-  };
-  if (deeds[name] === undefined) throw new Error(`no such action as ${name}`);
-  await deeds[name]();
-}
-
-/** As BrowserGym does it: what is clicked may be a field of files, or whatever opens one that nobody sees. */
-async function upload(page: ChromiumPage, target: Handle, paths: readonly string[]): Promise<void> {
-  await placeOf(target);
-  const opened = page.waitForEvent('filechooser', { timeout: CHOOSER_MS }).catch(() => undefined);
-  await target.click({ timeout: ACTION_MS });
-  const chooser = await opened;
-  if (chooser === undefined) throw new Error('a click on the element lets nobody choose files');
-  await chooser.setFiles(paths);
-}
-
-/** Whoever names another file than those of the scenario's folder gets none, even where nothing refused it before. */
-function pathsOf(named: unknown, uploads: NonNullable<PageSpec['uploads']>): string[] {
-  return [named].flat().map((name) => {
-    if (Object.hasOwn(uploads, String(name))) return uploads[String(name)];
-    throw new Error(`there is no file "${String(name)}" to upload`);
-  });
-}
-
-function mouseOf({ button, modifiers }: CallSpec['arguments']): object {
-  return { ...(button !== undefined && { button }), ...(modifiers !== undefined && { modifiers }) };
-}
-
-function pointOf(given: CallSpec['arguments'], end: 'from' | 'to'): [number, number] {
-  return [Number(given[`${end}_x`]), Number(given[`${end}_y`])];
 }
 
 async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
@@ -186,10 +119,7 @@ async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
 }
 
 async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
-  await dragBetween(page, await centreOf(from), await centreOf(to));
-}
-
-async function dragBetween(page: ChromiumPage, start: [number, number], end: [number, number]): Promise<void> {
+  const [start, end] = [await centreOf(from), await centreOf(to)];
   await page.mouse.move(...start);
   await page.mouse.down();
   await page.mouse.move(...end, { steps: 5 });

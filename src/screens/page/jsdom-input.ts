@@ -45,25 +45,13 @@ export class JsdomInput {
   /** What a field held when it got the keyboard. */
   private held: { readonly field: InputElement; readonly value: string } | undefined;
   private under: InputElement | undefined;
-  /** The button that clicks are of, and keys that are held meanwhile: as events tell of them. */
-  private pressed: { readonly button: number; readonly [key: string]: number | boolean } = LEFT;
-
   private readonly deeds: Readonly<Record<string, (target: InputElement, given: JsonObject) => void>> = {
     noop: () => {},
-    click: (target, given) => this.holding(given, () => this.click(target, 1)),
-    dblclick: (target, given) =>
-      this.holding(given, () => {
-        this.click(target, 1);
-        this.click(target, 2);
-        if (this.pressed.button === 0) this.mouse(target, 'dblclick', 2);
-      }),
-    keyboard_press: (_, { key }) => this.press(this.active, String(key)),
-    keyboard_type: (_, { text }) => {
-      for (const key of String(text)) this.press(this.active, key === '\n' ? 'Enter' : key);
-    },
-    keyboard_insert_text: (_, { text }) => {
-      const { active } = this;
-      if (active.matches(WRITTEN) && !active.readOnly) this.type(active, `${active.value}${text}`);
+    click: (target) => this.click(target, 1),
+    dblclick: (target) => {
+      this.click(target, 1);
+      this.click(target, 2);
+      this.mouse(target, 'dblclick', 2);
     },
     hover: (target) => this.moveTo(target),
     focus: (target) => this.focus(target),
@@ -82,29 +70,11 @@ export class JsdomInput {
     deed(element as InputElement, given);
   }
 
-  /** What the keyboard writes to. */
-  private get active(): InputElement {
-    const { activeElement, body } = this.window.document;
-    return activeElement ?? body;
-  }
-
-  private holding({ button = 'left', modifiers = [] }: JsonObject, work: () => void): void {
-    const keys = [modifiers].flat().map((name) => HELD[String(name)]);
-    this.pressed = { button: BUTTONS.indexOf(String(button)), ...Object.fromEntries(keys.map((key) => [key, true])) };
-    try {
-      work();
-    } finally {
-      this.pressed = LEFT;
-    }
-  }
-
   private click(target: InputElement, count: number): void {
     this.moveTo(target);
     if (this.mouse(target, 'mousedown', count)) this.focus(target.closest(FOCUSABLE) as InputElement | null);
-    if (this.pressed.button === 2) this.mouse(target, 'contextmenu', 0);
     this.mouse(target, 'mouseup', count);
-    this.mouse(target, this.pressed.button === 0 ? 'click' : 'auxclick', count);
-    if (this.pressed.button !== 0) return;
+    this.mouse(target, 'click', count);
     // A label hands the keyboard to its field, as it hands it the click.
     const label = target.matches(FOCUSABLE) ? null : (target.closest('label') as InputElement | null);
     if (label?.control?.isConnected) this.focus(label.control);
@@ -125,8 +95,7 @@ export class JsdomInput {
 
   private mouse(target: InputElement, type: string, detail: number): boolean {
     const bubbles = type !== 'mouseenter' && type !== 'mouseleave';
-    const buttons = type === 'mousedown' ? [1, 4, 2][this.pressed.button] : 0;
-    const told = { bubbles, cancelable: bubbles, composed: true, detail, ...this.pressed, buttons };
+    const told = { bubbles, cancelable: bubbles, composed: true, detail, button: 0, buttons: +(type === 'mousedown') };
     const event = new this.window.MouseEvent(type, told);
     return target.dispatchEvent(event);
   }
@@ -222,17 +191,6 @@ export class JsdomInput {
     target.dispatchEvent(new EventType(type, { bubbles: true, composed: type === 'input' }));
   }
 }
-
-/** By the number that events have for them. */
-const BUTTONS = ['left', 'middle', 'right'];
-const LEFT = { button: 0 };
-const HELD: Readonly<Record<string, string>> = {
-  Alt: 'altKey',
-  Control: 'ctrlKey',
-  ControlOrMeta: 'ctrlKey',
-  Meta: 'metaKey',
-  Shift: 'shiftKey',
-};
 
 const KEY_CODES: Readonly<Record<string, number>> = {
   ArrowDown: 40,

@@ -54,8 +54,6 @@ export interface PageSpec {
   readonly settle: number;
   /** Whether moments have a picture. */
   readonly screenshots?: true;
-  /** Paths of files that can be uploaded, by the names that actions have. */
-  readonly uploads?: Readonly<Record<string, string>>;
 }
 
 /** What there is to see of a page. */
@@ -100,3 +98,29 @@ export function installScript({ seed, contract }: PageSpec): string {
   const view = `new (${PageView})(window, ${JSON.stringify(contract.hidden)})`;
   return `Object.defineProperties(window, { reverieClock: { value: ${clock} }, reverieView: { value: ${view} } })`;
 }
+
+export type BrowserName = 'jsdom' | 'chromium';
+
+/** Which browser is started. */
+export interface BrowserStart {
+  readonly browser: BrowserName;
+  /** Path of Chromium. */
+  readonly executable: string;
+}
+
+export type PageRequest =
+  /** Opens a page in a slot, in place of what is there, and does on it what was done. */
+  | { readonly verb: 'play'; readonly slot: string; readonly spec: PageSpec; readonly calls: readonly CallSpec[] }
+  | { readonly verb: 'act'; readonly slot: string; readonly call: CallSpec };
+
+export type PageReply =
+  | { readonly moment: PageMoment }
+  | { readonly ready: true }
+  /** The browser could not carry the action out; the slot is empty now. */
+  | { readonly refused: string }
+  /** The page failed; the slot is empty now. */
+  | { readonly failed: string }
+  /** The browser's process ended. */
+  | { readonly ended: string }
+  /** There is no such browser. */
+  | { readonly missing: string };

@@ -6,9 +6,8 @@ import { type TemporaryFolder, temporaryFolder } from '../../core/files.js';
 import { answerOn, type ThreadLine } from '../../core/threads.js';
 import { openChromium } from './chromium-browser.js';
 import { openJsdom } from './jsdom-browser.js';
+import type { BrowserStart, PageReply, PageRequest } from './page-browser.js';
 import { ActionFailed, type OpenPage, type PageBrowser } from './page-browser.js';
-import type { BrowserStart, DrawReply, DrawRequest, PageReply, PageRequest } from './page-requests.js';
-import { drawnPage } from './still-page.js';
 
 const { start, line } = workerData as { readonly start: BrowserStart; readonly line: ThreadLine };
 const pages = new Map<string, OpenPage>();
@@ -26,14 +25,6 @@ async function answered(request: PageRequest): Promise<PageReply> {
     if (!(await browser!.isAlive())) return { ended: message };
     await emptied(request.slot);
     return error instanceof ActionFailed && request.verb === 'act' ? { refused: message } : { failed: message };
-  }
-}
-
-async function drawn({ html }: DrawRequest): Promise<DrawReply> {
-  try {
-    return { drawn: await drawnPage(html) };
-  } catch (error) {
-    return { undrawn: (error as Error).message };
   }
 }
 
@@ -74,9 +65,7 @@ async function begun(): Promise<PageReply> {
 // What a page throws where nobody catches it is the page's.
 process.on('uncaughtException', () => {});
 process.on('unhandledRejection', () => {});
-line.port.on('message', async (request: PageRequest | DrawRequest) =>
-  answerOn(line, request.verb === 'draw' ? await drawn(request) : await answered(request)),
-);
+line.port.on('message', async (request: PageRequest) => answerOn(line, await answered(request)));
 line.port.on('close', async () => {
   // Applications end with their pages.
   await Promise.allSettled([...pages.keys()].map(emptied));

@@ -4,7 +4,7 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { concurrently } from '../../core/threads.js';
-import { compileSchema } from '../../env/state/schema.js';
+import { compileSchema } from '../../env/state/state.js';
 import {
   CheckFailed,
   connected,

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
-import type { EnvironmentServer } from '../../env/servers/server-contract.js';
+import type { EnvironmentServer } from '../../env/servers/server-http.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { faceOf, isToolsScenario } from '../../kinds/registry.js';
 import { checkedEnvironment } from '../../run/jobs.js';

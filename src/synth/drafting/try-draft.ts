@@ -5,7 +5,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ReverieError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
-import { compileSchema } from '../../env/state/schema.js';
+import { compileSchema } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { loadDomain, withTasks } from '../../env/tools/load-domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';

@@ -2,8 +2,8 @@
 // over to a simulator where a fork leaves the record.
 
 import { NO_COST } from '../../core/cost.js';
-import { spokenMessages } from '../../env/tools/conversation.js';
 import type { Message } from '../../env/tools/message.js';
+import { spokenMessages } from '../../env/tools/message.js';
 import type { UserQuery, UserSimulator, UserTurn } from '../../env/tools/tools-family.js';
 
 export class RecordedUser implements UserSimulator {

@@ -6,7 +6,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import type { WorkerPool } from '../../core/pool.js';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { EnvSpec } from '../../env/env-spec.js';
-import { gymnasiumSpecOf } from '../../env/gymnasium-spec.js';
+import { gymnasiumSpecOf } from '../../env/gymnasium/entry.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 
 export interface ExportOptions {

@@ -3,13 +3,13 @@
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
-import { callChecks } from '../../env/tools/call-checks.js';
-import { successfulCalls } from '../../env/tools/conversation.js';
+import { stateHash } from '../../env/state/state.js';
+import { callChecks } from '../../env/tools/check-action.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
+import { successfulCalls } from '../../env/tools/message.js';
 import { refusalsOf } from '../../env/tools/rules-responder.js';
-import { initialStateOf, referenceStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf, referenceStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';
 

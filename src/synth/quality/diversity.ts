@@ -1,7 +1,7 @@
 // How different the episodes of a dataset are from one another, measured as they come, in memory that does not grow with
 // them (but for names of tools). Low numbers are the mark of a simulator that tells the same story again and again.
 
-import { callsOf } from '../../env/tools/conversation.js';
+import { callsOf } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { bottomK, DistinctCounter, gramHashes, hash53, jaccard, spokenText, wordsOf } from './text-hash.js';
 

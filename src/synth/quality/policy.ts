@@ -6,7 +6,7 @@ import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { EpisodeEnd, ToolRules } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { agentTurns, cutOrDrop, drop, type Filter, isMasked, KEEP, type QualityContext } from './filter.js';
 

@@ -4,7 +4,7 @@
 
 import { jsonrepair } from 'jsonrepair';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

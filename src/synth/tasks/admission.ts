@@ -2,11 +2,10 @@
 // verifier refuses every way to fail. Nothing is admitted because a language model said so.
 
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
 import type { CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { type FailureCase, failureCases } from './failure-cases.js';
 import {

@@ -2,11 +2,11 @@
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
 import type { CallSpec, EpisodeEnd, ToolSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 
 export interface Played {

@@ -1,7 +1,7 @@
 // The verdict on a played task, also where no rules could make the reference's end state: then it is what was played.
 
 import type { JsonObject } from '../../core/canonical-json.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 

@@ -9,7 +9,7 @@ import type { Rng } from '../../core/rng.js';
 import { service } from '../../core/services.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';

@@ -8,7 +8,7 @@ import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeStep } from '../../replay/experience/experience.js';
 import { replySchema } from './prediction-schema.js';

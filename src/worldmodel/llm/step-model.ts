@@ -8,7 +8,7 @@ import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { ToolCall, ToolMessage } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';

@@ -5,7 +5,7 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import {
   asProbeCall,

@@ -3,7 +3,7 @@
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { factsTold } from './answer-truth.js';
 import {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { Probe } from './probe.js';
 
 /** A call of a task's solution, and those before it. */

@@ -1,6 +1,6 @@
 // The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
 
-import { elsewhere } from '../../env/tools/real-environment.js';
+import { elsewhere } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
 

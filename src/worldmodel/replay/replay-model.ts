@@ -1,7 +1,7 @@
 // Exact replay as a backend: the same call in the same state was lived before, so its outcome is known.
 
 import { NO_COST } from '../../core/cost.js';
-import { stateHash } from '../../env/state/state-hash.js';
+import { stateHash } from '../../env/state/state.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';

@@ -10,7 +10,7 @@ import { describeIssues, reverieError } from '../../core/errors.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import { RecordProblem, readConversation } from '../../replay/experience/logs/conversation.js';
 import { filesAt, type LogRecord, recordsOf, stateAfter } from '../../replay/experience/logs/read-episode-logs.js';
 import { type ShareEstimate, wilson } from '../tools/shadow-estimates.js';

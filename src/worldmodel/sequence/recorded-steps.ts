@@ -4,7 +4,7 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { initialStateOf } from '../../env/tools/task-states.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
 import type { World, WorldKind } from './world-form.js';

@@ -1,7 +1,7 @@
 // Schemas of a domain are compiled once.
 
 import type { JsonObject } from '../../core/canonical-json.js';
-import { compileSchema, type SchemaCheck } from '../../env/state/schema.js';
+import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
 
 const compiled = new WeakMap<JsonObject, SchemaCheck>();
 

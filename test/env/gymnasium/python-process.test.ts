@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import { PythonProcess } from '../../../src/env/gymnasium/python-process.js';
 import { makeEnvironment } from '../../../src/env/make-environment.js';
-import type { ReplayedEnvironment } from '../../../src/env/replayed/replayed-environment.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
 
 useGymnasium();
@@ -147,7 +147,7 @@ test.skipIf(noGymnasium)('a Python without gymnasium is told what to install', a
 
 /** Observations and rewards of an episode. */
 async function walk(
-  env: ReplayedEnvironment,
+  env: GymnasiumEnvironment,
   steps: number,
   before: (step: number) => void = () => undefined,
   seed = 5,

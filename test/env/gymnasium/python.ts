@@ -3,9 +3,9 @@
 import { fileURLToPath } from 'node:url';
 import { beforeAll } from 'vitest';
 import { pythonEnvironment } from '../../../scripts/python-environments.mjs';
+import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import { openGymnasium } from '../../../src/env/gymnasium/gymnasium-environment.js';
 import type { GymnasiumSpec } from '../../../src/env/gymnasium/python-process.js';
-import type { ReplayedEnvironment } from '../../../src/env/replayed/replayed-environment.js';
 
 const made = await pythonEnvironment('gymnasium');
 if (typeof made === 'string') console.warn(`Tests of Gymnasium's environments are skipped: ${made}`);
@@ -24,6 +24,6 @@ export function useGymnasium(): void {
 }
 
 /** One of the environments of `fixtures/rooms.py`. */
-export function room(name: string, more: Partial<GymnasiumSpec> = {}): Promise<ReplayedEnvironment> {
+export function room(name: string, more: Partial<GymnasiumSpec> = {}): Promise<GymnasiumEnvironment> {
   return openGymnasium({ id: `rooms/${name}-v0`, import: 'rooms', kwargs: {}, timeoutSeconds: 60, ...more });
 }

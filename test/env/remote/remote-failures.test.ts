@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ReverieError } from '../../../src/core/errors.js';
-import type { RemoteVectorEnvironment } from '../../../src/env/remote/open-remote.js';
 import { remoteEnvironment } from '../../../src/env/remote/remote.js';
+import type { RemoteVectorEnvironment } from '../../../src/env/remote/remote-environment.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../../serve/running-server.js';
 import { flakyProxy, toyServer } from './flaky-proxy.js';

@@ -1,7 +1,6 @@
 // OpenEnv's own server, of its package, as the real environment: seeds, crowds, time, death.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment } from '../../../src/env/make-environment.js';
 import { act, begin, environmentOf, on } from './episodes.js';
 import { PythonServers, pythonOf } from './python-server.js';
 
@@ -120,26 +119,5 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
       expect(new Set(first).size).toBe(3);
       expect(again.every(({ text }) => text.startsWith('x '))).toBe(true);
     });
-  }, 20_000);
-});
-
-describe.skipIf(python === undefined)("numbers on OpenEnv's own server", () => {
-  it('are an environment of numbers, with seeds, snapshots and a life after death', async () => {
-    const url = await servers.start('push 1');
-    const env = await makeEnvironment({ openenv: url });
-    expect([env.observationSpace, env.actionSpace]).toMatchObject([{ shape: [2] }, { type: 'discrete', n: 3 }]);
-    const push = (k: number) => env.step(Float32Array.of(k));
-    const start = await env.reset({ seed: 3 });
-    await push(2);
-    const snapshot = await env.snapshot();
-    const went = await push(0);
-    await env.restore(snapshot);
-    expect((await push(0)).observation).toEqual(went.observation);
-    await env.restore(snapshot);
-    await servers.restart(url, 'push 1');
-    expect((await push(0)).observation).toEqual(went.observation);
-    expect((await env.reset({ seed: 3 })).observation).toEqual(start.observation);
-    expect(went.reward).toBeLessThanOrEqual(0);
-    await env.close();
   }, 20_000);
 });

@@ -2,7 +2,6 @@
 // the environment itself does.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeEnvironment } from '../../../src/env/make-environment.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';
@@ -62,21 +61,5 @@ describe('an environment of tools of our own, as somebody else’s server', () =
     await expect(on({ openenv: 'http://127.0.0.1:9' }, async () => {})).rejects.toMatchObject({
       code: 'SERVER_UNREACHABLE',
     });
-  });
-});
-
-describe('numbers of our own over OpenEnv', () => {
-  it('are what the environment itself answers', async () => {
-    const there = await makeEnvironment({ openenv: `${server.url}/envs/cartpole` });
-    const here = await makeEnvironment({ id: 'cartpole' });
-    expect([there.observationSpace, there.actionSpace]).toEqual([here.observationSpace, here.actionSpace]);
-    expect((await there.reset({ seed: 4 })).observation).toEqual(here.reset({ seed: 4 }).observation);
-    for (let step = 0; step < 8; step++) {
-      const action = Float32Array.of(step % 2);
-      const { info: _, ...seen } = await there.step(action);
-      const { info: __, ...expected } = here.step(action);
-      expect(seen).toEqual(expected);
-    }
-    await there.close();
   });
 });

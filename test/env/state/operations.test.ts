@@ -2,8 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { applyOperations, diffStates, recordOperations } from '../../../src/env/state/operations.js';
-import { compileSchema } from '../../../src/env/state/schema.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { compileSchema, stateHash } from '../../../src/env/state/state.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 
 const state = { users: { ann: { age: 30, tags: ['a'] }, bob: { age: 40, tags: [] } }, tickets: {} };

@@ -1,7 +1,7 @@
 // Schemas that come with a domain: drafts, faults in sentences, and schemas that are none.
 
 import { describe, expect, test } from 'vitest';
-import { compileSchema } from '../../../src/env/state/schema.js';
+import { compileSchema } from '../../../src/env/state/state.js';
 
 describe('a schema', () => {
   test('of either draft tells what is wrong, at most five faults', () => {

@@ -4,7 +4,7 @@ import { applyPatches, enablePatches } from 'immer';
 import { describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { pointerKeys, valueAt } from '../../../src/env/state/pointer.js';
+import { pointerKeys, valueAt } from '../../../src/env/state/state.js';
 import { stateChanges } from '../../../src/env/tools/verify-episode.js';
 
 enablePatches();

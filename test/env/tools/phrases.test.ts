@@ -3,11 +3,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
-import { phrasesFileSchema, problemOfPhrases } from '../../../src/env/tools/phrases/phrase-book.js';
-import { Phrases } from '../../../src/env/tools/phrases/phrases.js';
-import { variedUser } from '../../../src/env/tools/phrases/varied-user.js';
-import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
+import { Phrases, phrasesFileSchema, problemOfPhrases } from '../../../src/env/tools/phrases.js';
+import { ScriptedUser, variedUser } from '../../../src/env/tools/scripted-user.js';
 
 const book = (parts: object) => phrasesFileSchema.parse(parts);
 

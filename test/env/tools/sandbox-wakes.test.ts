@@ -4,9 +4,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { expect, test } from 'vitest';
-import { LIMITS } from '../../../src/env/tools/sandbox/interpreter.js';
-import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
-import { KillableSandbox } from '../../../src/env/tools/sandbox/sandbox.js';
+import { readRules, Sandbox } from '../../../src/env/tools/sandbox/sandbox.js';
+import { LIMITS } from '../../../src/env/tools/sandbox/sandbox-program.js';
 
 const WAKER = `
 const { workerData, parentPort } = require('node:worker_threads');
@@ -17,8 +16,7 @@ while (Atomics.load(stop, 0) === 0) Atomics.notify(signal, 0);
 
 test('late wakings are not taken for answers', async () => {
   const text = 'export const tools = { count: (state, { n }) => n + 1 };';
-  const { program: rules, exports } = readRules(text, 'rules.js');
-  const sandbox = new KillableSandbox({ rules, text, exports, file: 'rules.js', limits: LIMITS });
+  const sandbox = new Sandbox({ ...readRules(text, 'rules.js'), text, file: 'rules.js', limits: LIMITS });
   expect(sandbox.generation).toBe(1);
   const { thread } = sandbox as unknown as { thread: { signal: Int32Array } };
   const stop = new Int32Array(new SharedArrayBuffer(4));

@@ -6,25 +6,22 @@ import { expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { sha256 } from '../../../src/core/canonical-json.js';
 import { areRulesOfPack, packsFolder } from '../../../src/core/packs.js';
-import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/interpreter.js';
-import { readRules } from '../../../src/env/tools/sandbox/rules-source.js';
-import { Sandbox } from '../../../src/env/tools/sandbox/sandbox.js';
+import { readRules, Sandbox, TrustedSandbox } from '../../../src/env/tools/sandbox/sandbox.js';
+import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/sandbox-program.js';
 import { sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
-import { TrustedSandbox } from '../../../src/env/tools/sandbox/trusted-sandbox.js';
 import { fixture } from './library.js';
 
 const state = JSON.parse(readFileSync(`${fixture('library')}/state.json`, 'utf8')) as JsonObject;
 
 function programOf(text: string) {
-  const { program: rules, exports } = readRules(text, 'rules.js');
-  return { rules, text, exports, file: 'rules.js', limits: LIMITS };
+  return { ...readRules(text, 'rules.js'), text, file: 'rules.js', limits: LIMITS };
 }
 
 const asked = (request: string, given: object) => JSON.stringify({ request, ...given, drop: [] });
 
-test('the answers are those of the sandbox, to the letter', async () => {
+test('the answers are those of the sandbox, to the letter', () => {
   const program = programOf(readFileSync(`${fixture('library')}/rules.js`, 'utf8'));
-  const [sandbox, trusted] = [await Sandbox.open(program), new TrustedSandbox(program)];
+  const [sandbox, trusted] = [new Sandbox(program), new TrustedSandbox(program)];
   const lend = { name: 'lend_book', state: 1, keep: 2 };
   const requests = [
     asked('outline', { hold: [{ key: 1, state }] }),
@@ -73,7 +70,7 @@ test('values cross as JSON would carry them, and none is shared', () => {
   trusted.close();
 });
 
-test('texts of parts of states are those of the parts at hand', async () => {
+test('texts of parts of states are those of the parts at hand', () => {
   const text = `export const tools = { put: (state, { to }) => { state.part.n = to; state.part = { ...state.part }; } };
 export const checks = { same: ({ initialState: a, finalState: b }) =>
   [JSON.stringify(a.part), JSON.stringify(b.part), JSON.stringify(b.part, null, 1).length].join() === '{"n":1},{"n":2},11' };`;
@@ -82,7 +79,7 @@ export const checks = { same: ({ initialState: a, finalState: b }) =>
     asked('write', { name: 'put', args: { to: 2 }, state: 1, keep: 2, hold: [{ key: 1, state: { part: { n: 1 } } }] }),
     ...Array(2).fill(asked('check', { name: 'same', messages: [], initialState: 1, finalState: 2 })),
   ];
-  for (const place of [await Sandbox.open(program), new TrustedSandbox(program)]) {
+  for (const place of [new Sandbox(program), new TrustedSandbox(program)]) {
     const answers = requests.map((request) => JSON.parse(place.ask(request)).answer);
     expect(answers.slice(1)).toEqual(Array(2).fill({ passed: true, reason: '' }));
     place.close();

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import { spokenMessages } from '../../../src/env/tools/conversation.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
-import { initialStateOf, referenceStateOf } from '../../../src/env/tools/task-states.js';
+import { spokenMessages } from '../../../src/env/tools/message.js';
+import { initialStateOf, referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';
 

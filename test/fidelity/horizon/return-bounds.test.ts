@@ -3,7 +3,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { type TabularDynamics, valueIteration } from '../../../src/env/tabular/tabular-dynamics.js';
 import {
   bestBranchLength,
   branchPenalty,
@@ -11,6 +10,7 @@ import {
   probabilityOfLeaving,
   returnGapBound,
 } from '../../../src/fidelity/horizon/return-bounds.js';
+import { type TabularDynamics, valueIteration } from '../../controlled/gridworld.js';
 
 const STATES = 5;
 const ACTIONS = 2;

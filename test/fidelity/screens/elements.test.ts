@@ -6,13 +6,12 @@ import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/en
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/situation.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
 import { questionOf } from '../../../src/fidelity/tools/question.js';
-import { elementF1, elementScores } from '../../../src/screens/fidelity/element-scores.js';
-import { elementsInstrument } from '../../../src/screens/fidelity/elements.js';
+import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../screens/fixture.js';

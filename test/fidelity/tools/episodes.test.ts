@@ -7,7 +7,7 @@ import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { referenceStateOf } from '../../../src/env/tools/task-states.js';
+import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { kStepsInstrument } from '../../../src/fidelity/tools/k-steps.js';

@@ -4,7 +4,7 @@
 import type { Json } from '../../../src/core/canonical-json.js';
 import { canonicalJson } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Operation, Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';

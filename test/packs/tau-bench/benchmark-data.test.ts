@@ -9,8 +9,7 @@ import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/
 import { readTauTrajectories, type TauTrajectory } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import { compileSchema } from '../../../src/env/state/schema.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { compileSchema, stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';

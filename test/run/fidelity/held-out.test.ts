@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import { episodeOverlap, refuseSeenEpisodes } from '../../../src/fidelity/tools/held-out.js';
 import { seenRows } from '../../../src/fidelity/vector/opening.js';
 import { allocateBatch } from '../../../src/replay/batch.js';

@@ -1,7 +1,7 @@
 // Which domain a job lives in: its own, or one with more tasks.
 
 import { expect, it } from 'vitest';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import { withAddedTasks } from '../../../src/run/pipeline/tools/task-stage.js';
 import { screensDomain } from '../../../src/screens/screens-domain.js';
 import { CONTRACT } from '../../screens/fixture.js';

@@ -10,10 +10,10 @@ export const pendulum: VectorBlueprint = {
   env: { id: 'pendulum', maxEpisodeSteps: 30 },
 };
 
-/** A world of chance with discrete actions. */
-export const grid: VectorBlueprint = {
+/** A world with discrete actions. */
+export const cart: VectorBlueprint = {
   kind: 'vector',
-  env: { id: 'gridworld', map: ['S..', '.#H', '..G'], slip: 0.2, maxEpisodeSteps: 20 },
+  env: { id: 'cartpole', maxEpisodeSteps: 20 },
 };
 
 /** A dream of a linear system by an ensemble that was fitted to a few rows of it. */

@@ -6,7 +6,7 @@ import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { type VectorBlueprint, maker as vectorMaker } from '../../../src/run/serve-vector.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
-import { ensembleDream, grid, pendulum } from './blueprints.js';
+import { ensembleDream, cart, pendulum } from './blueprints.js';
 import { lasting } from './lasting.js';
 
 type Lasting = Pick<Environment, 'reset' | 'step' | 'snapshot' | 'restore'>;
@@ -24,7 +24,7 @@ let stepped = 0;
 
 beforeAll(async () => {
   host = new WorkerHost({ workers: 2 });
-  blueprints = { pendulum, grid, dream: await ensembleDream() };
+  blueprints = { pendulum, cart, dream: await ensembleDream() };
   for (const [name, blueprint] of Object.entries(blueprints)) host.add(name, blueprint);
 });
 afterAll(() => host.close());
@@ -32,7 +32,7 @@ afterAll(() => host.close());
 /** A session's history: steps, resets where episodes end, now and then a snapshot gone back to. */
 async function history(env: Lasting, name: string, seed: number, onStep = () => {}): Promise<unknown[]> {
   const rng = Rng.fromSeed(seed).split('session');
-  const draw = () => Float32Array.of(name === 'grid' ? rng.int(4) : 2 * rng.uniform() - 1);
+  const draw = () => Float32Array.of(name === 'cart' ? rng.int(2) : 2 * rng.uniform() - 1);
   const seen: unknown[] = [await env.reset({ seed })];
   let kept = await env.snapshot();
   for (let t = 0; t < STEPS; t++) {

@@ -5,7 +5,7 @@ import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { type VectorBlueprint, maker as vectorMaker } from '../../../src/run/serve-vector.js';
 import { WorkerHost, type WorkerHostOptions } from '../../../src/serve/hosts/worker-host.js';
-import { grid, pendulum } from './blueprints.js';
+import { cart, pendulum } from './blueprints.js';
 import { lasting } from './lasting.js';
 
 // Threads take seconds to start where other tests keep the processor busy.
@@ -15,10 +15,10 @@ const PERILOUS = new URL('./doubles/perilous-maker.mjs', import.meta.url).href;
 const nowhere: VectorBlueprint = { kind: 'vector', env: { id: 'nowhere' } };
 const perilous: VectorBlueprint = { kind: 'vector', env: { id: 'pendulum' } };
 
-/** Of the package's own environments: `pendulum`, `grid`, and `nowhere`, which there is not. */
+/** Of the package's own environments: `pendulum`, `cart`, and `nowhere`, which there is not. */
 const host = new WorkerHost({ workers: 2 });
 host.add('pendulum', pendulum);
-host.add('grid', grid);
+host.add('cart', cart);
 host.add('nowhere', nowhere);
 const hosts = [host];
 afterAll(() => Promise.all(hosts.map((one) => one.close())));
@@ -36,7 +36,7 @@ const action = (value: number) => Float32Array.of(value);
 /** All that an environment answers to a play that uses everything it can do. */
 async function play(env: Environment, seed: number, isDiscrete: boolean): Promise<unknown[]> {
   const rng = Rng.fromSeed(seed);
-  const draw = () => action(isDiscrete ? rng.int(4) : rng.uniform());
+  const draw = () => action(isDiscrete ? rng.int(2) : rng.uniform());
   const seen: unknown[] = [await env.reset({ seed })];
   const step = async () => {
     const result = await env.step(draw());
@@ -57,7 +57,7 @@ async function play(env: Environment, seed: number, isDiscrete: boolean): Promis
 describe('a host', () => {
   it.each([
     ['pendulum', pendulum, false],
-    ['grid', grid, true],
+    ['cart', cart, true],
   ])('gives %s as it is in this thread', async (model, blueprint, isDiscrete) => {
     const maker = await vectorMaker(blueprint);
     const [here, there] = [await maker.make(), await host.make(model)];
@@ -95,7 +95,7 @@ describe('a host', () => {
 
   it('spreads environments over its workers and counts what they do', async () => {
     const before = host.stats;
-    const envs = await Promise.all(Array.from({ length: 5 }, () => host.make('grid')));
+    const envs = await Promise.all(Array.from({ length: 5 }, () => host.make('cart')));
     expect(host.stats).toMatchObject({ workers: 2, environments: [3, 2], restarts: [0, 0] });
     await Promise.all(envs.map((env) => env.reset({ seed: 1 })));
     await Promise.all(envs.map((env) => env.step(action(1))));

@@ -1,7 +1,7 @@
 // An episode whose rules answer at once and take long, as a browser's do: whoever wants to stop it is heard all the same.
 
 import { expect, it } from 'vitest';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';

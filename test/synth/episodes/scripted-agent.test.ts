@@ -2,7 +2,7 @@
 // that are refused, put right and not learnt.
 
 import { describe, expect, it } from 'vitest';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { recordOperations } from '../../../src/env/state/operations.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolOutcome, ToolRules, ToolSpec, ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
 

@@ -10,7 +10,7 @@ import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { openSealed } from '../../../src/core/files.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';

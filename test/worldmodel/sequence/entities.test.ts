@@ -9,7 +9,7 @@ import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
 import { fitSequence } from '../../../src/worldmodel/sequence/fit.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';

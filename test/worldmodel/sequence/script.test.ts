@@ -1,7 +1,7 @@
 // Texts with slots in the place of names, questions and answers in words, and confidence from probabilities.
 
 import { describe, expect, it } from 'vitest';
-import { initialStateOf } from '../../../src/env/tools/task-states.js';
+import { initialStateOf } from '../../../src/env/tools/situation.js';
 import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records/calibration.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';

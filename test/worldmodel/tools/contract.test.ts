@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { stateHash } from '../../../src/env/state/state.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../../src/core/cost.js';
-import { stateHash } from '../../../src/env/state/state-hash.js';
+import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';

@@ -9,7 +9,7 @@ import type { Json } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import { makeDomain } from '../../../src/env/tools/make-domain.js';
+import { makeDomain } from '../../../src/env/tools/domains.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../src/env/tools/message.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../../src/llm/language-model.js';

@@ -1,19 +1,53 @@
-// The program that runs inside the sandbox, around a rules file: it keeps parsed states, runs rules on drafts of them
-// (immer, evaluated in there too) and answers in JSON. It is text, as it shares nothing with this process.
+// What the two places where rules run have in common: the program around a rules file, which keeps parsed states, runs rules on drafts of
+// them (immer, evaluated in there too) and answers in JSON; the limits; and what went wrong. The program is text, as it shares nothing
+// with this process.
 
-/** Elements, and characters compared at worst, that native code goes through in a moment. */
-const LONGEST_LIST = 1_000_000;
-const LONGEST_SEARCH = 1e9;
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  /** Interrupts, each after a fixed number of steps of the interpreter: the same code is stopped at the same place. */
+  readonly interrupts: number;
+  /** For code that goes slowly: a last resort, as it depends on the machine. */
+  readonly milliseconds: number;
+}
 
-const LIST_LOOPS = [
-  'concat copyWithin every fill filter find findIndex findLast findLastIndex flatMap forEach includes indexOf join',
-  'lastIndexOf map reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted toSpliced',
-  'unshift with',
-]
-  .join(' ')
-  .split(' ');
+export const LIMITS: SandboxLimits = { memoryBytes: 64 * 2 ** 20, interrupts: 10_000, milliseconds: 10_000 };
 
-const TEXT_SEARCHES = ['includes', 'indexOf', 'lastIndexOf', 'replace', 'replaceAll', 'split'];
+/**
+ * Why there is no answer. `time`: too much was computed, which is the same everywhere. `clock`: the machine may have been busy or asleep.
+ * `died`: the interpreter or its thread is no more.
+ */
+export class SandboxFailure extends Error {
+  constructor(
+    readonly reason: 'code' | 'memory' | 'time' | 'clock' | 'stack' | 'died',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** What is evaluated before the first request. */
+export interface RulesProgram {
+  /** The function that a rules file became, as text. */
+  readonly rules: string;
+  /** The file as it is, and what of it was found to be exported. */
+  readonly text: string;
+  readonly exports: readonly string[];
+  /** What the file is called in errors. */
+  readonly file: string;
+  readonly limits: SandboxLimits;
+}
+
+/** What a text of the sandbox says went wrong. @param late whether the clock was over */
+export function failureOf(message: string, late = false): SandboxFailure {
+  if (message.includes('InternalError: interrupted'))
+    return new SandboxFailure(late ? 'clock' : 'time', 'it ran too long and was stopped');
+  if (message.includes('InternalError: out of memory'))
+    return new SandboxFailure('memory', 'it needed too much memory');
+  if (message.includes(': stack overflow')) return new SandboxFailure('stack', 'it called itself too deeply');
+  if (message.includes('could not load module'))
+    return new SandboxFailure('code', 'rules are one file: import is not there');
+  return new SandboxFailure('code', message);
+}
 
 const KEPT_GLOBALS = [
   'globalThis Infinity NaN undefined parseInt parseFloat isNaN isFinite encodeURIComponent decodeURIComponent',
@@ -27,12 +61,12 @@ const KEPT_GLOBALS = [
 const LONGEST_OBSERVATION = 1_000_000;
 
 /**
- * `(immer, careful) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.tell`
- * takes and answers values, for the realm of trusted rules; `ask.load` takes the function that a rules file became. A request names states by their keys, and brings those that are new: whole (`hold`), or as changes of one
- * that is there (`derive`). Where `careful`, what a native loop would take very long for is not done: the answer is `doubt`.
+ * `(immer) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.tell` takes and answers values,
+ * for the realm of trusted rules; `ask.load` takes the function that a rules file became. A request names states by their keys, and brings
+ * those that are new: whole (`hold`), or as changes of one that is there (`derive`).
  */
 export const SANDBOX_PROGRAM = `
-(function (immer, careful) {
+(function (immer) {
   'use strict';
   const { produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
@@ -240,8 +274,6 @@ export const SANDBOX_PROGRAM = `
     check: runCheck,
   };
 
-  let doubts = false;
-
   function ask(text) {
     return respond(parse(text), stringify);
   }
@@ -251,9 +283,7 @@ export const SANDBOX_PROGRAM = `
     for (const key of asked.drop) states.delete(key);
     if (asked.hold) for (const { key, state } of asked.hold) keep(key, state);
     if (asked.derive) for (const { key, from, changes } of asked.derive) keep(key, changed(states.get(from), changes));
-    doubts = false;
-    const answer = answerTo(asked, encode);
-    return doubts ? encode({ doubt: true }) : answer;
+    return answerTo(asked, encode);
   }
 
   function answerTo(asked, encode) {
@@ -324,39 +354,6 @@ export const SANDBOX_PROGRAM = `
     }
   }
 
-  /** Native loops are not interrupted, so how long they are is looked at first. */
-  function guardNativeLoops() {
-    const { apply } = Reflect;
-    const doubt = () => {
-      doubts = true;
-      throw new RangeError('it would take too long');
-    };
-    const guard = (prototype, name, isLong) => {
-      const native = prototype[name];
-      const guarded = { [name](...args) {
-        if (isLong(this, args)) doubt();
-        return apply(native, this, args);
-      } }[name];
-      Object.defineProperty(guarded, 'length', { value: native.length });
-      Object.defineProperty(prototype, name, { value: guarded, writable: true, configurable: true });
-    };
-    const isLongList = (list) => list !== null && list !== undefined && list.length > ${LONGEST_LIST};
-    for (const name of ${JSON.stringify(LIST_LOOPS)}) if (name in Array.prototype) guard(Array.prototype, name, isLongList);
-    guard(Array, 'from', (_, [list]) => isLongList(list));
-    const isLongSearch = (text, [what]) => typeof what === 'string' && text.length * what.length > ${LONGEST_SEARCH};
-    for (const name of ${JSON.stringify(TEXT_SEARCHES)}) guard(String.prototype, name, isLongSearch);
-    // Lists within lists may be few and still be gone through for ever.
-    const flat = { flat(depth = 1) {
-      const found = [];
-      for (const part of this) {
-        if (Array.isArray(part) && depth >= 1) for (const inner of part.flat(depth - 1)) found.push(inner);
-        else found.push(part);
-      }
-      return found;
-    } }.flat;
-    Object.defineProperty(Array.prototype, 'flat', { value: flat, writable: true, configurable: true });
-  }
-
   function harden(root) {
     const seen = new Set();
     const left = [root];
@@ -380,7 +377,6 @@ export const SANDBOX_PROGRAM = `
   removeGlobals();
   JSON.stringify = remembering.stringify;
   globalThis.ToolError = ToolError;
-  if (careful) guardNativeLoops();
   for (const { prototype } of [Object, Error, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError])
     allowOverriding(prototype);
   harden(globalThis);

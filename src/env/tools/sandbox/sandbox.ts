@@ -1,117 +1,64 @@
-// Where rules that are not trusted run: in the thread that asks, and in one that can be killed for what might take too long.
+// Where rules run. What a user's file says runs in QuickJS, in a thread that is ended where no limit of QuickJS ends it; rules that are
+// trusted run as ordinary code, in a realm of their own of this process: the same requests, the same answers, many times as fast, and no
+// protection at all. Before either, a rules file is turned from a module into one function, which is evaluated anew for each call.
 
-import type { QuickJSWASMModule } from 'quickjs-emscripten';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { createContext, runInContext } from 'node:vm';
+import { nearest, reverieError } from '../../../core/errors.js';
 import { AskedThread, compiledUrl } from '../../../core/threads.js';
-import { Interpreter, loadQuickJs, type RulesProgram, SandboxFailure } from './interpreter.js';
-import type { ThreadReply } from './sandbox-thread.js';
-
-/**
- * A sandbox in the thread that asks: no message, no waiting. What might take longer than it could end is left to another
- * (`doubt`), and an interpreter that ran out of anything is thrown away with all it holds.
- */
-export class Sandbox {
-  private interpreter: Interpreter | undefined;
-  private starts = 0;
-  private closed = false;
-
-  private constructor(
-    private readonly program: RulesProgram,
-    /** Absent while a broken one is being replaced. */
-    private quickJs: QuickJSWASMModule | undefined,
-  ) {}
-
-  static async open(program: RulesProgram): Promise<Sandbox> {
-    return new Sandbox(program, await loadQuickJs(program.limits));
-  }
-
-  /** Which interpreter will answer, the first being 1: another one has forgotten all that was sent. @throws SandboxFailure */
-  get generation(): number {
-    this.start();
-    return this.starts;
-  }
-
-  /** The answer to a request of `SANDBOX_PROGRAM`, both JSON. @throws SandboxFailure */
-  ask(request: string): string {
-    try {
-      return this.start().ask(request);
-    } catch (error) {
-      // Memory that QuickJS ran out of is not given back in whole.
-      if (error instanceof SandboxFailure && (error.reason === 'doubt' || error.reason === 'memory')) this.replace();
-      throw error;
-    }
-  }
-
-  /** Forgets all that was sent. */
-  restart(): void {
-    try {
-      this.interpreter?.dispose();
-    } catch {
-      this.replace();
-    }
-    this.interpreter = undefined;
-  }
-
-  /** QuickJS itself may be broken. */
-  private replace(): void {
-    this.interpreter = undefined;
-    this.quickJs = undefined;
-    if (this.closed) return;
-    void loadQuickJs(this.program.limits).then((loaded) => {
-      this.quickJs = loaded;
-    });
-  }
-
-  close(): void {
-    this.closed = true;
-    this.restart();
-    this.quickJs = undefined;
-  }
-
-  private start(): Interpreter {
-    if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
-    if (this.interpreter !== undefined) return this.interpreter;
-    if (this.quickJs === undefined) throw new SandboxFailure('doubt', 'the sandbox is being replaced');
-    this.starts += 1;
-    this.interpreter = new Interpreter(this.quickJs, this.program, true);
-    return this.interpreter;
-  }
-}
+import { type RulesProgram, SANDBOX_PROGRAM, SandboxFailure } from './sandbox-program.js';
 
 /** Beyond its limit of time, before a thread counts as hanging. */
 const GRACE_MS = 2_500;
 /** For a thread to start, on a machine that is busy. */
 const BOOT_MS = 30_000;
 const STACK_MB = 16;
-
 const WORKER_URL = new URL(compiledUrl(import.meta.url, './sandbox-thread.js'));
 
-/**
- * A sandbox in a thread of its own, for what no limit of QuickJS ends: a thread that does not answer is ended and another one
- * started. Asking it wakes two threads a call, so only calls in doubt come here.
- */
-export class KillableSandbox {
+/** What comes back from the thread: the answer as the sandbox wrote it, or why there is none. */
+export type ThreadReply =
+  | { readonly text: string }
+  | { readonly failed: string; readonly reason: SandboxFailure['reason'] };
+
+/** A place that answers requests of `SANDBOX_PROGRAM`. */
+export interface RulesPlace {
+  /** Which life of it will answer, the first being 1: another one has forgotten all that was sent. @throws SandboxFailure */
+  readonly generation: number;
+  /** Blocks until the answer is there. @throws SandboxFailure */
+  tell(request: object): unknown;
+  /** Forgets all that was sent. */
+  restart(): void;
+  close(): void;
+}
+
+export class Sandbox implements RulesPlace {
   private thread: AskedThread<ThreadReply> | undefined;
   private starts = 0;
   private closed = false;
 
+  /** Starts nothing yet. @param graceMs time beyond the limit after which a thread that does not answer is ended */
   constructor(
     private readonly program: RulesProgram,
     private readonly graceMs = GRACE_MS,
   ) {}
 
-  /** Which thread will answer, the first being 1: another one has forgotten all that was sent. @throws SandboxFailure */
   get generation(): number {
-    this.thread ??= this.start();
+    this.thread ??= this.started();
     return this.starts;
   }
 
-  /** The answer to a request of `SANDBOX_PROGRAM`, both JSON. Blocks until it is there. @throws SandboxFailure */
+  tell(request: object): unknown {
+    return JSON.parse(this.ask(JSON.stringify(request)));
+  }
+
+  /** As `tell`, in JSON. */
   ask(request: string): string {
-    this.thread ??= this.start();
+    this.thread ??= this.started();
     return textOf(this.thread.ask(request, this.program.limits.milliseconds + this.graceMs));
   }
 
-  /** Forgets all that was sent. */
   restart(): void {
     this.thread?.end();
     this.thread = undefined;
@@ -122,7 +69,7 @@ export class KillableSandbox {
     this.restart();
   }
 
-  private start(): AskedThread<ThreadReply> {
+  private started(): AskedThread<ThreadReply> {
     if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
     const limits = { env: {}, resourceLimits: { stackSizeMb: STACK_MB } };
     this.thread = new AskedThread(WORKER_URL, { program: this.program }, limits);
@@ -136,4 +83,163 @@ function textOf(reply: ThreadReply | undefined): string {
   if (reply === undefined) throw new SandboxFailure('clock', 'it ran too long and was stopped');
   if ('text' in reply) return reply.text;
   throw new SandboxFailure(reply.reason, reply.failed);
+}
+
+let trusted = false;
+
+/** From now on rules that are loaded in this thread run without a sandbox: on the word of the one who started the process. */
+export function trustRules(): void {
+  trusted = true;
+}
+
+export function areRulesTrusted(): boolean {
+  return trusted;
+}
+
+type Ask = ((request: string) => string) & {
+  tell(request: object, encode: (answer: unknown) => unknown): unknown;
+  load(rules: unknown): void;
+};
+
+export class TrustedSandbox implements RulesPlace {
+  private answer: Ask | undefined;
+  private starts = 0;
+  private closed = false;
+
+  constructor(private readonly program: RulesProgram) {}
+
+  get generation(): number {
+    this.started();
+    return this.starts;
+  }
+
+  /** Values are copied on their way in and out, as those of one realm are not those of another. */
+  tell(request: object): unknown {
+    const answer = this.started();
+    return failing(() => answer.tell(request, copied));
+  }
+
+  /** As `tell`, in JSON. */
+  ask(request: string): string {
+    const answer = this.started();
+    return failing(() => answer(request));
+  }
+
+  restart(): void {
+    this.answer = undefined;
+  }
+
+  close(): void {
+    this.closed = true;
+    this.restart();
+  }
+
+  private started(): Ask {
+    if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
+    if (this.answer !== undefined) return this.answer;
+    this.starts += 1;
+    const { rules, file } = this.program;
+    const realm = createContext({});
+    return failing(() => {
+      const answer = runInContext(SANDBOX_PROGRAM, realm)(runInContext(immerSource(), realm)) as Ask;
+      // Their `globalThis` is a frozen stand-in, as that of a realm cannot be frozen.
+      answer.load(runInContext(`((globalThis) => ${rules})(Object.freeze({}))`, realm, { filename: file }));
+      this.answer = answer;
+      return answer;
+    });
+  }
+}
+
+/** A value as JSON would carry it out. */
+function copied(value: unknown): unknown {
+  if (typeof value === 'number') return value + 0;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return Array.from(value, copied);
+  const copy: Record<string, unknown> = {};
+  for (const [key, part] of Object.entries(value)) {
+    if (part === undefined) continue;
+    if (key !== '__proto__') copy[key] = copied(part);
+    else
+      Object.defineProperty(copy, key, { value: copied(part), writable: true, enumerable: true, configurable: true });
+  }
+  return copy;
+}
+
+function failing<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    const { name = 'error', message = String(error) } = (error ?? {}) as Partial<Error>;
+    if (name === 'RangeError' && message.includes('call stack'))
+      throw new SandboxFailure('stack', 'it called itself too deeply');
+    throw new SandboxFailure('code', `${name}: ${message}`);
+  }
+}
+
+/** Immer as one expression: its exports. It keeps what rules do not have. */
+function immerSource(): string {
+  const main = createRequire(import.meta.url).resolve('immer');
+  const text = readFileSync(path.join(path.dirname(main), 'immer.cjs.production.js'), 'utf8');
+  return `(() => { const { Proxy, Function } = globalThis; const module = { exports: {} }; ((module, exports) => {${text}\n})(module, module.exports); return module.exports; })()`;
+}
+
+const RULES_EXPORTS = ['tools', 'preconditions', 'invariants', 'checks'] as const;
+
+const MAX_CHARACTERS = 2_000_000;
+const DECLARED = /((?:^|[;}/])[ \t]*)export([ \t]+(?:const|let|var|function|class)[ \t]+([\w$]+))/gm;
+const LISTED = /((?:^|[;}/])[ \t]*)export([ \t\r\n]*\{([^{}]*)\})/gm;
+
+/**
+ * Turns a rules file from a module into a function, `(function () { ... return { tools, ... }; })`, with lines as in the file. Exports are
+ * found by their text; the sandbox, which evaluates the file as a module too, refuses a file that exports anything else.
+ * @throws RULES_INVALID
+ */
+export function readRules(text: string, file: string): Pick<RulesProgram, 'rules' | 'exports'> {
+  const invalid = (problem: string) => reverieError('RULES_INVALID', { file, problem });
+  if (text.length > MAX_CHARACTERS) throw invalid(`it has ${text.length} characters; the limit is ${MAX_CHARACTERS}`);
+  /** Exported name to the name within. */
+  const names = new Map<string, string>();
+  const body = text
+    .replace(/^#!.*/, '')
+    .replace(DECLARED, (_, before: string, declaration: string, name: string) => {
+      names.set(name, name);
+      return `${before}      ${declaration}`;
+    })
+    .replace(LISTED, (_, before: string, braces: string, list: string) => {
+      for (const entry of list.replace(/\/\*.*?\*\/|\/\/.*/gs, '').split(',')) {
+        const [local, exported = local] = entry.trim().split(/\s+as\s+/);
+        if (local !== '') names.set(exported.replace(/^(['"])(.*)\1$/, '$2'), local);
+      }
+      return `${before}      ${braces.replace(/[^\r\n]/g, ' ')}`;
+    });
+  for (const name of names.keys()) {
+    const problem = problemOfName(name);
+    if (problem !== undefined) throw invalid(problem);
+  }
+  const returned = [...names].map(([name, local]) => `${name}: ${local}`).join(', ');
+  return {
+    rules: `(function () { "use strict"; ${body}\nreturn { ${returned} };\n})`,
+    exports: [...names.keys()],
+  };
+}
+
+/**
+ * What is wrong with the exports of a file; undefined where nothing is.
+ * @param exported those of the file as a module
+ * @param found those that `readRules` found
+ */
+export function problemOfExports(exported: readonly string[], found: readonly string[]): string | undefined {
+  for (const name of exported) {
+    const problem = problemOfName(name);
+    if (problem !== undefined) return problem;
+    if (found.includes(name)) continue;
+    return `write the export of "${name}" as a statement of its own, as in: export const ${name} = …`;
+  }
+  return exported.includes('tools') ? undefined : 'it does not export "tools"';
+}
+
+function problemOfName(name: string): string | undefined {
+  if ((RULES_EXPORTS as readonly string[]).includes(name)) return undefined;
+  if (name === 'default') return `rules export by name: ${RULES_EXPORTS.join(', ')}`;
+  return `it exports "${name}", which means nothing here (did you mean "${nearest(name, RULES_EXPORTS)}"?)`;
 }

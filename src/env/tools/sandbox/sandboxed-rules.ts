@@ -1,7 +1,6 @@
-// A rules file as exact rules of a domain: its functions run in the sandbox on states that are kept there, parsed.
+// A rules file as exact rules of a domain: its functions run on states that are kept where they run, parsed.
 
-import type { JsonObject } from '../../../core/canonical-json.js';
-import { sha256 } from '../../../core/canonical-json.js';
+import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
 import { asOperation, originOf } from '../../state/operations.js';
@@ -9,10 +8,8 @@ import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.
 import type { ToolCall } from '../message.js';
 import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
-import { failureOf, LIMITS, type RulesProgram, SandboxFailure, type SandboxLimits } from './interpreter.js';
-import { readRules } from './rules-source.js';
-import { KillableSandbox, Sandbox } from './sandbox.js';
-import { areRulesTrusted, TrustedSandbox } from './trusted-sandbox.js';
+import { areRulesTrusted, type RulesPlace, readRules, Sandbox, TrustedSandbox } from './sandbox.js';
+import { failureOf, LIMITS, SandboxFailure, type SandboxLimits } from './sandbox-program.js';
 
 /** Rules that also say what they hold. */
 export interface SandboxedRules extends ToolRules {
@@ -28,7 +25,7 @@ interface Patch {
 
 type ToolAnswer = { readonly refused: string } | { readonly observation: string; readonly patches: readonly Patch[] };
 
-export interface SandboxOptions {
+interface SandboxOptions {
   /** Tools that never change the state (kinds `read` and `generic`): they see it frozen, which is faster. */
   readonly readers?: readonly string[];
   readonly limits?: SandboxLimits;
@@ -47,18 +44,14 @@ export async function sandboxedRules(
   { readers = [], limits = LIMITS, graceMs }: SandboxOptions = {},
 ): Promise<SandboxedRules> {
   const version = sha256(text);
-  const { program: rules, exports } = readRules(text, file);
-  const program = { rules, text, exports, file, limits };
-  const places = new Places(
-    areRulesTrusted() || areRulesOfPack(version) ? new TrustedSandbox(program) : await Sandbox.open(program),
-    program,
-    graceMs,
-  );
+  const program = { ...readRules(text, file), text, file, limits };
+  const isTrusted = areRulesTrusted() || areRulesOfPack(version);
+  const place = new Place(isTrusted ? new TrustedSandbox(program) : new Sandbox(program, graceMs));
   try {
-    const outline = places.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
-    return new RulesFile(file, version, places, outline, new Set(readers));
+    const outline = place.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
+    return new RulesFile(file, version, place, outline, new Set(readers));
   } catch (error) {
-    places.close();
+    place.close();
     if (error instanceof SandboxFailure) throw reverieError('RULES_INVALID', { file, problem: error.message }, error);
     throw error;
   }
@@ -66,13 +59,9 @@ export async function sandboxedRules(
 
 class RulesFile implements SandboxedRules {
   readonly refusesItself = true;
-  readonly version: string;
   readonly tools: ReadonlySet<string>;
   readonly checks: ReadonlySet<string>;
   readonly preconditioned: ReadonlySet<string>;
-  private readonly file: string;
-  private readonly places: Places;
-  private readonly readers: ReadonlySet<string>;
   /** What was found of states that never change, by the later one: a step's are asked about again where its row is judged. */
   private readonly broken = new WeakMap<
     JsonObject,
@@ -80,16 +69,12 @@ class RulesFile implements SandboxedRules {
   >();
 
   constructor(
-    file: string,
-    version: string,
-    places: Places,
+    private readonly file: string,
+    readonly version: string,
+    private readonly place: Place,
     outline: Record<string, string[]>,
-    readers: ReadonlySet<string>,
+    private readonly readers: ReadonlySet<string>,
   ) {
-    this.file = file;
-    this.readers = readers;
-    this.version = version;
-    this.places = places;
     this.tools = new Set(outline.tools);
     this.checks = new Set(outline.checks);
     this.preconditioned = new Set(outline.preconditions);
@@ -100,7 +85,7 @@ class RulesFile implements SandboxedRules {
     const answer = this.ask(`tool ${name}`, request, { name, args }, { state }) as ToolAnswer;
     if ('refused' in answer) return { operations: [], observation: `Error: ${answer.refused}`, isError: true };
     const operations = answer.patches.map(asOperation);
-    if (operations.length > 0) this.places.kept(state, operations);
+    if (operations.length > 0) this.place.kept(state, operations);
     return { operations, observation: answer.observation, isError: false };
   }
 
@@ -123,55 +108,16 @@ class RulesFile implements SandboxedRules {
   }
 
   close(): void {
-    this.places.close();
+    this.place.close();
   }
 
   private ask(where: string, request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
     try {
-      return this.places.ask(request, given, states);
+      return this.place.ask(request, given, states);
     } catch (error) {
       if (!(error instanceof SandboxFailure)) throw error;
       throw reverieError('RULES_FAILED', { file: this.file, where, problem: error.message }, error);
     }
-  }
-}
-
-/** Where calls are answered: in this thread, and in one that can be killed where that is in doubt. */
-class Places {
-  private readonly here: Place;
-  private there: Place | undefined;
-  private last: Place;
-
-  constructor(
-    private readonly sandbox: Sandbox | TrustedSandbox,
-    private readonly program: RulesProgram,
-    private readonly graceMs: number | undefined,
-  ) {
-    this.here = new Place(sandbox);
-    this.last = this.here;
-  }
-
-  /** @throws SandboxFailure */
-  ask(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
-    try {
-      this.last = this.here;
-      return this.here.ask(request, given, states);
-    } catch (error) {
-      if (!(error instanceof SandboxFailure) || error.reason !== 'doubt') throw error;
-    }
-    this.there ??= new Place(new KillableSandbox(this.program, this.graceMs));
-    this.last = this.there;
-    return this.there.ask(request, given, states);
-  }
-
-  /** The call answered last changed this state by these operations. */
-  kept(before: JsonObject, operations: readonly Operation[]): void {
-    this.last.kept(before, operations);
-  }
-
-  close(): void {
-    this.sandbox.close();
-    this.there?.close();
   }
 }
 
@@ -198,7 +144,7 @@ class Place {
   /** Under which the sandbox keeps the state that the call at hand leads to. */
   private keep = 0;
 
-  constructor(private readonly sandbox: Sandbox | TrustedSandbox | KillableSandbox) {}
+  constructor(private readonly sandbox: RulesPlace) {}
 
   /** States kept from earlier calls take memory too, and machines sleep: an answer must not depend on either. */
   ask(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
@@ -221,12 +167,7 @@ class Place {
   private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
     try {
       const asked = { request, ...given, ...this.bring(states) };
-      const { answer, failed, doubt } = (
-        this.sandbox instanceof TrustedSandbox
-          ? this.sandbox.tell(asked)
-          : JSON.parse(this.sandbox.ask(JSON.stringify(asked)))
-      ) as { answer?: unknown; failed?: string; doubt?: boolean };
-      if (doubt) throw new SandboxFailure('doubt', 'it might take too long');
+      const { answer, failed } = this.sandbox.tell(asked) as { answer?: unknown; failed?: string };
       if (failed !== undefined) throw failureOf(failed);
       return answer;
     } catch (error) {

@@ -8,7 +8,7 @@ import { canonicalJson, type JsonObject, sha256 } from '../../../core/canonical-
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { applyOperations } from '../../../env/state/operations.js';
-import { stateHash } from '../../../env/state/state-hash.js';
+import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../env/tools/message.js';
 import type { Prediction } from '../../../env/tools/prediction.js';

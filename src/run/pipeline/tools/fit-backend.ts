@@ -8,7 +8,7 @@ import { reverieError } from '../../../core/errors.js';
 import type { Phase } from '../../../core/progress.js';
 import { Rng } from '../../../core/rng.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
-import { makeDomain } from '../../../env/tools/make-domain.js';
+import { makeDomain } from '../../../env/tools/domains.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import type { BackendEntry, BackendFitNote } from '../../../worldmodel/tools/backend-model.js';

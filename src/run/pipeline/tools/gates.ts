@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
-import { domainFolder } from '../../../env/tools/make-domain.js';
+import { domainFolder } from '../../../env/tools/domains.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
 import type { TricksReport } from '../../../synth/hacker/find-tricks.js';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { Message } from '../../../env/tools/message.js';
-import { elsewhere, realResponder } from '../../../env/tools/real-environment.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';

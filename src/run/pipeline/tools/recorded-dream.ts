@@ -7,7 +7,7 @@ import { ensureFolder } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/situation.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';

@@ -2,7 +2,7 @@
 // how many steps of the dream can be trusted.
 
 import { reverieError } from '../../../core/errors.js';
-import { comparedResponder, isReal } from '../../../env/tools/real-environment.js';
+import { comparedResponder, isReal } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { shadowResponder } from '../../../worldmodel/tools/shadow.js';

@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
-import { elsewhere } from '../../../env/tools/real-environment.js';
+import { elsewhere } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';

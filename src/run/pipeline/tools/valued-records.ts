@@ -1,9 +1,9 @@
 // Recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
 
 import { applyOperations } from '../../../env/state/operations.js';
-import { stateHash } from '../../../env/state/state-hash.js';
+import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';

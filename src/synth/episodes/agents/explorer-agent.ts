@@ -11,7 +11,7 @@ import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
 import type { ToolCall } from '../../../env/tools/message.js';
-import { initialStateOf } from '../../../env/tools/task-states.js';
+import { initialStateOf } from '../../../env/tools/situation.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 import { Situation } from '../../../worldmodel/situation.js';
 import { splitByNames } from '../../../worldmodel/taken-action.js';

@@ -8,8 +8,7 @@ import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import { mapTexts } from '../../../env/tools/phrases/phrase-book.js';
-import { Phrases } from '../../../env/tools/phrases/phrases.js';
+import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type {
   Responder,

@@ -3,7 +3,7 @@
 // on the clock.
 
 import type { JsonObject } from '../../../core/canonical-json.js';
-import { callsOf } from '../../../env/tools/conversation.js';
+import { callsOf } from '../../../env/tools/message.js';
 import type { AssistantMessage, Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { ParquetColumns } from '../parquet-file.js';

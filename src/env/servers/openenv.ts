@@ -1,0 +1,357 @@
+// A server of OpenEnv (https://github.com/huggingface/OpenEnv): schemas and tasks over HTTP, an episode over one WebSocket. Tools are
+// called as its MCP environments take them; any other action is the one tool `take_action`, with the schema of actions as its arguments.
+
+import type { WebSocket } from 'undici';
+import { z } from 'zod';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { undici } from '../../core/packs.js';
+import type { CallSpec } from '../tools/domain.js';
+import { taskLists } from './ors.js';
+import {
+  brief,
+  type EnvironmentServer,
+  type EpisodeStart,
+  rewardSchema,
+  type ServerAnswer,
+  type ServerCard,
+  ServerFull,
+  ServerHttp,
+  type ServerOptions,
+  type ServerSession,
+  type ServerTool,
+  SessionLost,
+  shownText,
+} from './server-http.js';
+
+const PROTOCOL = 'OpenEnv';
+/** Titles of the schemas of actions that are calls, as verifiers tells environments of tools. */
+const CALLS = ['Action', 'CallToolAction', 'ListToolsAction'];
+/** Errors that end the session. */
+const ENDED = ['SESSION_ERROR', 'FACTORY_ERROR'];
+const ACT = 'take_action';
+
+const object = z.record(z.string(), z.json());
+const schemasSchema = z.looseObject({ action: object, observation: object });
+const metadataSchema = z.looseObject({
+  name: z.string(),
+  description: z.string().nullish(),
+  version: z.string().nullish(),
+});
+const toolsSchema = z.array(
+  z.looseObject({ name: z.string(), description: z.string().nullish(), input_schema: object.nullish() }),
+);
+const turnSchema = z.looseObject({
+  observation: object,
+  reward: rewardSchema,
+  done: z.boolean().nullish(),
+});
+const errorSchema = z.looseObject({ message: z.string(), code: z.string() });
+
+export class OpenEnvServer implements EnvironmentServer {
+  readonly protocol = PROTOCOL;
+  readonly lacks = {};
+  private readonly http: ServerHttp;
+  /** Known once it was described: whether actions are calls. */
+  private hasTools: Promise<boolean> | undefined;
+
+  constructor(
+    url: string,
+    private readonly options: ServerOptions,
+  ) {
+    this.http = new ServerHttp(PROTOCOL, url.replace(/^ws/, 'http'), options.timeoutSeconds, options.token);
+  }
+
+  get url(): string {
+    return this.http.url;
+  }
+
+  async describe(): Promise<ServerCard> {
+    const { name, description, version } = await this.metadata();
+    const { action } = await this.http.json('/schema', schemasSchema);
+    const listed = await this.listedTools(action as JsonObject);
+    this.hasTools = Promise.resolve(listed !== undefined);
+    const own = await taskLists(this.http, name, this.options.taskLimit);
+    return {
+      name,
+      version: version ?? '',
+      instructions: description ?? '',
+      tools: listed ?? [actTool(action as JsonObject)],
+      tasks: own ?? [{ id: 'episode', split: 'train', start: {} }],
+    };
+  }
+
+  async open(): Promise<ServerSession> {
+    this.hasTools ??= this.http
+      .json('/schema', schemasSchema)
+      .then(({ action }) => this.listedTools(action as JsonObject))
+      .then((tools) => tools !== undefined);
+    return new OpenEnvSession(await this.connected(), this.http, await this.hasTools);
+  }
+
+  close(): Promise<void> {
+    return this.http.close();
+  }
+
+  private async metadata(): Promise<z.output<typeof metadataSchema>> {
+    const { status, text } = await this.http.exchange('/metadata');
+    // Older servers have none.
+    return status === 404 ? { name: 'environment' } : this.http.read('GET /metadata', text, metadataSchema);
+  }
+
+  /** Undefined where actions are no calls. */
+  private async listedTools({ title }: JsonObject): Promise<readonly ServerTool[] | undefined> {
+    if (!CALLS.includes(String(title))) return undefined;
+    const socket = await this.connected();
+    try {
+      const frame = await answered(socket, this.http, { type: 'step', data: { type: 'list_tools' } });
+      const { observation } = turnOf(this.http, 'list_tools', frame);
+      const tools = this.http.checked('list_tools', observation['tools'], toolsSchema);
+      return tools.map(({ name, description, input_schema: schema }) => ({
+        name,
+        description: description || name,
+        parameters: { type: 'object', ...(schema as JsonObject | null | undefined) },
+      }));
+    } finally {
+      await socket.close();
+    }
+  }
+
+  /** @throws SessionLost */
+  private async connected(): Promise<OpenEnvSocket> {
+    const { url, headers, timeoutSeconds } = this.http;
+    try {
+      return await OpenEnvSocket.connect(`${url.replace(/^http/, 'ws')}/ws`, headers, timeoutSeconds);
+    } catch (error) {
+      throw new SessionLost((error as Error).message, { cause: this.http.unreachable((error as Error).message) });
+    }
+  }
+}
+
+class OpenEnvSession implements ServerSession {
+  constructor(
+    private readonly socket: OpenEnvSocket,
+    private readonly http: ServerHttp,
+    private readonly hasTools: boolean,
+  ) {}
+
+  async begin({ task, seed }: EpisodeStart, signal?: AbortSignal): Promise<string> {
+    const { spec: _, ...chosen } = task.start;
+    const frame = await answered(this.socket, this.http, { type: 'reset', data: { ...chosen, seed } }, signal);
+    if (frame.type === 'error') {
+      const { message, code } = this.http.checked('reset', frame.data, errorSchema);
+      throw this.http.refused(`reset with ${JSON.stringify({ ...chosen, seed })}`, `${code}: ${message}`);
+    }
+    const { observation } = turnOf(this.http, 'reset', frame);
+    const { instructions = '', user } = observation;
+    const first = typeof user === 'string' ? user : textOf(observation);
+    return [instructions, first].filter((text) => typeof text === 'string' && text !== '').join('\n\n');
+  }
+
+  async call({ name, arguments: given }: CallSpec, signal?: AbortSignal): Promise<ServerAnswer> {
+    const data = this.hasTools ? { type: 'call_tool', tool_name: name, arguments: given } : given;
+    const frame = await answered(this.socket, this.http, { type: 'step', data }, signal);
+    if (frame.type === 'error') {
+      const { message } = this.http.checked('a step', frame.data, errorSchema);
+      return { observation: `Error: ${message}`, isError: true, reward: null, done: false };
+    }
+    const { observation, reward, done } = turnOf(this.http, 'a step', frame);
+    const told = this.hasTools ? toolAnswer(observation) : { observation: textOf(observation), isError: false };
+    return { ...told, reward: reward ?? null, done: done === true };
+  }
+
+  async close(): Promise<void> {
+    await this.socket.close();
+  }
+}
+
+/** @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, the reason of `signal` */
+async function answered(socket: OpenEnvSocket, http: ServerHttp, frame: object, signal?: AbortSignal): Promise<Frame> {
+  const what = brief(JSON.stringify(frame));
+  const answer = await socket.ask(frame, http.timeoutSeconds, signal);
+  if (answer === 'late') {
+    socket.drop();
+    throw http.late(what);
+  }
+  if (answer === undefined) {
+    throw new SessionLost('the connection was closed', {
+      cause: http.unreachable(`it closed the connection upon ${what}`),
+    });
+  }
+  if (answer.garbled !== undefined) throw http.invalid(what, answer.garbled, 'it is no JSON');
+  if (answer.type !== 'error') return answer;
+  const { message, code } = http.checked(what, answer.data, errorSchema);
+  if (code === 'CAPACITY_REACHED') throw new ServerFull(message, { cause: http.refused(what, `${code}: ${message}`) });
+  if (ENDED.includes(code)) throw new SessionLost(message, { cause: http.refused(what, `${code}: ${message}`) });
+  return answer;
+}
+
+function turnOf(http: ServerHttp, what: string, { type, data }: Frame): z.output<typeof turnSchema> {
+  if (type !== 'observation') {
+    const value = JSON.stringify({ type, data }) ?? '';
+    throw http.invalid(what, value, 'it is no frame of type "observation"');
+  }
+  return http.checked(what, data, turnSchema);
+}
+
+/** The one tool of an environment whose actions are no calls. */
+function actTool(action: JsonObject): ServerTool {
+  const { properties = {}, required = [], title: _, description = 'Takes an action.', ...rest } = action;
+  const { metadata: __, ...own } = properties as JsonObject;
+  const needed = (required as readonly string[]).filter((key) => key in own);
+  const parameters = { ...rest, type: 'object', properties: own, required: needed };
+  return { name: ACT, description: String(description), parameters };
+}
+
+/** Keys of every observation that are not what is seen. */
+const BESIDE = ['done', 'reward', 'metadata', 'ended', 'evaluation', 'instructions'];
+
+/** What is seen: the one text there is, or all there is as JSON. */
+function textOf(observation: JsonObject): string {
+  const seen = Object.entries(observation).filter(([key, value]) => value !== null && !BESIDE.includes(key));
+  if (seen.length === 0) return '';
+  const [[, only]] = seen;
+  return seen.length === 1 && typeof only === 'string' ? only : JSON.stringify(Object.fromEntries(seen));
+}
+
+/** Errors of transport and framework are told beside the result; a tool's own error is a result that says so. */
+function toolAnswer(observation: JsonObject): Pick<ServerAnswer, 'observation' | 'isError'> {
+  const { result, error } = observation;
+  if (isJsonObject(error)) {
+    const { message } = error;
+    return { observation: `Error: ${shownText(message ?? error)}`, isError: true };
+  }
+  if (typeof error === 'string' && error !== '') return { observation: `Error: ${error}`, isError: true };
+  if (!('result' in observation)) return { observation: textOf(observation), isError: false };
+  return { observation: resultText(result), isError: isJsonObject(result) && saysError(result) };
+}
+
+function saysError({ is_error: one, isError: other }: JsonObject): boolean {
+  return one === true || other === true;
+}
+
+/** FastMCP wraps a result: its data where there are any, else its blocks of text. */
+function resultText(result: Json | undefined): string {
+  if (!isJsonObject(result)) return shownText(result ?? '');
+  const { data, content, structured_content: structured } = result;
+  if (data !== undefined && data !== null) return shownText(data);
+  if (Array.isArray(content)) {
+    const texts = content.flatMap((block) => (isJsonObject(block) && 'text' in block ? [String(block['text'])] : []));
+    if (texts.length > 0) return texts.join('\n');
+  }
+  return shownText(structured ?? result);
+}
+
+/** Milliseconds that a server has to close a connection it was asked to close. */
+const FAREWELL = 2000;
+
+export interface Frame {
+  readonly type?: unknown;
+  readonly data?: unknown;
+  /** What came instead, where it was no JSON. */
+  readonly garbled?: string;
+}
+
+export class OpenEnvSocket {
+  /** Frames that came before anybody waited for one: a full server says so unasked. */
+  private readonly inbox: Frame[] = [];
+  private waiting: ((frame: Frame | undefined) => void) | undefined;
+  private readonly closed: Promise<void>;
+  private isClosed = false;
+
+  private constructor(private readonly socket: WebSocket) {
+    socket.addEventListener('message', ({ data }) => this.arrived(readFrame(String(data))));
+    this.closed = new Promise((resolve) => {
+      socket.addEventListener('close', () => {
+        this.isClosed = true;
+        this.waiting?.(undefined);
+        resolve();
+      });
+    });
+  }
+
+  /**
+   * @param url  `ws://HOST:PORT/ws`
+   * @throws Error where it takes no connection within the time
+   */
+  static async connect(
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    timeoutSeconds: number,
+  ): Promise<OpenEnvSocket> {
+    const socket = new (undici().WebSocket)(url, { headers: { ...headers } });
+    let timer: NodeJS.Timeout | undefined;
+    try {
+      await new Promise<void>((resolve, reject) => {
+        const refused = (problem: string) => reject(new Error(problem));
+        timer = setTimeout(() => refused(`no connection within ${timeoutSeconds} s`), timeoutSeconds * 1000);
+        socket.addEventListener('open', () => resolve(), { once: true });
+        socket.addEventListener('error', () => refused('it takes no connection'), { once: true });
+      });
+    } catch (error) {
+      socket.close();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+    return new OpenEnvSocket(socket);
+  }
+
+  /** `late`: nothing came in time; undefined: the connection is closed. @throws the reason of `signal` */
+  async ask(frame: object, timeoutSeconds: number, signal?: AbortSignal): Promise<Frame | 'late' | undefined> {
+    signal?.throwIfAborted();
+    if (!this.isClosed) this.socket.send(JSON.stringify(frame));
+    const waiting = this.inbox.shift();
+    if (waiting !== undefined) return waiting;
+    return this.isClosed ? undefined : this.next(timeoutSeconds, signal);
+  }
+
+  /** Resolves once the server has closed it: one that takes few sessions takes the next one then. */
+  async close(): Promise<void> {
+    if (!this.isClosed) this.socket.send(JSON.stringify({ type: 'close' }));
+    const timer = setTimeout(() => this.socket.close(), FAREWELL);
+    await this.closed;
+    clearTimeout(timer);
+  }
+
+  /** Without a farewell, and without waiting for the server. */
+  drop(): void {
+    if (!this.isClosed) this.socket.close();
+  }
+
+  private next(timeoutSeconds: number, signal?: AbortSignal): Promise<Frame | 'late' | undefined> {
+    return new Promise((resolve, reject) => {
+      const settled = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener('abort', stopped);
+        this.waiting = undefined;
+      };
+      const stopped = () => {
+        settled();
+        reject(signal!.reason);
+      };
+      const timer = setTimeout(() => {
+        settled();
+        resolve('late');
+      }, timeoutSeconds * 1000);
+      signal?.addEventListener('abort', stopped, { once: true });
+      this.waiting = (frame) => {
+        settled();
+        resolve(frame);
+      };
+    });
+  }
+
+  private arrived(frame: Frame): void {
+    if (this.waiting === undefined) this.inbox.push(frame);
+    else this.waiting(frame);
+  }
+}
+
+/** What is no JSON by JSON's rules (Python writes NaN) is a fault of the server. */
+function readFrame(text: string): Frame {
+  try {
+    return JSON.parse(text) as Frame;
+  } catch {
+    return { type: `no JSON: ${text.slice(0, 200)}`, garbled: text };
+  }
+}

@@ -1,0 +1,215 @@
+// Finite worlds whose dynamics are known exactly, as tables, and one drawn as a grid: what algorithms are checked against.
+
+import { reverieError } from '../../src/core/errors.js';
+import type { Rng } from '../../src/core/rng.js';
+import { type Advance, ClockedEnvironment } from '../../src/env/clocked-environment.js';
+import { discreteSpace } from '../../src/env/space-values.js';
+
+/** Tables of a finite Markov decision process, row-major. */
+export interface TabularDynamics {
+  readonly states: number;
+  readonly actions: number;
+  /** P[s, a, s'], [states, actions, states]; terminal states stay where they are. */
+  readonly transition: Float64Array;
+  /** Reward of entering s' from s by a, [states, actions, states]. */
+  readonly reward: Float64Array;
+  /** 1 where the episode has ended, [states]. */
+  readonly terminal: Uint8Array;
+  /** Probability of starting in each state, [states]. */
+  readonly start: Float64Array;
+}
+
+export interface TabularSolution {
+  /** Optimal value of each state, [states]; 0 for terminal ones. */
+  readonly values: Float64Array;
+  /** Optimal value of each action, [states, actions]. */
+  readonly actionValues: Float64Array;
+  /** A best action of each state, the first among equals, [states]. */
+  readonly policy: Uint32Array;
+  readonly sweeps: number;
+}
+
+/**
+ * Value iteration (Sutton & Barto 2018, section 4.4) until no value changes by more than `tolerance`.
+ * @param gamma discount in [0, 1); 1 is allowed where every policy ends
+ */
+export function valueIteration(dynamics: TabularDynamics, gamma: number, tolerance = 1e-12): TabularSolution {
+  const { states, actions, terminal } = dynamics;
+  const values = new Float64Array(states);
+  const actionValues = new Float64Array(states * actions);
+  let sweeps = 0;
+  for (let change = Number.POSITIVE_INFINITY; change > tolerance && sweeps < MAX_SWEEPS; sweeps++) {
+    change = 0;
+    for (let state = 0; state < states; state++) {
+      if (terminal[state]) continue;
+      for (let action = 0; action < actions; action++) {
+        actionValues[state * actions + action] = actionValue(dynamics, values, state, action, gamma);
+      }
+      const best = Math.max(...actionValues.subarray(state * actions, (state + 1) * actions));
+      change = Math.max(change, Math.abs(best - values[state]));
+      values[state] = best;
+    }
+  }
+  const policy = Uint32Array.from({ length: states }, (_, state) => bestAction(actionValues, state, actions));
+  return { values, actionValues, policy, sweeps };
+}
+
+const MAX_SWEEPS = 1_000_000;
+
+function actionValue(
+  { states, actions, transition, reward, terminal }: TabularDynamics,
+  values: Float64Array,
+  state: number,
+  action: number,
+  gamma: number,
+): number {
+  const row = (state * actions + action) * states;
+  let total = 0;
+  for (let next = 0; next < states; next++) {
+    const probability = transition[row + next];
+    if (probability > 0) total += probability * (reward[row + next] + (terminal[next] ? 0 : gamma * values[next]));
+  }
+  return total;
+}
+
+function bestAction(actionValues: Float64Array, state: number, actions: number): number {
+  const row = actionValues.subarray(state * actions, (state + 1) * actions);
+  return row.indexOf(Math.max(...row));
+}
+
+/** The state in whose share of [0, 1) `chance` falls. */
+export function stateAt(probabilities: Float64Array, chance: number): number {
+  let rest = chance;
+  let last = 0;
+  for (let i = 0; i < probabilities.length; i++) {
+    if (probabilities[i] === 0) continue;
+    last = i;
+    rest -= probabilities[i];
+    if (rest < 0) break;
+  }
+  return last;
+}
+
+export interface GridOptions {
+  /** Rows of equal length: S start, . free, # wall, G goal (+1, ends), H hole (−1, ends). */
+  readonly map: readonly string[];
+  /** Probability that a move goes to one of the two sides instead, half each. */
+  readonly slip: number;
+  /** Earned by every step, besides goal and hole. */
+  readonly stepReward: number;
+}
+
+export const DEFAULT_GRID: GridOptions = { map: ['S...', '.#.H', '...G'], slip: 0, stepReward: -0.04 };
+
+/** Actions 0 up, 1 right, 2 down, 3 left. */
+const MOVES = [
+  [-1, 0],
+  [0, 1],
+  [1, 0],
+  [0, -1],
+] as const;
+const ENTERED: Readonly<Record<string, number>> = { G: 1, H: -1 };
+
+/** Exact dynamics; a state is row * width + column of the map, walls included (they are never reached). */
+export function gridDynamics({ map, slip, stepReward }: GridOptions): TabularDynamics {
+  checkMap(map);
+  const cells = map.join('');
+  const states = cells.length;
+  const actions = MOVES.length;
+  const transition = new Float64Array(states * actions * states);
+  const reward = new Float64Array(states * actions * states);
+  const terminal = Uint8Array.from(cells, (cell) => Number(cell in ENTERED));
+  for (let state = 0; state < states; state++) {
+    for (let action = 0; action < actions; action++) {
+      const row = (state * actions + action) * states;
+      if (terminal[state]) {
+        transition[row + state] = 1;
+        continue;
+      }
+      for (const [turn, probability] of [
+        [0, 1 - slip],
+        [1, slip / 2],
+        [3, slip / 2],
+      ]) {
+        const next = destination(map, state, (action + turn) % actions);
+        transition[row + next] += probability;
+        reward[row + next] = stepReward + (ENTERED[cells[next]] ?? 0);
+      }
+    }
+  }
+  return { states, actions, transition, reward, terminal, start: startOf(cells) };
+}
+
+function destination(map: readonly string[], state: number, action: number): number {
+  const width = map[0].length;
+  const row = Math.floor(state / width) + MOVES[action][0];
+  const column = (state % width) + MOVES[action][1];
+  const cell = map[row]?.[column];
+  return cell === undefined || cell === '#' ? state : row * width + column;
+}
+
+function startOf(cells: string): Float64Array {
+  const starts = Array.from(cells).filter((cell) => cell === 'S').length;
+  return Float64Array.from(cells, (cell) => (cell === 'S' ? 1 / starts : 0));
+}
+
+function checkMap(map: readonly string[]): void {
+  const wrong = map.join('').match(/[^S.#GH]/);
+  if (wrong) throw invalid(`the map has "${wrong[0]}"; cells are S, ., #, G and H`);
+  if (!map.join('').includes('S')) throw invalid('the map has no start S');
+  if (map.some((row) => row.length !== map[0].length)) throw invalid('the rows of the map differ in length');
+}
+
+function invalid(problem: string): Error {
+  return reverieError('ENV_SPEC_INVALID', { problem: `gridworld: ${problem}.` });
+}
+
+const NO_INFO = Object.freeze({});
+
+/** Observation: the cell's number, row * width + column; actions 0 up, 1 right, 2 down, 3 left. */
+export class Gridworld extends ClockedEnvironment {
+  readonly dynamics: TabularDynamics;
+  private state = 0;
+
+  constructor(options: GridOptions, maxEpisodeSteps: number | undefined) {
+    const dynamics = gridDynamics(options);
+    const { states, actions, reward, terminal } = dynamics;
+    super({
+      id: 'gridworld',
+      observationSpace: discreteSpace(states),
+      actionSpace: discreteSpace(actions),
+      maxEpisodeSteps,
+      known: {
+        reward: (obs, at, action, actionAt, nextObs) =>
+          reward[(obs[at] * actions + action[actionAt]) * states + nextObs[at]],
+        terminated: (nextObs, at) => terminal[nextObs[at]] === 1,
+      },
+      configuration: JSON.stringify([options, maxEpisodeSteps]),
+    });
+    this.dynamics = dynamics;
+  }
+
+  protected start(rng: Rng): void {
+    this.state = stateAt(this.dynamics.start, rng.uniform());
+  }
+
+  protected advance(action: Float32Array, rng: Rng): Advance {
+    const { states, actions, transition, reward, terminal } = this.dynamics;
+    const row = (this.state * actions + action[0]) * states;
+    const next = stateAt(transition.subarray(row, row + states), rng.uniform());
+    this.state = next;
+    return { reward: reward[row + next], terminated: terminal[next] === 1, info: NO_INFO };
+  }
+
+  protected observe(into: Float32Array): void {
+    into[0] = this.state;
+  }
+
+  protected saveWorld(): unknown {
+    return this.state;
+  }
+
+  protected loadWorld(world: unknown): void {
+    this.state = world as number;
+  }
+}
