@@ -4,8 +4,7 @@
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import type { ScenarioOf, ScenarioSections } from '../core/kind.js';
-import { domainSpecSchema, loadNamedDomains } from '../env/tools/domains.js';
-import { domainFiles } from '../env/tools/domains.js';
+import { domainFiles, domainSpecSchema, loadNamedDomains } from '../env/tools/domains.js';
 import { llmConfigSchema } from '../llm/config.js';
 import { experienceSchema } from '../replay/experience/experience.js';
 import { episodeLogFiles } from '../replay/experience/logs/read-episode-logs.js';

@@ -7,9 +7,8 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { connectOpenEnv } from '../../env/servers/protocols.js';
 import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv.js';
-import { serverProtocols } from '../../env/servers/protocols.js';
+import { connectOpenEnv, serverKeys, serverProtocols } from '../../env/servers/protocols.js';
 import {
   type EnvironmentServer,
   type ServerCard,
@@ -18,7 +17,6 @@ import {
   type ServerSession,
   SessionLost,
 } from '../../env/servers/server-http.js';
-import { serverKeys } from '../../env/servers/protocols.js';
 /** What a reset or a step answered; an error frame as what it says. */
 export interface Reply {
   readonly observation: JsonObject;

@@ -2,9 +2,9 @@
 // told and with the typed state. No model is asked; where the state cannot tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { callsOf } from '../../env/tools/message.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { AssistantMessage, Message, ToolCall } from '../../env/tools/message.js';
+import { callsOf } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

@@ -2,8 +2,8 @@
 // nor too long; and that the simulation was sure of itself.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import { callsOf } from '../../env/tools/message.js';
 import type { Message, ToolCall } from '../../env/tools/message.js';
+import { callsOf } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {
   agentTurns,

@@ -6,7 +6,7 @@ import type { Environment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { type VectorBlueprint, maker as vectorMaker } from '../../../src/run/serve-vector.js';
 import { WorkerHost } from '../../../src/serve/hosts/worker-host.js';
-import { ensembleDream, cart, pendulum } from './blueprints.js';
+import { cart, ensembleDream, pendulum } from './blueprints.js';
 import { lasting } from './lasting.js';
 
 type Lasting = Pick<Environment, 'reset' | 'step' | 'snapshot' | 'restore'>;

@@ -2,9 +2,9 @@
 // of conversations that all formats are made of.
 
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
-import { callsOf } from '../../../env/tools/message.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { Message, ToolCall } from '../../../env/tools/message.js';
+import { callsOf } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { Split } from '../../quality/quality-config.js';
 import type { ParquetColumns } from '../parquet-file.js';
