@@ -70,20 +70,18 @@ function body(path: string, properties: Properties, level: string): string {
       const kinds = kindsOf(property);
       if (items !== undefined) later.push(() => section(`${here}[]`, items, `${level}#`));
       if (kinds.length > 1 && kinds.every(hasKeys)) later.push(() => section(here, property, `${level}#`));
-      else if (kinds.every(hasKeys)) rows.push(...nestedRow(here, property, kinds[0]), ...rest(here, kinds[0]));
-      else {
+      else if (kinds.every(hasKeys)) {
+        const own = kinds[0].properties ?? {};
+        const [, known] = asTop(own);
+        rows.push(...nestedRow(here, property, own));
+        within(here, Object.fromEntries(Object.entries(own).filter(([name]) => !known.includes(name))));
+      } else {
         const before = described.get(`${key} ${meaning(property)}`);
         if (before === undefined || meaning(property) === '') rows.push(row(here, property));
         else repeated.set(before, [...(repeated.get(before) ?? []), named(here, property, path)]);
         if (before === undefined) described.set(`${key} ${meaning(property)}`, place);
       }
     }
-  };
-  // The keys of a nested section that no section at the top has.
-  const rest = (here: string, { properties: keys = {} }: JsonSchema) => {
-    const [, known] = asTop(keys);
-    within(here, Object.fromEntries(Object.entries(keys).filter((entry) => !known.includes(entry[0]))));
-    return [];
   };
   within(path, properties);
   const tables = rows.length > 0 ? [['| key | default | meaning |', '| --- | --- | --- |', ...rows].join('\n')] : [];
@@ -92,10 +90,10 @@ function body(path: string, properties: Properties, level: string): string {
 }
 
 /** The row of a nested section itself; where a section at the top has its keys, they are named there. */
-function nestedRow(path: string, schema: JsonSchema, kind: JsonSchema): string[] {
-  const [name, known] = asTop(kind.properties ?? {});
-  const keys = known.map((key) => `\`${key}\``).join(', ');
-  const reference = known.length > 0 ? [`As in [\`${name}\`](#${name}), with no defaults: ${keys}.`] : [];
+function nestedRow(path: string, schema: JsonSchema, keys: Properties): string[] {
+  const [name, known] = asTop(keys);
+  const named = known.map((key) => `\`${key}\``).join(', ');
+  const reference = known.length > 0 ? [`As in [\`${name}\`](#${name}), with no defaults: ${named}.`] : [];
   const text = [nestedMeaning(schema), ...reference].filter((part) => part !== '').join(' ');
   return text === '' ? [] : [`| \`${path}\` | | ${cell(text)} |`];
 }
