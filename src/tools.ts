@@ -23,7 +23,7 @@ export { ExperienceStore } from './replay/experience/store.js';
 export { loadToolsScenario } from './run/scenario.js';
 export { earlyExperience } from './synth/early-experience/early-experience.js';
 export { LlmAgent } from './synth/episodes/agents/llm-agent.js';
-export { ReferenceAgent } from './synth/episodes/agents/reference-agent.js';
+export { ReferenceAgent } from './synth/episodes/agents/baseline-agents.js';
 export { planRow, runEpisode } from './synth/episodes/run-episode.js';
 export { exportEpisodes } from './synth/export/episodes/export-episodes.js';
 export { filterEpisodes, QualityPipeline } from './synth/quality/quality-pipeline.js';

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { lockFolder } from '../core/files.js';
 import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
-import { parseQueueUrl } from '../synth/queue/queue-url.js';
+import { parseQueueUrl } from '../synth/queue/open-queue.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';

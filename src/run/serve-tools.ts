@@ -15,7 +15,7 @@ import type { Responder } from '../env/tools/tools-family.js';
 import { kindOfDomain, toolsScenario, viewOf } from '../kinds/registry.js';
 import type { LlmRole } from '../kinds/tools.js';
 import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
-import { taskFaults } from '../synth/tasks/task-faults.js';
+import { taskFaults } from '../synth/tasks/task-checks.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/make-router.js';
 import { settleServer } from './device.js';

@@ -1,8 +1,7 @@
 // Pages as a domain: its tools are what can be done on a screen, its state is the screen, its tasks are pages by seed. The browser
 // that runs the pages is the exact code of it.
 
-import type { JsonObject } from '../core/canonical-json.js';
-import { contentHash } from '../core/canonical-json.js';
+import { contentHash, type JsonObject } from '../core/canonical-json.js';
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 import {
   ANSWERS,

@@ -242,7 +242,7 @@ async function refuseDamage(file: FileHandle, at: number, size: number, number: 
   }
 }
 
-function corrupt(path: string, offset: number, problem: string) {
+export function corrupt(path: string, offset: number, problem: string) {
   return reverieError('FILE_INVALID', {
     problem: `The journal "${path}" is damaged at byte ${offset}: ${problem}`,
     hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.',

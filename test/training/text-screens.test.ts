@@ -11,7 +11,7 @@ import { admissibleIn } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import { viewOf } from '../../src/kinds/registry.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
-import { RandomAgent } from '../../src/synth/episodes/agents/random-agent.js';
+import { RandomAgent } from '../../src/synth/episodes/agents/baseline-agents.js';
 import { TextPolicyAgent } from '../../src/training/text-agent.js';
 import { playTexts, whoAnswered } from '../../src/training/text-play.js';
 import { pagesDomain } from '../screens/fixture.js';

@@ -2,8 +2,7 @@
 // which to take, from episodes that went well: what was taken in them, and what was proposed beside it and was not
 // (filtered imitation). A world that calls wrong episodes right lets them in, and it learns to do as they did.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
 import type { ToolSpec, ToolsTask } from '../../env/tools/domain.js';

@@ -6,17 +6,7 @@ import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelit
 import { unavailable } from '../section.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
-import type { EpisodeReturn, RankRow } from './rank-metrics.js';
-import {
-  agreementMetrics,
-  gapMetrics,
-  gapsOf,
-  meanOfThere,
-  type PairedReturns,
-  type PolicyReturns,
-  pairedReturns,
-  valuesOf,
-} from './rank-metrics.js';
+import { agreementMetrics, gapMetrics, gapsOf, meanOfThere, pairedReturns, valuesOf, type EpisodeReturn, type PairedReturns, type PolicyReturns, type RankRow } from './rank-metrics.js';
 
 const CHUNK_EPISODES = 32;
 const UNIT = 'chunks of episodes';

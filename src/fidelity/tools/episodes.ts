@@ -10,8 +10,7 @@ import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tool
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
-import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
-import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
+import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';

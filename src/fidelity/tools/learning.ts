@@ -10,8 +10,7 @@ import type { Responder, ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../.
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
-import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
-import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
+import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import type { Instrument } from '../instrument.js';
 import { type Choice, ChoiceModel, ChoosingAgent, shownChoices } from '../learning/choosing-agent.js';

@@ -1,8 +1,7 @@
 // Opens what dreams of tools are held against, and puts models together with it.
 
 import { createHash } from 'node:crypto';
-import type { Json } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { type Panel, panelOf } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';

@@ -3,8 +3,7 @@
 
 import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { callChecks } from '../../env/tools/check-action.js';

@@ -6,7 +6,7 @@ import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { type RealEnvironment, realResponder } from '../../env/tools/rules-responder.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
-import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
+import { RandomAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { patiently } from './answers.js';
 import { liveFidelityEpisode } from './episodes.js';
 import { type ToolsTruth, truthOfRecords } from './recorded-truth.js';

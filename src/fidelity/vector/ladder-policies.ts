@@ -2,8 +2,7 @@
 
 import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { Policy } from '../../core/policy.js';
-import { Acting } from '../../core/policy.js';
+import { Acting, type Policy } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import { RandomPolicy } from '../../rl/random-policy.js';

@@ -4,8 +4,7 @@
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { contentHash } from '../../core/canonical-json.js';
+import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';

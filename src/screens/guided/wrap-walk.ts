@@ -14,7 +14,7 @@ import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { askChecked } from '../../synth/asked-json.js';
 import { type EpisodeSettings, episodeRecord, type RowPlan, settleVerdict } from '../../synth/episodes/run-episode.js';
-import { type Played, playCalls } from '../../synth/tasks/task-play.js';
+import { type Played, playCalls } from '../../synth/tasks/task-checks.js';
 
 /** One action and what was seen after it. */
 export interface WalkStep {

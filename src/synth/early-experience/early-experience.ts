@@ -4,7 +4,7 @@
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
-import type { Message } from '../../env/tools/message.js';
+import { type Message, spokenMessages } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { ScriptedUser } from '../../env/tools/scripted-user.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
@@ -13,15 +13,67 @@ import type {
   ToolsEnvironment,
   ToolsPolicy,
   ToolsStepInfo,
+  UserQuery,
   UserSimulator,
+  UserTurn,
 } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { contradicts } from '../tasks/seed-rules.js';
+import type { Source } from '../../replay/transition.js';
+import { contradicts } from '../tasks/seed-filter.js';
 import { actionKey, sampledAlternative } from './alternatives.js';
-import { RecordedUser } from './recorded-user.js';
 import { writeReflection } from './reflection.js';
-import type { EarlyExperienceRow, ReflectionRow, SkippedRow, WorldModelRow } from './rows.js';
+
+interface RowBase {
+  /** `episode:step:k`, or `episode:step:reflection`: equal work has equal ids, so that a stopped job goes on. */
+  readonly id: string;
+  readonly episode: string;
+  readonly task: string;
+  readonly family: string;
+  readonly split: EpisodeRecord['split'];
+  /** Number of the agent's turn within the episode. */
+  readonly step: number;
+  readonly cost: Cost;
+}
+
+/** One transition to predict: state, action, what is seen next. */
+export interface WorldModelRow extends RowBase {
+  readonly kind: 'world-model';
+  /** 0: the expert's action; 1 to K: alternatives. */
+  readonly k: number;
+  /** All that the agent had seen, the policy first: the state as a text. */
+  readonly history: readonly Message[];
+  readonly action: ToolsAction;
+  /** What is seen next: answers of tools, or of the user; empty where the conversation ended. */
+  readonly next: readonly Message[];
+  readonly terminated: boolean;
+  readonly source: Source;
+  /** Who answered, each once. */
+  readonly backends: readonly string[];
+  readonly modelVersions: readonly string[];
+  /** Least of the answers; null where nobody can say (a simulated user). */
+  readonly confidence: number | null;
+}
+
+/** Thoughts before an action: why it is better than what else could be done. */
+export interface ReflectionRow extends RowBase {
+  readonly kind: 'reflection';
+  readonly history: readonly Message[];
+  /** The expert's. */
+  readonly action: ToolsAction;
+  readonly reflection: string;
+  /** Ids of the rows it was written from. */
+  readonly contrasted: readonly string[];
+  readonly modelVersion: string;
+}
+
+/** Something that was left out, and why. */
+export interface SkippedRow extends RowBase {
+  readonly kind: 'skipped';
+  readonly reason: string;
+}
+
+export type EarlyExperienceRow = WorldModelRow | ReflectionRow | SkippedRow;
 
 export interface EarlyExperienceRequest {
   /** Of experts: recorded, or dreamt and found right. */
@@ -222,7 +274,7 @@ async function reflectionRow(
     kind: 'reflection',
     history,
     action: state.expert,
-    reflection: answer.text,
+    reflection: answer.value.reflection,
     contrasted: tried.map((row) => row.id),
     modelVersion: model!.version,
   };
@@ -268,4 +320,41 @@ function base({ record, step }: State, id: string, cost: Cost) {
 
 function skipped(state: State, id: string, reason: string, cost: Cost): SkippedRow {
   return { ...base(state, id, cost), kind: 'skipped', reason };
+}
+
+/**
+ * The user of a recorded conversation: says again what was said, as long as the agent says what it said then, and hands over to a
+ * simulator where a fork leaves the record.
+ */
+class RecordedUser implements UserSimulator {
+  readonly version: string;
+  private readonly spoken: ReturnType<typeof spokenMessages>;
+
+  constructor(
+    recorded: readonly Message[],
+    private readonly fallback: UserSimulator,
+  ) {
+    this.spoken = spokenMessages(recorded);
+    this.version = `recorded, else ${fallback.version}`;
+  }
+
+  async open(query: UserQuery, signal?: AbortSignal): Promise<UserTurn> {
+    const first = this.spoken[0];
+    if (first?.role !== 'user') return this.fallback.open(query, signal);
+    return { content: first.content, done: false, cost: NO_COST };
+  }
+
+  async reply(query: UserQuery, signal?: AbortSignal): Promise<UserTurn> {
+    const spoken = spokenMessages(query.messages);
+    const isRecorded = spoken.every(({ role, content }, i) => {
+      const then = this.spoken[i];
+      return then?.role === role && then.content === content;
+    });
+    if (!isRecorded) return this.fallback.reply(query, signal);
+    const next = this.spoken[spoken.length];
+    // The record ends with what the agent said: the user had nothing to add.
+    if (next === undefined) return { content: '', done: true, cost: NO_COST };
+    if (next.role !== 'user') return this.fallback.reply(query, signal);
+    return { content: next.content, done: spoken.length + 1 === this.spoken.length, cost: NO_COST };
+  }
 }

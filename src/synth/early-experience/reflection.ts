@@ -1,44 +1,33 @@
 // Why the expert's action beats the alternatives, written by a language model that saw what each led to, for an agent
 // that will not have seen it: the text may name no id or number that the agent could not know.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { z } from 'zod';
+import type { JsonObject } from '../../core/canonical-json.js';
 import type { Message } from '../../env/tools/message.js';
 import type { ToolsAction } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
-import { askForJson, shownMessage, withProblems } from '../asked-json.js';
+import { askChecked, type Checked, shownMessage } from '../asked-json.js';
 
-export interface Outcome {
+interface Outcome {
   readonly action: ToolsAction;
   readonly next: readonly Message[];
 }
 
-export interface ReflectionRequest {
+interface ReflectionRequest {
   readonly model: LanguageModel;
   readonly history: readonly Message[];
   readonly expert: Outcome;
   readonly alternatives: readonly Outcome[];
   readonly seed: number;
-  readonly attempts?: number;
   readonly signal?: AbortSignal;
 }
 
-export type Reflection =
-  | { readonly text: string; readonly cost: Cost }
-  | { readonly problems: readonly string[]; readonly cost: Cost };
-
-export const REFLECTION_SCHEMA: JsonObject = {
-  type: 'object',
-  properties: {
-    reasoning: { type: 'string', description: 'What each action led to, and what that says about them.' },
-    reflection: {
-      type: 'string',
-      description: 'Thoughts of the agent before it acts, in the first person: why it takes this action and no other.',
-    },
-  },
-  required: ['reasoning', 'reflection'],
-  additionalProperties: false,
-};
+const replySchema = z.strictObject({
+  reasoning: z.string().describe('What each action led to, and what that says about them.'),
+  reflection: z
+    .string()
+    .describe('Thoughts of the agent before it acts, in the first person: why it takes this action and no other.'),
+});
 
 const SYSTEM = [
   'You write the thoughts of an agent that serves users by calling tools, to teach agents to think before they act.',
@@ -49,23 +38,12 @@ const SYSTEM = [
 
 const LONGEST = 4_000;
 
-/** Asks at most `attempts` times (default 2), each time told what was wrong before. */
-export async function writeReflection(request: ReflectionRequest): Promise<Reflection> {
-  const { model, attempts = 2, seed, signal } = request;
-  const prompt = promptOf(request);
-  const schema = { name: 'reflection', schema: REFLECTION_SCHEMA };
-  let cost: Cost = NO_COST;
-  let problems: readonly string[] = [];
-  for (let attempt = 0; attempt < attempts; attempt++) {
-    const messages = withProblems(prompt, problems);
-    const asked = await askForJson(model, { messages, schema, seed, attempt, signal });
-    cost = addCosts(cost, asked.cost);
-    const text = textOf(asked.json);
-    if (asked.problem !== undefined) problems = [asked.problem];
-    else problems = text === undefined ? ['it has no reflection'] : reflectionFaults(text, request);
-    if (text !== undefined && problems.length === 0) return { text, cost };
-  }
-  return { problems, cost };
+/** Asks at most twice, the second time with what was wrong before. */
+export function writeReflection(request: ReflectionRequest): Promise<Checked<z.output<typeof replySchema>>> {
+  const { model, seed, signal } = request;
+  const faults = ({ reflection }: z.output<typeof replySchema>) => reflectionFaults(reflection, request);
+  const messages = promptOf(request);
+  return askChecked(model, { messages, name: 'reflection', schema: replySchema, faults, seed, signal });
 }
 
 /** What a reflection may not be: without its action, about what cannot be known, about how it was made. */
@@ -121,9 +99,4 @@ function promptOf({ history, expert, alternatives }: ReflectionRequest): ChatMes
 
 function shownOutcome({ action, next }: Outcome): JsonObject {
   return { action: shownMessage({ role: 'assistant', ...action }), next: next.map(shownMessage) };
-}
-
-function textOf(json: Json | undefined): string | undefined {
-  const reflection = (json as { reflection?: unknown } | null | undefined)?.reflection;
-  return typeof reflection === 'string' ? reflection : undefined;
 }

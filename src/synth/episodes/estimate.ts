@@ -1,5 +1,4 @@
-// What a job will probably cost, before its first call: a middle, and how far it may lie off. Once rows are there, what
-// they cost is a better guess than any assumption.
+// What a job will probably cost, before its first call: a middle, and how far it may lie off.
 
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 
@@ -7,8 +6,6 @@ export interface Estimate {
   readonly calls: Range;
   readonly tokens: Range;
   readonly money: Range;
-  /** `assumed`: from prompts and reference solutions; `measured`: from rows that are there. */
-  readonly basis: 'assumed' | 'measured';
 }
 
 export interface Range {
@@ -40,22 +37,6 @@ export function assumedEstimate(episodes: number, askers: readonly Asker[]): Est
     low: episodes * of(low),
     high: episodes * of(high),
   });
-  return { ...ranges(range), basis: 'assumed' };
-}
-
-/** From rows that are there: their mean, and its 95 % interval by the normal approximation. Needs two rows or more. */
-export function measuredEstimate(episodes: number, rows: readonly Cost[]): Estimate {
-  const range = (of: (cost: Cost) => number): Range => {
-    const values = rows.map(of);
-    const mean = values.reduce((a, b) => a + b, 0) / values.length;
-    const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / Math.max(1, values.length - 1);
-    const half = 1.96 * Math.sqrt(variance / values.length);
-    return { value: episodes * mean, low: episodes * Math.max(0, mean - half), high: episodes * (mean + half) };
-  };
-  return { ...ranges(range), basis: 'measured' };
-}
-
-function ranges(range: (of: (cost: Cost) => number) => Range) {
   return {
     calls: range(({ calls }) => calls),
     tokens: range(({ promptTokens, completionTokens }) => promptTokens + completionTokens),

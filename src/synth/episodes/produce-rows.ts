@@ -3,8 +3,8 @@
 
 import { setMaxListeners } from 'node:events';
 import { Packr } from 'msgpackr';
-import { ReverieError, reverieError } from '../../core/errors.js';
-import { type JobDescription, Journal } from '../journal.js';
+import { ReverieError } from '../../core/errors.js';
+import { corrupt, type JobDescription, Journal } from '../journal.js';
 
 /** A row that could not be made, and never will be: its reason is kept in its place. */
 export interface FailedRow {
@@ -19,7 +19,7 @@ export interface RowsRequest<T extends object> {
   readonly lag: number;
   readonly journal: RowJournal<T | FailedRow>;
   make(row: number, signal: AbortSignal): Promise<T>;
-  /** Told of every row once, in order of rows, those of an earlier run included; a row counts as known once it resolves. */
+  /** Given every row once, in order of rows, those of an earlier run included; a row counts as known once it resolves. */
   observe(row: number, value: T | FailedRow): void | Promise<void>;
   readonly signal: AbortSignal;
   readonly onProgress?: (progress: { readonly done: number; readonly underway: number }) => void;
@@ -38,126 +38,90 @@ const TRIES = 3;
  * Makes all rows that the journal lacks. A spent budget ends it early without an error; what is there stays.
  * Throws what `make` throws beyond faults of a row, the signal's reason, STORAGE_FULL, STORAGE_FAILED.
  */
-export async function produceRows<T extends object>(request: RowsRequest<T>): Promise<RowsOutcome> {
-  return new RowProduction(request).run();
-}
+export async function produceRows<T extends object>({
+  rows,
+  concurrency,
+  lag,
+  journal,
+  make,
+  observe,
+  signal,
+  onProgress,
+}: RowsRequest<T>): Promise<RowsOutcome> {
+  const underway = new Map<number, Promise<void>>();
+  const ended = new Map<number, T | FailedRow>();
+  const stop = new AbortController();
+  // Every row under way may listen for the end of the job.
+  setMaxListeners(0, stop.signal);
+  let observed = 0;
+  let observing = Promise.resolve();
+  let failure: unknown;
+  let stoppedBy: string | undefined;
 
-class RowProduction<T extends object> {
-  private readonly underway = new Map<number, Promise<void>>();
-  private readonly ended = new Map<number, T | FailedRow>();
-  private readonly stop = new AbortController();
-  private next = 0;
-  private telling = Promise.resolve();
-  private observed = 0;
-  private failure: unknown;
-  private stoppedBy: string | undefined;
-
-  constructor(private readonly request: RowsRequest<T>) {
-    // Every row under way may listen for the end of the job.
-    setMaxListeners(0, this.stop.signal);
-  }
-
-  async run(): Promise<RowsOutcome> {
-    const { rows, journal, signal } = this.request;
-    const abort = () => this.stop.abort(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    try {
-      while (!this.isStopped && this.next < rows) {
-        if (!(await this.beginNext())) await this.someRow();
+  /** Rows are observed as far as they are there without a gap. */
+  const end = (row: number, value: T | FailedRow): Promise<void> => {
+    ended.set(row, value);
+    observing = observing.then(async () => {
+      while (ended.has(observed)) {
+        await observe(observed, ended.get(observed)!);
+        ended.delete(observed++);
       }
-    } finally {
-      await Promise.all(this.underway.values());
-      signal.removeEventListener('abort', abort);
-    }
-    if (this.failure !== undefined) throw this.failure;
-    signal.throwIfAborted();
-    if (this.stoppedBy !== undefined) await this.tellRest();
-    return { done: journal.size, stoppedBy: this.stoppedBy };
-  }
-
-  private get isStopped(): boolean {
-    return this.stop.signal.aborted || this.stoppedBy !== undefined;
-  }
-
-  /** Begins the next row, or takes it from the journal; false if it has to wait. */
-  private async beginNext(): Promise<boolean> {
-    const { concurrency, lag, journal } = this.request;
-    const row = this.next;
-    if (journal.has(row)) {
-      this.next++;
-      await this.end(row, await journal.read(row));
-      return true;
-    }
-    if (this.underway.size >= concurrency || row - this.observed > lag) return false;
-    this.next++;
-    this.underway.set(row, this.live(row));
-    return true;
-  }
-
-  private async someRow(): Promise<void> {
-    await Promise.race(this.underway.values());
-  }
-
-  private async live(row: number): Promise<void> {
+    });
+    return observing;
+  };
+  const run = async (row: number): Promise<void> => {
     // Begun on a later turn, so that a row that ends at once cannot end before it is under way.
     await Promise.resolve();
     try {
-      const value = await this.made(row);
-      await this.request.journal.put(row, value);
-      await this.end(row, value);
+      const value = await madeOrFailed(() => make(row, stop.signal));
+      await journal.put(row, value);
+      await end(row, value);
     } catch (error) {
-      this.fail(error);
-    } finally {
-      this.underway.delete(row);
-      this.request.onProgress?.({ done: this.request.journal.size, underway: this.underway.size });
-    }
-  }
-
-  private async made(row: number): Promise<T | FailedRow> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.request.make(row, this.stop.signal);
-      } catch (error) {
-        if (!(error instanceof ReverieError)) throw error;
-        const failed = { code: error.code, message: error.message };
-        const { costs } = error.entry;
-        // A fault of what a model wrote, or of the row: it would end alike in every run.
-        if (error.values.ofModel === true || costs === 'episode') return { failed };
-        if ((error.values.retryable === true || costs === 'attempt') && attempt < TRIES) continue;
-        if (costs === 'attempt') return { failed };
-        throw error;
+      if (error instanceof ReverieError && error.code === 'BUDGET_SPENT') stoppedBy ??= String(error.values.limit);
+      else if (!stop.signal.aborted) {
+        failure = error;
+        stop.abort(error);
       }
+    } finally {
+      underway.delete(row);
+      onProgress?.({ done: journal.size, underway: underway.size });
     }
-  }
+  };
 
-  private fail(error: unknown): void {
-    if (error instanceof ReverieError && error.code === 'BUDGET_SPENT') {
-      this.stoppedBy ??= String(error.values.limit);
-      return;
+  const abort = () => stop.abort(signal.reason);
+  signal.addEventListener('abort', abort, { once: true });
+  if (signal.aborted) abort();
+  try {
+    for (let row = 0; row < rows && !stop.signal.aborted && stoppedBy === undefined; ) {
+      if (journal.has(row)) await end(row, await journal.read(row++));
+      else if (underway.size >= concurrency || row - observed > lag) await Promise.race(underway.values());
+      else underway.set(row, run(row++));
     }
-    if (this.stop.signal.aborted) return;
-    this.failure = error;
-    this.stop.abort(error);
+  } finally {
+    await Promise.all(underway.values());
+    signal.removeEventListener('abort', abort);
   }
+  if (failure !== undefined) throw failure;
+  signal.throwIfAborted();
+  // After an early end: rows that are there behind a gap.
+  if (stoppedBy !== undefined)
+    for (const row of journal.rows) if (row >= observed) await observe(row, await journal.read(row));
+  return { done: journal.size, stoppedBy };
+}
 
-  private async end(row: number, value: T | FailedRow): Promise<void> {
-    this.ended.set(row, value);
-    this.telling = this.telling.then(() => this.tell());
-    await this.telling;
-  }
-
-  /** After an early end: rows that are there behind a gap. */
-  private async tellRest(): Promise<void> {
-    const { journal, observe } = this.request;
-    for (const row of journal.rows) if (row >= this.observed) await observe(row, await journal.read(row));
-  }
-
-  /** Tells of rows as far as they are there without a gap. */
-  private async tell(): Promise<void> {
-    while (this.ended.has(this.observed)) {
-      await this.request.observe(this.observed, this.ended.get(this.observed)!);
-      this.ended.delete(this.observed++);
+async function madeOrFailed<T>(make: () => Promise<T>): Promise<T | FailedRow> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await make();
+    } catch (error) {
+      if (!(error instanceof ReverieError)) throw error;
+      const failed = { code: error.code, message: error.message };
+      const { costs } = error.entry;
+      // A fault of what a model wrote, or of the row: it would end alike in every run.
+      if (error.values.ofModel === true || costs === 'episode') return { failed };
+      if ((error.values.retryable === true || costs === 'attempt') && attempt < TRIES) continue;
+      if (costs === 'attempt') return { failed };
+      throw error;
     }
   }
 }
@@ -166,8 +130,6 @@ export function isFailed(value: unknown): value is FailedRow {
   return typeof value === 'object' && value !== null && 'failed' in value;
 }
 
-// Rows of a job, each durable once it is put here, in whatever order they end. A killed job finds them all again.
-
 const packr = new Packr({ useRecords: false, moreTypes: true });
 
 interface Entry<T> {
@@ -175,7 +137,7 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** A row as journals keep it: who lives rows in another thread sends them so. */
+/** A row as journals keep it: another thread that makes rows sends them so. */
 export function packRow<T>(row: number, value: T): Uint8Array {
   // What the packer gives lies in memory that it goes on writing to.
   return Uint8Array.from(packr.pack({ row, value } satisfies Entry<T>));
@@ -190,6 +152,7 @@ export function unpackRow<T extends object>(bytes: Uint8Array): T {
   return value;
 }
 
+/** Rows of a job, each durable once it is put here, in whatever order they end. A killed job finds them all again. */
 export class RowJournal<T extends object> {
   private readonly reserved = new Set<number>();
   private appended: number;
@@ -209,12 +172,7 @@ export class RowJournal<T extends object> {
       const pieces = new Map<number, number>();
       for (let piece = 0; piece < journal.pieces; piece++) {
         const { row } = packr.unpack(await journal.read(piece)) as Entry<T>;
-        if (pieces.has(row)) {
-          throw reverieError('FILE_INVALID', {
-            problem: `The journal "${journal.path}" is damaged at byte ${piece}: ${`row ${row} is twice.`}`,
-            hint: 'Its finished chunks before that byte are intact; restore the file from a copy, or delete it to dream the job anew.',
-          });
-        }
+        if (pieces.has(row)) throw corrupt(journal.path, piece, `row ${row} is twice.`);
         pieces.set(row, piece);
       }
       return new RowJournal<T>(journal, pieces);

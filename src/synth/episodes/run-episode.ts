@@ -1,10 +1,9 @@
-// Lives one episode: an agent in a tools environment, real or dreamt, until it ends.
+// Runs one episode: an agent in a tools environment, real or simulated, until it ends.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { StepResult } from '../../core/environment.js';
 import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
@@ -13,28 +12,10 @@ import type { Message } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
-import type {
-  ToolsAction,
-  ToolsObservation,
-  ToolsPolicy,
-  ToolsStepInfo,
-  WalkNote,
-} from '../../env/tools/tools-family.js';
+import type { ToolsAction, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
 import { rewardOf, verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
-
-/** What an episode has come to, step by step. */
-interface Life {
-  readonly steps: EpisodeStep[];
-  /** Messages that nobody is to learn: mistakes made on purpose, turns that were cut off. */
-  readonly masked: number[];
-  cost: Cost;
-  verdict: Verdict | undefined;
-  walk: WalkNote | undefined;
-  terminated: boolean;
-  truncated: boolean;
-}
 
 /** Throws what the agent's or the environment's model throws; nothing of the episode is kept then. */
 export async function runEpisode(
@@ -45,90 +26,56 @@ export async function runEpisode(
   settings: EpisodeSettings,
   signal?: AbortSignal,
 ): Promise<EpisodeRecord> {
+  const { domain } = environment;
   const begun = await environment.reset({ seed: plan.envSeed, task: task.id, row: plan.row }, signal);
-  const opening = (begun.info.userCost ?? NO_COST) as Cost;
+  const costs = [(begun.info.userCost ?? NO_COST) as Cost];
   const first = await pictured(environment, settings.keepPicture);
-  const life: Life = {
-    steps: [],
-    masked: [],
-    cost: opening,
-    verdict: undefined,
-    walk: undefined,
-    terminated: false,
-    truncated: false,
-  };
-  while (!life.terminated && !life.truncated) {
+  const steps: EpisodeStep[] = [];
+  // Messages that are not to be learnt: mistakes made on purpose, turns that were cut off.
+  const masked: number[] = [];
+  let [verdict, walk]: [Verdict | undefined, WalkNote | undefined] = [undefined, undefined];
+  let [terminated, truncated] = [false, false];
+  while (!terminated && !truncated) {
     await takeTurn();
     signal?.throwIfAborted();
-    await liveStep(environment, policy, task, plan, { life, settings }, signal);
-    if (life.steps.length >= settings.maxSteps && !life.terminated) life.truncated = true;
+    const { messages } = environment;
+    const [step, message] = [steps.length, messages.length];
+    // Before the branch all of a group decide alike; the environment's seed is the one they share.
+    const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
+    const admissible = () => admissibleIn(domain, environment.state);
+    const turn = await policy.act({ messages, tools: domain.tools, task, seed, step, admissible }, signal);
+    const result = await environment.step(turn.action, signal);
+    const info = result.info as unknown as ToolsStepInfo;
+    const { predictions, stateHash } = info;
+    costs.push(turn.cost, info.userCost, ...predictions.map((prediction) => prediction.cost));
+    steps.push({
+      ...{ message, action: withoutAbsent(turn.action) },
+      ...(turn.tokens !== undefined && { tokens: turn.tokens }),
+      ...(turn.isCut && { cut: true as const }),
+      ...{ predictions, reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
+    });
+    if (turn.isMistake || turn.isCut) masked.push(message);
+    walk = turn.walk ?? walk;
+    verdict = info.verdict ?? verdict;
+    terminated = result.terminated;
+    truncated = result.truncated || (steps.length >= settings.maxSteps && !terminated);
   }
-  const { domain, messages, end } = environment;
-  const predictions = life.steps.flatMap((step) => step.predictions);
-  const found = life.verdict ?? verifyEpisode(domain, task, end);
-  const { verdict, cost } = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
-  const { steps, masked, walk, terminated, truncated } = life;
-  const lived = {
-    messages,
-    steps,
-    masked,
-    ...(walk && { walk }),
-    terminated,
-    truncated,
-    verdict,
-    policyVersion: policy.version,
-    ...first,
-  };
-  return episodeRecord({ ...lived, cost: addCosts(life.cost, cost) }, task, plan, settings);
-}
-
-async function liveStep(
-  environment: ToolsEpisodeEnvironment,
-  policy: ToolsPolicy,
-  task: ToolsTask,
-  plan: RowPlan,
-  { life, settings }: { readonly life: Life; readonly settings: EpisodeSettings },
-  signal: AbortSignal | undefined,
-): Promise<void> {
-  const step = life.steps.length;
-  const message = environment.messages.length;
-  const { messages, domain } = environment;
-  // Before the branch all of a group decide alike; the environment's seed is the one they share.
-  const seed = step < plan.branchAt ? plan.envSeed : plan.agentSeed;
-  const admissible = () => admissibleIn(domain, environment.state);
-  const query = { messages, tools: domain.tools, task, seed, step, admissible };
-  const { action, cost, tokens, isMistake, isCut, walk } = await policy.act(query, signal);
-  const result = await environment.step(action, signal);
-  const { predictions, userCost, stateHash, verdict } = infoOf(result);
-  life.cost = totalCost([life.cost, cost, userCost, ...predictions.map((prediction) => prediction.cost)]);
-  const asTokens = tokens === undefined ? {} : { tokens };
-  const asCut = isCut ? { cut: true as const } : {};
-  life.steps.push({
-    ...{ message, action: kept(action), ...asTokens, ...asCut, predictions },
-    ...{ reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
-  });
-  if (isMistake || isCut) life.masked.push(message);
-  life.walk = walk ?? life.walk;
-  life.verdict = verdict ?? life.verdict;
-  life.terminated = result.terminated;
-  life.truncated = result.truncated;
-}
-
-function infoOf(result: StepResult<ToolsObservation>): ToolsStepInfo {
-  return result.info as unknown as ToolsStepInfo;
+  const { messages, end } = environment;
+  const predictions = steps.flatMap((step) => step.predictions);
+  const found = verdict ?? verifyEpisode(domain, task, end);
+  const settled = await settleVerdict({ domain, task, end, verdict: found, predictions }, settings, signal);
+  const cost = totalCost([...costs, settled.cost]);
+  const ended = { messages, steps, masked, ...(walk && { walk }), terminated, truncated, verdict: settled.verdict };
+  return episodeRecord({ ...ended, policyVersion: policy.version, ...first, cost }, task, plan, settings);
 }
 
 /** Without keys that are undefined: a record is JSON. */
-function kept({ content, reasoning, toolCalls }: ToolsAction): ToolsAction {
-  return {
-    content,
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(toolCalls === undefined ? {} : { toolCalls }),
-  };
+function withoutAbsent({ content, reasoning, toolCalls }: ToolsAction): ToolsAction {
+  return { content, ...(reasoning !== undefined && { reasoning }), ...(toolCalls !== undefined && { toolCalls }) };
 }
 
 /** Folder of the files, beside the records. */
-export const PICTURES_FOLDER = 'screenshots';
+const PICTURES_FOLDER = 'screenshots';
 
 /** Keeps a picture, and says where. @throws STORAGE_FULL, STORAGE_FAILED */
 export type KeepPicture = (picture: Picture) => Promise<KeptPicture>;
@@ -145,8 +92,8 @@ export function pictureKeeper(folder: string): KeepPicture {
   };
 }
 
-/** What there is to see of an environment now, kept; nothing where it has no look, or nobody keeps it. */
-export async function pictured(
+/** What there is to see of an environment now, kept; nothing where it has no look, or pictures are not kept. */
+async function pictured(
   environment: ToolsEpisodeEnvironment,
   keep: KeepPicture | undefined,
 ): Promise<{ picture?: KeptPicture }> {
@@ -229,10 +176,10 @@ export interface EndedEpisode {
 }
 
 /** What an episode was, once it has ended. */
-export interface Lived {
+export interface EndedRun {
   readonly messages: readonly Message[];
   readonly steps: readonly EpisodeStep[];
-  /** Messages of the agent that nobody is to learn. */
+  /** Messages of the agent that are not to be learnt. */
   readonly masked?: readonly number[];
   readonly terminated: boolean;
   readonly truncated: boolean;
@@ -281,7 +228,12 @@ function withhold({ checks }: Verdict, reason: string): Verdict {
   return { reward: null, checks: [...checks, { name: 'reward', passed: null, reason }] };
 }
 
-export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, settings: EpisodeSettings): EpisodeRecord {
+export function episodeRecord(
+  ended: EndedRun,
+  task: ToolsTask,
+  plan: RowPlan,
+  settings: EpisodeSettings,
+): EpisodeRecord {
   const { scenario, scenarioHash, seed, source, userVersion, responderVersion, weigh } = settings;
   const { row, group, branchAt, firstRow, envSeed } = plan;
   const isFork = branchAt > 0 && row !== firstRow;
@@ -297,23 +249,23 @@ export function episodeRecord(lived: Lived, task: ToolsTask, plan: RowPlan, sett
     seed: envSeed,
     group,
     ...(isFork ? { parent: { episode: episodeId(scenarioHash, seed, firstRow), step: branchAt } } : {}),
-    policyVersion: lived.policyVersion,
+    policyVersion: ended.policyVersion,
     userVersion,
     responderVersion,
-    messages: [...lived.messages],
-    steps: lived.steps,
-    verdict: lived.verdict,
-    return: lived.verdict.reward,
-    terminated: lived.terminated,
-    truncated: lived.truncated,
-    ...(lived.picture && { picture: lived.picture }),
-    ...(lived.masked?.length ? { masked: lived.masked } : {}),
-    ...(lived.walk && { walk: lived.walk }),
-    weight: weigh(lived.steps.flatMap(({ predictions }) => predictions)),
-    cost: lived.cost,
+    messages: [...ended.messages],
+    steps: ended.steps,
+    verdict: ended.verdict,
+    return: ended.verdict.reward,
+    terminated: ended.terminated,
+    truncated: ended.truncated,
+    ...(ended.picture && { picture: ended.picture }),
+    ...(ended.masked?.length ? { masked: ended.masked } : {}),
+    ...(ended.walk && { walk: ended.walk }),
+    weight: weigh(ended.steps.flatMap(({ predictions }) => predictions)),
+    cost: ended.cost,
   };
 }
 
-export function totalCost(parts: readonly Cost[]): Cost {
+function totalCost(parts: readonly Cost[]): Cost {
   return parts.reduce(addCosts, NO_COST);
 }

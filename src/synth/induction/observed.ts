@@ -5,8 +5,7 @@
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolSpec, ToolsDomain } from '../../env/tools/domain.js';
-import type { Message } from '../../env/tools/message.js';
-import { callsOf } from '../../env/tools/message.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 

@@ -3,8 +3,7 @@
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import type { AssistantMessage, Message, ToolCall } from '../../env/tools/message.js';
-import { callsOf } from '../../env/tools/message.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';

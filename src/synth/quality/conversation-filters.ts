@@ -2,8 +2,7 @@
 // nor too long; and that the simulation was sure of itself.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Message, ToolCall } from '../../env/tools/message.js';
-import { callsOf } from '../../env/tools/message.js';
+import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {
   agentTurns,

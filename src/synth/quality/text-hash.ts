@@ -1,8 +1,7 @@
 // Texts as sets of numbers: words, and hashes of runs of n words. Comparing texts is comparing such sets.
 
 import { canonicalJson } from '../../core/canonical-json.js';
-import type { Message } from '../../env/tools/message.js';
-import { callsOf } from '../../env/tools/message.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
 /** Words in lower case: runs of letters and digits, whatever stands between them. */

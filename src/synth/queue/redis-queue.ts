@@ -4,21 +4,14 @@
 import { type Job, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { ERROR_CATALOGUE, type ErrorCode, type PackedError, packError, reverieError } from '../../core/errors.js';
+import type { QueueAddress } from './open-queue.js';
 import {
-  describeIssues,
-  ERROR_CATALOGUE,
-  type ErrorCode,
-  type PackedError,
-  packError,
-  reverieError,
-} from '../../core/errors.js';
-import { addressText, type QueueAddress } from './queue-url.js';
-import {
+  checkedMessage,
   DEFAULT_LEASE_MS,
   KEPT_SECONDS,
   type Lease,
   type LeaseOptions,
-  type LivedRollout,
   MAX_LOST_LEASES,
   type Outcome,
   PRESENCE_MS,
@@ -27,6 +20,7 @@ import {
   type Refusal,
   type RolloutItem,
   type RolloutQueue,
+  type RolloutResultBytes,
   type WorkerPresence,
 } from './rollout-queue.js';
 
@@ -36,15 +30,31 @@ const JOB_NAME = 'rollout';
 const BLOCK_SECONDS = 1;
 const MIN_CHECK_MS = 500;
 const CONNECT_MS = 10_000;
+/** Longest text of an error that is passed on. */
+const MAX_TEXT = 4000;
 
-const dataSchema = z.object({ job: z.string().regex(/^[0-9a-f]{64}$/), payload: z.base64() });
 const kept = { age: KEPT_SECONDS };
+const dataSchema = z.object({ job: z.string().regex(/^[0-9a-f]{64}$/), payload: z.base64() });
+
+/** `error` null: its leases ran out. */
+const failureSchema = z.strictObject({
+  error: z
+    .strictObject({
+      name: z.string(),
+      message: z.string(),
+      stack: z.string().optional(),
+      code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
+      values: z.record(z.string(), z.string()).optional(),
+    })
+    .nullable(),
+  note: z.string(),
+});
 
 /** @throws QUEUE_REFUSED */
 export async function openRedisQueue(address: QueueAddress, options: QueueOptions): Promise<RolloutQueue> {
   const { host, port, user: username, password, tls } = address;
   const connection = { host, port, username, password, ...(tls ? { tls: {} } : {}) };
-  await requireAnswer(connection, address);
+  await requireAnswer(connection, addressText(address));
   return new RedisQueue(address, options, {
     ...connection,
     maxRetriesPerRequest: null,
@@ -52,7 +62,11 @@ export async function openRedisQueue(address: QueueAddress, options: QueueOption
   });
 }
 
-async function requireAnswer(connection: object, address: QueueAddress): Promise<void> {
+function addressText({ host, port, name, tls }: QueueAddress): string {
+  return `redis${tls ? 's' : ''}://${host}:${port}/${name}`;
+}
+
+async function requireAnswer(connection: object, address: string): Promise<void> {
   const probe = new Redis({ ...connection, lazyConnect: true, connectTimeout: CONNECT_MS, retryStrategy: () => null });
   let problem: Error | undefined;
   probe.on('error', (error: Error) => {
@@ -63,14 +77,11 @@ async function requireAnswer(connection: object, address: QueueAddress): Promise
     await probe.ping();
   } catch (error) {
     const cause = problem ?? (error as Error);
-    throw reverieError(
-      'QUEUE_REFUSED',
-      {
-        problem: `The queue at ${addressText(address)} cannot be used: ${cause.message || cause.name}.`,
-        hint: 'See that Redis runs there and lets this machine in; docs/distributed.md says how.',
-      },
-      cause,
-    );
+    const values = {
+      problem: `The queue at ${address} cannot be used: ${cause.message || cause.name}.`,
+      hint: 'See that Redis runs there and lets this machine in; docs/distributed.md says how.',
+    };
+    throw reverieError('QUEUE_REFUSED', values, cause);
   } finally {
     probe.disconnect();
   }
@@ -79,25 +90,28 @@ async function requireAnswer(connection: object, address: QueueAddress): Promise
 class RedisQueue implements RolloutQueue {
   private readonly redis: Redis;
   private readonly queue: Queue;
-  private readonly trouble: BrokerTrouble;
   private readonly enqueued = new Set<string>();
   private readonly jobs = new Map<string, Job>();
   private events: Promise<QueueEvents> | undefined;
   private worker: Worker | undefined;
   private leases = 0;
   private listener: (outcome: Outcome) => void = () => {};
+  private isDown = false;
+  private isClosing = false;
 
   constructor(
     private readonly address: QueueAddress,
     private readonly options: QueueOptions,
     private readonly connection: object,
   ) {
-    this.trouble = new BrokerTrouble(addressText(address), options.onTrouble);
     this.redis = new Redis(connection);
     this.queue = new Queue(address.name, { connection, prefix: PREFIX });
-    this.redis.on('ready', () => this.trouble.up());
-    this.tellOfErrors(this.redis);
-    this.tellOfErrors(this.queue);
+    this.redis.on('ready', () => {
+      if (this.isDown && !this.isClosing) options.onTrouble?.(`The queue at ${addressText(address)} answers again.`);
+      this.isDown = false;
+    });
+    this.reportErrors(this.redis);
+    this.reportErrors(this.queue);
   }
 
   async describe(job: string, description: Uint8Array): Promise<void> {
@@ -116,16 +130,15 @@ class RedisQueue implements RolloutQueue {
     await Promise.all(batch.map((item) => this.enqueueOne(item)));
   }
 
-  private async enqueueOne(item: RolloutItem): Promise<void> {
-    this.enqueued.add(item.id);
-    const known: Job | undefined = await this.queue.getJob(item.id);
+  private async enqueueOne({ id, job, payload }: RolloutItem): Promise<void> {
+    this.enqueued.add(id);
+    const known: Job | undefined = await this.queue.getJob(id);
     const state = await known?.getState();
-    if (state === 'completed' && (await this.succeeded(item.id, String(known!.returnvalue)))) return;
+    if (state === 'completed' && (await this.succeeded(id, String(known!.returnvalue)))) return;
     if (known !== undefined && state !== 'completed' && state !== 'failed') return;
     await known?.remove();
-    await this.redis.srem(this.key('cancelled'), item.id);
-    const data = { job: item.job, payload: Buffer.from(item.payload).toString('base64') };
-    const opts = { jobId: item.id, attempts: 1, stackTraceLimit: 0, removeOnComplete: kept, removeOnFail: kept };
+    const data = { job, payload: Buffer.from(payload).toString('base64') };
+    const opts = { jobId: id, attempts: 1, stackTraceLimit: 0, removeOnComplete: kept, removeOnFail: kept };
     await this.queue.add(JOB_NAME, data, opts);
   }
 
@@ -137,15 +150,11 @@ class RedisQueue implements RolloutQueue {
   private async cancelOne(id: string): Promise<boolean> {
     const job: Job | undefined = await this.queue.getJob(id);
     if (job === undefined || (await job.getState()) !== 'waiting') return false;
-    try {
-      await job.remove();
-    } catch {
-      // Somebody took it just now.
-      return false;
-    }
-    await this.redis.sadd(this.key('cancelled'), id);
-    await this.redis.expire(this.key('cancelled'), KEPT_SECONDS);
-    return true;
+    // A failure: somebody took it just now.
+    return job.remove().then(
+      () => true,
+      () => false,
+    );
   }
 
   onOutcome(listener: (outcome: Outcome) => void): void {
@@ -158,7 +167,6 @@ class RedisQueue implements RolloutQueue {
 
   private async forgetOne(id: string): Promise<void> {
     this.enqueued.delete(id);
-    await this.redis.srem(this.key('cancelled'), id);
     const job: Job | undefined = await this.queue.getJob(id);
     if (job !== undefined && !['completed', 'failed'].includes(await job.getState())) return;
     await job?.remove();
@@ -181,14 +189,18 @@ class RedisQueue implements RolloutQueue {
 
   /** Nothing if the item has been lost too often, or is no item. */
   private async leased(job: Job, token: string): Promise<Lease[]> {
-    const data = dataSchema.safeParse(job.data);
-    if (job.deferredFailure !== undefined || !data.success) {
-      await moveToFailed(job, token, data.success ? failureText(undefined) : invalidText(job, data.error));
+    if (job.deferredFailure !== undefined) {
+      await moveToFailed(job, token, null, '');
       return [];
     }
-    this.jobs.set(token, job);
-    const payload = Buffer.from(data.data.payload, 'base64');
-    return [{ token, item: { id: job.id!, job: data.data.job, payload } }];
+    try {
+      const data = checkedMessage(job.data, dataSchema, `rollout ${job.id}`);
+      this.jobs.set(token, job);
+      return [{ token, item: { id: job.id!, job: data.job, payload: Buffer.from(data.payload, 'base64') } }];
+    } catch (error) {
+      await moveToFailed(job, token, packError(error as Error), '');
+      return [];
+    }
   }
 
   async heartbeat(leases: readonly Lease[]): Promise<readonly Lease[]> {
@@ -199,14 +211,14 @@ class RedisQueue implements RolloutQueue {
     return leases.filter(({ item }) => lost.has(item.id));
   }
 
-  async ack(lease: Lease, { bytes, note }: LivedRollout): Promise<boolean> {
+  async ack(lease: Lease, { bytes, note }: RolloutResultBytes): Promise<boolean> {
     const { id } = lease.item;
     const key = this.key('result', id);
     const isFirst = (await this.redis.set(key, Buffer.from(bytes), 'EX', KEPT_SECONDS, 'NX')) === 'OK';
     try {
       await this.settled(lease)?.moveToCompleted(note, lease.token, false);
     } catch {
-      // The lease was lost. What was found stands for whoever lives it again, unless nobody will.
+      // The lease was lost. The result stands for the next worker that runs it, unless none will.
       if ((await this.queue.getJob(id)) !== undefined) return isFirst;
       if (isFirst) await this.redis.del(key);
       return false;
@@ -219,7 +231,7 @@ class RedisQueue implements RolloutQueue {
     if (job === undefined) return;
     try {
       if (refusal.kind === 'given-back') await job.moveToWait(lease.token);
-      else await moveToFailed(job, lease.token, failureText(refusal));
+      else await moveToFailed(job, lease.token, refusal.error, refusal.note);
     } catch {
       // The lease was lost: the item is another's business.
     }
@@ -232,15 +244,15 @@ class RedisQueue implements RolloutQueue {
   }
 
   async stats(): Promise<QueueStats> {
-    const counts = await this.queue.getJobCounts('waiting', 'active', 'completed', 'failed');
+    const { waiting, active, completed, failed } = await this.queue.getJobCounts(
+      ...(['waiting', 'active', 'completed', 'failed'] as const),
+    );
     const workers = await this.redis.zcount(this.key('workers'), (await this.now()) - PRESENCE_MS, '+inf');
-    const cancelled = await this.redis.scard(this.key('cancelled'));
-    const { waiting, active, completed, failed } = counts;
-    return { queued: waiting, running: active, succeeded: completed, failed, cancelled, workers };
+    return { queued: waiting, running: active, succeeded: completed, failed, workers };
   }
 
   async close(): Promise<void> {
-    this.trouble.end();
+    this.isClosing = true;
     this.redis.disconnect();
     const events = await this.events?.catch(() => undefined);
     await Promise.all([this.worker?.close(true), events?.close(), this.queue.close()]);
@@ -265,7 +277,7 @@ class RedisQueue implements RolloutQueue {
       removeOnComplete: kept,
       removeOnFail: kept,
     });
-    this.tellOfErrors(this.worker);
+    this.reportErrors(this.worker);
     void this.worker.startStalledCheckTimer();
     return this.worker;
   }
@@ -275,10 +287,18 @@ class RedisQueue implements RolloutQueue {
     const [last] = await this.redis.xrevrange(this.queue.toKey('events'), '+', '-', 'COUNT', 1);
     const lastEventId = last?.[0] ?? '0-0';
     const events = new QueueEvents(this.address.name, { connection: this.connection, prefix: PREFIX, lastEventId });
-    this.tellOfErrors(events);
-    const told = (work: Promise<unknown>) => work.catch((error) => this.trouble.down(error));
-    events.on('completed', ({ jobId, returnvalue }) => told(this.succeeded(jobId, String(returnvalue))));
-    events.on('failed', ({ jobId, failedReason }) => told(this.failed(jobId, failedReason)));
+    this.reportErrors(events);
+    events.on('completed', ({ jobId, returnvalue }) => {
+      this.succeeded(jobId, String(returnvalue)).catch((error) => this.down(error));
+    });
+    events.on('failed', ({ jobId, failedReason }) => {
+      if (!this.enqueued.has(jobId)) return;
+      try {
+        this.listener(failureOf(jobId, failedReason));
+      } catch (error) {
+        this.down(error);
+      }
+    });
     return events;
   }
 
@@ -288,10 +308,6 @@ class RedisQueue implements RolloutQueue {
     const bytes = await this.redis.getBuffer(this.key('result', id));
     if (bytes !== null) this.listener({ id, state: 'succeeded', result: { bytes, note } });
     return bytes !== null;
-  }
-
-  private async failed(id: string, reason: string): Promise<void> {
-    if (this.enqueued.has(id)) this.listener(failureOf(id, reason));
   }
 
   private settled({ token }: Lease): Job | undefined {
@@ -310,81 +326,33 @@ class RedisQueue implements RolloutQueue {
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
   }
 
-  private tellOfErrors(source: { on(event: 'error', listener: (error: Error) => void): unknown }): void {
-    source.on('error', (error) => this.trouble.down(error));
+  private reportErrors(source: { on(event: 'error', listener: (error: Error) => void): unknown }): void {
+    source.on('error', (error) => this.down(error));
   }
-}
 
-function invalidText({ id }: Job, problem: z.ZodError): string {
-  const error = reverieError('QUEUE_REFUSED', {
-    problem: `The queue holds something else where ${`rollout ${id}`} should be: ${describeIssues(problem)}.`,
-    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-  });
-  return failureText({ kind: 'failed', error: packError(error), note: '' });
-}
-
-async function moveToFailed(job: Job, token: string, reason: string): Promise<void> {
-  const error = new Error(reason);
-  error.stack = '';
-  await job.moveToFailed(error, token, false);
-}
-
-export class BrokerTrouble {
-  private isDown = false;
-  private isOver = false;
-
-  constructor(
-    private readonly address: string,
-    private readonly tell: (line: string) => void = () => {},
-  ) {}
-
-  down(problem: unknown): void {
-    if (this.isDown || this.isOver) return;
+  private down(problem: unknown): void {
+    if (this.isDown || this.isClosing) return;
     this.isDown = true;
     const reason = problem instanceof Error ? problem.message || problem.name : String(problem);
-    this.tell(`The queue at ${this.address} does not answer (${reason}); waiting for it.`);
-  }
-
-  up(): void {
-    if (this.isDown && !this.isOver) this.tell(`The queue at ${this.address} answers again.`);
-    this.isDown = false;
-  }
-
-  /** Nothing is told any more: the queue is being closed. */
-  end(): void {
-    this.isOver = true;
+    this.options.onTrouble?.(`The queue at ${addressText(this.address)} does not answer (${reason}); waiting for it.`);
   }
 }
 
-const packedErrorSchema = z.strictObject({
-  name: z.string(),
-  message: z.string(),
-  stack: z.string().optional(),
-  code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
-  values: z.record(z.string(), z.string()).optional(),
-});
-
-/** No error: its leases ran out. */
-const failureSchema = z.strictObject({ error: packedErrorSchema.nullable(), note: z.string() });
-
-/** Longest text of an error that is passed on. */
-const MAX_TEXT = 4000;
-
-export function failureText(refusal: Extract<Refusal, { kind: 'failed' }> | undefined): string {
-  return JSON.stringify({ error: refusal === undefined ? null : shortened(refusal.error), note: refusal?.note ?? '' });
+async function moveToFailed(job: Job, token: string, error: PackedError | null, note: string): Promise<void> {
+  const failure = new Error(JSON.stringify({ error: error && shortened(error), note }));
+  failure.stack = '';
+  await job.moveToFailed(failure, token, false);
 }
 
 /** @throws QUEUE_REFUSED */
 export function failureOf(id: string, text: string): Extract<Outcome, { state: 'failed' }> {
-  const checked = failureSchema.safeParse(jsonOf(text));
-  if (!checked.success) {
-    const what = `why rollout ${id} failed`;
-    throw reverieError('QUEUE_REFUSED', {
-      problem: `The queue holds something else where ${what} should be: ${describeIssues(checked.error)}.`,
-      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-    });
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // What is no JSON fits no schema either.
   }
-  const { error, note } = checked.data;
+  const { error, note } = checkedMessage(value, failureSchema, `why rollout ${id} failed`);
   return { id, state: 'failed', error: (error as PackedError | null) ?? undefined, note };
 }
 
@@ -396,12 +364,4 @@ function shortened({ name, message, stack, code, values }: PackedError): PackedE
     ...(stack === undefined ? {} : { stack: stack.slice(0, MAX_TEXT) }),
     ...(code === undefined ? {} : { code, values: Object.fromEntries(short) }),
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

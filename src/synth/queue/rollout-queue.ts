@@ -1,5 +1,5 @@
-// A queue whose unit is one rollout: a row of a job, to be lived by whichever process takes it. This is what engines
-// have in common; what they carry is opaque to them. See docs/distributed.md.
+// A queue whose unit is one rollout: a row of a job, to be run by the process that takes it. What it carries is opaque to it. An
+// item that ended stays known, with its result, until it is forgotten. See docs/distributed.md.
 
 import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -7,29 +7,26 @@ import { gunzip, gzip, gzipSync } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssues, type PackedError, reverieError } from '../../core/errors.js';
 
-/** An item that ended stays known, with its result, until it is forgotten. */
-export type RolloutState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
-
 export interface RolloutItem {
   /** 64 hex digits (`rolloutId`): the same rollout always has the same id. */
   readonly id: string;
-  /** 64 hex digits: the job whose description says how the rollout is lived. */
+  /** 64 hex digits: the job whose description says how the rollout is run. */
   readonly job: string;
   /** What tells this rollout from others of its job; a few kilobytes at most. */
   readonly payload: Uint8Array;
 }
 
-/** The right to live one item until the lease runs out; a heartbeat renews it. */
+/** The right to run one item until the lease runs out; a heartbeat renews it. */
 export interface Lease {
   readonly token: string;
   readonly item: RolloutItem;
 }
 
 /** What a rollout came to. */
-export interface LivedRollout {
-  /** The same bytes for the same item, whoever lived it. */
+export interface RolloutResultBytes {
+  /** The same bytes for the same item, whichever worker ran it. */
   readonly bytes: Uint8Array;
-  /** What may differ between two who lived it: who it was, what it spent. A kilobyte at most. */
+  /** What may differ between two workers: which it was, what it spent. A kilobyte at most. */
   readonly note: string;
 }
 
@@ -39,20 +36,20 @@ export type Refusal =
   | { readonly kind: 'failed'; readonly error: PackedError; readonly note: string };
 
 export type Outcome =
-  | { readonly id: string; readonly state: 'succeeded'; readonly result: LivedRollout }
-  /** `error` is undefined if its leases ran out `MAX_LOST_LEASES` times: whoever takes it does not survive it. */
+  | { readonly id: string; readonly state: 'succeeded'; readonly result: RolloutResultBytes }
+  /** `error` is undefined if its leases ran out `MAX_LOST_LEASES` times: no worker survives it. */
   | { readonly id: string; readonly state: 'failed'; readonly error: PackedError | undefined; readonly note: string };
 
 /** A process that takes items, as it tells of itself. */
 export interface WorkerPresence {
   /** Letters, digits, dashes. */
   readonly id: string;
-  /** Items it lives at once. */
+  /** Items it runs at once. */
   readonly slots: number;
 }
 
-/** Items of all jobs that the queue knows, by state; workers that told of themselves lately. */
-export type QueueStats = Readonly<Record<RolloutState, number>> & { readonly workers: number };
+/** Items of all jobs that the queue knows, by state; workers that announced themselves lately. */
+export type QueueStats = Readonly<Record<'queued' | 'running' | 'succeeded' | 'failed' | 'workers', number>>;
 
 export interface LeaseOptions {
   /** Milliseconds to wait for a first item; 0 or absent: none. */
@@ -83,7 +80,7 @@ export const KEPT_SECONDS = 7 * 24 * 3600;
 /** Milliseconds for which a worker counts as present after it told of itself. */
 export const PRESENCE_MS = 15_000;
 
-/** One process's end of a queue. All may throw QUEUE_REFUSED, QUEUE_REFUSED. */
+/** One process's end of a queue. All may throw QUEUE_REFUSED. */
 export interface RolloutQueue {
   /** Makes a job's description known to workers; the first one stands. */
   describe(job: string, description: Uint8Array): Promise<void>;
@@ -105,7 +102,7 @@ export interface RolloutQueue {
   /** Renews leases; answers those known to be lost: another may hold the item, or it has ended. */
   heartbeat(leases: readonly Lease[]): Promise<readonly Lease[]>;
   /** The item succeeded. The first result stands: true if it is this one. Harmless on a lease that was lost. */
-  ack(lease: Lease, result: LivedRollout): Promise<boolean>;
+  ack(lease: Lease, result: RolloutResultBytes): Promise<boolean>;
   /** Harmless on a lease that was lost. */
   nack(lease: Lease, refusal: Refusal): Promise<void>;
   /** To be repeated more often than every `PRESENCE_MS`. */
@@ -139,29 +136,31 @@ export async function openParcel<S extends z.ZodType>(
   what: string,
 ): Promise<z.output<S>> {
   const value = await unpacked(bytes, what);
-  const checked = schema.safeParse(value);
-  if (!checked.success) {
-    throw reverieError('QUEUE_REFUSED', {
-      problem: `The queue holds something else where ${what} should be: ${describeIssues(checked.error)}.`,
-      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-    });
-  }
+  checkedMessage(value, schema, what);
   // What the schema makes of it would have its keys in the schema's order.
   return value as z.output<S>;
+}
+
+/** @throws QUEUE_REFUSED */
+export function checkedMessage<S extends z.ZodType>(value: unknown, schema: S, what: string): z.output<S> {
+  const checked = schema.safeParse(value);
+  if (checked.success) return checked.data;
+  throw messageInvalid(what, describeIssues(checked.error));
+}
+
+function messageInvalid(what: string, problem: string, cause?: unknown): Error {
+  const values = {
+    problem: `The queue holds something else where ${what} should be: ${problem}.`,
+    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+  };
+  return reverieError('QUEUE_REFUSED', values, cause);
 }
 
 async function unpacked(bytes: Uint8Array, what: string): Promise<unknown> {
   try {
     return JSON.parse((await decompress(bytes, { maxOutputLength: MAX_BYTES })).toString('utf8'));
   } catch (error) {
-    throw reverieError(
-      'QUEUE_REFUSED',
-      {
-        problem: `The queue holds something else where ${what} should be: ${(error as Error).message}.`,
-        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-      },
-      error,
-    );
+    throw messageInvalid(what, (error as Error).message, error);
   }
 }
 

@@ -4,8 +4,7 @@
 import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import type { Message } from '../../env/tools/message.js';
-import { successfulCalls } from '../../env/tools/message.js';
+import { type Message, successfulCalls } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeSignal } from '../../replay/experience/experience.js';

@@ -1,31 +1,25 @@
 // Which proposals become tasks: those that are new, begin in a sound state, are solved by their reference and whose
 // verifier refuses every way to fail. Nothing is admitted because a language model said so.
 
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
-import type { CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { type FailureCase, failureCases } from './failure-cases.js';
-import {
-  countRejections,
-  isForEvaluation,
-  type Rejection,
-  type RejectionCounts,
-  type TaskProposal,
-} from './proposal.js';
-import { checkReference } from './reference-check.js';
+import { gramHashes, wordsOf } from '../quality/text-hash.js';
+import { Entities, isRecord } from './entities.js';
+import { isForEvaluation, type Rejection, type RejectionCode, type TaskProposal } from './proposal.js';
+import { checkReference, checksOf } from './task-checks.js';
 import { callFaults, type Played, playCalls } from './task-play.js';
-import { Contamination, TaskTexts } from './task-text.js';
-import { checksOf } from './task-verdict.js';
 import { type AdmissionConfig, admissionSchema } from './tasks-schema.js';
 
 export type Admission =
   | { readonly admitted: true; readonly task: ToolsTask }
   | { readonly admitted: false; readonly reasons: readonly Rejection[] };
 
-export interface AdmissionOptions extends Partial<AdmissionConfig> {
+interface AdmissionOptions extends Partial<AdmissionConfig> {
   /** Who answers calls; default: the domain's rules. */
   readonly responder?: Responder;
 }
@@ -34,14 +28,14 @@ const LONGEST_GOAL = 8_000;
 const MOST_CALLS = 60;
 
 export class Admissions {
+  /** How many were admitted. */
+  admitted = 0;
   private readonly config: AdmissionConfig;
   private readonly texts: TaskTexts;
   private readonly contamination: Contamination;
   private readonly checkState: SchemaCheck;
   private readonly writes: ReadonlySet<string>;
   private readonly responder: Responder;
-  private refusals: RejectionCounts = {};
-  private taken = 0;
 
   /** @throws SCENARIO_UNFIT if neither rules nor a responder can play a task */
   constructor(
@@ -58,25 +52,21 @@ export class Admissions {
     this.texts = new TaskTexts(domain.tasks);
     this.writes = new Set(domain.tools.filter(({ kind }) => kind === 'write').map(({ name }) => name));
     const evaluation = domain.tasks.filter(isForEvaluation);
-    this.contamination = new Contamination(evaluation, this.config.contaminationWords, (tool) => this.writes.has(tool));
+    this.contamination = new Contamination(evaluation, this.config.contaminationWords, this.writes);
     this.checkState = compileSchema(domain.stateSchema, 'the state');
-  }
-
-  /** How many were admitted, and how often each kind of reason refused one. */
-  get counts(): { readonly admitted: number; readonly rejected: RejectionCounts } {
-    return { admitted: this.taken, rejected: this.refusals };
   }
 
   /** Judges a proposal; one that is admitted counts against duplicates of it from then on. */
   async admit(proposal: TaskProposal): Promise<Admission> {
+    const { task, seeds, strategy, modelVersion } = proposal;
     const reasons = await this.reasonsAgainst(proposal);
-    if (reasons.length > 0 || proposal.task === undefined) {
-      this.refusals = countRejections(this.refusals, reasons);
-      return { admitted: false, reasons };
-    }
-    this.taken++;
-    this.texts.add(proposal.task);
-    return { admitted: true, task: settled(proposal.task, proposal) };
+    if (reasons.length > 0 || task === undefined) return { admitted: false, reasons };
+    this.admitted++;
+    this.texts.add(task);
+    // Family and split are those of the first seed, so that splits hold for what is made of them.
+    const [{ family, split }] = seeds;
+    const origin = { seeds: seeds.map(({ id }) => id), strategy, modelVersion };
+    return { admitted: true, task: { ...task, family, ...(split === undefined ? {} : { split }), origin } };
   }
 
   /** What speaks against a task by itself, whatever it was made from and whatever others there are. */
@@ -86,8 +76,7 @@ export class Admissions {
   }
 
   /** Cheap reasons first: a kind of check is made only where all before it found nothing. */
-  private async reasonsAgainst(proposal: TaskProposal): Promise<readonly Rejection[]> {
-    const { task, seeds, problems } = proposal;
+  private async reasonsAgainst({ task, seeds, problems }: TaskProposal): Promise<readonly Rejection[]> {
     if (task === undefined || problems.length > 0) return problems;
     const written = [...seedFaults(seeds), ...shapeFaults(task), ...this.callReasons(task)];
     if (written.length > 0) return written;
@@ -97,33 +86,30 @@ export class Admissions {
     return start.length > 0 ? start : this.playReasons(task);
   }
 
-  private callReasons(task: ToolsTask): Rejection[] {
-    const calls = [...(task.reference?.calls ?? []), ...(task.failures ?? []).flatMap(({ calls }) => calls)];
-    return callFaults(this.domain, calls).map((detail) => ({ code: 'bad_call', detail }));
+  private callReasons({ reference, failures = [] }: ToolsTask): Rejection[] {
+    const calls = [...(reference?.calls ?? []), ...failures.flatMap((failure) => failure.calls)];
+    return rejections('bad_call', callFaults(this.domain, calls));
   }
 
   private newness(task: ToolsTask, seeds: readonly ToolsTask[]): Rejection[] {
     const nearest = this.texts.nearest(task);
     if (nearest !== undefined && nearest.similarity > this.config.nearDuplicate) {
-      const detail = `${Math.round(100 * nearest.similarity)} % of its words are those of task "${nearest.id}"`;
-      return [{ code: 'near_duplicate', detail }];
+      const share = Math.round(100 * nearest.similarity);
+      return rejections('near_duplicate', [`${share} % of its words are those of task "${nearest.id}"`]);
     }
     const leak = this.contamination.leak(task, seeds);
-    return leak === undefined ? [] : [{ code: 'contaminated', detail: leak }];
+    return rejections('contaminated', leak === undefined ? [] : [leak]);
   }
 
   private startReasons(task: ToolsTask): Rejection[] {
+    const { rules, initialState } = this.domain;
     try {
       const start = initialStateOf(this.domain, task);
-      if (start === this.domain.initialState) return [];
-      const faults = [
-        ...this.checkState(start),
-        ...(this.domain.rules?.invariants(this.domain.initialState, start) ?? []),
-      ];
-      return faults.map((detail) => ({ code: 'bad_start', detail }));
+      if (start === initialState) return [];
+      return rejections('bad_start', [...this.checkState(start), ...(rules?.invariants(initialState, start) ?? [])]);
     } catch (error) {
       if (!(error instanceof ReverieError)) throw error;
-      return [{ code: 'bad_start', detail: error.message }];
+      return rejections('bad_start', [error.message]);
     }
   }
 
@@ -133,63 +119,47 @@ export class Admissions {
   }
 
   private async failureReasons(task: ToolsTask, reference: Played): Promise<Rejection[]> {
-    const given = task.failures ?? [];
+    const given: readonly FailureCase[] = task.failures ?? [];
     const demandsChange = this.demandsChange(task, reference);
-    const made = failureCases(this.domain, task, reference, { demandsChange, most: this.config.maxFailures });
-    const passing: Rejection[] = [];
+    const made = failureCases(this.domain, task, reference, demandsChange).slice(0, this.config.maxFailures);
+    const { finalState } = reference.end;
+    const passing: string[] = [];
     let refused = 0;
     for (const failure of [...given, ...made]) {
-      const played = await this.play(task, failure.calls, failure.say);
-      // What ends as the reference does and is told alike is no failure, however it was made.
-      if (!given.includes(failure) && isAlike(played, reference, failure, task)) continue;
-      if (this.checks(task, played, reference).some(({ passed }) => passed === false)) refused++;
-      else passing.push(rejection('verifier_weak', `the verifier lets pass who ${failure.name}`));
+      const { domain, responder } = this;
+      const { end } = await playCalls({ domain, task, responder }, failure.calls, failure.say);
+      // What ends as the reference does and is said alike is no failure, however it was made.
+      const isAlike = stateHash(end.finalState) === stateHash(finalState) && failure.say === task.reference!.say;
+      if (isAlike && !given.includes(failure)) continue;
+      if (checksOf(domain, task, end, finalState).some(({ passed }) => passed === false)) refused++;
+      else passing.push(`the verifier lets pass who ${failure.name}`);
     }
-    if (passing.length === 0 && refused === 0)
-      return [rejection('verifier_weak', 'no way to fail was found that the verifier refuses')];
-    return passing;
+    if (passing.length === 0 && refused === 0) passing.push('no way to fail was found that the verifier refuses');
+    return rejections('verifier_weak', passing);
   }
 
   /** Whether the verifier looks for a change; else the solution is to tell something, or to refrain. */
-  private demandsChange(task: ToolsTask, reference: Played): boolean {
+  private demandsChange(task: ToolsTask, { end: { initialState, finalState } }: Played): boolean {
     const { state, called, assert = [] } = task.verifier;
-    const { initialState } = reference.end;
     if (called?.some(({ name }) => this.writes.has(name))) return true;
-    if (state !== undefined) return stateHash(initialState) !== stateHash(reference.end.finalState);
+    if (state !== undefined) return stateHash(initialState) !== stateHash(finalState);
     const start = { initialState, finalState: initialState, messages: [] };
     const asserted = checksOf(this.domain, { ...task, verifier: { assert } }, start, initialState);
     return asserted.some(({ passed }) => passed === false);
   }
-
-  private play(task: ToolsTask, calls: FailureCase['calls'], say?: string): Promise<Played> {
-    return playCalls({ domain: this.domain, task, responder: this.responder }, calls, say);
-  }
-
-  private checks(task: ToolsTask, played: Played, reference: Played): readonly CheckResult[] {
-    return checksOf(this.domain, task, played.end, reference.end.finalState);
-  }
 }
 
-/** One proposal judged by itself, against the domain's own tasks. */
-export function admitTask(
-  domain: ToolsDomain,
-  proposal: TaskProposal,
-  options: AdmissionOptions = {},
-): Promise<Admission> {
-  return new Admissions(domain, options).admit(proposal);
-}
-
-/** Family and split are those of the first seed, so that splits hold for what is made of them. */
-function settled(task: ToolsTask, { seeds, strategy, modelVersion }: TaskProposal): ToolsTask {
-  const [{ family, split }] = seeds;
-  const origin = { seeds: seeds.map(({ id }) => id), strategy, modelVersion };
-  return { ...task, family, ...(split === undefined ? {} : { split }), origin };
+function rejections(code: RejectionCode, details: readonly string[]): Rejection[] {
+  return details.map((detail) => ({ code, detail }));
 }
 
 function seedFaults(seeds: readonly ToolsTask[]): Rejection[] {
-  if (seeds.length === 0) return [rejection('malformed', 'it names no seed')];
+  if (seeds.length === 0) return rejections('malformed', ['it names no seed']);
   const kept = seeds.filter(isForEvaluation);
-  return kept.map(({ id, split }) => rejection('seed_split', `its seed "${id}" is kept for ${split}`));
+  return rejections(
+    'seed_split',
+    kept.map(({ id, split }) => `its seed "${id}" is kept for ${split}`),
+  );
 }
 
 function shapeFaults({ user, verifier, reference }: ToolsTask): Rejection[] {
@@ -200,13 +170,169 @@ function shapeFaults({ user, verifier, reference }: ToolsTask): Rejection[] {
   if ((reference?.calls.length ?? 0) > MOST_CALLS) faults.push(`its reference has more than ${MOST_CALLS} calls`);
   if (Object.values(verifier).every((part) => Array.isArray(part) && part.length === 0))
     faults.push('it has no verifier');
-  return faults.map((detail) => rejection('malformed', detail));
+  return rejections('malformed', faults);
 }
 
-function isAlike(played: Played, reference: Played, { say }: FailureCase, task: ToolsTask): boolean {
-  return stateHash(played.end.finalState) === stateHash(reference.end.finalState) && say === task.reference!.say;
+interface FailureCase {
+  readonly name: string;
+  readonly calls: readonly CallSpec[];
+  readonly say?: string;
 }
 
-function rejection(code: Rejection['code'], detail: string): Rejection {
-  return { code, detail };
+/**
+ * Ways to fail a task, made from its reference: doing nothing, saying nothing; and where a change is demanded: claiming without
+ * doing, one write left out, one write on another entity, one argument that the user named swapped.
+ */
+export function failureCases(
+  { tools }: ToolsDomain,
+  task: ToolsTask,
+  reference: Played,
+  demandsChange: boolean,
+): FailureCase[] {
+  const { calls = [], say } = task.reference ?? {};
+  const mustTell = (task.verifier.communicate ?? []).length > 0;
+  const writes = reference.answers.flatMap(({ prediction }, i) => (prediction.operations.length > 0 ? [i] : []));
+  const cases: FailureCase[] = [];
+  if (demandsChange || mustTell) cases.push({ name: 'does nothing', calls: [] });
+  if (mustTell) cases.push({ name: 'tells nothing', calls });
+  if (!demandsChange) return cases;
+  cases.push({ name: 'claims without doing', calls: calls.filter((_, i) => !writes.includes(i)), say: say ?? 'Done.' });
+  if (writes.length > 1)
+    for (const at of writes)
+      cases.push({
+        name: `leaves out ${calls[at].name} (call ${at + 1})`,
+        calls: calls.filter((_, i) => i !== at),
+        say,
+      });
+  const changed = (at: number, key: string, value: Json, shown: string): FailureCase => ({
+    name: `${calls[at].name} with ${key} ${shown}`,
+    calls: calls.map((call, i) => (i === at ? { ...call, arguments: { ...call.arguments, [key]: value } } : call)),
+    say,
+  });
+  const entities = new Entities(reference.end.initialState);
+  for (const at of writes)
+    for (const [key, value] of Object.entries(calls[at].arguments)) {
+      const other = nextEntity(entities, value);
+      if (other !== undefined) cases.push(changed(at, key, other, other));
+    }
+  const wish = spoken(wishOf(task));
+  for (const at of writes) {
+    const tool = tools.find(({ name }) => name === calls[at].name);
+    const properties = (tool?.parameters.properties ?? {}) as JsonObject;
+    for (const [key, value] of Object.entries(calls[at].arguments)) {
+      const other = otherValue(value, properties[key]);
+      // A value that the user names: another value is another wish.
+      if (other !== undefined && isNamed(wish, value)) cases.push(changed(at, key, other, JSON.stringify(other)));
+    }
+  }
+  return cases;
+}
+
+/** Another entity of the collection that a value names one of. */
+function nextEntity(entities: Entities, value: Json): string | undefined {
+  const entity = typeof value === 'string' ? entities.find(value) : undefined;
+  if (entity === undefined) return undefined;
+  const ids = [...entities.collections.get(entity.collection)!.keys()];
+  const other = ids[(ids.indexOf(entity.id) + 1) % ids.length];
+  return other === entity.id ? undefined : other;
+}
+
+/** Another value that the schema allows, where that is easily found. */
+function otherValue(value: Json, schema: Json | undefined): Json | undefined {
+  const choices = isRecord(schema ?? null) ? (schema as JsonObject).enum : undefined;
+  if (Array.isArray(choices)) return choices.find((choice) => choice !== value);
+  if (typeof value === 'number') return value + 1;
+  return typeof value === 'boolean' ? !value : undefined;
+}
+
+function isNamed(wish: string, value: Json): boolean {
+  if (typeof value === 'number') return new RegExp(`(?<![\\d.])${value}(?![\\d]|\\.\\d)`).test(wish);
+  return typeof value === 'string' && value.length > 0 && wish.includes(spoken(value));
+}
+
+function spoken(text: string): string {
+  return text.toLowerCase().replaceAll('_', ' ');
+}
+
+/** What the user of a task wants and is. What is seen first, where the goal opens it, is no part of that. */
+function wishOf({ user }: ToolsTask): string {
+  const opening = user.opening?.startsWith(`${user.goal}\n\n`) ? undefined : user.opening;
+  return [opening, user.goal, user.persona].filter((part) => part !== undefined).join('\n');
+}
+
+/** Hashes of the runs of `n` words of what the user wants. */
+function gramsOf(task: ToolsTask, n: number): Set<number> {
+  return new Set(gramHashes(wordsOf(wishOf(task)), n));
+}
+
+/** Size of the common part over size of the union, in [0, 1]. */
+function similarity(a: ReadonlySet<number>, b: ReadonlySet<number>): number {
+  const common = [...a].filter((gram) => b.has(gram)).length;
+  return common === 0 ? 0 : common / (a.size + b.size - common);
+}
+
+/** Words in a row that are compared. */
+const WISH_GRAM = 3;
+/** Words in common above which two tasks with one solution are one task. */
+const SAME_WISH = 0.3;
+
+/** Tasks known so far, to find the one nearest in words. */
+class TaskTexts {
+  private readonly known: { readonly id: string; readonly grams: ReadonlySet<number> }[] = [];
+
+  constructor(tasks: readonly ToolsTask[]) {
+    for (const task of tasks) this.add(task);
+  }
+
+  add(task: ToolsTask): void {
+    this.known.push({ id: task.id, grams: gramsOf(task, WISH_GRAM) });
+  }
+
+  nearest(task: ToolsTask): { readonly id: string; readonly similarity: number } | undefined {
+    const grams = gramsOf(task, WISH_GRAM);
+    const near = this.known.map((other) => ({ id: other.id, similarity: similarity(grams, other.grams) }));
+    return near.length === 0
+      ? undefined
+      : near.reduce((best, each) => (each.similarity > best.similarity ? each : best));
+  }
+}
+
+/** Words and solutions of tasks kept for evaluation, which nothing made for training may share. */
+class Contamination {
+  private readonly grams = new Map<number, string>();
+  private readonly solutions = new Map<string, ToolsTask[]>();
+
+  /** @param n words in a row that count as shared */
+  constructor(
+    evaluation: readonly ToolsTask[],
+    private readonly n: number,
+    private readonly writes: ReadonlySet<string>,
+  ) {
+    for (const task of evaluation) {
+      const words = wordsOf(wishOf(task));
+      if (words.length >= n) for (const gram of gramHashes(words, n)) this.grams.set(gram, task.id);
+      const solution = this.solutionOf(task);
+      if (solution !== undefined) this.solutions.set(solution, [...(this.solutions.get(solution) ?? []), task]);
+    }
+  }
+
+  /** One sentence, or undefined. Words that the seeds have themselves are no leak. */
+  leak(task: ToolsTask, seeds: readonly ToolsTask[]): string | undefined {
+    const words = wordsOf(wishOf(task));
+    const own = new Set(seeds.flatMap((seed) => [...gramsOf(seed, this.n)]));
+    for (const [i, gram] of gramHashes(words, this.n).entries()) {
+      const from = own.has(gram) ? undefined : this.grams.get(gram);
+      const shared = words.slice(i, i + this.n).join(' ');
+      if (from !== undefined) return `it says "${shared}" as task "${from}" does, which is kept for evaluation`;
+    }
+    const grams = gramsOf(task, WISH_GRAM);
+    const solvedAlike = this.solutions.get(this.solutionOf(task) ?? '') ?? [];
+    const alike = solvedAlike.find((other) => similarity(grams, gramsOf(other, WISH_GRAM)) > SAME_WISH);
+    return alike && `wish and solution are those of task "${alike.id}", which is kept for evaluation`;
+  }
+
+  private solutionOf({ reference }: ToolsTask): string | undefined {
+    const writes = reference?.calls.filter(({ name }) => this.writes.has(name)) ?? [];
+    return writes.length === 0 ? undefined : canonicalJson(writes.map(({ name, arguments: given }) => [name, given]));
+  }
 }

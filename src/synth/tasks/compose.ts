@@ -11,15 +11,18 @@ export function composed(a: ToolsTask, b: ToolsTask, plays: readonly [Played, Pl
   const shared = sharedThing(a, b, plays);
   if (shared !== undefined) return `both are about ${shared}`;
   if (a.verifier.state !== b.verifier.state) return 'one is verified by its whole end state, the other is not';
-  const forbidden = forbiddenTool(a, b) ?? forbiddenTool(b, a);
+  const forbiddenBy = (one: ToolsTask, other: ToolsTask) =>
+    other.reference?.calls.find(({ name }) => one.verifier.notCalled?.includes(name))?.name;
+  const forbidden = forbiddenBy(a, b) ?? forbiddenBy(b, a);
   if (forbidden !== undefined) return `one must not call ${forbidden}, the other does`;
+  const initialOperations = [...(a.initialOperations ?? []), ...(b.initialOperations ?? [])];
   const says = [a.reference?.say, b.reference?.say].filter((say) => say !== undefined);
   const calls = [...(a.reference?.calls ?? []), ...(b.reference?.calls ?? [])];
   return {
     id: '',
     family: a.family,
     user: joinedUser(a.user, b.user),
-    ...optional('initialOperations', [...(a.initialOperations ?? []), ...(b.initialOperations ?? [])]),
+    ...(initialOperations.length > 0 && { initialOperations }),
     verifier: joinedVerifier(a.verifier, b.verifier),
     reference: { calls, ...(says.length > 0 ? { say: says.join('\n') } : {}) },
     tags: [...new Set([...(a.tags ?? []), ...(b.tags ?? []), 'composed'])],
@@ -37,7 +40,7 @@ export function withoutRepeats(task: ToolsTask, first: ToolsTask, { answers }: P
 }
 
 /** Who a task is of, by collection: named entities that others belong to (an order to its user), or else those of what it names. */
-export type Owners = ReadonlyMap<string, ReadonlySet<string>>;
+type Owners = ReadonlyMap<string, ReadonlySet<string>>;
 
 export function ownersOf(task: ToolsTask, state: JsonObject): Owners {
   const entities = new Entities(state);
@@ -105,10 +108,6 @@ function writtenTo(entities: Entities, { answers }: Played): string[] {
   return inRecords.map((path) => path.slice(0, 3).join('/'));
 }
 
-function forbiddenTool(a: ToolsTask, b: ToolsTask): string | undefined {
-  return b.reference?.calls.find(({ name }) => a.verifier.notCalled?.includes(name))?.name;
-}
-
 function joinedUser(a: UserSpec, b: UserSpec): UserSpec {
   const goal = `${a.goal}\n\nOnce that is settled, there is something else that you want, too. ${b.goal}`;
   const persona = a.persona ?? b.persona;
@@ -134,21 +133,8 @@ function joinedScript(a: UserSpec, b: UserSpec): UserSpec['script'] {
 }
 
 function joinedVerifier(a: VerifierSpec, b: VerifierSpec): VerifierSpec {
-  const both = <T>(first: readonly T[] | undefined, second: readonly T[] | undefined) => [
-    ...(first ?? []),
-    ...(second ?? []),
-  ];
-  return {
-    ...(a.state === undefined ? {} : { state: a.state }),
-    ...optional('assert', both(a.assert, b.assert)),
-    ...optional('communicate', [...new Set(both(a.communicate, b.communicate))]),
-    ...optional('called', both(a.called, b.called)),
-    ...optional('notCalled', [...new Set(both(a.notCalled, b.notCalled))]),
-    ...optional('checks', [...new Set(both(a.checks, b.checks))]),
-    ...optional('rubric', [...new Set(both(a.rubric, b.rubric))]),
-  };
-}
-
-function optional<K extends string, T>(key: K, values: readonly T[]): { [key in K]?: readonly T[] } {
-  return (values.length > 0 ? { [key]: values } : {}) as { [key in K]?: readonly T[] };
+  const lists = ['assert', 'communicate', 'called', 'notCalled', 'checks', 'rubric'] as const;
+  const both = lists.map((name) => [name, [...new Set<unknown>([...(a[name] ?? []), ...(b[name] ?? [])])]] as const);
+  const joined = both.filter(([, values]) => values.length > 0);
+  return { ...(a.state === undefined ? {} : { state: a.state }), ...Object.fromEntries(joined) };
 }

@@ -4,8 +4,7 @@
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { type Aligned, type Alignment, align, valuesAt } from './alignment.js';
-import { Entities, type Entity } from './entities.js';
+import { Entities, type Entity, isRecord } from './entities.js';
 
 /**
  * In which states and kinds two entities must be the same: those that the task names, those that the records themselves
@@ -13,7 +12,7 @@ import { Entities, type Entity } from './entities.js';
  */
 export type Likeness = 'named' | 'own' | 'all';
 
-export interface SwapRequest {
+interface SwapRequest {
   readonly task: ToolsTask;
   /** The state the task begins in. */
   readonly state: JsonObject;
@@ -41,7 +40,7 @@ export function* swappedTasks(request: SwapRequest): Generator<ToolsTask> {
   if (root === undefined) return;
   const ids = new Set(named.map(({ id }) => id));
   const texts = new Texts(parts);
-  for (const candidate of candidates(entities, root, named, request)) {
+  for (const candidate of candidates(entities, root, ids, request)) {
     const alignment = align(entities, root, candidate, ids);
     const replacement = alignment && replacementOf(entities, alignment, texts, request);
     if (replacement === undefined || !replacement.strings.has(root.id)) continue;
@@ -53,42 +52,37 @@ export function* swappedTasks(request: SwapRequest): Generator<ToolsTask> {
 /** The named entity from which most of the others are reached by references. */
 function rootOf(entities: Entities, named: readonly Entity[]): Entity | undefined {
   const ids = new Set(named.map(({ id }) => id));
-  let best: Entity | undefined;
-  let most = -1;
-  for (const entity of named) {
+  const covered = named.map((entity) => {
     const reached = align(entities, entity, entity, ids)?.ids;
-    const covered = named.filter(({ id }) => reached?.has(id)).length;
-    if (covered > most) [best, most] = [entity, covered];
-  }
-  return best;
+    return named.filter(({ id }) => reached?.has(id)).length;
+  });
+  return named[covered.indexOf(Math.max(...covered))];
 }
 
 /** Others of the collection in random order, those first that share the root's states and kinds. */
 function candidates(
   entities: Entities,
-  root: Entity,
-  named: readonly Entity[],
-  { rng, alike, fixed, ...request }: SwapRequest,
+  { collection, record: own }: Entity,
+  taken: ReadonlySet<string>,
+  { rng, alike, fixed, except }: SwapRequest,
 ): Entity[] {
-  const records = entities.collections.get(root.collection)!;
-  const taken = new Set(named.map(({ id }) => id));
-  const free = [...records.keys()].filter((id) => !taken.has(id) && !isKept(id, { ...request, fixed }));
-  const kinds = Object.keys(root.record).filter((key) => isKind(entities, root.collection, `/${key}`));
-  const likeness = (id: string) => kinds.filter((key) => records.get(id)![key] === root.record[key]).length;
-  const isPossible = (id: string) => fixed === undefined || refersTo(id, records.get(id)!, new Set(fixed.values()));
-  const order = Array.from(rng.split('entity').permutation(free.length), (at) => free[at]).filter(isPossible);
-  const scored = order.map((id) => ({ id, likeness: likeness(id) })).sort((a, b) => b.likeness - a.likeness);
-  const fit = alike !== 'named' ? scored.filter((candidate) => candidate.likeness === kinds.length) : scored;
-  return fit.map(({ id }) => ({ collection: root.collection, id, record: records.get(id)! }));
+  const records = entities.collections.get(collection)!;
+  const targets = new Set(fixed?.values() ?? []);
+  const refers = (id: string) => [id, ...Object.values(records.get(id)!)].some((value) => targets.has(value as string));
+  const free = [...records.keys()].filter((id) => !taken.has(id) && !isKept(id, { except, fixed }));
+  const kinds = Object.keys(own).filter((key) => isKind(entities, collection, `/${key}`));
+  const order = Array.from(rng.split('entity').permutation(free.length), (at) => free[at]);
+  const scored = order
+    .filter((id) => fixed === undefined || refers(id))
+    .map((id) => ({ id, likeness: kinds.filter((key) => records.get(id)![key] === own[key]).length }))
+    .sort((a, b) => b.likeness - a.likeness);
+  const fit = alike === 'named' ? scored : scored.filter(({ likeness }) => likeness === kinds.length);
+  return fit.map(({ id }) => ({ collection, id, record: records.get(id)! }));
 }
 
 /** Whether an id is one of tasks for evaluation, unless it must take its place. */
 function isKept(id: string, { except, fixed }: Pick<SwapRequest, 'except' | 'fixed'>): boolean {
   return except.has(id) && ![...(fixed?.values() ?? [])].includes(id);
-}
-
-function refersTo(id: string, record: JsonObject, targets: ReadonlySet<string>): boolean {
-  return targets.has(id) || Object.values(record).some((value) => typeof value === 'string' && targets.has(value));
 }
 
 const MOST_KINDS = 50;
@@ -111,6 +105,138 @@ function isKind(entities: Entities, collection: string, path: string): boolean {
   return answer;
 }
 
+/** Values at a path of `Aligned` in every record of a collection. */
+function valuesAt(records: Iterable<JsonObject>, path: string): Set<Json> {
+  const parts = path.split('/').slice(1);
+  const at = (value: Json, depth: number): Json[] => {
+    const part = parts[depth];
+    if (part === undefined) return [value];
+    if (typeof value !== 'object' || value === null) return [];
+    if (part === '*') return Object.values(value).flatMap((inner) => at(inner, depth + 1));
+    return part in value ? at((value as JsonObject)[part], depth + 1) : [];
+  };
+  return new Set([...records].flatMap((record) => at(record, 0)));
+}
+
+/** A value of one entity and what stands in its place in another of its kind. */
+interface Aligned {
+  /** Where the value lies within the collection's records; keys that are ids, and numbers of lists, are `*`. */
+  readonly collection: string;
+  readonly path: string;
+  readonly from: string | number;
+  /** Absent where the other has nothing there. */
+  readonly to?: string | number;
+}
+
+interface Alignment {
+  /** Entities that correspond, by id. */
+  readonly ids: ReadonlyMap<string, string>;
+  readonly values: readonly Aligned[];
+  /** Whether all lists are of equal length and all keys have their like. */
+  readonly sameShape: boolean;
+}
+
+/** References followed from the first pair. */
+const FARTHEST = 3;
+
+interface Pair {
+  readonly from: Entity;
+  readonly to: Entity;
+  readonly depth: number;
+}
+
+/**
+ * Pairs up everything that two entities of one collection hold, along references to further entities (an order's user, that user's
+ * name); undefined where their references contradict one another. Lists pair their entries by place, which says little: they are
+ * followed to entities that are `named` only.
+ */
+function align(entities: Entities, from: Entity, to: Entity, named: ReadonlySet<string>): Alignment | undefined {
+  const ids = new Map([[from.id, to.id]]);
+  const taken = new Set([to.id]);
+  const values: Aligned[] = [];
+  let sameShape = true;
+  const queue: Pair[] = [{ from, to, depth: 0 }];
+  for (let pair = queue.shift(); pair !== undefined; pair = queue.shift()) {
+    const found = leavesOf(entities, pair);
+    sameShape &&= found.sameShape;
+    for (const leaf of found.leaves) {
+      values.push(leaf);
+      const further = furtherPair(entities, leaf, pair.depth);
+      if (further === undefined) continue;
+      const known = ids.get(further.from.id);
+      if (known === further.to.id) continue;
+      const isFree = known === undefined && !taken.has(further.to.id);
+      const isListed = leaf.path.includes('*');
+      if (!isFree && !isListed) return undefined;
+      if (!isFree || (isListed && !named.has(further.from.id))) continue;
+      ids.set(further.from.id, further.to.id);
+      taken.add(further.to.id);
+      queue.push(further);
+    }
+  }
+  return { ids, values, sameShape };
+}
+
+function furtherPair(entities: Entities, leaf: Aligned, depth: number): Pair | undefined {
+  if (depth >= FARTHEST || typeof leaf.from !== 'string' || typeof leaf.to !== 'string') return undefined;
+  const [from, to] = [entities.find(leaf.from), entities.find(leaf.to)];
+  return from && to && from.collection === to.collection ? { from, to, depth: depth + 1 } : undefined;
+}
+
+function leavesOf(entities: Entities, { from, to }: Pair): { leaves: Aligned[]; sameShape: boolean } {
+  const leaves: Aligned[] = [];
+  const { collection } = from;
+  let sameShape = true;
+  const walk = (a: Json, b: Json | undefined, path: string): void => {
+    sameShape &&= sizeOf(a) === sizeOf(b);
+    if (isLeaf(a)) leaves.push({ collection, path, from: a, to: b !== undefined && isLeaf(b) ? b : undefined });
+    else if (Array.isArray(a))
+      for (const [i, part] of a.entries()) walk(part, Array.isArray(b) ? b[i] : undefined, `${path}/*`);
+    else if (isRecord(a)) {
+      const other = b !== undefined && isRecord(b) ? b : {};
+      for (const [key, counterpart] of keyPairs(entities, a, other)) {
+        const isId = isRecord(a[key]) || entities.find(key) !== undefined;
+        if (key !== counterpart && isId) leaves.push({ collection, path: `${path}/*`, from: key, to: counterpart });
+        const next = counterpart === undefined ? undefined : other[counterpart];
+        walk(a[key], next, key === counterpart ? `${path}/${key}` : `${path}/*`);
+      }
+    }
+  };
+  walk(from.record, to.record, '');
+  return { leaves, sameShape };
+}
+
+/** Entries of a list or record; 0 for what has none, -1 for nothing. */
+function sizeOf(value: Json | undefined): number {
+  if (value === undefined) return -1;
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : 0;
+}
+
+function isLeaf(value: Json): value is string | number {
+  return typeof value === 'string' || typeof value === 'number';
+}
+
+/** Each key with its like: itself where shared; of what is left, ids of a collection with such, records with alike ones, in order. */
+function keyPairs(entities: Entities, a: JsonObject, b: JsonObject): [key: string, counterpart: string | undefined][] {
+  const kindOf = (record: JsonObject, key: string): string | undefined => {
+    const value = record[key];
+    if (!isRecord(value)) return entities.find(key)?.collection;
+    // Keys of a record, and its kind where it says one.
+    return JSON.stringify([value.kind ?? value.type ?? value.source ?? '', ...Object.keys(value).sort()]);
+  };
+  const left = Object.keys(b).filter((key) => !(key in a) && kindOf(b, key) !== undefined);
+  return Object.keys(a).map((key) => {
+    if (key in b) return [key, key];
+    const kind = kindOf(a, key);
+    const at = kind === undefined ? -1 : left.findIndex((other) => kindOf(b, other) === kind);
+    return [key, at < 0 ? undefined : left.splice(at, 1)[0]];
+  });
+}
+
+const SHORTEST_TEXT = 3;
+/** Whole numbers below this are counts, which many things share. */
+const SMALLEST_AMOUNT = 10;
+
 /** What a task says: which values are used in it, as texts, words or numbers. */
 class Texts {
   private readonly whole = new Set<string>();
@@ -129,16 +255,16 @@ class Texts {
   isUsed(value: string | number): boolean {
     if (typeof value === 'number')
       return this.numbers.has(value) && !(Number.isInteger(value) && value < SMALLEST_AMOUNT);
-    const known = this.used.get(value);
-    if (known !== undefined) return known;
-    const isUsed = this.whole.has(value) || (value.length >= SHORTEST_TEXT && holds(this.lower, value.toLowerCase()));
+    const isUsed =
+      this.used.get(value) ??
+      (this.whole.has(value) || (value.length >= SHORTEST_TEXT && hasWords(this.lower, value.toLowerCase())));
     this.used.set(value, isUsed);
     return isUsed;
   }
 
   /** Whether it is used in just this spelling, so that it can be exchanged. */
   isWritten(value: string): boolean {
-    return this.whole.has(value) || holds(this.exact, value);
+    return this.whole.has(value) || hasWords(this.exact, value);
   }
 
   private collect(part: Json): void {
@@ -151,55 +277,43 @@ class Texts {
   }
 }
 
-const SHORTEST_TEXT = 3;
-/** Whole numbers below this are counts, which many things share. */
-const SMALLEST_AMOUNT = 10;
-
 /** Whether a text holds another as a word, or as words. */
-function holds(text: string, words: string): boolean {
+function hasWords(text: string, words: string): boolean {
   const isLetter = (at: number) => at >= 0 && at < text.length && /[\p{L}\p{N}_]/u.test(text[at]);
   for (let at = text.indexOf(words); at >= 0; at = text.indexOf(words, at + 1))
     if (!isLetter(at - 1) && !isLetter(at + words.length)) return true;
   return false;
 }
 
+interface Replacement {
+  readonly strings: Map<string, string>;
+  readonly numbers: Map<number, number>;
+}
+
 /** What to exchange; undefined where something the task names cannot be. */
 function replacementOf(
   entities: Entities,
-  alignment: Alignment,
+  { ids, values: all, sameShape }: Alignment,
   texts: Texts,
   { fixed = new Map(), alike }: SwapRequest,
 ): Replacement | undefined {
-  for (const [from, to] of fixed) if ((alignment.ids.get(from) ?? from) !== to) return undefined;
-  const draft = { strings: new Map<string, string>(), numbers: new Map<number, number>() };
-  for (const [from, to] of alignment.ids) if (texts.isWritten(from)) draft.strings.set(from, to);
-  const values = alignment.values.filter(({ from }) => typeof from === 'number' || !alignment.ids.has(from));
-  if (alike === 'all' && !alignment.sameShape) return undefined;
-  const compared = alike === 'all' ? values : alike === 'own' ? values.filter(({ path }) => isField(path)) : [];
-  if (compared.some((value) => isFixed(entities, value))) return undefined;
+  for (const [from, to] of fixed) if ((ids.get(from) ?? from) !== to) return undefined;
+  if (alike === 'all' && !sameShape) return undefined;
+  const values = all.filter(({ from }) => typeof from === 'number' || !ids.has(from));
+  const isCompared = ({ path }: Aligned) => alike === 'all' || (alike === 'own' && path.lastIndexOf('/') === 0);
+  // A value that differs where it may not.
+  const isFixed = ({ collection, path, from, to }: Aligned) => from !== to && isKind(entities, collection, path);
+  if (values.some((value) => isCompared(value) && isFixed(value))) return undefined;
+  const draft: Replacement = { strings: new Map(), numbers: new Map() };
+  for (const [from, to] of ids) if (texts.isWritten(from)) draft.strings.set(from, to);
   const used = values.flatMap(wordwise).filter(({ from }) => texts.isUsed(from));
-  const canAll = used.every((value) => !isFixed(entities, value) && exchange(value, draft, texts));
-  return canAll ? draft : undefined;
-}
-
-function isField(path: string): boolean {
-  return path.lastIndexOf('/') === 0;
-}
-
-/** Whether a value differs where it may not. */
-function isFixed(entities: Entities, { collection, path, from, to }: Aligned): boolean {
-  return from !== to && isKind(entities, collection, path);
+  return used.every((value) => !isFixed(value) && exchange(value, draft, texts)) ? draft : undefined;
 }
 
 /** Notes a value's exchange; false where it has none, was exchanged for another, or is written in another way. */
-function exchange(
-  { from, to }: Aligned,
-  draft: { strings: Map<string, string>; numbers: Map<number, number> },
-  texts: Texts,
-): boolean {
-  if (typeof from === 'number') return typeof to === 'number' && put(draft.numbers, from, to);
-  if (typeof to !== 'string') return false;
-  return (from === to || texts.isWritten(from)) && put(draft.strings, from, to);
+function exchange({ from, to }: Aligned, { strings, numbers }: Replacement, texts: Texts): boolean {
+  if (typeof from === 'number') return typeof to === 'number' && put(numbers, from, to);
+  return typeof to === 'string' && (from === to || texts.isWritten(from)) && put(strings, from, to);
 }
 
 function put<T>(into: Map<T, T>, from: T, to: T): boolean {
@@ -211,33 +325,25 @@ function put<T>(into: Map<T, T>, from: T, to: T): boolean {
 /** A name of several words, and each of its words: goals say "Emma" where records say "Emma Kim". */
 function wordwise(value: Aligned): Aligned[] {
   if (typeof value.from !== 'string' || typeof value.to !== 'string') return [value];
-  const from = value.from.split(' ');
-  const to = value.to.split(' ');
+  const [from, to] = [value.from.split(' '), value.to.split(' ')];
   const isName =
     from.length > 1 && from.length === to.length && [...from, ...to].every((word) => /^\p{Lu}/u.test(word));
-  if (!isName) return [value];
-  return [value, ...from.map((word, i) => ({ ...value, from: word, to: to[i] }))];
+  return isName ? [value, ...from.map((word, i) => ({ ...value, from: word, to: to[i] }))] : [value];
 }
 
-// Replaces values throughout JSON at once: whole strings and numbers, words within texts, keys, parts of JSON Pointers.
-
-interface Replacement {
-  readonly strings: ReadonlyMap<string, string>;
-  readonly numbers: ReadonlyMap<number, number>;
-}
-
-/** A function that replaces everywhere in a value; all at once, so that two values can change places. */
+/**
+ * A function that replaces values throughout JSON at once, so that two can change places: whole strings and numbers, words within
+ * texts, keys, parts of JSON Pointers.
+ */
 export function replacer(replacement: Replacement): <T extends Json>(value: T) => T {
   const inText = textReplacer(replacement);
-  const replaceString = (text: string): string => replacement.strings.get(text) ?? inText(text);
+  const inString = (text: string): string => replacement.strings.get(text) ?? inText(text);
   const replace = (value: Json): Json => {
-    if (typeof value === 'string') return replaceString(value);
+    if (typeof value === 'string') return inString(value);
     if (typeof value === 'number') return replacement.numbers.get(value) ?? value;
     if (Array.isArray(value)) return value.map(replace);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value as JsonObject).map(([key, part]) => [replaceString(key), replace(part)]),
-    );
+    if (!isRecord(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, part]) => [inString(key), replace(part)]));
   };
   return <T extends Json>(value: T) => replace(value) as T;
 }
@@ -247,20 +353,13 @@ function textReplacer({ strings, numbers }: Replacement): (text: string) => stri
   for (const [from, to] of numbers) for (const form of numberForms(from)) words.set(form(from), form(to));
   if (words.size === 0) return (text) => text;
   const longestFirst = [...words.keys()].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
-  const pattern = new RegExp(
-    `(?<![\\p{L}\\p{N}_])(?:${longestFirst.map(escapeWord).join('|')})(?![\\p{L}\\p{N}_]|[.,]\\p{N})`,
-    'gu',
-  );
+  const alternatives = longestFirst.map((word) => word.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')).join('|');
+  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${alternatives})(?![\\p{L}\\p{N}_]|[.,]\\p{N})`, 'gu');
   return (text) => text.replace(pattern, (word) => words.get(word)!);
 }
 
 /** How a number is written in texts. */
 function numberForms(value: number): ((value: number) => string)[] {
-  const plain = (n: number) => String(n);
   const cents = (n: number) => n.toFixed(2);
-  return Number.isInteger(value) || value.toFixed(2) !== String(value) ? [plain, cents] : [cents];
-}
-
-function escapeWord(text: string): string {
-  return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&');
+  return Number.isInteger(value) || value.toFixed(2) !== String(value) ? [String, cents] : [cents];
 }

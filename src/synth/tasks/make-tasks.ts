@@ -1,15 +1,28 @@
-// Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough.
+// Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough. A proposal
+// is made out of given tasks by a strategy: rules where they suffice, a language model where words are needed. What a rule
+// proposes was solved by its reference; what a model proposes is judged on admission.
 
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../../core/canonical-json.js';
+import { NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
+import { service } from '../../core/services.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
-import { isForEvaluation, type TaskProposal } from './proposal.js';
+import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
+import { Entities } from './entities.js';
+import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
+import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
+import { checkReference } from './task-checks.js';
+import type { Played } from './task-play.js';
 import type { TasksConfig } from './tasks-schema.js';
-import { varyTask } from './vary-task.js';
 
-export interface MakeTasksRequest {
+interface MakeTasksRequest {
   readonly domain: ToolsDomain;
   readonly config: Pick<TasksConfig, 'variation' | 'admission'>;
   /** Not advanced: proposal i has a stream of its own, so equal streams make equal tasks. */
@@ -25,7 +38,7 @@ export interface MakeTasksRequest {
   readonly signal?: AbortSignal;
 }
 
-export interface MadeTask {
+interface MadeTask {
   /** Number of the proposal. */
   readonly number: number;
   readonly proposal: TaskProposal;
@@ -35,37 +48,214 @@ export interface MadeTask {
 /**
  * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when `overGeneration`
  * times as many were proposed.
- * @throws SCENARIO_UNFIT, SCENARIO_UNFIT, and what the model's server throws
+ * @throws SCENARIO_UNFIT, and what the model's server throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
-  const { domain, rng, model, judge, responder, signal } = request;
-  const { count, strategies, overGeneration, attempts, judges, steps } = request.config.variation;
+  const { domain, rng, config, responder, signal } = request;
+  const { count, strategies, overGeneration } = config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
   if (count === 0 || seeds.length === 0) return;
-  const admissions = new Admissions(domain, { ...request.config.admission, responder });
+  const admissions = new Admissions(domain, { ...config.admission, responder });
   for (let number = 0; number < Math.ceil(count * overGeneration); number++) {
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
-    const first = rng.split('seeds', round).permutation(seeds.length)[number % seeds.length];
-    const ordered = [seeds[first], ...seeds.filter((task) => task !== seeds[first])];
-    const strategy = strategies[number % strategies.length];
-    const own = rng.split('proposal', number);
-    const proposal = await varyTask({
-      domain,
-      seeds: ordered,
-      strategy,
-      rng: own,
-      model,
-      responder,
-      attempts,
-      judge,
-      judges,
-      steps,
-      signal,
-    });
+    const first = seeds[rng.split('seeds', round).permutation(seeds.length)[number % seeds.length]];
+    const variation = {
+      ...{ ...request, ...config.variation },
+      seeds: [first, ...seeds.filter((task) => task !== first)],
+      strategy: strategies[number % strategies.length],
+      rng: rng.split('proposal', number),
+    };
+    const proposal = await varyTask(variation);
     const admission = await admissions.admit(proposal);
     yield { number, proposal, admission };
-    if (admissions.counts.admitted >= count) return;
+    if (admissions.admitted >= count) return;
   }
+}
+
+export interface VariationRequest
+  extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
+  /** The first is varied; `compose` joins it with the others, tried in random order. */
+  readonly seeds: readonly ToolsTask[];
+  readonly strategy: Strategy;
+  /** Not advanced: equal streams make equal proposals. */
+  readonly rng: Rng;
+  /** Of `propose`: as `ProposalRequest` has them. */
+  readonly attempts?: number;
+  readonly judges?: number;
+  readonly steps?: number;
+}
+
+/** Entities that are tried by playing the reference before none is found. */
+const MOST_CANDIDATES = 48;
+const MOST_PARTNERS = 12;
+
+/**
+ * A proposal for a new task; where none could be made it holds the reasons instead.
+ * @throws SCENARIO_UNFIT if the strategy needs a language model and none was given; BUDGET_SPENT and what else a
+ * model's server throws, but not for a reply that cannot be used
+ */
+export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
+  const { seeds, strategy, model } = request;
+  const variant = await variantOf(request);
+  const used = variant.seeds ?? seeds.slice(0, 1);
+  return {
+    ...(variant.task === undefined ? {} : { task: named(variant.task, used, strategy) }),
+    seeds: used,
+    strategy,
+    modelVersion: strategy === 'propose' ? model!.version : '',
+    problems: variant.problems ?? [],
+    cost: variant.cost ?? NO_COST,
+  };
+}
+
+async function variantOf(request: VariationRequest): Promise<Variant> {
+  const { seeds, strategy, model, domain } = request;
+  const [seed] = seeds;
+  if (seed === undefined) return nothing('there is no seed');
+  if (isForEvaluation(seed))
+    return { problems: [{ code: 'seed_split', detail: `its seed "${seed.id}" is kept for ${seed.split}` }] };
+  if (strategy === 'entity-swap') {
+    const task = await swapped(request, seed, request.rng);
+    return task === undefined ? nothing(`no other entity of "${domain.id}" fits task "${seed.id}"`) : { task };
+  }
+  if (strategy === 'compose') return withPartner(request);
+  if (model === undefined)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `Strategy "${strategy}" writes tasks with a language model, and none was given.`,
+      hint: 'Name a language model, or use the strategies entity-swap and compose alone.',
+    });
+  const responder = playerOf(request);
+  if (responder === undefined) return nothing('nobody can play what would be proposed');
+  const proposeTask = await service<ProposeTask>('proposed-task');
+  return proposeTask({ ...request, seed, model, responder });
+}
+
+/** The first swap of entities whose reference solves it; without anyone to play it, the likeliest. */
+async function swapped(
+  request: VariationRequest,
+  task: ToolsTask,
+  rng: Rng,
+  fixed?: ReadonlyMap<string, string>,
+): Promise<ToolsTask | undefined> {
+  const { domain } = request;
+  const state = initialStateOf(domain, task);
+  const player = playerOf(request);
+  const alike = likenessFor(task);
+  const candidates = swappedTasks({ task, state, except: keptIds(domain), rng, fixed, alike });
+  if (player === undefined || task.reference === undefined) return candidates.next().value ?? undefined;
+  const original = await checkReference(domain, task, player);
+  if (alike !== 'named' && !changesOrTells(task, original.played)) return undefined;
+  let tried = 0;
+  for (const candidate of candidates) {
+    if (++tried > MOST_CANDIDATES) break;
+    const { reasons, played } = await checkReference(domain, candidate, player);
+    if (reasons.length === 0 && numbersHold(task, original.played, candidate, played)) return candidate;
+  }
+  return undefined;
+}
+
+/** Goals that speak of more than they name. */
+const QUANTIFIED = /\b(all|any|every|each|both|other|others|rest|only|cheapest|latest|last|first)\b/i;
+
+/** Exact checks of the domain judge the solution for another entity, too; without them, what it rests on must be the same. */
+function likenessFor({ verifier, user }: ToolsTask): Likeness {
+  if ((verifier.checks?.length ?? 0) > 0) return 'named';
+  return QUANTIFIED.test(user.goal) ? 'all' : 'own';
+}
+
+/** Where a solution neither changes nor tells anything, nothing shows that it is right for another entity. */
+function changesOrTells({ verifier }: ToolsTask, { answers }: Played): boolean {
+  return (verifier.communicate?.length ?? 0) > 0 || answers.some(({ prediction }) => prediction.operations.length > 0);
+}
+
+/**
+ * Whether every text with a number that the swapped task wants told can be read off its tools' answers. A number that not
+ * even the original's answers show was computed from them, and would have to be computed anew.
+ */
+function numbersHold(original: ToolsTask, before: Played, swapped: ToolsTask, after: Played): boolean {
+  const told = swapped.verifier.communicate ?? [];
+  const isShown = ({ answers }: Played, text: string) => {
+    const shown = answers.map(({ prediction }) => prediction.observation).join('\n');
+    const number = Number(text.replaceAll(',', ''));
+    // Answers write 12.50 as 12.5.
+    return shown.includes(text) || (Number.isFinite(number) && shown.includes(String(number)));
+  };
+  return (original.verifier.communicate ?? []).every((text, i) => {
+    if (!/\d/.test(text)) return true;
+    return isShown(before, text) && told[i] !== undefined && isShown(after, told[i]);
+  });
+}
+
+async function withPartner(request: VariationRequest): Promise<Variant> {
+  const { seeds, rng } = request;
+  const player = playerOf(request);
+  const [first, ...others] = seeds;
+  if (player === undefined) return nothing('nobody can play the tasks, so what they change is not known');
+  const playable = others.filter(
+    (task) => task.reference !== undefined && !isForEvaluation(task) && task.split === first.split,
+  );
+  const order = Array.from(rng.split('partner').permutation(playable.length), (i) => playable[i]);
+  let problem = 'there is no second task of its split that has a reference';
+  for (const partner of order.slice(0, MOST_PARTNERS)) {
+    const joined = await joinedWith(request, player, first, partner);
+    if (typeof joined !== 'string') return { task: joined, seeds: [first, partner] };
+    problem = joined;
+  }
+  return nothing(problem);
+}
+
+async function joinedWith(
+  request: VariationRequest,
+  player: Responder,
+  first: ToolsTask,
+  partner: ToolsTask,
+): Promise<ToolsTask | string> {
+  const { domain, rng } = request;
+  if (first.reference === undefined) return 'the first has no reference';
+  const [ours, theirs] = [first, partner].map((task) => ownersOf(task, initialStateOf(domain, task)));
+  const changes = ownerChanges(ours, theirs);
+  if (changes === undefined) return `"${first.id}" and "${partner.id}" are not known to be of one person`;
+  const second =
+    changes.size === 0 ? partner : await swapped(request, partner, rng.split('owner', partner.id), changes);
+  if (second === undefined) return `"${first.id}" and "${partner.id}" are of different people`;
+  const plays = await Promise.all([first, second].map((task) => checkReference(domain, task, player)));
+  const joined = composed(first, second, [plays[0].played, plays[1].played]);
+  if (typeof joined === 'string') return joined;
+  const { reasons, played } = await checkReference(domain, joined, player);
+  if (reasons.length > 0) return reasons[0].detail;
+  const short = withoutRepeats(joined, first, played);
+  const again = await checkReference(domain, short, player);
+  return again.reasons.length === 0 ? short : joined;
+}
+
+const players = new WeakMap<ToolsDomain, Responder>();
+
+/** Who answers calls; one for each domain, so that what it played is remembered. */
+function playerOf({ domain, responder }: VariationRequest): Responder | undefined {
+  if (responder !== undefined || domain.rules === undefined) return responder;
+  const player = players.get(domain) ?? rulesResponder(domain, 'rules');
+  players.set(domain, player);
+  return player;
+}
+
+/** Entities that tasks for evaluation are about. */
+function keptIds({ tasks, initialState }: ToolsDomain): ReadonlySet<string> {
+  const entities = new Entities(initialState);
+  const kept = tasks.filter(isForEvaluation).flatMap((task) => entities.named(entityParts(task)));
+  return new Set(kept.map(({ id }) => id));
+}
+
+/** A name made of the seeds, the strategy and what the task says: equal tasks have equal names. */
+function named(task: ToolsTask, seeds: readonly ToolsTask[], strategy: Strategy): ToolsTask {
+  const content = { user: task.user, ...entityParts(task) };
+  const hash = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 8);
+  const [{ family, split }] = seeds;
+  const id = `${seeds.map((seed) => seed.id).join('+')}.${strategy}.${hash}`;
+  return { ...task, id, family, ...(split === undefined ? {} : { split }) };
+}
+
+function nothing(detail: string): Variant {
+  return { problems: [{ code: 'no_variant', detail }] };
 }

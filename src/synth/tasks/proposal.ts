@@ -69,15 +69,6 @@ export function isForEvaluation({ split }: ToolsTask): boolean {
   return split === 'validation' || split === 'test';
 }
 
-/** How often each kind of rejection was met. */
-export type RejectionCounts = Partial<Record<RejectionCode, number>>;
-
-export function countRejections(counts: RejectionCounts, rejections: readonly Rejection[]): RejectionCounts {
-  const out = { ...counts };
-  for (const code of new Set(rejections.map((rejection) => rejection.code))) out[code] = (out[code] ?? 0) + 1;
-  return out;
-}
-
 /** Of `propose`: who asks a language model for a task of its own. */
 export interface ProposalRequest {
   readonly domain: ToolsDomain;

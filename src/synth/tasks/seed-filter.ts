@@ -1,15 +1,41 @@
 // Leaves out seed logs that are incomplete, illogical or badly formatted, as Simia does before it simulates from them
-// (2511.01824): rules first, then, if wished, a language model's opinion. Reasons are counted.
+// (2511.01824): what a conversation with tools can never look like, answers that contradict the domain's rules or one another,
+// then, if wished, a language model's opinion. Reasons are counted.
 
-import type { JsonObject } from '../../core/canonical-json.js';
+import { z } from 'zod';
+import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
+import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { askForJson, shownMessage } from '../asked-json.js';
-import { contradictions, formFaults, type SeedFault, type SeedReason } from './seed-rules.js';
+import { askChecked, shownMessage } from '../asked-json.js';
+import { isRecord } from './entities.js';
+import { callFaults, playCalls } from './task-play.js';
 
-export interface SeedFilterOptions {
+/** Why a seed is left out, by kind. */
+export type SeedFault =
+  /** Nobody wishes anything, or nobody acts. */
+  | 'incomplete'
+  /** A turn that says and does nothing; ids used twice; an answer to no call. */
+  | 'malformed'
+  | 'unknown_tool'
+  | 'bad_arguments'
+  | 'unanswered_call'
+  /** It stops in the middle. */
+  | 'no_end'
+  /** An answer that the rules, or an earlier answer, contradict. */
+  | 'contradiction'
+  /** A language model found it senseless. */
+  | 'opinion';
+
+interface SeedReason {
+  readonly code: SeedFault;
+  readonly detail: string;
+}
+
+interface SeedFilterOptions {
   /** Play calls again where rules exist, and compare. Default true. */
   readonly replay?: boolean;
   /** Asked about what the rules found nothing wrong with. */
@@ -18,7 +44,7 @@ export interface SeedFilterOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface SeedFilterResult {
+interface SeedFilterResult {
   readonly kept: readonly EpisodeRecord[];
   readonly rejected: readonly { readonly episode: EpisodeRecord; readonly reasons: readonly SeedReason[] }[];
   /** Episodes by kind of reason, each counted once a kind. */
@@ -40,13 +66,14 @@ export async function prefilterEpisodes(
   let undecided = 0;
   let cost: Cost = NO_COST;
   for (const episode of episodes) {
-    const formal = formFaults(episode, domain);
-    const logical = formal.length > 0 ? formal : await contradictions(episode, domain, options.replay ?? true);
-    const asked = logical.length === 0 && options.model !== undefined;
-    const opinion = asked ? await opinionOf(episode, domain, options.model!, options) : { reasons: [], cost: NO_COST };
-    cost = addCosts(cost, opinion.cost);
-    if (opinion.reasons === undefined) undecided++;
-    const reasons = [...logical, ...(opinion.reasons ?? [])];
+    let reasons = formFaults(episode.messages, domain);
+    if (reasons.length === 0) reasons = await contradictions(episode, domain, options.replay ?? true);
+    if (reasons.length === 0 && options.model !== undefined) {
+      const opinion = await opinionOf(episode, domain, options.model, options);
+      cost = addCosts(cost, opinion.cost);
+      if (opinion.reasons === undefined) undecided++;
+      reasons = opinion.reasons ?? [];
+    }
     for (const code of new Set(reasons.map((reason) => reason.code))) counts[code] = (counts[code] ?? 0) + 1;
     if (reasons.length > 0) rejected.push({ episode, reasons });
     else kept.push(episode);
@@ -54,34 +81,127 @@ export async function prefilterEpisodes(
   return { kept, rejected, counts, undecided, cost };
 }
 
-export const SEED_CHECK_SCHEMA: JsonObject = {
-  type: 'object',
-  properties: {
-    reasoning: { type: 'string', description: 'What happens, and whether each turn makes sense after those before.' },
-    problems: {
-      type: 'array',
-      maxItems: 10,
-      items: { type: 'string' },
-      description: 'One sentence each; may be empty.',
-    },
-    verdict: { type: 'string', enum: ['keep', 'reject'] },
-  },
-  required: ['reasoning', 'problems', 'verdict'],
-  additionalProperties: false,
-};
-
-interface Opinion {
-  /** Undefined: there was none that could be read. */
-  readonly reasons?: readonly SeedReason[];
-  readonly cost: Cost;
+/** Every fault of form; cheap. */
+function formFaults(messages: readonly Message[], domain: ToolsDomain): SeedReason[] {
+  const faults: SeedReason[] = [];
+  const add = (code: SeedFault, detail: string) => faults.push({ code, detail });
+  for (const role of ['user', 'assistant'] as const)
+    if (!messages.some((message) => message.role === role)) add('incomplete', `it has no ${role}`);
+  const empty = messages.findIndex(
+    (message) => message.role === 'assistant' && !message.content?.trim() && !message.toolCalls?.length,
+  );
+  if (empty >= 0) add('malformed', `message ${empty + 1} says and does nothing`);
+  const open = new Map<string, string>();
+  const used = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== 'tool') {
+      for (const name of open.values()) add('unanswered_call', `${name} is never answered`);
+      open.clear();
+    } else if (!open.delete(message.toolCallId)) add('malformed', `${message.name} answers a call that was not made`);
+    for (const { id, name } of callsOf(message)) {
+      if (used.has(id)) add('malformed', `two calls have the id "${id}"`);
+      used.add(id);
+      open.set(id, name);
+    }
+  }
+  for (const name of open.values()) add('no_end', `it stops before ${name} is answered`);
+  for (const call of messages.flatMap(callsOf)) {
+    if (!domain.tools.some(({ name }) => name === call.name)) add('unknown_tool', `there is no tool "${call.name}"`);
+    else if (call.rawArguments !== undefined)
+      add(
+        'bad_arguments',
+        `${call.name} was called with "${call.rawArguments.slice(0, 100)}", which is no JSON object`,
+      );
+    else for (const detail of callFaults(domain, [call])) add('bad_arguments', detail);
+  }
+  const last = messages.at(-1);
+  if (last !== undefined && !isEnd(last, messages.at(-2), domain))
+    add('no_end', `its last message is of role ${last.role}, and nothing follows`);
+  return faults;
 }
 
+/** It ends when the agent, or the user after the agent, has spoken, or when a tool has ended it. */
+function isEnd(last: Message, before: Message | undefined, { tools }: ToolsDomain): boolean {
+  // A call that is left open is a fault of its own.
+  if (last.role === 'assistant') return true;
+  if (last.role === 'user') return before?.role === 'assistant';
+  return last.role === 'tool' && !last.isError && tools.find(({ name }) => name === last.name)?.terminates === true;
+}
+
+interface Answered {
+  readonly call: ToolCall;
+  readonly answer: ToolMessage;
+}
+
+/** Answers that cannot be true: by the rules, where there are some, else by one another. */
+async function contradictions(
+  { messages, task }: EpisodeRecord,
+  domain: ToolsDomain,
+  replay: boolean,
+): Promise<SeedReason[]> {
+  const answers = new Map(messages.flatMap((each) => (each.role === 'tool' ? [[each.toolCallId, each]] : [])));
+  const answered = messages.flatMap(callsOf).flatMap((call): Answered[] => {
+    const answer = answers.get(call.id);
+    return answer === undefined ? [] : [{ call, answer }];
+  });
+  const known = domain.tasks.find(({ id }) => id === task);
+  if (!replay || domain.rules === undefined || known === undefined) return changedReads(answered, domain);
+  const calls = answered.map(({ call }) => call);
+  const played = await playCalls({ domain, task: known, responder: rulesResponder(domain, 'rules') }, calls);
+  const at = played.answers.findIndex(({ prediction }, i) =>
+    contradicts(prediction.observation, answered[i].answer.content),
+  );
+  const detail = `the rules answer ${calls[at]?.name} (call ${at + 1}) otherwise than the log`;
+  return at < 0 ? [] : [{ code: 'contradiction', detail }];
+}
+
+function changedReads(answered: readonly Answered[], { tools }: ToolsDomain): SeedReason[] {
+  const seen = new Map<string, string>();
+  for (const { call, answer } of answered) {
+    if (tools.find(({ name }) => name === call.name)?.kind === 'write') seen.clear();
+    const key = canonicalJson([call.name, call.arguments]);
+    const before = seen.get(key);
+    const detail = `${call.name} answers the same call in two ways, and nothing was changed between`;
+    if (before !== undefined && contradicts(before, answer.content)) return [{ code: 'contradiction', detail }];
+    seen.set(key, answer.content);
+  }
+  return [];
+}
+
+/**
+ * Whether two answers cannot both be true: one an error and the other not, or JSON that differs where both say something.
+ * Words and further keys may differ, as they do from one version of a system to the next.
+ */
+export function contradicts(a: string, b: string): boolean {
+  if (a === b) return false;
+  const [isErrorA, isErrorB] = [a, b].map((text) => /^\s*error\b/i.test(text));
+  if (isErrorA || isErrorB) return isErrorA !== isErrorB;
+  try {
+    return differs(JSON.parse(a), JSON.parse(b));
+  } catch {
+    return false;
+  }
+}
+
+function differs(a: Json, b: Json): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length !== b.length || a.some((part, i) => differs(part, b[i]));
+  if (isRecord(a) && isRecord(b)) return Object.keys(a).some((key) => Object.hasOwn(b, key) && differs(a[key], b[key]));
+  return a !== b;
+}
+
+const opinionSchema = z.strictObject({
+  reasoning: z.string().describe('What happens, and whether each turn makes sense after those before.'),
+  problems: z.array(z.string()).max(10).describe('One sentence each; may be empty.'),
+  verdict: z.enum(['keep', 'reject']),
+});
+
+/** `reasons` undefined: there was no opinion that could be read. */
 async function opinionOf(
   episode: EpisodeRecord,
   domain: ToolsDomain,
   model: LanguageModel,
   { seed = 0, signal }: SeedFilterOptions,
-): Promise<Opinion> {
+): Promise<{ readonly reasons?: SeedReason[]; readonly cost: Cost }> {
   const system = [
     'You check recorded conversations between a user and an agent that calls tools, before others learn from them.',
     'Reject one that is incomplete, illogical (answers that cannot be, claims of what was not done) or badly formatted. An agent that fails its task is no reason.',
@@ -93,18 +213,11 @@ async function opinionOf(
     { role: 'system' as const, content: system },
     { role: 'user' as const, content: JSON.stringify(recording) },
   ];
-  const schema = { name: 'seed_check', schema: SEED_CHECK_SCHEMA };
-  const { json, problem, cost } = await askForJson(model, { messages, schema, seed, attempt: 0, signal });
-  return problem === undefined ? { reasons: reasonsOf(json), cost } : { cost };
-}
-
-function reasonsOf(json: unknown): readonly SeedReason[] | undefined {
-  const { verdict, problems } = (json ?? {}) as { verdict?: unknown; problems?: unknown };
-  if (verdict === 'keep') return [];
-  if (verdict !== 'reject') return undefined;
-  const told = Array.isArray(problems) ? problems.filter((problem) => typeof problem === 'string') : [];
-  return (told.length > 0 ? told : ['no reason given']).map((detail) => ({
-    code: 'opinion',
-    detail: detail.slice(0, 300),
-  }));
+  const request = { messages, seed, signal, name: 'seed_check', schema: opinionSchema, attempts: 1 };
+  const asked = await askChecked(model, request);
+  if ('problems' in asked) return { cost: asked.cost };
+  const { verdict, problems } = asked.value;
+  const details = problems.length > 0 ? problems : ['no reason given'];
+  const reasons = details.map((detail): SeedReason => ({ code: 'opinion', detail: detail.slice(0, 300) }));
+  return { reasons: verdict === 'keep' ? [] : reasons, cost: asked.cost };
 }

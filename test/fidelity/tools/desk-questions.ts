@@ -13,7 +13,7 @@ import {
   recordingRules,
   type ToolsQuestion,
 } from '../../../src/fidelity/tools/question.js';
-import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
+import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0): Promise<ToolsQuestion[]> {

@@ -14,7 +14,7 @@ import { kStepsInstrument } from '../../../src/fidelity/tools/k-steps.js';
 import { LivedEpisodes } from '../../../src/fidelity/tools/lived-episodes.js';
 import { carriedBy, carryOutForReal, type TrueSequence } from '../../../src/fidelity/tools/open-loop.js';
 import { rewardEndInstrument } from '../../../src/fidelity/tools/reward-end.js';
-import { ReferenceAgent } from '../../../src/synth/episodes/agents/reference-agent.js';
+import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { findingOf, metricOf } from './desk-questions.js';

@@ -1,7 +1,7 @@
 // A queue in this process that keeps every byte that passed over it.
 
 import { gunzipSync } from 'node:zlib';
-import type { Lease, LivedRollout, Refusal, RolloutItem } from '../../../src/synth/queue/rollout-queue.js';
+import type { Lease, RolloutResultBytes, Refusal, RolloutItem } from '../../../src/synth/queue/rollout-queue.js';
 import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 export class RecordingQueue extends InProcessQueue {
@@ -22,7 +22,7 @@ export class RecordingQueue extends InProcessQueue {
     return super.enqueue(batch);
   }
 
-  override async ack(lease: Lease, result: LivedRollout): Promise<boolean> {
+  override async ack(lease: Lease, result: RolloutResultBytes): Promise<boolean> {
     this.keep(result.bytes);
     this.texts.push(result.note);
     return super.ack(lease, result);

@@ -1,6 +1,6 @@
 // A lending library as a language model might draft it: whole files, of which tests spoil one or another.
 
-import type { DraftFiles } from '../../../src/synth/drafting/draft-files.js';
+import type { DraftFiles } from '../../../src/synth/drafting/draft-domain.js';
 
 const ids = (key: string) => ({ type: 'object', properties: { [key]: { type: 'string' } }, required: [key] });
 const both = {

@@ -9,9 +9,14 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { type EarlyExperienceRequest, earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
-import { reflectionFaults } from '../../../src/synth/early-experience/reflection.js';
-import type { EarlyExperienceRow, ReflectionRow, WorldModelRow } from '../../../src/synth/early-experience/rows.js';
+import {
+  type EarlyExperienceRequest,
+  type EarlyExperienceRow,
+  earlyExperience,
+  type ReflectionRow,
+  reflectionFaults,
+  type WorldModelRow,
+} from '../../../src/synth/early-experience/early-experience.js';
 import { scriptedModel } from '../tasks/model.js';
 import { CANCEL, shop } from '../tasks/shop.js';
 

@@ -9,8 +9,7 @@ import { admissibleIn } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { UserSimulator } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
-import type { EarlyExperienceRow } from '../../../src/synth/early-experience/rows.js';
+import { type EarlyExperienceRow, earlyExperience } from '../../../src/synth/early-experience/early-experience.js';
 import { pagesDomain } from '../../screens/fixture.js';
 
 const domain = pagesDomain('order');

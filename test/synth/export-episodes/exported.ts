@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parquetReadObjects } from 'hyparquet';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
-import { textTurns } from '../../../src/synth/export/episodes/call-text.js';
+import { textTurns } from '../../../src/synth/export/episodes/chat-formats.js';
 import { type EpisodeExportOptions, exportEpisodes } from '../../../src/synth/export/episodes/export-episodes.js';
 import { toLastTurn, toolDefinitions } from '../../../src/synth/export/episodes/format.js';
 import { parcelDomain } from '../episode-records.js';

@@ -6,7 +6,6 @@ import {
   DEFAULT_LEASE_MS,
   type Lease,
   type LeaseOptions,
-  type LivedRollout,
   MAX_LOST_LEASES,
   type Outcome,
   PRESENCE_MS,
@@ -15,13 +14,13 @@ import {
   type Refusal,
   type RolloutItem,
   type RolloutQueue,
-  type RolloutState,
+  type RolloutResultBytes,
   type WorkerPresence,
 } from '../../../src/synth/queue/rollout-queue.js';
 
 interface Entry {
   readonly item: RolloutItem;
-  state: RolloutState;
+  state: 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
   lost: number;
   /** While it is running. */
   token: string | undefined;
@@ -190,7 +189,7 @@ export class InProcessQueue implements RolloutQueue {
     return lost;
   }
 
-  async ack({ item: { id } }: Lease, result: LivedRollout): Promise<boolean> {
+  async ack({ item: { id } }: Lease, result: RolloutResultBytes): Promise<boolean> {
     const entry = this.broker.entries.get(id);
     // One that lived it whole counts, whether its lease ran out or not: the bytes are the same.
     if (entry === undefined || (entry.state !== 'running' && entry.state !== 'queued')) return false;

@@ -3,8 +3,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { openQueue } from '../../../src/synth/queue/open-queue.js';
-import { parseQueueUrl } from '../../../src/synth/queue/queue-url.js';
+import { openQueue, parseQueueUrl } from '../../../src/synth/queue/open-queue.js';
 import { openParcel, packParcel, rolloutId } from '../../../src/synth/queue/rollout-queue.js';
 import { freePort } from './brokers.js';
 

@@ -222,10 +222,10 @@ export function describeQueue(name: string, open: (queue: string) => Promise<Rol
       const ids = [item(0).id, item(1).id, item(2).id, item(3).id];
       expect(await coordinator.queue.cancel(ids)).toEqual([item(1).id, item(2).id]);
       expect(await worker.lease(2)).toEqual([]);
-      expect(await coordinator.queue.stats()).toMatchObject({ queued: 0, running: 1, cancelled: 2 });
+      expect(await coordinator.queue.stats()).toMatchObject({ queued: 0, running: 1 });
       expect(await worker.ack(lease, result('done'))).toBe(true);
       await coordinator.queue.enqueue([item(1)]);
-      expect(await coordinator.queue.stats()).toMatchObject({ queued: 1, cancelled: 1 });
+      expect(await coordinator.queue.stats()).toMatchObject({ queued: 1 });
       expect((await one(worker)).item.id).toBe(item(1).id);
     });
 

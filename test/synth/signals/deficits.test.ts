@@ -7,7 +7,7 @@ import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { DeficitLedger, deficitOf, deficitText } from '../../../src/synth/signals/deficits.js';
 import { lostStep } from '../../../src/synth/signals/signals.js';
-import { playCalls } from '../../../src/synth/tasks/task-play.js';
+import { playCalls } from '../../../src/synth/tasks/task-checks.js';
 import { CANCEL, CREDIT, shop } from '../tasks/shop.js';
 
 const domain = shop();

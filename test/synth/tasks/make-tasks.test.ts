@@ -6,7 +6,7 @@ import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { makeTasks } from '../../../src/synth/tasks/make-tasks.js';
-import { checkReference } from '../../../src/synth/tasks/reference-check.js';
+import { checkReference } from '../../../src/synth/tasks/task-checks.js';
 import { curriculumSchema, tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';
 import { CANCEL, shop } from './shop.js';
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import { SOLVED_AT_START } from '../../../src/env/tools/verify-episode.js';
-import { taskFaults } from '../../../src/synth/tasks/task-faults.js';
+import { taskFaults } from '../../../src/synth/tasks/task-checks.js';
 import { loadLibrary } from '../../env/tools/library.js';
 
 let domain: ToolsDomain;

@@ -6,9 +6,9 @@ import { Rng } from '../../../src/core/rng.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { replacer } from '../../../src/synth/tasks/entity-swap.js';
+import { varyTask } from '../../../src/synth/tasks/make-tasks.js';
 import type { Strategy } from '../../../src/synth/tasks/proposal.js';
-import { checkReference } from '../../../src/synth/tasks/reference-check.js';
-import { varyTask } from '../../../src/synth/tasks/vary-task.js';
+import { checkReference } from '../../../src/synth/tasks/task-checks.js';
 import { CANCEL, CREDIT, KEPT, shop } from './shop.js';
 
 const domain = shop();

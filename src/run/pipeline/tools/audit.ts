@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
 import type { Panel } from '../../../core/evaluation-set.js';
-import { taskFaults } from '../../../synth/tasks/task-faults.js';
+import { taskFaults } from '../../../synth/tasks/task-checks.js';
 import { requireMustFail, requireMustSucceed } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { requireAudited } from '../../../worldmodel/reward/audit-file.js';
 import { Judge } from '../../../worldmodel/reward/judge.js';

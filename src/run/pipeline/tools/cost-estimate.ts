@@ -39,13 +39,12 @@ export function estimateJob(
 }
 
 /** `about 1.2 k calls (400 to 6 k), 2.1 M tokens (…), cost 0.8 (…)` */
-export function estimateText({ calls, tokens, money, basis }: Estimate): string {
+export function estimateText({ calls, tokens, money }: Estimate): string {
   const range = ({ value, low, high }: Range, text: (value: number) => string) =>
     `${text(value)} (${text(low)} to ${text(high)})`;
   const parts = [`${range(calls, formatCount)} calls`, `${range(tokens, formatCount)} tokens`];
   if (money.high > 0) parts.push(`cost ${range(money, formatNumber)}`);
-  const from = basis === 'measured' ? 'from what earlier episodes cost' : "from the tasks' solutions and the prompts";
-  return `Estimate: ${parts.join(', ')}, ${from}.`;
+  return `Estimate: ${parts.join(', ')}, from the tasks' solutions and the prompts.`;
 }
 
 /** Calls a solution makes: the middle task, and the shortest and longest there may be. */

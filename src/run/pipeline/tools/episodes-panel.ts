@@ -1,8 +1,7 @@
 // The panels of figures about worlds of tools: what decides which episodes are lived, and by whom; who was trained or fitted, and who
 // audited.
 
-import type { Json } from '../../../core/canonical-json.js';
-import { contentHash } from '../../../core/canonical-json.js';
+import { contentHash, type Json } from '../../../core/canonical-json.js';
 import { type Panel, panelOf } from '../../../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { JobContext } from '../../job.js';

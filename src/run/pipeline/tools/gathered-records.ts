@@ -19,7 +19,7 @@ import { initialStateOf } from '../../../env/tools/situation.js';
 import type { ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
 import { episodeSteps, statesOf } from '../../../replay/experience/steps.js';
-import { episodeRecord, type Lived, planRow } from '../../../synth/episodes/run-episode.js';
+import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/run-episode.js';
 import type { PlayedText } from '../../../training/text-play.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -78,7 +78,7 @@ export async function keepDemonstrations(
 }
 
 /** What was imitated, in the form of what agents live. */
-function livedOf({ steps, messages }: PlayedText, domain: ToolsDomain, task: ToolsTask): Lived {
+function livedOf({ steps, messages }: PlayedText, domain: ToolsDomain, task: ToolsTask): EndedRun {
   const said = messages.flatMap((message, i) => (message.role === 'assistant' ? [{ ...message, at: i }] : []));
   const turns = said.slice(-steps.length);
   let state = initialStateOf(domain, task);

@@ -3,8 +3,7 @@
 // templates of Qwen2.5 and Qwen3 make of the same messages (tokenizer_config.json of each).
 
 import type { Json, JsonObject } from '../../../core/canonical-json.js';
-import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
-import { callsOf } from '../../../env/tools/message.js';
+import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { FormatContext, ToolDefinition } from './format.js';
 

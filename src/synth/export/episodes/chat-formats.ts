@@ -2,8 +2,7 @@
 
 import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
-import type { AssistantMessage, Message } from '../../../env/tools/message.js';
-import { callsOf } from '../../../env/tools/message.js';
+import { type AssistantMessage, callsOf, type Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { hash53 } from '../../quality/text-hash.js';
 import type { ParquetColumns } from '../parquet-file.js';

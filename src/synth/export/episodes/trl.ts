@@ -4,8 +4,7 @@
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
 import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
-import type { Message } from '../../../env/tools/message.js';
-import { callsOf } from '../../../env/tools/message.js';
+import { callsOf, type Message } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import {
   type Adapt,

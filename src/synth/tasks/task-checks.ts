@@ -1,0 +1,169 @@
+// Whether tasks hold: does the reference solve it, does the verifier refuse who fails, do calls name what there is? Asked of seeds,
+// of variants before they are proposed, on admission, and of a domain's own tasks.
+
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { stateHash } from '../../env/state/state.js';
+import { isWorkedOutLater } from '../../env/tools/act-domain.js';
+import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
+import type { Responder } from '../../env/tools/tools-family.js';
+import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';
+import { Entities } from './entities.js';
+import type { Rejection } from './proposal.js';
+import { type Played, type PlayedCall, playCalls } from './task-play.js';
+
+/**
+ * Checks that need no judge; `referenceState` is the end of the reference as it was played: where no rules could make that state,
+ * it is what the verifier compares with.
+ */
+export function checksOf(
+  domain: ToolsDomain,
+  task: ToolsTask,
+  end: EpisodeEnd,
+  referenceState: JsonObject,
+): readonly CheckResult[] {
+  if (domain.rules !== undefined || task.verifier.state === undefined) return verifyEpisode(domain, task, end).checks;
+  const { state: _, ...others } = task.verifier;
+  const isSame = stateHash(end.finalState) === stateHash(referenceState);
+  const reason = isSame ? 'the end state is that of the reference' : 'the end state differs from that of the reference';
+  const rest = Object.keys(others).length === 0 ? [] : verifyEpisode(domain, { ...task, verifier: others }, end).checks;
+  return [{ name: 'state: reference', passed: isSame, reason }, ...rest];
+}
+
+interface ReferenceCheck {
+  /** Why the reference does not count as a solution. */
+  readonly reasons: readonly Rejection[];
+  readonly played: Played;
+}
+
+const remembered = new WeakMap<Responder, WeakMap<ToolsTask, Promise<ReferenceCheck>>>();
+
+/** Plays the reference, which the task must have; remembered by task and responder: seeds are asked about again and again. */
+export function checkReference(domain: ToolsDomain, task: ToolsTask, responder: Responder): Promise<ReferenceCheck> {
+  const byTask = remembered.get(responder) ?? new WeakMap<ToolsTask, Promise<ReferenceCheck>>();
+  remembered.set(responder, byTask);
+  const check = byTask.get(task) ?? playReference(domain, task, responder);
+  byTask.set(task, check);
+  // What failed for want of a budget or a server may succeed another time.
+  check.catch(() => byTask.delete(task));
+  return check;
+}
+
+async function playReference(domain: ToolsDomain, task: ToolsTask, responder: Responder): Promise<ReferenceCheck> {
+  const { calls, say } = task.reference!;
+  const played = await playCalls({ domain, task, responder }, calls, say);
+  const { end, answers } = played;
+  const faults = answers
+    .filter(({ prediction }) => prediction.isError)
+    .map(({ call, prediction }) => `${call.name} answers "${prediction.observation.slice(0, 200)}"`);
+  const unreached = calls.length - answers.length;
+  if (unreached > 0) faults.push(`its last ${unreached} calls come after its end`);
+  const reasons: Rejection[] = [
+    ...faults.map((detail): Rejection => ({ code: 'reference_fails', detail })),
+    ...unknownIds(end.initialState, answers).map((detail): Rejection => ({ code: 'unknown_id', detail })),
+  ];
+  return { reasons: reasons.length > 0 ? reasons : verdictFaults(checksOf(domain, task, end, end.finalState)), played };
+}
+
+function verdictFaults(checks: readonly CheckResult[]): Rejection[] {
+  const refused = checks.filter(({ passed }) => passed === false);
+  if (refused.length > 0)
+    return refused.map(({ name, reason }) => ({ code: 'reference_fails', detail: `${name}: ${reason}` }));
+  if (checks.some(({ passed }) => passed === true)) return [];
+  return [{ code: 'undecidable', detail: 'none of its checks can be decided without a judge' }];
+}
+
+const ID_KEY = /(^|_)ids?$|Ids?$/;
+
+/** One sentence for each id in calls that neither the state nor any answer before the call has: nobody can solve such a task. */
+export function unknownIds(initialState: JsonObject, answers: readonly PlayedCall[]): string[] {
+  let state = initialState;
+  let told = '';
+  const faults: string[] = [];
+  for (const { call, prediction, state: after } of answers) {
+    for (const id of idsIn(call.arguments)) {
+      if (!told.includes(id) && !isKnown(state, id))
+        faults.push(`${call.name} is given the id "${id}", which nothing has`);
+    }
+    told += `\n${prediction.observation}`;
+    state = after;
+  }
+  return faults;
+}
+
+/** Strings under keys that name ids, at any depth. */
+function idsIn(value: Json, key = ''): string[] {
+  if (typeof value === 'string') return ID_KEY.test(key) ? [value] : [];
+  if (typeof value !== 'object' || value === null) return [];
+  if (Array.isArray(value)) return value.flatMap((part) => idsIn(part, key));
+  return Object.entries(value).flatMap(([name, part]) => idsIn(part, name));
+}
+
+function isKnown(state: JsonObject, id: string): boolean {
+  if (new Entities(state).find(id) !== undefined) return true;
+  return Object.entries(state).some(([name, part]) => {
+    if (name === id) return true;
+    if (typeof part !== 'object' || part === null) return part === id;
+    // Records stay the same objects from state to state, so what they hold is remembered by record.
+    return Object.entries(part).some(([key, value]) => key === id || valuesOf(value as Json).has(id));
+  });
+}
+
+const held = new WeakMap<object, ReadonlySet<string>>();
+
+/** Whole strings and keys that a value holds, at any depth. */
+function valuesOf(value: Json): ReadonlySet<string> {
+  if (typeof value !== 'object' || value === null) return new Set(typeof value === 'string' ? [value] : []);
+  const before = held.get(value);
+  if (before !== undefined) return before;
+  const keys = Array.isArray(value) ? [] : Object.keys(value);
+  const found = new Set([...keys, ...Object.values(value as JsonObject).flatMap((part) => [...valuesOf(part)])]);
+  if (Object.isFrozen(value)) held.set(value, found);
+  return found;
+}
+
+interface TaskFault {
+  readonly task: string;
+  readonly problem: string;
+}
+
+/**
+ * What is wrong with a domain's own tasks: whose verifier pays for nothing, loses its reference, or passes a failure that it must
+ * refuse. Tasks whose work is found out when they begin are left out, as beginning each may take minutes; so are plays of domains
+ * without rules.
+ */
+export async function taskFaults(
+  domain: ToolsDomain,
+  tasks: readonly ToolsTask[] = domain.tasks,
+): Promise<TaskFault[]> {
+  const faults: TaskFault[] = [];
+  for (const task of tasks) {
+    if (isWorkedOutLater(task)) continue;
+    const problems = isSolvedAtStart(domain, task) ? [SOLVED_AT_START] : [];
+    problems.push(...(await playedFaults(domain, task)));
+    faults.push(...problems.map((problem) => ({ task: task.id, problem })));
+  }
+  return faults;
+}
+
+async function playedFaults(domain: ToolsDomain, task: ToolsTask): Promise<string[]> {
+  const { reference, failures = [], verifier } = task;
+  const { rules } = domain;
+  if (rules === undefined || reference === undefined) return [];
+  const called = [...reference.calls, ...failures.flatMap(({ calls }) => calls)];
+  if (called.some(({ name }) => !rules.tools.has(name))) return [];
+  const responder = rulesResponder(domain, 'rules');
+  const problems: string[] = [];
+  const { played } = await checkReference(domain, task, responder);
+  const failedCheck = (end: EpisodeEnd) =>
+    checksOf(domain, task, end, played.end.finalState).find(({ passed }) => passed === false);
+  // What a reference says is often left out.
+  const isSilent = reference.say === undefined && (verifier.communicate ?? []).length > 0;
+  const lost = isSilent ? undefined : failedCheck(played.end);
+  if (lost !== undefined) problems.push(`its verifier fails its reference: ${lost.name}: ${lost.reason}`);
+  for (const { name, calls, say } of failures) {
+    const { end } = await playCalls({ domain, task, responder }, calls, say);
+    if (failedCheck(end) === undefined) problems.push(`its verifier passes the failure "${name}"`);
+  }
+  return problems;
+}
