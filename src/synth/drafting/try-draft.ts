@@ -13,8 +13,8 @@ import { generateProbes } from '../../worldmodel/must-fail/generated-probes.js';
 import { mustSucceed, type Probe, readProbes } from '../../worldmodel/must-fail/probe.js';
 import { runMustFail } from '../../worldmodel/must-fail/run-must-fail.js';
 import { Admissions } from '../tasks/admission.js';
-import { playCalls } from '../tasks/task-play.js';
-import { DRAFT_FILES, type DraftFiles } from './draft-files.js';
+import { playCalls } from '../tasks/task-checks.js';
+import { DRAFT_FILES, type DraftFiles } from './draft-domain.js';
 
 /** What was found of a draft. */
 export interface DraftTrial {

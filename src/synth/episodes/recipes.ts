@@ -10,7 +10,7 @@ import { Phrases } from '../../env/tools/phrases.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../env/tools/tools-family.js';
-import { callFaults } from '../tasks/task-play.js';
+import { callFaults } from '../tasks/task-checks.js';
 import { isId } from './agents/scripted-agent.js';
 
 const plainSchema = z.strictObject({ kind: z.literal('plain').describe('The agent acts, nothing is added.') });

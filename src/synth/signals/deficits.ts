@@ -19,11 +19,11 @@ const KINDS = {
   'wrong-state': 'leaves something else in the data',
 } as const;
 type Kind = keyof typeof KINDS;
+type Tools = Pick<ToolsDomain, 'tools'>;
 
 /** What lost an episode, as its column has it: `left-out verify_employee`, `wrong-argument order_item.sku`, `untold`. */
 export type DeficitName = string;
 
-/** In words. */
 export function deficitText(name: DeficitName): string {
   const { kind, about } = deficitParts(name);
   return [KINDS[kind], about].filter((part) => part !== '').join(' ');
@@ -35,11 +35,7 @@ export function deficitParts(name: DeficitName): { readonly kind: Kind; readonly
 }
 
 /** What lost an episode; undefined where it was not lost, or nothing exact can be said of it. */
-export function deficitOf(
-  domain: Pick<ToolsDomain, 'tools'>,
-  task: ToolsTask,
-  record: EpisodeRecord,
-): DeficitName | undefined {
+export function deficitOf(domain: Tools, task: ToolsTask, record: EpisodeRecord): DeficitName | undefined {
   if (!isLost(record)) return undefined;
   const { lostStep, steps, messages, verdict } = record;
   if (lostStep === undefined) return ofChecks(verdict.checks);
@@ -54,11 +50,7 @@ export function deficitOf(
 }
 
 /** What is wrong with a call, given the calls that the solution had left. */
-function ofCall(
-  call: ToolCall,
-  left: readonly CallSpec[],
-  domain: Pick<ToolsDomain, 'tools'>,
-): DeficitName | undefined {
+function ofCall(call: ToolCall, left: readonly CallSpec[], domain: Tools): DeficitName | undefined {
   const wanted = left.filter(({ name }) => name === call.name).map((one) => wrongArguments(call, one));
   if (wanted.length === 0) return changes(call, domain) ? `unwanted ${call.name}` : undefined;
   const [nearest] = wanted.sort((a, b) => a.length - b.length);
@@ -73,7 +65,7 @@ function wrongArguments({ arguments: given }: ToolCall, { arguments: wanted }: C
 }
 
 /** Whether a call may change something, or end the episode. */
-function changes({ name }: Pick<CallSpec, 'name'>, { tools }: Pick<ToolsDomain, 'tools'>): boolean {
+function changes({ name }: Pick<CallSpec, 'name'>, { tools }: Tools): boolean {
   const tool = tools.find((one) => one.name === name);
   return tool?.kind === 'write' || tool?.terminates === true;
 }
@@ -100,18 +92,10 @@ function needs(name: DeficitName, { reference, verifier }: ToolsTask): boolean |
   const { kind, about } = deficitParts(name);
   const calls = reference?.calls ?? [];
   const [tool, argument] = about.split('.');
-  switch (kind) {
-    case 'left-out':
-      return calls.some((call) => call.name === about);
-    case 'wrong-argument':
-      return calls.some((call) => call.name === tool && argument in call.arguments);
-    case 'untold':
-      return (verifier.communicate ?? []).length > 0;
-    case 'rule':
-      return verifier.checks?.includes(about) ?? false;
-    default:
-      return undefined;
-  }
+  if (kind === 'left-out') return calls.some((call) => call.name === about);
+  if (kind === 'wrong-argument') return calls.some((call) => call.name === tool && argument in call.arguments);
+  if (kind === 'untold') return (verifier.communicate ?? []).length > 0;
+  return kind === 'rule' ? (verifier.checks?.includes(about) ?? false) : undefined;
 }
 
 interface Share {
@@ -130,25 +114,19 @@ export interface Deficit {
   readonly elsewhere: Share | null;
 }
 
-interface TaskTally {
-  readonly task: ToolsTask;
-  judged: number;
-  succeeded: number;
-  readonly lostBy: Map<DeficitName, number>;
-}
-
 /** Takes in episodes, and says what they were lost by. */
 export class DeficitLedger {
-  private readonly tallies: ReadonlyMap<string, TaskTally>;
+  private readonly tallies;
 
   constructor(tasks: readonly ToolsTask[]) {
-    this.tallies = new Map(tasks.map((task) => [task.id, { task, judged: 0, succeeded: 0, lostBy: new Map() }]));
+    const tallyOf = (task: ToolsTask) => ({ task, of: 0, succeeded: 0, lostBy: new Map<DeficitName, number>() });
+    this.tallies = new Map(tasks.map((task) => [task.id, tallyOf(task)]));
   }
 
   add(record: EpisodeRecord): void {
     const tally = this.tallies.get(record.task);
     if (tally === undefined || record.return === null) return;
-    tally.judged++;
+    tally.of++;
     if (!isLost(record)) tally.succeeded++;
     const { lostBy } = record;
     if (lostBy !== undefined) tally.lostBy.set(lostBy, (tally.lostBy.get(lostBy) ?? 0) + 1);
@@ -159,19 +137,17 @@ export class DeficitLedger {
     const tallies = [...this.tallies.values()];
     const names = new Set(tallies.flatMap(({ lostBy }) => [...lostBy.keys()]));
     const deficits = [...names].map((name): Deficit => {
-      const losing = tallies.filter(({ lostBy }) => lostBy.has(name));
-      const most = [...losing].sort((a, b) => b.lostBy.get(name)! - a.lostBy.get(name)!);
+      const times = ({ lostBy }: (typeof tallies)[number]) => lostBy.get(name) ?? 0;
+      const losing = tallies.filter((tally) => times(tally) > 0).sort((a, b) => times(b) - times(a));
       const isKnown = losing.every(({ task }) => needs(name, task) !== undefined);
-      const among = (wanted: boolean) =>
-        isKnown ? shareOf(tallies.filter(({ task }) => needs(name, task) === wanted)) : null;
-      const lost = losing.reduce((sum, { lostBy }) => sum + lostBy.get(name)!, 0);
-      return { name, lost, tasks: most.map(({ task }) => task.id), needed: among(true), elsewhere: among(false) };
+      const among = (wanted: boolean): Share | null => {
+        const own = tallies.filter(({ task }) => needs(name, task) === wanted);
+        const sum = (key: keyof Share) => own.reduce((total, tally) => total + tally[key], 0);
+        return isKnown ? { succeeded: sum('succeeded'), of: sum('of') } : null;
+      };
+      const lost = losing.reduce((sum, tally) => sum + times(tally), 0);
+      return { name, lost, tasks: losing.map(({ task }) => task.id), needed: among(true), elsewhere: among(false) };
     });
     return deficits.sort((a, b) => b.lost - a.lost || (a.name < b.name ? -1 : 1));
   }
-}
-
-function shareOf(tallies: readonly TaskTally[]): Share {
-  const sum = (of: (tally: TaskTally) => number) => tallies.reduce((total, tally) => total + of(tally), 0);
-  return { succeeded: sum(({ succeeded }) => succeeded), of: sum(({ judged }) => judged) };
 }

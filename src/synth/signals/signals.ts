@@ -83,11 +83,11 @@ export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRe
   const calls = task.reference?.calls;
   if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
   const states = statesBefore(domain, task, record);
-  // What has ended cannot be gone on with: its last step is the latest that may have lost it.
+  // What has ended cannot be resumed: its last step is the latest that may have lost it.
   const latest = record.steps.length - (record.terminated ? 1 : 0);
   for (let step = latest; step >= 0; step--) {
     const messages = record.messages.slice(0, record.steps[step]?.message);
-    if (isSolvedFrom({ domain, task, state: states[step], messages })) return step;
+    if (isSolvedFrom(domain, task, states[step], messages)) return step;
   }
   return undefined;
 }
@@ -106,33 +106,21 @@ function statesBefore(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRe
   return states;
 }
 
-interface Fork {
-  readonly domain: ToolsDomain;
-  readonly task: ToolsTask;
-  readonly state: JsonObject;
-  readonly messages: readonly Message[];
-}
-
 /** Whether the rest of the solution, by the exact rules, passes every exact check. */
-function isSolvedFrom({ domain, task, state, messages }: Fork): boolean {
-  const lived: Message[] = [...messages];
+function isSolvedFrom(domain: ToolsDomain, task: ToolsTask, state: JsonObject, before: readonly Message[]): boolean {
+  const messages: Message[] = [...before];
   let finalState = state;
-  for (const [i, call] of callsLeft(task.reference?.calls ?? [], messages).entries()) {
+  for (const [i, call] of callsLeft(task.reference?.calls ?? [], before).entries()) {
     const made = { ...call, id: `fork-${i}` };
     const { operations, observation, isError } = domain.rules!.execute(finalState, made);
     finalState = applyOperations(finalState, operations);
-    lived.push({ role: 'assistant', content: null, toolCalls: [made] });
-    lived.push({
-      role: 'tool',
-      toolCallId: made.id,
-      name: call.name,
-      content: observation,
-      ...(isError && { isError }),
-    });
+    messages.push({ role: 'assistant', content: null, toolCalls: [made] });
+    const answer = { toolCallId: made.id, name: call.name, content: observation, ...(isError && { isError }) };
+    messages.push({ role: 'tool', ...answer });
   }
-  if (task.reference?.say !== undefined) lived.push({ role: 'assistant', content: task.reference.say });
+  if (task.reference?.say !== undefined) messages.push({ role: 'assistant', content: task.reference.say });
   const { rubric: _, ...verifier } = task.verifier;
-  const end = { initialState: initialStateOf(domain, task), finalState, messages: lived };
+  const end = { initialState: initialStateOf(domain, task), finalState, messages };
   return verifyEpisode(domain, { ...task, verifier }, end).reward === 1;
 }
 

@@ -11,8 +11,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { gramHashes, wordsOf } from '../quality/text-hash.js';
 import { Entities, isRecord } from './entities.js';
 import { isForEvaluation, type Rejection, type RejectionCode, type TaskProposal } from './proposal.js';
-import { checkReference, checksOf } from './task-checks.js';
-import { callFaults, type Played, playCalls } from './task-play.js';
+import { callFaults, checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 import { type AdmissionConfig, admissionSchema } from './tasks-schema.js';
 
 export type Admission =

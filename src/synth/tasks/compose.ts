@@ -4,7 +4,7 @@ import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import type { ToolsTask, UserSpec, VerifierSpec } from '../../env/tools/domain.js';
 import { Entities, type Entity } from './entities.js';
 import { entityParts } from './entity-swap.js';
-import type { Played } from './task-play.js';
+import type { Played } from './task-checks.js';
 
 /** The joined task, or one sentence why there is none. The caller has played both references. */
 export function composed(a: ToolsTask, b: ToolsTask, plays: readonly [Played, Played]): ToolsTask | string {

@@ -106,9 +106,9 @@ export class Curriculum {
     const { exploration } = this.options;
     const stream = rng.split('curriculum', this.anchor(row));
     const explored = stream.uniform() < exploration;
-    const draw = { synthetic: stream.uniform(), within: stream.uniform() };
+    const [kindDraw, draw] = [stream.uniform(), stream.uniform()];
     const even = this.sharesOf(new Float64Array(this.tasks.length).fill(1));
-    const at = choose(explored ? even : shares, this.tasks, draw);
+    const at = choose(explored ? even : shares, this.tasks, kindDraw, draw);
     const { id: task, synthetic } = this.tasks[at];
     const probability = exploration * even[at] + (1 - exploration) * shares[at];
     return { row, task, synthetic, explored, score: scores[at], probability };
@@ -167,23 +167,18 @@ export class Curriculum {
 }
 
 /** Draws the kind first, then a task of it: the same numbers pick like kinds under different scores. */
-function choose(
-  probabilities: Float64Array,
-  tasks: readonly CurriculumTask[],
-  draw: { readonly synthetic: number; readonly within: number },
-): number {
-  const possible = tasks.map((_, i) => i).filter((i) => probabilities[i] > 0);
-  const synthetic = possible.filter((i) => tasks[i].synthetic);
-  const original = possible.filter((i) => !tasks[i].synthetic);
-  const share = synthetic.reduce((sum, i) => sum + probabilities[i], 0);
-  const isSynthetic = original.length === 0 || (synthetic.length > 0 && draw.synthetic < share);
+function choose(probabilities: Float64Array, tasks: readonly CurriculumTask[], kindDraw: number, draw: number): number {
+  const possible = [...tasks.keys()].filter((i) => probabilities[i] > 0);
+  const massOf = (kind: readonly number[]) => kind.reduce((sum, i) => sum + probabilities[i], 0);
+  const [synthetic, original] = [true, false].map((kind) => possible.filter((i) => tasks[i].synthetic === kind));
+  const isSynthetic = original.length === 0 || (synthetic.length > 0 && kindDraw < massOf(synthetic));
   const kind = isSynthetic ? synthetic : original;
-  let left = draw.within * kind.reduce((sum, i) => sum + probabilities[i], 0);
-  for (const i of kind) {
+  let left = draw * massOf(kind);
+  const found = kind.find((i) => {
     left -= probabilities[i];
-    if (left < 0) return i;
-  }
-  return kind[kind.length - 1];
+    return left < 0;
+  });
+  return found ?? kind[kind.length - 1];
 }
 
 function invalid(problem: string) {

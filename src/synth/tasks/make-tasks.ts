@@ -18,8 +18,7 @@ import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
 import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
-import { checkReference } from './task-checks.js';
-import type { Played } from './task-play.js';
+import { checkReference, type Played } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
 interface MakeTasksRequest {

@@ -12,7 +12,7 @@ import type { LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { askChecked, shownMessage } from '../asked-json.js';
 import { isRecord } from './entities.js';
-import { callFaults, playCalls } from './task-play.js';
+import { callFaults, playCalls } from './task-checks.js';
 
 /** Why a seed is left out, by kind. */
 export type SeedFault =

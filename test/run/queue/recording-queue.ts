@@ -1,7 +1,7 @@
 // A queue in this process that keeps every byte that passed over it.
 
 import { gunzipSync } from 'node:zlib';
-import type { Lease, RolloutResultBytes, Refusal, RolloutItem } from '../../../src/synth/queue/rollout-queue.js';
+import type { Lease, Refusal, RolloutItem, RolloutResultBytes } from '../../../src/synth/queue/rollout-queue.js';
 import { InProcessBroker, InProcessQueue } from '../../synth/queue/in-process-queue.js';
 
 export class RecordingQueue extends InProcessQueue {

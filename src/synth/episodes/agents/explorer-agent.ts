@@ -10,7 +10,7 @@ import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tools/domain.js';
-import type { ToolCall } from '../../../env/tools/message.js';
+import { callsOf, type ToolCall } from '../../../env/tools/message.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
 import { Situation } from '../../../worldmodel/situation.js';
@@ -55,7 +55,7 @@ export class ExplorerAgent implements ToolsPolicy {
   }
 
   act(query: ToolsPolicyQuery): { action: ToolsAction; cost: typeof NO_COST } {
-    const made = query.messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+    const made = query.messages.flatMap(callsOf);
     const call = { id: `call_${made.length}`, name: this.tool, arguments: { text: this.command(query, made) } };
     return { action: { content: null, toolCalls: [call] }, cost: NO_COST };
   }

@@ -7,7 +7,7 @@ import { canonicalJson, type Json, type JsonObject } from '../../../core/canonic
 import { NO_COST } from '../../../core/cost.js';
 import { Rng } from '../../../core/rng.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
-import type { Message } from '../../../env/tools/message.js';
+import { callsOf, type Message } from '../../../env/tools/message.js';
 import { mapTexts, Phrases } from '../../../env/tools/phrases.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type {
@@ -19,7 +19,7 @@ import type {
 } from '../../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { hasWord, SeenText } from '../../quality/claims.js';
-import { callFaults, type Played, playCalls } from '../../tasks/task-play.js';
+import { callFaults, type Played, playCalls } from '../../tasks/task-checks.js';
 
 export interface ScriptedAgentOptions extends ScriptedPlanSettings {
   readonly domain: ToolsDomain;
@@ -126,10 +126,6 @@ export class ScriptedAgent implements ToolsPolicy {
 function made({ name, arguments: given }: CallSpec, messages: readonly Message[]): ToolsAction {
   const id = `call_${messages.flatMap(callsOf).length}`;
   return { content: null, toolCalls: [{ id, name, arguments: given }] };
-}
-
-function callsOf(message: Message): readonly CallSpec[] {
-  return message.role === 'assistant' ? (message.toolCalls ?? []) : [];
 }
 
 /**

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../quality/filter.js';
 import { DistinctCounter, hash53 } from '../../quality/text-hash.js';
-import { hasSpecialTokens } from './call-text.js';
+import { hasSpecialTokens } from './chat-formats.js';
 import { type DataFiles, type EpisodeFormat, type FormatTable, ONLY_TABLE, type Split } from './format.js';
 
 export interface CardOptions {
