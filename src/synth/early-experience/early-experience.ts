@@ -113,6 +113,7 @@ interface State {
 }
 
 const DEFAULT_ALTERNATIVES = 4;
+const TRIES = 3;
 
 /**
  * Rows in order of episodes, steps and k, each as soon as it is there. An episode that the environment answers otherwise
@@ -120,169 +121,152 @@ const DEFAULT_ALTERNATIVES = 4;
  * @throws whatever environment, policy or model's server throw, but not for replies that cannot be used
  */
 export async function* earlyExperience(request: EarlyExperienceRequest): AsyncGenerator<EarlyExperienceRow> {
-  const done = request.done ?? new Set<string>();
+  const user = request.user ?? new ScriptedUser();
+  const forks = new Forks({ ...request, user });
   for await (const record of request.episodes) {
-    if (isDone(request, record)) continue;
-    const user = new RecordedUser(record.messages, request.user ?? new ScriptedUser());
-    const environment = await request.environment(user);
+    if (forks.isDone(record)) continue;
+    const environment = await request.environment(new RecordedUser(record.messages, user));
     try {
-      for await (const row of ofEpisode(request, record, environment)) if (!done.has(row.id)) yield row;
+      yield* forks.ofEpisode(record, environment);
     } finally {
       await environment.close();
     }
   }
 }
 
-/** Whether every row of an episode is there, as far as it could be followed. */
-function isDone(request: EarlyExperienceRequest, { id, steps }: EpisodeRecord): boolean {
-  const { done = new Set<string>() } = request;
-  const end = steps.findIndex((_, step) => done.has(`${id}:${step}:diverged`));
-  return steps
-    .slice(0, end < 0 ? undefined : end + 1)
-    .every((_, step) => wantedIds(request, `${id}:${step}`).every((wanted) => done.has(wanted)));
-}
+class Forks {
+  private readonly done: ReadonlySet<string>;
+  private readonly count: number;
 
-function wantedIds({ model, alternatives = DEFAULT_ALTERNATIVES }: EarlyExperienceRequest, at: string): string[] {
-  const ids = Array.from({ length: alternatives + 1 }, (_, k) => `${at}:${k}`);
-  return model === undefined ? ids : [...ids, `${at}:reflection`];
-}
+  constructor(private readonly request: EarlyExperienceRequest & { readonly user: UserSimulator }) {
+    this.done = request.done ?? new Set();
+    this.count = request.alternatives ?? DEFAULT_ALTERNATIVES;
+  }
 
-async function* ofEpisode(
-  request: EarlyExperienceRequest,
-  record: EpisodeRecord,
-  environment: ToolsEnvironment,
-): AsyncGenerator<EarlyExperienceRow> {
-  await environment.reset({ task: record.task, seed: record.seed });
-  for (const [step, { message, action }] of record.steps.entries()) {
-    request.signal?.throwIfAborted();
-    const snapshot = await environment.snapshot();
-    const recorded = untilNextTurn(record.messages, message + 1);
-    const history = environment.messages;
-    const state: State = { record, step, environment, snapshot, history, expert: action, recorded };
-    yield* atState(request, state);
-    await environment.restore(snapshot);
-    const result = await environment.step(action);
-    const problem = divergence(recorded, result.observation.messages);
-    if (problem !== undefined) {
-      yield skipped(state, `${idOf(state)}:diverged`, problem, NO_COST);
-      return;
+  /** Whether every row of an episode is there, as far as it could be followed. */
+  isDone({ id, steps }: EpisodeRecord): boolean {
+    const end = steps.findIndex((_, step) => this.done.has(`${id}:${step}:diverged`));
+    const followed = steps.slice(0, end < 0 ? undefined : end + 1);
+    return followed.every((_, step) => this.isStateDone(`${id}:${step}`));
+  }
+
+  private isStateDone(at: string): boolean {
+    const ids = Array.from({ length: this.count + 1 }, (_, k) => `${at}:${k}`);
+    if (this.request.model !== undefined) ids.push(`${at}:reflection`);
+    return ids.every((id) => this.done.has(id));
+  }
+
+  async *ofEpisode(record: EpisodeRecord, environment: ToolsEnvironment): AsyncGenerator<EarlyExperienceRow> {
+    await environment.reset({ task: record.task, seed: record.seed });
+    for (const [step, { message, action }] of record.steps.entries()) {
+      this.request.signal?.throwIfAborted();
+      const snapshot = await environment.snapshot();
+      const rest = record.messages.slice(message + 1);
+      const turn = rest.findIndex(({ role }) => role === 'assistant');
+      const recorded = turn < 0 ? rest : rest.slice(0, turn);
+      const state = { record, step, environment, snapshot, history: environment.messages, expert: action, recorded };
+      if (!this.isStateDone(idOf(state)))
+        for await (const row of this.atState(state)) if (!this.done.has(row.id)) yield row;
+      await environment.restore(snapshot);
+      const result = await environment.step(action);
+      const problem = divergence(recorded, result.observation.messages);
+      const diverged = `${idOf(state)}:diverged`;
+      if (problem !== undefined && !this.done.has(diverged)) yield skipped(state, diverged, problem, NO_COST);
+      if (problem !== undefined || result.terminated || result.truncated) return;
     }
-    if (result.terminated || result.truncated) return;
   }
-}
 
-async function* atState(request: EarlyExperienceRequest, state: State): AsyncGenerator<EarlyExperienceRow> {
-  const done = request.done ?? new Set<string>();
-  const count = request.alternatives ?? DEFAULT_ALTERNATIVES;
-  if (wantedIds(request, idOf(state)).every((id) => done.has(id))) return;
-  const expert = expertRow(state);
-  yield expert;
-  const tried: WorldModelRow[] = [];
-  const taken = new Set([actionKey(state.expert)]);
-  for (let k = 1; k <= count; k++) {
-    const row = await alternativeRow(request, state, k, taken);
-    if (row.kind === 'world-model') tried.push(row);
-    yield row;
+  private async *atState(state: State): AsyncGenerator<EarlyExperienceRow> {
+    const expert = expertRow(state);
+    yield expert;
+    const tried: WorldModelRow[] = [];
+    const taken = new Set([actionKey(state.expert)]);
+    for (let k = 1; k <= this.count; k++) {
+      const row = await this.alternativeRow(state, k, taken);
+      if (row.kind === 'world-model') tried.push(row);
+      yield row;
+    }
+    const { model } = this.request;
+    if (model !== undefined && !this.done.has(`${idOf(state)}:reflection`))
+      yield await this.reflectionRow(model, state, expert, tried);
   }
-  if (request.model !== undefined && !done.has(`${idOf(state)}:reflection`))
-    yield await reflectionRow(request, state, expert, tried);
+
+  private async alternativeRow(state: State, k: number, taken: Set<string>): Promise<WorldModelRow | SkippedRow> {
+    const id = `${idOf(state)}:${k}`;
+    const { environment, snapshot, history } = state;
+    await environment.restore(snapshot);
+    const { action, cost } = await this.proposal(state, k, taken);
+    if (action === undefined) return skipped(state, id, 'no action was found that had not been tried', cost);
+    taken.add(actionKey(action));
+    const { observation, terminated, info } = await environment.step(action);
+    const { predictions, userCost } = info as unknown as ToolsStepInfo;
+    const isHeard = observation.messages.some(({ role }) => role === 'user');
+    const isReal = predictions.length > 0 && !isHeard && predictions.every(({ backend }) => backend === 'real');
+    const costs = [cost, userCost, ...predictions.map((prediction) => prediction.cost)];
+    return {
+      ...base(state, id, costs.reduce(addCosts, NO_COST)),
+      ...{ kind: 'world-model', k, history, action, next: observation.messages, terminated },
+      source: isReal ? 'real' : 'synthetic',
+      ...answeredBy(predictions, isHeard ? this.request.user.version : undefined),
+    };
+  }
+
+  /** What to try: the policy's action under seeds of its own, or a drawn one. */
+  private async proposal(state: State, k: number, taken: ReadonlySet<string>) {
+    const { policy, seed, signal } = this.request;
+    const { environment, record, step, history, expert } = state;
+    const { tools, tasks } = environment.domain;
+    const rng = Rng.fromSeed(seed).split('early experience', record.id, step, k);
+    const admissible = admissibleIn(environment.domain, environment.state);
+    const point = { tools, state: environment.state, messages: history, expert, admissible };
+    if (policy === undefined) return { action: sampledAlternative(point, rng, taken), cost: NO_COST };
+    const task = tasks.find(({ id }) => id === record.task)!;
+    let cost: Cost = NO_COST;
+    for (let attempt = 0; attempt < TRIES; attempt++) {
+      const own = rng.split('policy', attempt).uint32();
+      const query = { messages: history, tools, task, seed: own, step, admissible: () => admissible };
+      const acted = await policy.act(query, signal);
+      cost = addCosts(cost, acted.cost);
+      if (!taken.has(actionKey(acted.action))) return { action: acted.action, cost };
+    }
+    return { action: undefined, cost };
+  }
+
+  private async reflectionRow(
+    model: LanguageModel,
+    state: State,
+    expert: WorldModelRow,
+    alternatives: readonly WorldModelRow[],
+  ): Promise<ReflectionRow | SkippedRow> {
+    const { seed: jobSeed, signal } = this.request;
+    const id = `${idOf(state)}:reflection`;
+    const { history, record, step } = state;
+    if (alternatives.length === 0) return skipped(state, id, 'there is nothing to contrast with', NO_COST);
+    const seed = Rng.fromSeed(jobSeed).split('reflection', record.id, step).uint32();
+    const answer = await writeReflection({ model, history, expert, alternatives, seed, signal });
+    if ('problems' in answer) return skipped(state, id, `reflection: ${answer.problems.join('; ')}`, answer.cost);
+    return {
+      ...base(state, id, answer.cost),
+      kind: 'reflection',
+      history,
+      action: state.expert,
+      reflection: answer.value.reflection,
+      contrasted: alternatives.map((row) => row.id),
+      modelVersion: model.version,
+    };
+  }
 }
 
 function expertRow(state: State): WorldModelRow {
-  const { record, step, history, expert, recorded } = state;
-  const { predictions } = record.steps[step];
+  const { record, step, history, expert: action, recorded: next } = state;
+  const answered = answeredBy(record.steps[step].predictions, record.userVersion);
   return {
     ...base(state, `${idOf(state)}:0`, NO_COST),
-    kind: 'world-model',
-    k: 0,
-    history,
-    action: expert,
-    next: recorded,
+    ...{ kind: 'world-model', k: 0, history, action, next },
     terminated: step === record.steps.length - 1 && record.terminated,
     source: record.source,
-    ...answeredBy(predictions, record.userVersion),
-    confidence: predictions.length > 0 ? least(predictions) : record.source === 'real' ? 1 : null,
-  };
-}
-
-async function alternativeRow(
-  request: EarlyExperienceRequest,
-  state: State,
-  k: number,
-  taken: Set<string>,
-): Promise<WorldModelRow | SkippedRow> {
-  const id = `${idOf(state)}:${k}`;
-  const { environment, snapshot, history } = state;
-  await environment.restore(snapshot);
-  const { action, cost } = await proposal(request, state, k, taken);
-  if (action === undefined) return skipped(state, id, 'no action was found that had not been tried', cost);
-  taken.add(actionKey(action));
-  const result = await environment.step(action);
-  const { predictions, userCost } = result.info as unknown as ToolsStepInfo;
-  const isHeard = result.observation.messages.some(({ role }) => role === 'user');
-  const isReal = predictions.length > 0 && !isHeard && predictions.every(({ backend }) => backend === 'real');
-  const costs = [cost, userCost, ...predictions.map((prediction) => prediction.cost)];
-  return {
-    ...base(state, id, costs.reduce(addCosts, NO_COST)),
-    kind: 'world-model',
-    k,
-    history,
-    action,
-    next: result.observation.messages,
-    terminated: result.terminated,
-    source: isReal ? 'real' : 'synthetic',
-    ...answeredBy(predictions, isHeard ? (request.user ?? new ScriptedUser()).version : undefined),
-    confidence: predictions.length > 0 ? least(predictions) : null,
-  };
-}
-
-const TRIES = 3;
-
-/** What to try: the policy's action under seeds of its own, or a drawn one. */
-async function proposal(
-  { policy, seed, signal }: EarlyExperienceRequest,
-  state: State,
-  k: number,
-  taken: ReadonlySet<string>,
-): Promise<{ action?: ToolsAction; cost: Cost }> {
-  const { environment, record, step, history, expert } = state;
-  const { tools, tasks } = environment.domain;
-  const rng = Rng.fromSeed(seed).split('early experience', record.id, step, k);
-  const admissible = admissibleIn(environment.domain, environment.state);
-  const point = { tools, state: environment.state, messages: history, expert, admissible };
-  if (policy === undefined) return { action: sampledAlternative(point, rng, taken), cost: NO_COST };
-  const task = tasks.find(({ id }) => id === record.task)!;
-  let cost: Cost = NO_COST;
-  for (let attempt = 0; attempt < TRIES; attempt++) {
-    const own = rng.split('policy', attempt).uint32();
-    const query = { messages: history, tools, task, seed: own, step, admissible: () => admissible };
-    const acted = await policy.act(query, signal);
-    cost = addCosts(cost, acted.cost);
-    if (!taken.has(actionKey(acted.action))) return { action: acted.action, cost };
-  }
-  return { cost };
-}
-
-async function reflectionRow(
-  { model, seed, signal }: EarlyExperienceRequest,
-  state: State,
-  expert: WorldModelRow,
-  tried: readonly WorldModelRow[],
-): Promise<ReflectionRow | SkippedRow> {
-  const id = `${idOf(state)}:reflection`;
-  const own = Rng.fromSeed(seed).split('reflection', state.record.id, state.step).uint32();
-  const { history } = state;
-  if (tried.length === 0) return skipped(state, id, 'there is nothing to contrast with', NO_COST);
-  const answer = await writeReflection({ model: model!, history, expert, alternatives: tried, seed: own, signal });
-  if ('problems' in answer) return skipped(state, id, `reflection: ${answer.problems.join('; ')}`, answer.cost);
-  return {
-    ...base(state, id, answer.cost),
-    kind: 'reflection',
-    history,
-    action: state.expert,
-    reflection: answer.value.reflection,
-    contrasted: tried.map((row) => row.id),
-    modelVersion: model!.version,
+    ...answered,
+    confidence: answered.confidence ?? (record.source === 'real' ? 1 : null),
   };
 }
 
@@ -294,25 +278,17 @@ function divergence(recorded: readonly Message[], now: readonly Message[]): stri
   return at < 0 ? undefined : `the environment answers ${answers[at].name} otherwise than the record`;
 }
 
-function untilNextTurn(messages: readonly Message[], from: number): readonly Message[] {
-  const rest = messages.slice(from);
-  const end = rest.findIndex(({ role }) => role === 'assistant');
-  return end < 0 ? rest : rest.slice(0, end);
-}
-
 function answeredBy(
   predictions: readonly Prediction[],
   user?: string,
-): Pick<WorldModelRow, 'backends' | 'modelVersions'> {
-  if (predictions.length === 0) return { backends: ['user'], modelVersions: user === undefined ? [] : [user] };
+): Pick<WorldModelRow, 'backends' | 'modelVersions' | 'confidence'> {
+  if (predictions.length === 0)
+    return { backends: ['user'], modelVersions: user === undefined ? [] : [user], confidence: null };
   return {
     backends: [...new Set(predictions.map(({ backend }) => backend))],
     modelVersions: [...new Set(predictions.map(({ modelVersion }) => modelVersion))],
+    confidence: Math.min(...predictions.map(({ confidence }) => confidence)),
   };
-}
-
-function least(predictions: readonly Prediction[]): number {
-  return Math.min(...predictions.map(({ confidence }) => confidence));
 }
 
 function idOf({ record, step }: State): string {
