@@ -6,7 +6,18 @@ import type { FidelityTable, LinesChart, Metric, Point } from '../report/fidelit
 import { unavailable } from '../section.js';
 import { meanEstimate } from '../statistics/bootstrap.js';
 import type { Estimate } from '../statistics/estimate.js';
-import { agreementMetrics, gapMetrics, gapsOf, meanOfThere, pairedReturns, valuesOf, type EpisodeReturn, type PairedReturns, type PolicyReturns, type RankRow } from './rank-metrics.js';
+import {
+  agreementMetrics,
+  type EpisodeReturn,
+  gapMetrics,
+  gapsOf,
+  meanOfThere,
+  type PairedReturns,
+  type PolicyReturns,
+  pairedReturns,
+  type RankRow,
+  valuesOf,
+} from './rank-metrics.js';
 
 const CHUNK_EPISODES = 32;
 const UNIT = 'chunks of episodes';

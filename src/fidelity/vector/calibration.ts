@@ -18,7 +18,7 @@ import {
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { pitMixture } from '../statistics/gaussian-scores.js';
 import { type Clustered, clusteredMean } from './clustered.js';
-import { doubtEstimates, recalibration, type CalibrationRow, type Recalibration } from './doubt.js';
+import { type CalibrationRow, doubtEstimates, type Recalibration, recalibration } from './doubt.js';
 import { elementOf } from './forecast.js';
 import { CHUNK_ROWS, chunkRange, chunkRng, type Ground, intervalRng, type Judged, ONLY_LIVED_IN } from './ground.js';
 import { begunAtRows } from './open-loop.js';

@@ -8,7 +8,7 @@ import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/dyn
 import type { Instrument } from '../instrument.js';
 import type { SectionId } from '../report/fidelity-report.js';
 import { crossFitted, type LinearBaseline } from './linear-baseline.js';
-import { scalesOf, unitsOf, type Scales, type Units, type VectorTruth } from './truth.js';
+import { type Scales, scalesOf, type Units, unitsOf, type VectorTruth } from './truth.js';
 
 export interface VectorPlan {
   readonly seed: number;

@@ -6,7 +6,14 @@ import { type TemporaryFolder, temporaryFolder } from '../../core/files.js';
 import { answerOn, type ThreadLine } from '../../core/threads.js';
 import { openChromium } from './chromium-browser.js';
 import { openJsdom } from './jsdom-browser.js';
-import { ActionFailed, type BrowserStart, type OpenPage, type PageBrowser, type PageReply, type PageRequest } from './page-browser.js';
+import {
+  ActionFailed,
+  type BrowserStart,
+  type OpenPage,
+  type PageBrowser,
+  type PageReply,
+  type PageRequest,
+} from './page-browser.js';
 
 const { start, line } = workerData as { readonly start: BrowserStart; readonly line: ThreadLine };
 const pages = new Map<string, OpenPage>();
