@@ -8,7 +8,7 @@ import { ReverieError } from '../core/errors.js';
 import type { Message } from '../env/tools/message.js';
 import type { ChatMessage, LanguageModel } from '../llm/language-model.js';
 
-export interface AskRequest {
+interface AskRequest {
   readonly messages: readonly ChatMessage[];
   readonly schema: { readonly name: string; readonly schema: JsonObject };
   readonly seed: number;

@@ -69,7 +69,7 @@ export async function synthesize(request: SynthesisRequest, controls: SynthesisC
 }
 
 /** What a journal holds of a finished job. */
-export interface JournalledRollouts {
+interface JournalledRollouts {
   readonly counts: RolloutCounts;
   readonly pieces: readonly JournalledPiece[];
   readonly provenance: SharedProvenance;

@@ -34,7 +34,7 @@ export interface FittedBackend {
 
 /** The same request gives the same backend. @throws what the reason of the signal is, and storage errors */
 export type FitBackend = (request: FitRequest) => Promise<FittedBackend>;
-export type FittedBackendEntry = Entry<FitBackend>;
+type FittedBackendEntry = Entry<FitBackend>;
 
 /** How plugins make backends of records, where these do not say it themselves. */
 export const fittedBackends = new Registry<FittedBackendEntry>('fitted backend');

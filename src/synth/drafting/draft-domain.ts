@@ -10,7 +10,7 @@ import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askForJson, withProblems } from '../asked-json.js';
 import { type DraftTrial, tryDraft } from './try-draft.js';
 
-export interface DraftRequest extends DraftWishes {
+interface DraftRequest extends DraftWishes {
   readonly model: LanguageModel;
   readonly seed: number;
   /** Times that a draft is put right before it is refused. */
@@ -152,8 +152,8 @@ type DraftFile = (typeof DRAFT_FILES)[number];
 /** Name to text; a draft that is not done lacks some. */
 export type DraftFiles = Readonly<Partial<Record<DraftFile, string>>>;
 
-export const STAGES = ['world', 'tasks', 'rules', 'repair'] as const;
-export type DraftStage = (typeof STAGES)[number];
+const STAGES = ['world', 'tasks', 'rules', 'repair'] as const;
+type DraftStage = (typeof STAGES)[number];
 
 /** Files that a stage has to write; a repair writes those that it changes. */
 export const WRITES: Readonly<Record<DraftStage, readonly DraftFile[]>> = {
@@ -172,7 +172,7 @@ const SHOWS: Readonly<Record<DraftStage, readonly DraftFile[]>> = {
 
 const LONGEST_FILE = 200_000;
 
-export const draftReplySchema = z.strictObject({
+const draftReplySchema = z.strictObject({
   reasoning: z.string().describe('What you have to think of, in a few sentences.'),
   files: z
     .array(
@@ -186,9 +186,9 @@ export const draftReplySchema = z.strictObject({
 });
 
 /** The schema of replies, as the language model is given it. */
-export const DRAFT_REPLY = { name: 'domain_files', schema: z.toJSONSchema(draftReplySchema) as JsonObject };
+const DRAFT_REPLY = { name: 'domain_files', schema: z.toJSONSchema(draftReplySchema) as JsonObject };
 
-export interface DraftWishes {
+interface DraftWishes {
   /** What the domain is about, in the words of whoever wants it. */
   readonly description: string;
   /** Least number of tasks. */
@@ -196,7 +196,7 @@ export interface DraftWishes {
 }
 
 /** What is asked of the model at a stage; `faults` are those of the draft so far. */
-export function draftPrompt(
+function draftPrompt(
   stage: DraftStage,
   { description, tasks }: DraftWishes,
   files: DraftFiles,

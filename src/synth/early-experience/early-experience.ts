@@ -74,7 +74,7 @@ export interface ReflectionRow extends RowBase {
 }
 
 /** Something that was left out, and why. */
-export interface SkippedRow extends RowBase {
+interface SkippedRow extends RowBase {
   readonly kind: 'skipped';
   readonly reason: string;
 }
@@ -341,7 +341,7 @@ class RecordedUser implements UserSimulator {
   }
 }
 
-export interface ForkPoint {
+interface ForkPoint {
   readonly tools: readonly ToolSpec[];
   readonly state: JsonObject;
   readonly messages: readonly Message[];
@@ -355,7 +355,7 @@ const DRAWS = 12;
 const FROM_STATE = 0.5;
 
 /** An action that `taken` does not hold yet; undefined where none was found. */
-export function sampledAlternative(point: ForkPoint, rng: Rng, taken: ReadonlySet<string>): ToolsAction | undefined {
+function sampledAlternative(point: ForkPoint, rng: Rng, taken: ReadonlySet<string>): ToolsAction | undefined {
   if (point.admissible !== undefined) return listedAlternative(point.admissible, rng, taken);
   for (let attempt = 0; attempt < DRAWS; attempt++) {
     const stream = rng.split(attempt);
@@ -380,7 +380,7 @@ function listedAlternative(
 }
 
 /** What makes two actions the same: what is said, and the calls without their ids. */
-export function actionKey({ content, toolCalls }: ToolsAction): string {
+function actionKey({ content, toolCalls }: ToolsAction): string {
   return canonicalJson([content?.trim() ?? '', (toolCalls ?? []).map(({ name, arguments: given }) => [name, given])]);
 }
 
@@ -448,7 +448,7 @@ const SYSTEM = [
 const LONGEST = 4_000;
 
 /** Asks at most twice, the second time with what was wrong before. */
-export function writeReflection(request: ReflectionRequest): Promise<Checked<z.output<typeof replySchema>>> {
+function writeReflection(request: ReflectionRequest): Promise<Checked<z.output<typeof replySchema>>> {
   const { model, seed, signal } = request;
   const faults = ({ reflection }: z.output<typeof replySchema>) => reflectionFaults(reflection, request);
   const messages = promptOf(request);

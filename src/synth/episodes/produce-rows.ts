@@ -11,7 +11,7 @@ export interface FailedRow {
   readonly failed: { readonly code: string; readonly message: string };
 }
 
-export interface RowsRequest<T extends object> {
+interface RowsRequest<T extends object> {
   readonly rows: number;
   /** Rows under way at once. Never changes results. */
   readonly concurrency: number;

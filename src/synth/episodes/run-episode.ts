@@ -78,7 +78,7 @@ function withoutAbsent({ content, reasoning, toolCalls }: ToolsAction): ToolsAct
 const PICTURES_FOLDER = 'screenshots';
 
 /** Keeps a picture, and says where. @throws STORAGE_FULL, STORAGE_FAILED */
-export type KeepPicture = (picture: Picture) => Promise<KeptPicture>;
+type KeepPicture = (picture: Picture) => Promise<KeptPicture>;
 
 /** @param folder where the records are written. A picture is whole or not there, and the same one is written once. */
 export function pictureKeeper(folder: string): KeepPicture {
@@ -117,7 +117,7 @@ export interface RowPlan {
   readonly rng: Rng;
 }
 
-export interface PlanSettings {
+interface PlanSettings {
   readonly seed: number;
   readonly groupSize: number;
   readonly branchAt: number;
@@ -165,7 +165,7 @@ export interface EpisodeSettings {
   readonly withheld?: string;
 }
 
-export interface EndedEpisode {
+interface EndedEpisode {
   readonly domain: ToolsDomain;
   readonly task: ToolsTask;
   readonly end: EpisodeEnd;

@@ -42,7 +42,7 @@ export interface MinariOptions extends Spaces, ExportOptions {
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
-export interface MinariExport {
+interface MinariExport {
   readonly episodes: number;
   /** Bytes of data files. */
   readonly bytes: number;

@@ -17,7 +17,7 @@ export interface ParquetColumns {
 }
 
 /** Column name to the values of one row group; all of one length. */
-export type RowGroup = Readonly<Record<string, readonly unknown[]>>;
+type RowGroup = Readonly<Record<string, readonly unknown[]>>;
 
 /** A row group as bytes, with what the end of the file says of it; may be made in another thread than the file. */
 export interface EncodedGroup {

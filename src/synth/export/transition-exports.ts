@@ -19,7 +19,7 @@ export interface ExportOptions {
 }
 
 /** What an export is told beside the rows. */
-export interface TransitionExportRequest extends ExportOptions {
+interface TransitionExportRequest extends ExportOptions {
   /** The file or folder to write; nothing is there. It is to appear whole or not at all. */
   readonly path: string;
   readonly scenario: string;
@@ -31,7 +31,7 @@ export interface TransitionExportRequest extends ExportOptions {
 }
 
 /** Writes rows, which are read from disk as they are needed (`SavedTransitions.read`, oldest first). */
-export type WriteTransitions = (rows: SavedTransitions, request: TransitionExportRequest) => Promise<unknown>;
+type WriteTransitions = (rows: SavedTransitions, request: TransitionExportRequest) => Promise<unknown>;
 
 /** `name` is what `synth.export` gives. */
 export interface TransitionExport extends Entry<WriteTransitions> {

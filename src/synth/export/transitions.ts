@@ -32,7 +32,7 @@ export interface TransitionSlice {
   readonly columns: Columns;
 }
 
-export async function sliceOf(saved: SavedTransitions, { from, rows }: SliceRange): Promise<TransitionSlice> {
+async function sliceOf(saved: SavedTransitions, { from, rows }: SliceRange): Promise<TransitionSlice> {
   const { obsDim, actionDim, source, origins } = saved;
   const columns = await saved.read(from, rows);
   return { rows, firstRowId: saved.firstRowId + from, obsDim, actionDim, source, origins, columns };
@@ -141,7 +141,7 @@ const GROUP_ROWS = 32_768;
 const NAMES = Object.keys(TRANSITION_COLUMNS);
 const TYPES = Object.fromEntries(NAMES.map((name) => [name, TRANSITION_COLUMNS[name].type]));
 
-export interface FileExportOptions extends ExportOptions {
+interface FileExportOptions extends ExportOptions {
   readonly path: string;
 }
 

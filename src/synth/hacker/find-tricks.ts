@@ -338,7 +338,7 @@ export interface Truth {
 }
 
 /** Why nothing can be said of a task's episodes; undefined where it can. */
-export function whyUntellable(domain: ToolsDomain, task: ToolsTask): string | undefined {
+function whyUntellable(domain: ToolsDomain, task: ToolsTask): string | undefined {
   if (task.reference === undefined) return 'it has no solution to hold an episode against';
   if (domain.rules === undefined) {
     return writesOf(domain, task).length > 0 ? undefined : 'its solution changes nothing';

@@ -28,7 +28,7 @@ export interface ObservedLog {
   readonly calls: readonly ObservedCall[];
 }
 
-export interface SeenRecord {
+interface SeenRecord {
   readonly collection: string;
   readonly key: string;
   readonly fields: JsonObject;

@@ -42,7 +42,7 @@ export interface Found {
 }
 
 /** Calls of a tool in states of this shape. */
-export interface Observed {
+interface Observed {
   readonly tool: ToolSpec;
   readonly sightings: readonly Sighting[];
   readonly shape: StateShape;

@@ -5,7 +5,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP } from './filter.js';
 import { bottomK, folded, gramHashes, jaccard, mix32, spokenText, wordsOf } from './text-hash.js';
 
-export interface EvaluationTexts {
+interface EvaluationTexts {
   /** Tasks that are evaluated on. */
   readonly tasks: readonly ToolsTask[];
   /** All other tasks: what families of them share counts as manner of speaking. */

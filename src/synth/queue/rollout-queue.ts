@@ -164,7 +164,7 @@ async function unpacked(bytes: Uint8Array, what: string): Promise<unknown> {
   }
 }
 
-export interface RolloutIdentity {
+interface RolloutIdentity {
   /** Hash of everything that decides the run's rows. */
   readonly job: string;
   readonly task: string;

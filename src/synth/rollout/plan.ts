@@ -11,7 +11,7 @@ import type { History } from '../../worldmodel/starts.js';
 import { firstNonFinite, type StartSource, type Starts, sourceOfArrays } from './starts.js';
 
 /** How every branch of a job is run; part of the job's identity. */
-export interface RolloutSettings {
+interface RolloutSettings {
   /** Most steps of a branch; the row at the horizon is truncated. */
   readonly horizon: number;
   /** How an ensemble answers; the model's own default if left out. */

@@ -182,7 +182,7 @@ interface FailureCase {
  * Ways to fail a task, made from its reference: doing nothing, saying nothing; and where a change is demanded: claiming without
  * doing, one write left out, one write on another entity, one argument that the user named swapped.
  */
-export function failureCases(
+function failureCases(
   { tools }: ToolsDomain,
   task: ToolsTask,
   reference: Played,

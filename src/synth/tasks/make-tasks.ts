@@ -73,8 +73,7 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
   }
 }
 
-export interface VariationRequest
-  extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
+interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
   /** The first is varied; `compose` joins it with the others, tried in random order. */
   readonly seeds: readonly ToolsTask[];
   readonly strategy: Strategy;

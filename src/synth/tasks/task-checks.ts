@@ -20,7 +20,7 @@ export interface Played {
   readonly answers: readonly PlayedCall[];
 }
 
-export interface PlayedCall {
+interface PlayedCall {
   readonly call: ToolCall;
   readonly prediction: Prediction;
   /** The state after it. */

@@ -23,7 +23,6 @@ export const curriculumSchema = z
   .describe(
     'Which task a row tries: drawn in proportion to the variance of its latest rewards, largest where half of the episodes succeed (DreamGym, 2511.03773).',
   );
-export type CurriculumConfig = z.output<typeof curriculumSchema>;
 
 const variationSchema = z
   .strictObject({
@@ -77,11 +76,9 @@ const seedFilterSchema = z
       .boolean()
       .default(true)
       .describe('Play calls of the logs again where rules exist, and compare the answers.'),
-    opinion: z.boolean().default(false).describe('Ask a language model, too, whether a log makes sense.'),
   })
   .prefault({})
   .describe('Which seed logs are left out as incomplete, illogical or badly formatted.');
-export type SeedFilterConfig = z.output<typeof seedFilterSchema>;
 
 export const tasksSchema = z
   .strictObject({

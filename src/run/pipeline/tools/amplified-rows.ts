@@ -5,7 +5,6 @@ import { addCosts } from '../../../core/cost.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
-import type { LanguageModel } from '../../../llm/language-model.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import {
@@ -28,7 +27,7 @@ export async function amplifiedRows(
   { domain, cast }: Pick<ToolsParts, 'domain' | 'cast'>,
 ): Promise<Make> {
   const model = await cast.model('world');
-  const records = await exemplars(context.scenario, domain, await cast.model('tasks'));
+  const records = await exemplars(context.scenario, domain);
   const { stateTokens } = context.scenario.config.model.llm;
   return async (plan, task, settings, signal) => {
     const exemplar =
@@ -60,18 +59,12 @@ export async function amplifiedRows(
 // Recorded conversations that show a model what an episode of the domain looks like.
 
 /** Of the scenario's records those that are complete and sound, in their order. */
-async function exemplars(
-  { config, folder }: ToolsScenario,
-  domain: ToolsDomain,
-  judge: LanguageModel,
-): Promise<(readonly Message[])[]> {
-  const { replay, opinion } = config.tasks.seeds;
-  const model = opinion ? judge : undefined;
+async function exemplars({ config, folder }: ToolsScenario, domain: ToolsDomain): Promise<(readonly Message[])[]> {
   const found: (readonly Message[])[] = [];
   for (const path of config.experience.logs) {
     const { tolerant } = config.experience;
     const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
-    const { kept } = await prefilterEpisodes(episodes, domain, { replay, model });
+    const { kept } = await prefilterEpisodes(episodes, domain, config.tasks.seeds.replay);
     found.push(...kept.map(({ messages }) => messages));
   }
   return found;

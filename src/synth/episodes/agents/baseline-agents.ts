@@ -82,7 +82,7 @@ export const QUESTION = 'To go on, please tell me your';
 export const CLOSING = 'That is done. Is there anything else I can help with?';
 
 /** Asks the user for arguments by their names. */
-export function questionFor(names: readonly string[]): string {
+function questionFor(names: readonly string[]): string {
   return `${QUESTION} ${names.map((name) => name.replaceAll('_', ' ')).join(', ')}`;
 }
 

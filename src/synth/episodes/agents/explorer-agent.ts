@@ -16,7 +16,7 @@ import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/to
 import { Situation } from '../../../worldmodel/situation.js';
 import { splitByNames } from '../../../worldmodel/taken-action.js';
 
-export interface ExplorerOptions {
+interface ExplorerOptions {
   /** Share of commands that it guesses. */
   readonly guesses: number;
   /** Share of episodes that begin with the task's solution, guesses aside, up to any place in it. */

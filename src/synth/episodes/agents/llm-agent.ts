@@ -6,7 +6,7 @@ import type { Message, ToolCall } from '../../../env/tools/message.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../../env/tools/tools-family.js';
 import type { ChatMessage, ChatReply, ChatRequest, ChatToolCall, LanguageModel } from '../../../llm/language-model.js';
 
-export interface LlmAgentOptions {
+interface LlmAgentOptions {
   readonly model: LanguageModel;
   readonly temperature: number;
   readonly maxTokens?: number;

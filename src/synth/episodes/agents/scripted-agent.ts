@@ -21,7 +21,7 @@ import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { hasWord, SeenText } from '../../quality/claims.js';
 import { callFaults, type Played, playCalls } from '../../tasks/task-checks.js';
 
-export interface ScriptedAgentOptions extends ScriptedPlanSettings {
+interface ScriptedAgentOptions extends ScriptedPlanSettings {
   readonly domain: ToolsDomain;
 }
 
@@ -183,14 +183,14 @@ function contains(text: string, part: string): boolean {
   return plain(text).includes(plain(part));
 }
 
-export interface ScriptedPlanSettings {
+interface ScriptedPlanSettings {
   /** Probability of each further look around. */
   readonly detours: number;
   /** Probability that the episode goes as one of the task's known failures does. */
   readonly failures: number;
 }
 
-export interface ScriptedPlan {
+interface ScriptedPlan {
   readonly calls: readonly CallSpec[];
   /** What is said at the end, before it is put in other words; absent: the task has nothing to be said. */
   readonly say?: string;
@@ -205,7 +205,7 @@ const DETOUR_TRIALS = 4;
 /** Plans of episodes under way, so that each is drawn once. */
 const MOST_PLANS = 512;
 
-export class ScriptedPlans {
+class ScriptedPlans {
   private readonly plans = new LRUCache<string, Promise<ScriptedPlan>>({ max: MOST_PLANS });
   private readonly player: Responder | undefined;
   private readonly phrases: Phrases;

@@ -21,7 +21,7 @@ export interface CardOptions {
   readonly quality?: DatasetReport;
 }
 
-export interface CardInput {
+interface CardInput {
   readonly format: { readonly name: string; readonly format: EpisodeFormat };
   readonly domain: { readonly id: string; readonly version: string };
   readonly options: CardOptions;

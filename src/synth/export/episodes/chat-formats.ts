@@ -282,11 +282,11 @@ function turnText(message: AssistantMessage): string {
   return thoughts + [...said, ...calls].join('\n');
 }
 
-export function thoughtText(thoughts: string): string {
+function thoughtText(thoughts: string): string {
   return `<think>\n${escapeText(thoughts).replace(/^\n+|\n+$/g, '')}\n</think>\n\n`;
 }
 
-export function callJson({ name, arguments: values }: ToolCall): string {
+function callJson({ name, arguments: values }: ToolCall): string {
   return escapeJson(spacedJson({ name, arguments: values }));
 }
 
@@ -315,7 +315,7 @@ export function hasSpecialTokens(message: Message): boolean {
 }
 
 /** The text with such tokens made harmless: their first character as a character reference. */
-export function escapeText(text: string): string {
+function escapeText(text: string): string {
   return text.replace(SPECIAL, (token) => (token[0] === '<' ? `&lt;${token.slice(1)}` : `&#91;${token.slice(1)}`));
 }
 

@@ -62,7 +62,7 @@ export interface EpisodeExportOptions {
   readonly shardBytes?: number;
 }
 
-export interface WrittenEpisodes {
+interface WrittenEpisodes {
   /** Paths within the folder, data first. */
   readonly files: readonly string[];
   readonly rows: number;
