@@ -33,14 +33,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Gradient steps of SAC by vector code, defaults with HalfCheetah’s spaces, one thread: steps/s of ours ÷ of PyTorch (raw: Pendulum, layers of 256, ONNX Runtime)',
     unit: 'ratio',
     baseline: 'PyTorch 2.15.0 on CPU, the same losses, compiled or not, whichever is faster, fused Adam',
-    load: () => import('./sac-update-vs-torch.js'),
+    load: async () => (await import('./learner-updates.js')).sacVsTorch,
   },
   'redq-update.native-vs-ort': {
     title:
       'Gradient steps of REDQ by vector code, defaults with HalfCheetah’s spaces: steps/s ÷ of ONNX Runtime (raw: layers of 256, DroQ, TD3+BC)',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, the same steps as one graph, one thread',
-    load: () => import('./redq-update-native-vs-ort.js'),
+    load: async () => (await import('./learner-updates.js')).redqVsRuntime,
   },
   'quickstart.wall': {
     title:
@@ -93,7 +93,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline:
       'SAC of the same defaults on real rows alone, at 1 and 20 updates a real step and at as many as the dream; the best of the three',
-    load: () => import('./warm-start-default.js'),
+    load: async () => (await import('./learning.js')).warmStart,
   },
   ...Object.fromEntries(
     ['half-cheetah', 'hopper', 'walker2d'].map((body) => [`dream-vs-best.${body}`, dreamVsBest(body)]),
@@ -121,7 +121,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
     unit: 'ratio',
     baseline: 'the same learner on real rows alone, with as many updates',
-    load: () => import('./dream-harm.js'),
+    load: async () => (await import('./learning.js')).dreamHarm,
   },
   'synther.synthetic': {
     title:
@@ -135,7 +135,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Real steps to threshold: SAC from scratch ÷ planning in the learned model (PETS by iCEM), pendulum and swing-up, the lesser (raw: each)',
     unit: 'ratio',
     baseline: 'our own SAC from scratch, one update a real step (pendulum) or two (swing-up)',
-    load: () => import('./planner-steps.js'),
+    load: async () => (await import('./learning.js')).plannerSteps,
   },
   'explore.coverage': {
     title:
@@ -260,21 +260,21 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
     unit: 'F1',
     baseline: 'the page itself',
-    load: () => import('./screens-exactness.js'),
+    load: async () => (await import('./screens-exactness.js')).pages,
   },
   'screens.applications': {
     title:
       'Next screens of TiddlyWiki in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs TiddlyWiki and Chromium',
     unit: 'F1',
     baseline: 'the page itself',
-    load: () => import('./screens-applications.js'),
+    load: async () => (await import('./screens-exactness.js')).applications,
   },
   'screens.transfer': {
     title:
       "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes, and a task of TiddlyWiki); needs miniwob's pages, TiddlyWiki and Chromium",
     unit: 'ratio',
     baseline: 'the same learner in the page itself, as many real episodes',
-    load: () => import('./screens-transfer.js'),
+    load: async () => (await import('./text-learning.js')).screensTransfer,
   },
   'screens.soak': {
     title:
@@ -308,7 +308,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       "Real steps after which an agent wins a named share of ALFWorld's valid_seen after imitation: the games alone ÷ a dream of 18 episodes and then the games (long; goes on where it was; raw: the dream alone minus the games alone after ten times its real steps, every case); needs ALFWORLD_DATA",
     unit: 'ratio',
     baseline: 'the same learner, walkthroughs and games, with all rounds in the games',
-    load: () => import('./alfworld-transfer.js'),
+    load: async () => (await import('./text-learning.js')).alfworldTransfer,
   },
   'fidelity.recorded': {
     title:
@@ -356,6 +356,6 @@ function dreamVsBest(body: string): BenchmarkEntry {
     title: `Return after 5,000 real steps of ${body} by defaults alone: the dream ÷ the best of four baselines (long; goes on where it was)`,
     unit: 'ratio',
     baseline: 'SAC at 1 update a real step and at as many as the dream, REDQ, DroQ; the best one',
-    load: async () => (await import('./dream-vs-best.js')).dreamVsBest(body),
+    load: async () => (await import('./learning.js')).dreamVsBest(body),
   };
 }

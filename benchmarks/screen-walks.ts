@@ -15,7 +15,7 @@ import type { TextPolicy } from '../src/rl/text/text-policy.js';
 import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
 import type { BrowserName } from '../src/screens/page/page-browser.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
-import { TextPolicyAgent } from '../src/training/text-agent.js';
+import { TextPolicyAgent } from '../src/training/text-play.js';
 import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
 import { makeRouter } from '../src/worldmodel/tools/make-router.js';

@@ -1,42 +1,32 @@
-// How right are dreamt screens? Walks of chance are recorded on one seed of some of MiniWoB++'s tasks, and dreams are made of them. Each then
+// How right are dreamt screens? Walks of chance are recorded on one seed of some of a world's tasks, and dreams are made of them. Each then
 // answers the actions of other walks, in the true screen and on its own: on the same seed, on one that nobody recorded, and on tasks of
 // which nothing was recorded. The value is the F1 of elements on other seeds, by records carried over to them and mechanics for what these
-// doubt; the interval is over tasks. Kept seed by seed; SCREENS_SEEDS names some. `lifted` was made with seed 0 in view, which is none of them.
+// doubt; the interval is over tasks. Kept seed by seed; SCREENS_SEEDS names some. The worlds are MiniWoB++'s tasks in jsdom, and an
+// application, TiddlyWiki in Chromium. `lifted` was made with seed 0 in view, which is none of them.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Json } from '../src/core/canonical-json.js';
-import { contentHash } from '../src/core/canonical-json.js';
+import { contentHash, type Json } from '../src/core/canonical-json.js';
+import type { ScreenState } from '../src/env/screens/screen-state.js';
+import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
+import { makeDomain } from '../src/env/tools/domains.js';
+import type { Prediction } from '../src/env/tools/prediction.js';
+import { initialStateOf } from '../src/env/tools/situation.js';
+import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
+import { elementF1, elementScores } from '../src/screens/fidelity/elements.js';
 import type { ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
-import type { BenchmarkContext, Measurement } from './benchmark.js';
+import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
-import { grouped, KEYS, type Key, type StepScores, type Summary, scores, summary } from './screen-scores.js';
 import { openScreens, recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
-import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
+import { type CaseName, chosen, studyOf } from './study-cases.js';
 
 const SEEDS = ['1', '2', '3', '4', '5'];
-const STEPS = 8;
-/** Every so many tasks one is left out of the records. */
-const LEFT_OUT = 4;
-const WALKS_OF_A_SEED = 3;
-
-const ARMS: Readonly<Record<string, ToolsModelConfigInput | undefined>> = {
-  nothing: undefined,
-  mechanics: { backends: ['mechanics'] },
-  records: { backends: ['replay'] },
-  'mechanics and records': { backends: ['mechanics', 'replay'] },
-  'lifted records': { backends: ['lifted'] },
-  'lifted records, then mechanics': { backends: ['lifted', 'mechanics'] },
-  'the same, where half sure': {
-    backends: ['lifted', 'mechanics'],
-    lifted: { minConfidence: 0.5 },
-  } as ToolsModelConfigInput,
-};
 const JUDGED = 'lifted records, then mechanics';
+type Arms = Readonly<Record<string, ToolsModelConfigInput | undefined>>;
 
 /** What one seed of every task came to. */
 interface SeedCase extends CaseName {
@@ -47,36 +37,81 @@ interface SeedCase extends CaseName {
   readonly byTask: Readonly<Record<string, number>>;
 }
 
-export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const tasks = (await import(pathToFileURL(join(root, 'packs', 'miniwob', 'tasks.mjs')).href)) as {
-    readonly IN_JSDOM: readonly string[];
-  };
-  const names = quick ? tasks.IN_JSDOM.slice(0, 2) : tasks.IN_JSDOM;
-  const study = await studyOf<SeedCase>(root, 'screens.exactness', quick);
-  const seeds = quick ? ['1'] : chosen(SEEDS, 'SCREENS_SEEDS');
-  const cases: SeedCase[] = [];
-  for (const seed of seeds) cases.push(await seedCase({ study, root, names, log }, Number(seed)));
-  const families = Object.keys(cases[0].byTask);
-  const values = families.map((family) => mean(cases.map(({ byTask }) => byTask[family])));
-  return { ...bootstrap(values, mean), n: values.length, raw: { cases, arms: meansOf(cases) } };
+interface World {
+  /** Of the benchmark and its study. */
+  readonly id: string;
+  /** Body and arm of its cases. */
+  readonly name: Pick<CaseName, 'body' | 'arm'>;
+  readonly arms: Arms;
+  /** Actions of a walk, walks of a seed, and every how many tasks one is left out of the records. */
+  readonly steps: number;
+  readonly walks: number;
+  readonly leftOut: number;
+  /** What decides the figures, beside the domain's version. */
+  readonly settings: object;
+  /** Seeds below `seeds` of each task; `families`: those that are measured. */
+  open(seeds: number, context: BenchmarkContext): Promise<{ domain: ToolsDomain; families: readonly string[] }>;
 }
 
-interface Sitting extends Pick<BenchmarkContext, 'root' | 'log'> {
-  readonly study: Study<SeedCase>;
-  readonly names: readonly string[];
+const PAGE_ARMS: Arms = {
+  nothing: undefined,
+  mechanics: { backends: ['mechanics'] },
+  records: { backends: ['replay'] },
+  'mechanics and records': { backends: ['mechanics', 'replay'] },
+  'lifted records': { backends: ['lifted'] },
+  [JUDGED]: { backends: ['lifted', 'mechanics'] },
+  'the same, where half sure': {
+    backends: ['lifted', 'mechanics'],
+    lifted: { minConfidence: 0.5 },
+  } as ToolsModelConfigInput,
+};
+
+export const pages: BenchmarkModule = worldBenchmark({
+  ...{ id: 'screens.exactness', name: { body: 'all tasks', arm: 'all arms' } },
+  ...{ arms: PAGE_ARMS, steps: 8, walks: 3, leftOut: 4 },
+  settings: { arms: PAGE_ARMS, steps: 8, walks: 3, leftOut: 4 },
+  async open(seeds, { root, quick }) {
+    const { IN_JSDOM } = await import(pathToFileURL(join(root, 'packs', 'miniwob', 'tasks.mjs')).href);
+    const families: readonly string[] = quick ? IN_JSDOM.slice(0, 2) : IN_JSDOM;
+    return { domain: await openScreens({ root, names: families, seeds, browser: 'jsdom' }), families };
+  },
+});
+
+export const applications: BenchmarkModule = worldBenchmark({
+  ...{ id: 'screens.applications', name: { body: 'tiddlywiki', arm: JUDGED } },
+  arms: { nothing: undefined, [JUDGED]: { backends: ['lifted', 'mechanics'] } },
+  ...{ steps: 6, walks: 2, leftOut: 3, settings: { steps: 6, walks: 2, leftOut: 3 } },
+  async open(seeds, { quick }) {
+    const domain = await makeDomain({ id: 'tiddlywiki', seeds }, { folder: '.' });
+    const families = [...new Set(domain.tasks.map(({ family }) => family))];
+    return { domain, families: quick ? families.slice(0, 1) : families };
+  },
+});
+
+function worldBenchmark(world: World): BenchmarkModule {
+  return {
+    async run(context) {
+      const seeds = context.quick ? ['1'] : chosen(SEEDS, 'SCREENS_SEEDS');
+      const cases: SeedCase[] = [];
+      for (const seed of seeds) cases.push(await seedCase(world, Number(seed), context));
+      const families = Object.keys(cases[0].byTask);
+      const values = families.map((family) => mean(cases.map(({ byTask }) => byTask[family])));
+      return { ...bootstrap(values, mean), n: values.length, raw: { cases, arms: meansOf(cases) } };
+    },
+  };
 }
 
 /** Kept, or measured now and kept: walks are recorded on this seed of each task, and on none other. */
-async function seedCase({ study, root, names, log }: Sitting, seed: number): Promise<SeedCase> {
-  const domain = await openScreens({ root, names, seeds: seed + 1, browser: 'jsdom' });
+async function seedCase(world: World, seed: number, context: BenchmarkContext): Promise<SeedCase> {
+  const study = await studyOf<SeedCase>(context.root, world.id, context.quick);
+  const { domain, families } = await world.open(seed + 1, context);
   const work = await mkdtemp(join(tmpdir(), 'reverie-screens-'));
   try {
-    const settings = { arms: ARMS, steps: STEPS, walks: WALKS_OF_A_SEED, leftOut: LEFT_OUT };
-    const hash = contentHash({ ...settings, domain: domain.version } as unknown as Json);
-    const name = { body: 'all tasks', arm: 'all arms', seed, hash };
+    const hash = contentHash({ ...world.settings, domain: domain.version } as unknown as Json);
+    const name = { ...world.name, seed, hash };
     const kept = study.find(name);
     if (kept !== undefined) return kept;
-    const found = { ...name, ...(await measured(domain, names, seed, work, log)) };
+    const found = { ...name, ...(await measured(world, domain, families, seed, work, context)) };
     await study.keep(found);
     return found;
   } finally {
@@ -86,44 +121,45 @@ async function seedCase({ study, root, names, log }: Sitting, seed: number): Pro
 }
 
 async function measured(
+  { arms: models, steps, walks, leftOut }: World,
   domain: ToolsDomain,
-  names: readonly string[],
+  families: readonly string[],
   seed: number,
   work: string,
-  log: BenchmarkContext['log'],
+  { quick, log }: BenchmarkContext,
 ): Promise<Pick<SeedCase, 'walks' | 'arms' | 'byTask'>> {
-  const isLeftOut = ({ family }: ToolsTask) => names.indexOf(family) % LEFT_OUT === LEFT_OUT - 1;
+  const isLeftOut = ({ family }: ToolsTask) => families.indexOf(family) % leftOut === leftOut - 1;
   // Seeds of a split begin at a million times its place.
   const ofSeed = (split: 'train' | 'validation') =>
-    tasksOf(domain, split).filter(({ id }) => Number(id.split('.').at(-1)) % 1_000_000 === seed);
+    tasksOf(domain, split).filter(
+      ({ id, family }) => families.includes(family) && Number(id.split('.').at(-1)) % 1_000_000 === seed,
+    );
   const known = ofSeed('train').filter((task) => !isLeftOut(task));
   const heldOut = ofSeed('validation');
   const walked = (tasks: readonly ToolsTask[], walk: number) =>
-    recordedWalks({ domain, tasks, seed: walk, maxSteps: STEPS });
+    recordedWalks({ domain, tasks, seed: walk, maxSteps: quick ? 2 : steps });
   const records: EpisodeRecord[] = [];
-  for (let walk = 0; walk < WALKS_OF_A_SEED; walk++) records.push(...(await walked(known, walk)));
+  for (let walk = 0; walk < (quick ? 1 : walks); walk++) records.push(...(await walked(known, walk)));
+  const others = heldOut.filter((task) => !isLeftOut(task));
   const sets = {
-    'recorded seeds': await walked(known, WALKS_OF_A_SEED),
-    'other seeds': await walked(
-      heldOut.filter((task) => !isLeftOut(task)),
-      WALKS_OF_A_SEED,
-    ),
-    'other tasks': await walked(heldOut.filter(isLeftOut), WALKS_OF_A_SEED),
+    'recorded seeds': await walked(known, walks),
+    'other seeds': await walked(others, walks),
+    'other tasks': await walked(heldOut.filter(isLeftOut), walks),
   };
   const arms: Record<string, Record<string, Summary>> = {};
   let judged: StepScores[] = [];
-  for (const [arm, model] of Object.entries(ARMS)) {
-    const dream =
-      model === undefined ? undefined : await recordedDream(domain, records, model, await mkdtemp(join(work, 'fit-')));
+  for (const [arm, model] of Object.entries(models)) {
+    const folder = await mkdtemp(join(work, 'fit-'));
+    const dream = model && (await recordedDream(domain, records, model, folder));
     arms[arm] = {};
     for (const [name, of] of Object.entries(sets)) {
-      const steps = await scores(domain, dream, of);
-      arms[arm][name] = summary(steps);
-      if (arm === JUDGED && name === 'other seeds') judged = steps;
+      const found = await scores(domain, dream, of);
+      arms[arm][name] = summary(found);
+      if (arm === JUDGED && name === 'other seeds') judged = found;
     }
     log(`seed ${seed}, ${arm}: F1 ${arms[arm]['other seeds'].elements?.toFixed(3)} on other seeds`);
   }
-  const byTask = grouped(judged).map((steps) => [steps[0].family, mean(steps.map(({ elements }) => elements))]);
+  const byTask = grouped(judged).map((found) => [found[0].family, mean(found.map(({ elements }) => elements))]);
   return { walks: records.length, arms, byTask: Object.fromEntries(byTask) };
 }
 
@@ -140,4 +176,83 @@ function meansOf(cases: readonly SeedCase[]): object {
       Object.fromEntries(Object.keys(sets).map((set) => [set, of(arm, set)])),
     ]),
   );
+}
+
+// How right the screens of a dream are, action by action, over walks that were recorded in the real ones.
+
+interface StepScores {
+  readonly family: string;
+  readonly elements: number;
+  readonly changes: number | null;
+  readonly transition: boolean;
+  readonly outcome: boolean;
+  /** On the dream's own screens, counted from 1. */
+  readonly step: number;
+  readonly ownElements: number;
+}
+
+type Summary = Readonly<Record<Key, number | null>> & {
+  readonly actions: number;
+  readonly elementF1ByStep: readonly (number | null)[];
+};
+
+/** Of each action of the walks. A dream that is none changes nothing. */
+async function scores(
+  domain: ToolsDomain,
+  dream: Responder | undefined,
+  walks: readonly EpisodeRecord[],
+): Promise<StepScores[]> {
+  const found: StepScores[] = [];
+  for (const { task: id, seed, steps, messages } of walks) {
+    const task = domain.tasks.find((one) => one.id === id)!;
+    let real = initialStateOf(domain, task);
+    let own = real;
+    for (const [i, { action, message, predictions }] of steps.entries()) {
+      const [call] = action.toolCalls!;
+      const [truth] = predictions;
+      const asked = { domain, task, messages: messages.slice(0, message + 1), call, step: i, seed };
+      const answer = (state: typeof real) => (dream === undefined ? NOTHING : dream.answer({ ...asked, state }));
+      const [said, onOwn] = [await answer(real), await answer(own)];
+      const after = applyOperations(real, truth.operations);
+      own = applyOperations(own, onOwn.operations);
+      const dreamt = applyOperations(real, said.operations);
+      const [before, is, was] = [real, after, dreamt].map((state) => state as ScreenState);
+      found.push({
+        family: task.family,
+        ...elementScores(before, is, was),
+        outcome: said.isError === truth.isError,
+        step: i + 1,
+        ownElements: elementF1(is, own as ScreenState),
+      });
+      real = after;
+    }
+  }
+  return found;
+}
+
+const NOTHING: Pick<Prediction, 'operations' | 'isError'> = { operations: [], isError: false };
+
+/** By family of tasks, in their order. */
+function grouped(steps: readonly StepScores[]): StepScores[][] {
+  const families = [...new Set(steps.map(({ family }) => family))];
+  return families.map((name) => steps.filter(({ family }) => family === name));
+}
+
+const KEYS = ['elements', 'changes', 'transition', 'outcome', 'ownElements'] as const;
+type Key = (typeof KEYS)[number];
+
+function meanOf(steps: readonly StepScores[], key: Key): number | null {
+  const values = steps.map((step) => step[key]).filter((value) => value !== null);
+  return values.length === 0 ? null : mean(values.map(Number));
+}
+
+function summary(steps: readonly StepScores[]): Summary {
+  const means = KEYS.map((key) => [key, meanOf(steps, key)]);
+  const elementF1ByStep = Array.from({ length: Math.max(0, ...steps.map(({ step }) => step)) }, (_, i) =>
+    meanOf(
+      steps.filter(({ step }) => step === i + 1),
+      'ownElements',
+    ),
+  );
+  return { actions: steps.length, ...(Object.fromEntries(means) as Record<Key, number | null>), elementF1ByStep };
 }

@@ -4,7 +4,7 @@
 import { actionLine } from '../src/env/screens/screen-actions.js';
 import { rulesResponder } from '../src/env/tools/rules-responder.js';
 import { admissibleIn } from '../src/env/tools/text-environment.js';
-import { TextPolicyAgent } from '../src/training/text-agent.js';
+import { TextPolicyAgent } from '../src/training/text-play.js';
 import { openScreens, screenEnvironmentOf, tasksOf, uniform } from './screen-walks.js';
 
 export interface SoakWish {

@@ -92,8 +92,10 @@ export function askedDevice(): { readonly device?: 'native' } {
 }
 
 export interface AskedCase {
-  /** Folder of `benchmarks/bodies`. */
+  /** Folder of `benchmarks/bodies`, unless `scenario` says another. */
   readonly body: string;
+  readonly scenario?: string;
+  readonly profile?: string;
   readonly arm: string;
   readonly seed: number;
   /** Real steps. */
@@ -105,19 +107,18 @@ export interface AskedCase {
 export async function measuredCase(
   study: Study,
   root: string,
-  { body, arm, seed, budget, set: own }: AskedCase,
+  { body, scenario = join(root, 'benchmarks', 'bodies', body), profile, arm, seed, budget, set: own }: AskedCase,
   log: BenchmarkContext['log'],
 ): Promise<StudyCase> {
-  const folder = join(root, 'benchmarks', 'bodies', body);
   const set = [`train.realSteps=${budget}`, 'train.stopAtThreshold=true', ...own];
-  const { hash } = await loadScenario(folder, { set });
+  const { hash } = await loadScenario(scenario, { profile, set });
   const on = askedDevice();
   const kept = study.find({ body, arm, seed, hash, ...on });
   if (kept) return kept;
   const out = await mkdtemp(join(tmpdir(), 'reverie-study-'));
   try {
     const result = await launch<TrainResult>('train', {
-      ...{ scenario: folder, set, seed, out: join(out, 'run'), quiet: true },
+      ...{ scenario, profile, set, seed, out: join(out, 'run'), quiet: true },
       ...{ stream: process.stderr, command: 'npm run bench', device: on.device ?? 'cpu' },
     });
     const { realStepsToThreshold, realSteps, wallSeconds, evaluations, dream } = result;

@@ -8,7 +8,7 @@ import { domainFiles, domainSpecSchema, loadNamedDomains } from '../env/tools/do
 import { llmConfigSchema } from '../llm/config.js';
 import { experienceSchema } from '../replay/experience/experience.js';
 import { episodeLogFiles } from '../replay/experience/logs/read-episode-logs.js';
-import { groupEstimators } from '../rl/group/estimators.js';
+import { groupEstimators } from '../rl/group-estimators.js';
 import { textNetworks } from '../rl/text/networks.js';
 import { recipeSchema } from '../synth/episodes/recipes.js';
 import { episodeFormatSchema } from '../synth/export/episodes/export-episodes.js';

@@ -17,8 +17,8 @@ import type { Spaces } from './spaces.js';
 
 const count = z.int().min(0);
 
-/** What a policy has behind it: how much of its experience was real and how much was dreamt, and by which models. */
-export const learnedFromSchema = z.strictObject({
+/** What a policy has behind it: how much of its experience was real and how much simulated, and by which models. */
+const learnedFromSchema = z.strictObject({
   scenario: z.string(),
   seed: z.int(),
   realSteps: count,
@@ -35,7 +35,7 @@ const spaceSchema = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('discrete'), n: z.int().min(1), start: z.int() }),
 ]);
 
-export const checkpointManifestSchema = z.strictObject({
+const checkpointManifestSchema = z.strictObject({
   format: z.literal('reverie-learner'),
   formatVersion: z.literal(1),
   kind: z.string(),
@@ -46,7 +46,7 @@ export const checkpointManifestSchema = z.strictObject({
   learnedFrom: learnedFromSchema,
   files: z.strictObject({ 'learner.safetensors': fileSchema, 'policy.onnx': fileSchema.optional() }),
 });
-export type CheckpointManifest = z.infer<typeof checkpointManifestSchema>;
+type CheckpointManifest = z.infer<typeof checkpointManifestSchema>;
 
 const STATE_FILE = 'learner.safetensors';
 const POLICY_FILE = 'policy.onnx';

@@ -11,6 +11,17 @@ const HIDDEN = 'Layer widths of every network.';
 const ACTIVATION = 'What follows each hidden layer.';
 const GAMMA = 'Discount of a reward one step later.';
 
+const ENTROPY_KEYS = {
+  targetEntropy: z
+    .union([z.literal('auto'), z.number()])
+    .default('auto')
+    .describe(
+      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
+    ),
+  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
+  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+};
+
 /**
  * Soft actor-critic (1812.05905): twin critics, squashed Gaussian, tuned temperature.
  * The defaults are those that learn a cart-pole swing-up in the fewest real steps and least time at two updates a step;
@@ -25,14 +36,7 @@ export const sacConfigSchema = z.strictObject({
   gamma: fraction.default(0.99).describe(GAMMA),
   tau: fraction.default(0.01).describe('Share of the critics that flows into their targets at every step.'),
   batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
-  targetEntropy: z
-    .union([z.literal('auto'), z.number()])
-    .default('auto')
-    .describe(
-      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
-    ),
-  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
-  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+  ...ENTROPY_KEYS,
   criticLayerNorm: z
     .boolean()
     .default(true)
@@ -47,14 +51,7 @@ const ENSEMBLE_KEYS = {
   gamma: fraction.default(0.99).describe(GAMMA),
   tau: fraction.default(0.005).describe('Share of the critics that flows into their targets at every step.'),
   batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
-  targetEntropy: z
-    .union([z.literal('auto'), z.number()])
-    .default('auto')
-    .describe(
-      'Entropy the temperature steers to, nats of the action normalised to [-1, 1]; `auto`: minus its elements.',
-    ),
-  initAlpha: rate.default(0.2).describe('Temperature at the start: how much entropy counts against reward.'),
-  rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
+  ...ENTROPY_KEYS,
   policyEvery: z.int().min(1).default(20).describe('Steps of the critics for each step of the policy.'),
 };
 
@@ -70,14 +67,12 @@ export const redqConfigSchema = z.strictObject({
     .describe('Critics drawn anew at each step, the least of which a target goes by; no more than `critics`.'),
   criticLayerNorm: z.boolean().default(false).describe('Layer normalisation in the critics.'),
 });
-export type RedqConfig = z.infer<typeof redqConfigSchema>;
 
 /** DroQ (2110.02034): two critics with dropout and layer normalisation. Twenty updates a real step in its paper. */
 export const droqConfigSchema = z.strictObject({
   ...ENSEMBLE_KEYS,
   dropout: z.number().min(0).max(0.9).default(0.01).describe("Share of the critics' hidden units left out at a step."),
 });
-export type DroqConfig = z.infer<typeof droqConfigSchema>;
 
 /** TD3+BC (2106.06860), with its paper's settings. */
 export const td3BcConfigSchema = z.strictObject({

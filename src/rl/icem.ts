@@ -9,10 +9,11 @@ import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
+import { boxActions } from './spaces.js';
 
 export type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
-export interface IcemOptions {
+interface IcemOptions {
   /** Steps that a plan looks ahead. */
   readonly horizon: number;
   /** Sequences imagined in the first round. */
@@ -27,23 +28,28 @@ export interface IcemOptions {
   readonly rewardWeight: number;
   /** More than 0 explores (Plan2Explore, Sekar et al. 2020, 2005.05960). @see Dynamics.imagine for models that cannot say */
   readonly bonusWeight: number;
-  /** How much slow noise outweighs fast: power falls as frequency to minus this; 0 is white noise. */
-  readonly colour: number;
-  /** Candidates of a round are those of the one before divided by this; never fewer than twice the elites. */
-  readonly decay: number;
-  /** Share of the elites that is kept. */
-  readonly keep: number;
-  /** Share of mean and spread that stays as it was in a round. */
-  readonly momentum: number;
 }
 
-export const ICEM_DEFAULTS: IcemOptions = {
-  ...{ horizon: 20, candidates: 48, rounds: 3, elites: 8, gamma: 0.99, rewardWeight: 1, bonusWeight: 0 },
-  ...{ colour: 2, decay: 1.25, keep: 0.3, momentum: 0.1 },
+const DEFAULTS: IcemOptions = {
+  horizon: 20,
+  candidates: 48,
+  rounds: 3,
+  elites: 8,
+  gamma: 0.99,
+  rewardWeight: 1,
+  bonusWeight: 0,
 };
+/** How much slow noise outweighs fast: power falls as frequency to minus this; 0 is white noise. */
+const COLOUR = 2;
+/** Candidates of a round are those of the one before divided by this; never fewer than twice the elites. */
+const DECAY = 1.25;
+/** Share of the elites that is kept. */
+const KEEP = 0.3;
+/** Share of mean and spread that stays as it was in a round. */
+const MOMENTUM = 0.1;
 
 /** What one plan leaves for the next, as it is when the next one begins. Never written to. */
-export interface Plan {
+interface Plan {
   /** Mean of the sequences, [horizon, actionDim]. */
   readonly mean: Float64Array;
   /** Sequences that went best and are tried again, each [horizon, actionDim]. */
@@ -69,33 +75,23 @@ export class IcemPlanner<C extends Carry> {
   private readonly low: readonly number[];
   private readonly high: readonly number[];
   private readonly noise: ColouredNoise;
-  private last: Plan | undefined;
 
   /** @throws SCENARIO_UNFIT for actions that are no box with finite bounds */
   constructor(
     private readonly model: NumericDynamics<C>,
     options: Partial<IcemOptions> = {},
   ) {
-    this.options = { ...ICEM_DEFAULTS, ...options };
-    ({ low: this.low, high: this.high } = finiteBox(model.actionSpace as VectorSpace, 'icem'));
-    this.noise = new ColouredNoise(this.options.horizon, this.options.colour);
+    this.options = { ...DEFAULTS, ...options };
+    ({ low: this.low, high: this.high } = boxActions(model.actionSpace as VectorSpace, 'planner (iCEM)'));
+    this.noise = new ColouredNoise(this.options.horizon, COLOUR);
   }
 
-  /** Forgets the last plan: for a new episode. */
-  reset(): void {
-    this.last = undefined;
-  }
-
-  /** The action [actionDim] to do in the world whose memory is the one row of `carry`. Same carry, plan and stream, same action. */
-  async plan(carry: C, rng: Rng): Promise<Float32Array> {
-    const { action, next } = await this.decide(carry, this.last, rng);
-    this.last = next;
-    return action;
-  }
-
-  /** As `plan`, for a caller who keeps plans; undefined: none yet. */
+  /**
+   * The action [actionDim] to do in the world whose memory is the one row of `carry`, and what this plan leaves for the next; `before` is
+   * what the last one left, undefined at the start of an episode. Same carry, plan and stream, same action.
+   */
   async decide(carry: C, before: Plan | undefined, rng: Rng): Promise<Decision> {
-    const { candidates, decay, elites, rounds } = this.options;
+    const { candidates, elites, rounds } = this.options;
     let state: Round = {
       mean: before?.mean ?? this.middle(),
       std: this.eachElement((j) => (this.high[j] - this.low[j]) / 4),
@@ -103,7 +99,7 @@ export class IcemPlanner<C extends Carry> {
       best: this.middle(),
     };
     for (let round = 0; round < rounds; round++) {
-      const count = Math.max(Math.round(candidates * decay ** -round), 2 * elites);
+      const count = Math.max(Math.round(candidates * DECAY ** -round), 2 * elites);
       const fresh = this.draw(state, count, rng.split('draw', round));
       const isLast = round === rounds - 1;
       const sequences = [...fresh, ...state.kept, ...(isLast ? [state.mean] : [])];
@@ -115,7 +111,7 @@ export class IcemPlanner<C extends Carry> {
 
   /** The next round's distribution, from the best of these sequences. */
   private async narrowed(state: Round, carry: C, sequences: readonly Float64Array[], rng: Rng): Promise<Round> {
-    const { elites, keep, momentum } = this.options;
+    const { elites } = this.options;
     const size = state.mean.length;
     const plans = new Float32Array(sequences.length * size);
     for (const [i, sequence] of sequences.entries()) plans.set(sequence, i * size);
@@ -126,10 +122,10 @@ export class IcemPlanner<C extends Carry> {
     for (let i = 0; i < size; i++) {
       const centre = best.reduce((sum, sequence) => sum + sequence[i], 0) / elites;
       const variance = best.reduce((sum, sequence) => sum + (sequence[i] - centre) ** 2, 0) / elites;
-      mean[i] = momentum * state.mean[i] + (1 - momentum) * centre;
-      std[i] = momentum * state.std[i] + (1 - momentum) * Math.sqrt(variance);
+      mean[i] = MOMENTUM * state.mean[i] + (1 - MOMENTUM) * centre;
+      std[i] = MOMENTUM * state.std[i] + (1 - MOMENTUM) * Math.sqrt(variance);
     }
-    return { mean, std, kept: best.slice(0, Math.round(keep * elites)), best: best[0] };
+    return { mean, std, kept: best.slice(0, Math.round(KEEP * elites)), best: best[0] };
   }
 
   private draw({ mean, std }: Round, count: number, rng: Rng): Float64Array[] {
@@ -202,16 +198,6 @@ export class IcemPlanner<C extends Carry> {
 /** Numbers of the best, best first; of equals the first. */
 function bestOf(returns: Float64Array, count: number): number[] {
   return [...returns.keys()].sort((a, b) => returns[b] - returns[a] || a - b).slice(0, count);
-}
-
-function finiteBox(space: VectorSpace, learner: string): { low: number[]; high: number[] } {
-  if (space.type === 'box' && [...space.low, ...space.high].every((bound) => typeof bound === 'number')) {
-    return { low: space.low as number[], high: space.high as number[] };
-  }
-  throw reverieError('SCENARIO_UNFIT', {
-    problem: `The ${learner} cannot use ${space.type === 'box' ? 'an action box without finite bounds' : `a discrete action space of ${space.n}`}.`,
-    hint: 'Plan over a box of actions with finite bounds.',
-  });
 }
 
 /** Normal noise over time whose power falls with frequency (Timmer & König 1995), of variance 1 at every step. */

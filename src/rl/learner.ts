@@ -1,12 +1,13 @@
-// What every learner offers, whatever it learns: policies to act with and to send away, and its exact state; and what the
-// kinds add that learn by reward, from old rows, from fresh rollouts, or by planning in a model. Loops of training know no more of a learner.
+// What every learner offers: policies to act with and to send away, and its exact state; what the kinds add that learn by reward, from
+// old rows, from fresh rollouts, or by planning in a model; and the checks of what a learner is given.
 
+import type { z } from 'zod';
 import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
+import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { TransitionBatch } from '../replay/transition.js';
-import type { ActingOutputs } from './network-policy.js';
-import type { Rollout } from './rollout.js';
+import type { ActingOutputs } from './policies.js';
 import type { Spaces } from './spaces.js';
 
 /** Its name among the learners (learners.ts). */
@@ -40,7 +41,7 @@ export interface Learner {
   close(): Promise<void>;
 }
 
-/** Learns from rows of replay buffers, whichever policy lived them (SAC). */
+/** Learns from rows of replay buffers, whichever policy collected them (SAC). */
 export interface ReplayLearner extends Learner {
   readonly learnsFrom: 'replay';
   /** Of each gradient step. */
@@ -52,6 +53,18 @@ export interface ReplayLearner extends Learner {
   update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<object>;
   /** |temporal-difference error| of every row: what prioritised replay goes by. */
   tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;
+}
+
+/** `steps` x `envs` transitions, time-major: row t * envs + e. */
+export interface Rollout {
+  readonly steps: number;
+  readonly envs: number;
+  /** `nextObs` is the successor itself, also where the episode ended. */
+  readonly batch: TransitionBatch;
+  /** Actions before clipping, [-1, 1] units or class index; [rows, actionDim]. */
+  readonly raw: Float32Array;
+  /** Of `raw`, as a density over the environment's units; [rows]. */
+  readonly logProb: Float32Array;
 }
 
 /** Learns from whole rollouts of the policy of the moment (PPO). */
@@ -76,4 +89,92 @@ export interface PlanningLearner extends Learner {
   planner<C extends Carry>(model: Dynamics<C, NumberRows>): Policy;
   /** `steps` gradient steps of the taught policy on what was planned; answers figures for the journal. */
   update(planned: Pick<TransitionBatch, 'rows' | 'obs' | 'action'>, steps: number, rng: Rng): Promise<object>;
+}
+
+/** Settings with their defaults filled in. Throws SETTING_INVALID naming the setting and, if misspelt, its neighbour. */
+export function parseConfig<T extends z.ZodObject>(learner: string, schema: T, config: unknown): z.infer<T> {
+  const parsed = schema.safeParse(config);
+  if (parsed.success) return parsed.data;
+  const unknown = parsed.error.issues.find((issue) => issue.code === 'unrecognized_keys');
+  const near = unknown && nearest(unknown.keys[0], Object.keys(schema.shape));
+  const guess = near ? ` Did you mean "${near}"?` : '';
+  throw configInvalid(learner, `${describeIssues(parsed.error)}.${guess}`);
+}
+
+/** The error SETTING_INVALID for a learner's settings. */
+export function configInvalid(learner: string, problem: string): Error {
+  return reverieError('SETTING_INVALID', {
+    problem: `Settings of the ${learner}: ${problem}`,
+    hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
+  });
+}
+
+/** The spaces alone, whatever object declared them. */
+export function plainSpaces({ observationSpace, actionSpace }: Spaces): Spaces {
+  return { observationSpace, actionSpace };
+}
+
+/**
+ * Copies of the arrays of `state`, if it is a state of a learner like this: same kind, spaces and array sizes.
+ * Throws CHECKPOINT_CORRUPT.
+ */
+export function checkedArrays(
+  learner: { readonly kind: string; readonly spaces: Spaces },
+  arrays: Readonly<Record<string, Float32Array>>,
+  state: LearnerState,
+): Record<string, Float32Array> {
+  const { meta } = state;
+  if (meta.kind !== learner.kind) throw misfit(`it holds a ${meta.kind} learner, not ${learner.kind}`);
+  if (JSON.stringify(plainSpaces(meta.spaces)) !== JSON.stringify(plainSpaces(learner.spaces))) {
+    throw misfit('it was learnt for other observation or action spaces');
+  }
+  const copies: Record<string, Float32Array> = {};
+  for (const [name, own] of Object.entries(arrays)) {
+    const found = state.arrays[name];
+    if (found?.length !== own.length) {
+      throw misfit(`array "${name}" has ${found?.length ?? 'no'} elements where this network has ${own.length}`);
+    }
+    copies[name] = found.slice();
+  }
+  return copies;
+}
+
+function misfit(problem: string): Error {
+  return reverieError('CHECKPOINT_CORRUPT', { path: 'learner state', problem });
+}
+
+/**
+ * Checks a batch before anything is learnt from it: `rows` rows of the right widths (DATA_MISMATCH),
+ * every number finite (NON_FINITE_VALUE naming the first bad row).
+ */
+export function assertBatch(batch: TransitionBatch, rows: number, obsDim: number, actionDim: number): void {
+  const widths = { obs: obsDim, action: actionDim, reward: 1, terminated: 1, truncated: 1, nextObs: obsDim } as const;
+  for (const [name, width] of Object.entries(widths))
+    assertLength(name, batch[name as keyof typeof widths], rows * width);
+  const columns = { obs: batch.obs, action: batch.action, reward: batch.reward, nextObs: batch.nextObs };
+  for (const [name, column] of Object.entries(columns)) assertFinite(name, column, rows);
+}
+
+export function assertLength(what: string, column: { readonly length: number }, expected: number): void {
+  if (column.length === expected) return;
+  throw reverieError('DATA_MISMATCH', {
+    problem: `${what} has ${column.length} elements where ${expected} are needed.`,
+    hint: "An update needs exactly steps x batchSize rows, each of the widths of the learner's spaces.",
+  });
+}
+
+/** Throws NON_FINITE_VALUE naming the first row of a column of `rows` rows that holds NaN or infinity. */
+export function assertFinite(name: string, column: Float32Array, rows: number): void {
+  // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass for the usual case.
+  let sum = 0;
+  for (let i = 0; i < column.length; i++) sum += column[i] * 0;
+  if (sum === 0) return;
+  const at = column.findIndex((value) => !Number.isFinite(value));
+  const row = Math.floor(at / (column.length / rows));
+  throw reverieError('NON_FINITE_VALUE', {
+    what: name,
+    value: column[at],
+    where: `row ${row} of a batch of ${rows}`,
+    hint: 'Nothing was learnt from this batch. Fix the environment or drop the row.',
+  });
 }

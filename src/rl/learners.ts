@@ -2,7 +2,6 @@
 
 import type { z } from 'zod';
 import type { VectorSpace } from '../core/environment.js';
-import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
@@ -16,14 +15,14 @@ import {
   sacConfigSchema,
   td3BcConfigSchema,
 } from './config.js';
-import type { Learner } from './learner.js';
+import { configInvalid, type Learner } from './learner.js';
 import type { Spaces } from './spaces.js';
 
 /**
  * A fresh learner; `device` is `native` only where its entry has `trainsNatively`.
  * Throws SETTING_INVALID, or SCENARIO_UNFIT for spaces it cannot learn in.
  */
-export type MakeLearner = (
+type MakeLearner = (
   settings: Record<string, unknown>,
   spaces: Spaces,
   rng: Rng,
@@ -47,75 +46,69 @@ export interface LearnerEntry extends Entry<MakeLearner> {
   readonly trainsNatively?: true;
 }
 
-const sac: LearnerEntry = {
-  name: 'sac',
-  summary: 'Soft actor-critic (1812.05905).',
-  schema: sacConfigSchema,
-  learnsFrom: 'replay',
-  actions: ['box'],
-  trainsNatively: true,
-  make: async () => (await import('./sac/sac.js')).makeSac,
-};
-
-const redq: LearnerEntry = {
-  name: 'redq',
-  summary: 'Randomised ensembled double Q-learning (2101.05982).',
-  schema: redqConfigSchema,
-  learnsFrom: 'replay',
-  updatesPerStep: 20,
-  actions: ['box'],
-  trainsNatively: true,
-  make: async () => (await import('./redq/redq.js')).makeRedq,
-};
-
-const droq: LearnerEntry = {
-  name: 'droq',
-  summary: 'Dropout Q-functions (2110.02034).',
-  schema: droqConfigSchema,
-  learnsFrom: 'replay',
-  updatesPerStep: 20,
-  actions: ['box'],
-  trainsNatively: true,
-  make: async () => (await import('./droq/droq.js')).makeDroq,
-};
-
-const td3Bc: LearnerEntry = {
-  name: 'td3-bc',
-  summary: 'TD3 held near the actions of the data, for learning from records alone (2106.06860).',
-  schema: td3BcConfigSchema,
-  learnsFrom: 'replay',
-  actions: ['box'],
-  make: async () => (await import('./td3-bc/td3-bc.js')).makeTd3Bc,
-};
-
-const ppo: LearnerEntry = {
-  name: 'ppo',
-  summary: 'Proximal policy optimisation (1707.06347).',
-  schema: ppoConfigSchema,
-  learnsFrom: 'rollouts',
-  actions: ['box', 'discrete'],
-  make: async () => (await import('./ppo/ppo.js')).makePpo,
-};
-
-const pets: LearnerEntry = {
-  name: 'pets',
-  summary: 'Planning in a learned world model (1805.12114), with a policy taught what was planned.',
-  schema: petsConfigSchema,
-  learnsFrom: 'model',
-  actions: ['box'],
-  make: async () => (await import('./pets/pets.js')).makePets,
-};
-
-const bc: LearnerEntry = {
-  name: 'bc',
-  summary: 'Behaviour cloning.',
-  schema: bcConfigSchema,
-  learnsFrom: 'demonstrations',
-  actions: ['box', 'discrete'],
-  make: async () => (await import('./bc/bc.js')).makeBc,
-};
-
-export const learners = new Registry<LearnerEntry>('learner', [sac, redq, droq, td3Bc, ppo, pets, bc]);
+export const learners = new Registry<LearnerEntry>('learner', [
+  {
+    name: 'sac',
+    summary: 'Soft actor-critic (1812.05905).',
+    schema: sacConfigSchema,
+    learnsFrom: 'replay',
+    actions: ['box'],
+    trainsNatively: true,
+    make: async () => (await import('./soft-actor-critic.js')).makeSac,
+  },
+  {
+    name: 'redq',
+    summary: 'Randomised ensembled double Q-learning (2101.05982).',
+    schema: redqConfigSchema,
+    learnsFrom: 'replay',
+    updatesPerStep: 20,
+    actions: ['box'],
+    trainsNatively: true,
+    make: async () => (await import('./soft-actor-critic.js')).makeRedq,
+  },
+  {
+    name: 'droq',
+    summary: 'Dropout Q-functions (2110.02034).',
+    schema: droqConfigSchema,
+    learnsFrom: 'replay',
+    updatesPerStep: 20,
+    actions: ['box'],
+    trainsNatively: true,
+    make: async () => (await import('./soft-actor-critic.js')).makeDroq,
+  },
+  {
+    name: 'td3-bc',
+    summary: 'TD3 held near the actions of the data, for learning from records alone (2106.06860).',
+    schema: td3BcConfigSchema,
+    learnsFrom: 'replay',
+    actions: ['box'],
+    make: async () => (await import('./td3-bc.js')).makeTd3Bc,
+  },
+  {
+    name: 'ppo',
+    summary: 'Proximal policy optimisation (1707.06347).',
+    schema: ppoConfigSchema,
+    learnsFrom: 'rollouts',
+    actions: ['box', 'discrete'],
+    make: async () => (await import('./ppo.js')).makePpo,
+  },
+  {
+    name: 'pets',
+    summary: 'Planning in a learned world model (1805.12114), with a policy taught what was planned.',
+    schema: petsConfigSchema,
+    learnsFrom: 'model',
+    actions: ['box'],
+    make: async () => (await import('./pets.js')).makePets,
+  },
+  {
+    name: 'bc',
+    summary: 'Behaviour cloning.',
+    schema: bcConfigSchema,
+    learnsFrom: 'demonstrations',
+    actions: ['box', 'discrete'],
+    make: async () => (await import('./bc.js')).makeBc,
+  },
+]);
 
 /**
  * @param device what it trains on, if it can; one that cannot trains on the processor
@@ -131,10 +124,7 @@ export async function makeLearner(
   await threadPlugins();
   if (!learners.has(kind)) {
     const problem = `no learner is called "${kind}"; known: ${learners.names().join(', ')}`;
-    throw reverieError('SETTING_INVALID', {
-      problem: `Settings of the learner: ${problem}`,
-      hint: 'See src/rl/config.ts for every setting, its meaning and its default.',
-    });
+    throw configInvalid('learner', problem);
   }
   const entry = learners.get(kind);
   const make = await entry.make();

@@ -1,14 +1,25 @@
-// What learners with networks share: named arrays carried through trainers, of which one slice is the policy.
+// What learners with networks share: named arrays carried through trainers, of which one slice is the policy; and with critics,
+// replayed rows stacked for gradient steps and the errors that give rows their priority.
 
 import type { Policy, PolicySnapshot } from '../core/policy.js';
-import { compiledUrl } from '../core/threads.js';
+import type { Rng } from '../core/rng.js';
+import { float32, type Tensor } from '../nn/graph.js';
 import { adamScalars } from '../nn/parameters.js';
-import type { InferenceSession } from '../nn/runtime.js';
+import { InferenceSession } from '../nn/runtime.js';
 import type { Trainer } from '../nn/trainer.js';
-import type { Learner, LearnerKind, LearnerState } from './learner.js';
-import { checkedArrays, plainSpaces } from './learner-state.js';
-import { NetworkPolicy, weightsVersion } from './network-policy.js';
-import { type PolicyNet, policyModel } from './policy-net.js';
+import type { TransitionBatch } from '../replay/transition.js';
+import {
+  assertBatch,
+  assertFinite,
+  assertLength,
+  checkedArrays,
+  type Learner,
+  type LearnerKind,
+  type LearnerState,
+  plainSpaces,
+} from './learner.js';
+import { NetworkPolicy, networkSnapshot } from './policies.js';
+import { type PolicyNet, policyModel, weightsVersion } from './policy-net.js';
 import type { Spaces } from './spaces.js';
 
 type Arrays = Readonly<Record<string, Float32Array>>;
@@ -127,6 +138,76 @@ export abstract class NetworkLearner<Config> implements Learner {
   }
 }
 
+/** A learner from replayed rows, with critics. */
+export abstract class CriticLearner<Config> extends NetworkLearner<Config> {
+  readonly learnsFrom = 'replay';
+  private errorSession: Promise<InferenceSession> | undefined;
+
+  protected abstract get replayed(): { readonly batchSize: number; readonly gamma: number };
+
+  /** A graph from state, rows, `discount` and `nextNoise` to `tdError`, [rows]. */
+  protected abstract errorModel(): Uint8Array;
+
+  override async close(): Promise<void> {
+    await super.close();
+    await (await this.errorSession)?.release();
+  }
+
+  /**
+   * What `steps` steps take of `batch`, stacked; weights are 1 if absent.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE.
+   */
+  protected columnsOf(batch: TransitionBatch, steps: number, weights?: Float32Array) {
+    const rows = steps * this.replayed.batchSize;
+    assertBatch(batch, rows, this.net.obsDim, this.net.actions.dim);
+    const weight = weights ?? new Float32Array(rows).fill(1);
+    assertLength('weights', weight, rows);
+    assertFinite('weights', weight, rows);
+    const { obs, action, reward, nextObs } = batch;
+    return { obs, action, reward, nextObs, weight, discount: this.discounts(batch) };
+  }
+
+  /**
+   * |Q - y| of every row, mean over the critics. The next actions' noise comes from `rng`, and then what `more` draws.
+   * @param state names of the learner's arrays that the model takes
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE.
+   */
+  protected async errorsOf(
+    batch: TransitionBatch,
+    rng: Rng,
+    state: readonly string[],
+    more: () => Record<string, Tensor> = () => ({}),
+  ): Promise<Float32Array> {
+    const { rows, obs, action, reward, nextObs } = batch;
+    const { obsDim, actions } = this.net;
+    assertBatch(batch, rows, obsDim, actions.dim);
+    this.errorSession ??= InferenceSession.fromBytes(this.errorModel());
+    const session = await this.errorSession;
+    const nextNoise = this.normal(rows, rng);
+    const { tdError } = await session.run({
+      ...Object.fromEntries(state.map((name) => [name, float32(this.current[name])])),
+      obs: float32(obs, [rows, obsDim]),
+      action: float32(action, [rows, actions.dim]),
+      reward: float32(reward, [rows]),
+      discount: float32(this.discounts(batch), [rows]),
+      nextObs: float32(nextObs, [rows, obsDim]),
+      nextNoise: float32(nextNoise, [rows, actions.dim]),
+      ...more(),
+    });
+    return tdError.data as Float32Array;
+  }
+
+  /** Standard normal noise for an action a row. */
+  protected normal(rows: number, rng: Rng): Float32Array {
+    return rng.fillNormal(new Float32Array(rows * this.net.actions.dim));
+  }
+
+  private discounts({ rows, terminated }: TransitionBatch): Float32Array {
+    const { gamma } = this.replayed;
+    return Float32Array.from({ length: rows }, (_, i) => (terminated[i] ? 0 : gamma));
+  }
+}
+
 /** Fresh Adam state around initial parameters. */
 export function withMoments(theta: Float32Array): { theta: Float32Array; m: Float32Array; v: Float32Array } {
   return { theta, m: new Float32Array(theta.length), v: new Float32Array(theta.length) };
@@ -146,22 +227,4 @@ export function adamSchedule(
     adamEpsilon[i] = scalars.epsilon;
   }
   return { adamAlpha, adamEpsilon };
-}
-
-// A network policy frozen for other threads.
-
-interface NetworkPayload {
-  readonly kind: 'network';
-  readonly net: PolicyNet;
-  readonly theta: Float32Array;
-}
-
-/** Copies `theta`; structured-clonable. */
-function networkSnapshot(net: PolicyNet, theta: Float32Array): PolicySnapshot {
-  const payload: NetworkPayload = { kind: 'network', net, theta: theta.slice() };
-  return {
-    version: weightsVersion(net, theta),
-    loader: compiledUrl(import.meta.url, './load-policy.js'),
-    payload,
-  };
 }

@@ -1,5 +1,6 @@
 // The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
 
+import { createHash } from 'node:crypto';
 import type { PolicyNetwork } from '../core/policy.js';
 import { type Dim, Graph, type Value } from '../nn/graph.js';
 import {
@@ -7,6 +8,7 @@ import {
   clip,
   concat,
   equal,
+  exp,
   log,
   logSoftmax,
   maximum,
@@ -14,6 +16,7 @@ import {
   mul,
   neg,
   reduceMax,
+  reduceMean,
   reduceSum,
   slice,
   sub,
@@ -22,6 +25,7 @@ import {
   where,
 } from '../nn/ops.js';
 import {
+  gaussianEntropy,
   gaussianLogProb,
   gaussianSample,
   type Init,
@@ -34,14 +38,14 @@ import {
 } from '../nn/parameters.js';
 import { type Actions, type Spaces, spaceDim } from './spaces.js';
 
-export type Activation = 'relu' | 'tanh' | 'swish';
+type Activation = 'relu' | 'tanh' | 'swish';
 
 /**
  * How outputs become actions. `squashed`: tanh of a Gaussian whose mean and log standard deviation depend on the
  * observation (SAC). `gaussian`: mean from the network, log standard deviation a parameter, clipped to the Box
  * (PPO, cloning). `categorical`: logits over a Discrete.
  */
-export type PolicyHead = 'squashed' | 'gaussian' | 'categorical';
+type PolicyHead = 'squashed' | 'gaussian' | 'categorical';
 
 /** JSON-safe description of a policy network; with its parameters it is the policy. */
 export interface PolicyNet {
@@ -63,12 +67,12 @@ export function policyNet(
 }
 
 /** Initial values: of the MLP, and of the `gaussian` head's log standard deviation. */
-export interface PolicyInit {
+interface PolicyInit {
   readonly mlp?: MlpInit;
   readonly logStd?: number;
 }
 
-export interface PolicyOutputs {
+interface PolicyOutputs {
   /** [rows, actionDim] in the environment's units: sampled, and the mode. */
   readonly action: Value;
   readonly mean: Value;
@@ -129,6 +133,32 @@ function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value
   const raw = gaussianSample(gaussian.mean, gaussian.logStd, noise);
   const logProb = sub(gaussianLogProb(raw, gaussian.mean, gaussian.logStd), logScale);
   return { action: toEnv(clip(raw, -1, 1)), mean: toEnv(clip(gaussian.mean, -1, 1)), logProb, raw };
+}
+
+interface Density {
+  /** [rows], over the environment's units, as the acting policy answers it. */
+  readonly logProb: Value;
+  /** Mean over rows, scalar; of a Gaussian over [-1, 1] units. */
+  readonly entropy: Value;
+}
+
+/** Density of raw actions (indices for a Discrete, [-1, 1] units for a Box) under the policy of `params`. */
+export function density(net: PolicyNet, params: Record<string, Value>, obs: Value, action: Value): Density {
+  if (net.actions.type === 'discrete') {
+    const logits = logSoftmax(policyTrunk(net, params, obs), 1);
+    const classes = classRow(obs.graph, net.actions.n);
+    const logProb = reduceSum(where(equal(classes, action), logits, 0), [1]);
+    return { logProb, entropy: neg(reduceMean(reduceSum(mul(exp(logits), logits), [1]))) };
+  }
+  const { mean, logStd } = policyGaussian(net, params, obs);
+  const logScale = net.actions.scale.reduce((sum, s) => sum + Math.log(s), 0);
+  return { logProb: sub(gaussianLogProb(action, mean, logStd), logScale), entropy: reduceSum(gaussianEntropy(logStd)) };
+}
+
+/** Short hash of an architecture and its parameters: equal versions act equally. */
+export function weightsVersion(net: PolicyNet, theta: Float32Array): string {
+  const bytes = new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength);
+  return createHash('sha256').update(JSON.stringify(net)).update(bytes).digest('hex').slice(0, 12);
 }
 
 /** A policy as plain layers. */

@@ -12,7 +12,7 @@ import { InferenceSession } from '../nn/runtime.js';
 import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
 import { allocateBatch } from '../replay/batch.js';
 import type { Provenance, TransitionBatch } from '../replay/transition.js';
-import { assertBatch } from './finite.js';
+import { assertBatch } from './learner.js';
 import { adamSchedule } from './network-learner.js';
 
 export interface DiffusionOptions {
@@ -26,7 +26,7 @@ export interface DiffusionOptions {
   readonly averaging: number;
 }
 
-export const DIFFUSION_DEFAULTS: DiffusionOptions = {
+const DIFFUSION_DEFAULTS: DiffusionOptions = {
   ...{ hidden: 256, blocks: 4, batchSize: 256, updates: 10_000, lr: 1e-3, averaging: 0.005 },
 };
 
@@ -38,7 +38,7 @@ const STEPS_PER_CALL = 50;
 /** Rows drawn at once: a function of nothing but this, so the same rows come out for any number asked in all. */
 const DRAWN_AT_ONCE = 1024;
 
-export interface FitDiffusion {
+interface FitDiffusion {
   readonly rng: Rng;
   readonly signal?: AbortSignal;
   /** Called with the updates done. */
@@ -46,7 +46,7 @@ export interface FitDiffusion {
 }
 
 /** Who watches rows being drawn. */
-export interface WatchDraw {
+interface WatchDraw {
   readonly signal?: AbortSignal;
   onProgress?(rows: number): void;
 }

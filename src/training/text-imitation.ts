@@ -1,24 +1,24 @@
-// The cold start of an agent of text: passes over what walkthroughs say in each situation on their way, lived in the real environment.
+// The cold start of an agent of text: passes over what walkthroughs say in each situation on their way, run in the real environment. A
+// walkthrough knows where things are: an agent that imitates it alone has never seen a search that failed, nor what to do next. So
+// demonstrations look into other places first, as long as these hold nothing that the goal names, and come back to the walkthrough.
 
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import type { TextLesson } from '../rl/text/text-policy.js';
-import { isWon } from './text-evaluation.js';
-import type { TextExpert } from './text-experts.js';
-import { livedOrLost, type PlayedText, TextEpisode } from './text-play.js';
-import { lookElsewhere, revealingVerbs, type Search } from './text-searches.js';
+import { isNumbered, kindOf, tokensOf } from '../rl/text/scoring.js';
+import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
+import { isWon, livedOrLost, type PlayedText, saidIn, TextEpisode } from './text-play.js';
 import { evenly, type TextTraining } from './text-training.js';
 
 /** What is to be imitated. */
-export interface Demonstrated {
+interface Demonstrated {
   readonly shown: readonly PlayedText[];
-  /** Steps that were lived beside those shown. */
+  /** Steps that were taken beside those shown. */
   readonly taken: number;
 }
 
-/** Lives what is to be imitated; nothing where the settings have no tasks for it. @throws what environments throw */
+/** Runs what is to be imitated; nothing where the settings have no tasks for it. @throws what environments throw */
 export async function demonstrate({ settings, parts, ports }: TextTraining, rng: Rng): Promise<Demonstrated> {
   const { clone } = settings;
   if (clone.tasks === 0) return { shown: [], taken: 0 };
@@ -62,15 +62,15 @@ async function passes(
   bar.end();
 }
 
-/** All that is imitated, and how many further steps it took: each task as the expert goes about it, then, with detours, with searches. */
+/** All that is imitated, and how many further steps it took: each task by its walkthrough, then, with detours, with searches. */
 async function demonstrations(
-  { environments: [environment], expert }: TextTraining['parts'],
+  { environments: [environment], walkthrough }: TextTraining['parts'],
   tasks: readonly ToolsTask[],
   { detours = 0 }: TextTraining['settings']['clone'],
   rng: Rng,
   ports: TextTraining['ports'],
 ): Promise<Demonstrated> {
-  const searches = detours > 0 && expert.plan !== undefined;
+  const searches = detours > 0;
   const phase = ports.phase('walkthroughs', tasks.length * (searches ? 2 : 1), 'tasks');
   const shown: PlayedText[] = [];
   let taken = 0;
@@ -79,7 +79,7 @@ async function demonstrations(
     // What is drawn is drawn again by another try.
     const from = search?.rng.state();
     const again = () => search && { ...search, rng: Rng.fromState(from!) };
-    const found = await livedOrLost(() => demonstrated(environment, task, expert, again()));
+    const found = await livedOrLost(() => demonstrated(environment, task, walkthrough(task), again()));
     if ('lost' in found) ports.warn(`The walkthrough of "${task.id}" was lost, and is left out: ${found.lost.message}`);
     else {
       taken += found.lived.back;
@@ -96,27 +96,125 @@ async function demonstrations(
   return { shown, taken };
 }
 
-/** The episode of what the expert says, for as long as it can be said; none where there is nothing to imitate. `back`: steps taken back. */
+/**
+ * The episode of the walkthrough, for as long as its commands can be said; none where there is nothing to imitate, or a search did not end
+ * in a win. `back`: steps taken back.
+ */
 async function demonstrated(
   environment: LineEnvironment,
   task: ToolsTask,
-  { mustWin, next, plan }: TextExpert,
+  plan: readonly string[],
   search?: Search,
 ): Promise<{ played: PlayedText[]; back: number }> {
   const episode = await TextEpisode.begin(environment, { task: task.id, seed: 0 });
-  const planned = plan?.(task) ?? [];
   let back = 0;
-  for (let step = 0; !episode.ended; step++) {
-    if (search !== undefined) back += await lookElsewhere(episode, planned.slice(step), search);
-    if (episode.ended) break;
-    const said = await next(environment, task, step);
-    const { admissible, schema } = episode.situation;
-    const choice = schema === undefined ? admissible.indexOf(said ?? '') : 0;
-    if (said === undefined || choice < 0) break;
-    await episode.step({ choice, logProb: 0, entropy: 0, ...(schema && { written: { text: said } }) });
+  for (let step = 0; !episode.ended && step < plan.length; step++) {
+    if (search !== undefined) back += await lookElsewhere(episode, plan.slice(step), search);
+    if (episode.ended || !(await said(episode, plan[step]))) break;
   }
   const played = episode.played();
-  const isWhole = episode.ended && isWon(played);
-  const isExample = played.steps.length > 0 && (isWhole || !(mustWin || search !== undefined));
+  const isExample = played.steps.length > 0 && (search === undefined || (episode.ended && isWon(played)));
   return { played: isExample ? [played] : [], back: isExample ? back : back + played.steps.length };
+}
+
+/** Share of searches that find at once. */
+const AT_ONCE = 0.4;
+
+/** Commands between where a walkthrough sets out for something and where it first names it. */
+const APPROACH = 2;
+
+/** Verbs by which plain demonstrations showed what a place holds once they had come to it, such as `open`. */
+export function revealingVerbs(shown: readonly PlayedText[]): ReadonlySet<string> {
+  const verbs = new Set<string>();
+  for (const { steps } of shown) {
+    steps.forEach((step, i) => {
+      const [came, next] = [steps[i - 1], steps[i + 1]];
+      if (came === undefined || next === undefined) return;
+      const place = thingsOf(saidIn(step));
+      const isSamePlace = place.length === 1 && thingsOf(saidIn(came)).join() === place[0];
+      if (isSamePlace && namesUnknown(saidIn(next), step.situation)) verbs.add(verbOf(saidIn(step)));
+    });
+  }
+  return verbs;
+}
+
+interface Search {
+  /** Most places that are looked into before the right one. */
+  readonly most: number;
+  readonly reveals: ReadonlySet<string>;
+  readonly rng: Rng;
+}
+
+/**
+ * Looks into other places, if what `plan` says next is the way to something that was not seen yet.
+ * @param plan  the rest of the walkthrough
+ * @returns steps that were tried and taken back, as something wanted lay there
+ */
+export async function lookElsewhere(episode: TextEpisode, plan: readonly string[], search: Search): Promise<number> {
+  const named = plan.findIndex((command) => namesUnknown(command, episode.situation));
+  if (named < 1 || named > APPROACH) return 0;
+  const [way] = plan;
+  const { most, rng } = search;
+  const places = rng.uniform() < AT_ONCE ? 0 : 1 + rng.int(most);
+  for (let i = 0; i < places && !episode.ended; i++) {
+    const before = new Set(episode.situation.turns.map((turn) => turn.said));
+    const others = episode.situation.admissible.filter(
+      (command) => verbOf(command) === verbOf(way) && command !== way && !before.has(command),
+    );
+    if (others.length === 0) return 0;
+    const look = await tried(episode, others[rng.int(others.length)], way, search.reveals);
+    if (!look.isVain) return look.commands.length;
+    for (const command of look.commands) await said(episode, command);
+  }
+  return 0;
+}
+
+/** What going there and looking would be, and whether it is in vain and leaves the way open; taken back. */
+async function tried(
+  { environment, situation }: TextEpisode,
+  command: string,
+  way: string,
+  reveals: ReadonlySet<string>,
+): Promise<{ commands: string[]; isVain: boolean }> {
+  const takeBack = environment.mark();
+  try {
+    const things = thingsOf(command);
+    const commands = [command];
+    let { observation, info, terminated, truncated } = await environment.step(command);
+    const admissible = () => info.admissible as readonly string[];
+    const reveal = admissible().find((line) => reveals.has(verbOf(line)) && thingsOf(line).join() === things.join());
+    if (reveal !== undefined && !(terminated || truncated)) {
+      commands.push(reveal);
+      ({ observation, info, terminated, truncated } = await environment.step(reveal));
+    }
+    const goal = new Set(tokensOf(situation.goal));
+    const isWanted = thingsOf(observation).some((thing) => !things.includes(thing) && goal.has(kindOf(thing)));
+    return { commands, isVain: !(isWanted || terminated || truncated) && admissible().includes(way) };
+  } finally {
+    takeBack();
+  }
+}
+
+/** Whether the command could be said. */
+async function said(episode: TextEpisode, command: string): Promise<boolean> {
+  const choice = episode.situation.admissible.indexOf(command);
+  if (choice < 0) return false;
+  await episode.step({ choice, logProb: 0, entropy: 0 });
+  return true;
+}
+
+/** Whether the command is about a numbered thing that nothing told of yet. */
+function namesUnknown(command: string, { goal, text, turns, admissible }: TextSituation): boolean {
+  const things = thingsOf(command);
+  if (things.length === 0) return false;
+  const told = new Set([goal, text, ...turns.map(({ seen }) => seen), ...admissible].flatMap(tokensOf));
+  return things.some((thing) => !told.has(thing));
+}
+
+function thingsOf(text: string): string[] {
+  return tokensOf(text).filter(isNumbered);
+}
+
+function verbOf(command: string): string {
+  return tokensOf(command)[0] ?? '';
 }

@@ -1,13 +1,20 @@
 // Many episodes of text side by side: a policy decides for all that are under way at once, so that its network runs in batches.
 // Which episodes stand side by side follows from their order alone.
 
-import type { JsonObject } from '../core/canonical-json.js';
+import { NO_COST } from '../core/cost.js';
 import type { Info } from '../core/environment.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
+import type { CallSpec } from '../env/tools/domain.js';
 import type { Message } from '../env/tools/message.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import type { ToolsStepInfo } from '../env/tools/tools-family.js';
+import type {
+  ToolsAction,
+  ToolsPolicy,
+  ToolsPolicyQuery,
+  ToolsStepInfo,
+  ToolsTurn,
+} from '../env/tools/tools-family.js';
 import type { TextDecision, TextPolicy, TextSituation, TextTurn } from '../rl/text/text-policy.js';
 
 /** Where an episode begins, and the stream its choices are drawn from; without one, each is the most probable. */
@@ -32,11 +39,11 @@ export interface PlayedText {
   readonly task: string;
   readonly steps: readonly TextStep[];
   readonly messages: readonly Message[];
-  /** What the whole episode was worth; null where nobody could judge it. */
+  /** What the whole episode was worth; null where it could not be judged. */
   readonly reward: number | null;
   /** It came to no end of its own. */
   readonly truncated?: true;
-  /** Why it could not be lived, however often it was begun: it has no steps and no reward, and says nothing of the policy. */
+  /** Why it could not be run, however often it was begun: it has no steps and no reward, and says nothing of the policy. */
   readonly lost?: ReverieError;
 }
 
@@ -44,12 +51,12 @@ export interface PlayedText {
  * What progress towards the goal pays on the way: weight (gamma p' - p) for a step from progress p to p', which changes no policy's
  * rank (Ng, Harada and Russell 1999). Where the rules know no progress, nothing.
  */
-export interface Shaping {
+interface Shaping {
   readonly weight: number;
   readonly gamma: number;
 }
 
-export interface PlayOptions {
+interface PlayOptions {
   /** Episodes under way at once are as many as there are of these. */
   readonly environments: readonly LineEnvironment[];
   readonly signal?: AbortSignal;
@@ -166,7 +173,7 @@ function lostText({ task }: TextStart, lost: ReverieError): PlayedText {
   return { task, steps: [], messages: [], reward: null, lost };
 }
 
-/** Those that were lived. */
+/** Those that were not lost. */
 export function livedOf(played: readonly PlayedText[]): PlayedText[] {
   return played.filter(({ lost }) => lost === undefined);
 }
@@ -219,10 +226,7 @@ export class TextEpisode {
 
   /** @throws DOMAIN_UNFIT, and what the environment throws */
   async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
-    const { state } = this;
-    const { written } = decision;
-    // What was written is all that could be chosen from then.
-    const situation = written === undefined ? this.now : { ...this.now, admissible: [written.text] };
+    const { state, now: situation } = this;
     const said = situation.admissible[decision.choice];
     const before = this.potential();
     const kind = kindOf(this.environment, said);
@@ -246,7 +250,7 @@ export class TextEpisode {
       this.now = situationOf(this.environment, told, observation, info);
       this.state = String(info.stateHash);
       // Where nothing can be said, nothing follows.
-      this.isOver = this.now.admissible.length === 0 && this.now.schema === undefined;
+      this.isOver = this.now.admissible.length === 0;
     }
   }
 
@@ -276,22 +280,24 @@ function situationOf(
   { id, tools }: LineEnvironment,
   told: Pick<TextSituation, 'goal' | 'opening' | 'turns'>,
   text: string,
-  { admissible, readings, schema }: Info,
+  { admissible, readings }: Info,
 ): TextSituation {
-  if (!Array.isArray(admissible))
-    throw reverieError('DOMAIN_UNFIT', {
-      problem: `A policy of text chooses among commands, and "${id}" does not say which do something (task "${tools.task.id}").`,
-      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
-    });
+  if (!Array.isArray(admissible)) throw commandsUnknown(id, tools.task.id);
   const inWords = Array.isArray(readings) ? { readings } : {};
   const shown = tools.domain.rules?.shown?.(tools.state);
-  const written = schema === undefined ? {} : { schema: schema as JsonObject };
-  return { ...told, text, admissible, ...written, ...inWords, ...(shown && { shown }) };
+  return { ...told, text, admissible, ...inWords, ...(shown && { shown }) };
 }
 
 function kindOf(environment: LineEnvironment, line: string): string {
   const { domain, state } = environment.tools;
   return domain.rules?.kindOf?.(state, line) ?? environment.kindOf?.(line) ?? line.split(' ')[0];
+}
+
+function commandsUnknown(id: string, task: string): Error {
+  return reverieError('DOMAIN_UNFIT', {
+    problem: `A policy of text chooses among commands, and "${id}" does not say which do something (task "${task}").`,
+    hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+  });
 }
 
 /** The command of a step. */
@@ -302,4 +308,91 @@ export function saidIn({ situation, choice }: TextStep): string {
 /** The backend that answered; `nobody` where the call was refused because none could. */
 export function whoAnswered({ info: { predictions } }: TextStep): string {
   return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'nobody')).join('+');
+}
+
+export function isWon({ reward }: Pick<PlayedText, 'reward'>): boolean {
+  return reward !== null && reward >= 1;
+}
+
+export function stepsOf(groups: readonly (readonly PlayedText[])[]): number {
+  return groups.flat().reduce((sum, { steps }) => sum + steps.length, 0);
+}
+
+/** How a policy of text sees a domain: see `TextView` of the run room. */
+interface TextAgentView {
+  /** How a call is written among those that are listed. */
+  readonly lineOf: (call: CallSpec) => string;
+}
+
+/**
+ * A policy of text as an agent of worlds of tools, so that whatever records episodes can have it act. It draws its commands as in training;
+ * the seed of the episode and the step decide the draw.
+ */
+export class TextPolicyAgent implements ToolsPolicy {
+  constructor(
+    private readonly policy: TextPolicy,
+    private readonly view: TextAgentView,
+  ) {}
+
+  /** Changes with the weights. */
+  get version(): string {
+    return this.policy.version;
+  }
+
+  /** @throws DOMAIN_UNFIT */
+  async act(query: ToolsPolicyQuery): Promise<ToolsTurn> {
+    const { situation, callOf } = this.situation(query);
+    const draw = Rng.fromSeed(query.seed).split('text-policy', query.step).uniform();
+    const [{ choice }] = await this.policy.decide([situation], [draw]);
+    const call = callOf(situation.admissible[choice])!;
+    return { action: { content: null, toolCalls: [{ id: `call_${query.step}`, ...call }] }, cost: NO_COST };
+  }
+
+  /** What it would choose among, and all it would choose by. @throws DOMAIN_UNFIT */
+  situation(query: ToolsPolicyQuery): { readonly situation: TextSituation } & Pick<Offered, 'callOf'> {
+    const { callOf, ...offered } = this.offered(query);
+    return { callOf, situation: { ...this.told(query), ...offered } };
+  }
+
+  private offered({ task, admissible }: ToolsPolicyQuery): Offered {
+    const found = admissible?.();
+    if (found === undefined || found.lines.length === 0) throw commandsUnknown('agent', task.id);
+    const { lines, readings, shown, callOf } = found;
+    return { admissible: lines, callOf, ...(readings && { readings }), ...(shown && { shown }) };
+  }
+
+  /** As `TextEpisode` sees it. */
+  private told({ messages, task }: ToolsPolicyQuery): Pick<TextSituation, 'goal' | 'text' | 'opening' | 'turns'> {
+    const { goal: told } = task.user;
+    const firstTurn = messages.findIndex(({ role }) => role === 'assistant');
+    const opening = seenIn(messages.slice(0, firstTurn < 0 ? messages.length : firstTurn));
+    const turns = this.turns(messages);
+    const goal = opening.includes(told) ? told : opening;
+    return { goal, text: turns.at(-1)?.seen ?? opening, opening, turns };
+  }
+
+  private turns(messages: readonly Message[]): TextTurn[] {
+    return messages.flatMap((message, at) => {
+      if (message.role !== 'assistant') return [];
+      const next = messages.findIndex(({ role }, i) => i > at && role === 'assistant');
+      const seen = seenIn(messages.slice(at + 1, next < 0 ? messages.length : next));
+      return [{ said: this.said(message), seen }];
+    });
+  }
+
+  /** An action as it is written among the choices. */
+  said(message: ToolsAction): string {
+    const { lineOf } = this.view;
+    const [call] = message.toolCalls ?? [];
+    return call === undefined ? '' : lineOf(call);
+  }
+}
+
+interface Offered extends Pick<TextSituation, 'admissible' | 'readings' | 'shown'> {
+  /** The call that a command stands for. */
+  readonly callOf: (text: string) => CallSpec | undefined;
+}
+
+function seenIn(messages: readonly Message[]): string {
+  return messages.flatMap(({ role, content }) => (role === 'user' || role === 'tool' ? [content] : [])).join('\n');
 }

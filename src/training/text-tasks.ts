@@ -1,14 +1,14 @@
-// Which tasks a round is lived on: all in turn, or, as they grow, more of those that the policy of the moment neither always wins nor
+// Which tasks a round is run on: all in turn, or, as they grow, more of those that the policy of the moment neither always wins nor
 // always loses. After UI-Simulator-Grow (arXiv 2510.14969), which takes the tasks whose loss lies between the 25th and the 75th percentile
 // and makes variants of them: here the loss is the share of episodes lost, and the variants of a task are the others of its family. With
-// deficits, more of those families are taken that need what lost episodes lack (text-deficits.ts). Or, by variance, all are taken, each
-// as often as DreamGym's curriculum says (2511.03773), whose score is that of `synth.pick: curriculum`.
+// deficits, more of those families are taken that need what lost episodes lack. Or, by variance, all are taken, each as often as
+// DreamGym's curriculum says (2511.03773), whose score is that of `synth.pick: curriculum`.
 
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
+import { type DeficitName, deficitParts } from '../synth/signals/deficits.js';
 import { outcomeVariance } from '../synth/tasks/curriculum.js';
-import { deficitsOf, type LivedText, livedTexts, needsOf } from './text-deficits.js';
-import type { PlayedText } from './text-play.js';
+import { type PlayedText, saidIn, type TextStep } from './text-play.js';
 
 /** Absent in a training that takes all tasks in turn. */
 export interface Grow {
@@ -28,7 +28,7 @@ export interface Grow {
 }
 
 /** What was lived of a family of tasks. */
-export interface GrownFamily {
+interface GrownFamily {
   /** The last episodes, the newest last: 1 won, 0 not. */
   readonly outcomes: readonly number[];
   /** Tasks of it that were taken. */
@@ -42,7 +42,7 @@ export type Grown = Record<string, GrownFamily>;
 /** Fewer episodes say nothing of a family: it is taken as if within the band. */
 const FEWEST = 4;
 
-export interface TaskDraw {
+interface TaskDraw {
   readonly tasks: readonly ToolsTask[];
   readonly round: number;
   readonly tasksPerRound: number;
@@ -148,4 +148,130 @@ function taskInTurn(tasks: readonly ToolsTask[], turn: number, seed: number, nam
   const lap = Math.floor(turn / tasks.length);
   const order = Rng.fromSeed(seed).split(name, lap).permutation(tasks.length);
   return tasks[order[turn % tasks.length]];
+}
+
+// Deficits: what the agent cannot do yet, from the episodes of its own rounds, and which tasks need it (TRACE: episodes that were won are
+// compared with those that were lost to find the capabilities that are lacking, and tasks that need them are trained on). Episodes of a
+// group begin alike, so one that was won shows what the others should have done: no solution is asked for. Deficits have the names of
+// `synth/signals`.
+
+/** What is remembered of an episode. */
+export interface LivedText {
+  readonly won: boolean;
+  /** Kinds of the actions that were carried out, each once, in the order of the alphabet. */
+  readonly did: readonly string[];
+  /** Of one that was lost. */
+  readonly lostBy?: DeficitName;
+}
+
+/** By family, the last episodes, the newest last. */
+type LivedFamilies = Readonly<Record<string, readonly LivedText[]>>;
+
+/** Times that the same is done where all looks the same. */
+const LOOP_ROUNDS = 3;
+
+/** Episodes that began alike. @param outcomes  of each, 1 won, 0 not @param before  earlier ones of the family */
+export function livedTexts(
+  group: readonly PlayedText[],
+  outcomes: readonly number[],
+  before: readonly LivedText[],
+): LivedText[] {
+  const models = group.filter((_, i) => outcomes[i] === 1);
+  const needed = inAll([...before.filter(({ won }) => won).map(({ did }) => did), ...models.map(kindsOf)]);
+  return group.map((episode) => {
+    const did = kindsOf(episode);
+    if (models.includes(episode)) return { won: true, did };
+    return { won: false, did, lostBy: lostBy(episode, models, needed) };
+  });
+}
+
+/** @param needed  kinds of action without which the family was never won */
+function lostBy(episode: PlayedText, models: readonly PlayedText[], needed: readonly string[]): DeficitName {
+  if (goesInCircles(episode)) return 'loop';
+  const [nearest] = [...models].sort((a, b) => distance(a, episode) - distance(b, episode));
+  if (nearest !== undefined) return besideModel(episode, nearest);
+  const last = episode.steps.at(-1);
+  if (last === undefined || episode.truncated) return 'cut-off';
+  const did = kindsOf(episode);
+  const missing = needed.find((kind) => !did.includes(kind));
+  return missing === undefined ? `wrong-argument ${last.kind}` : `left-out ${missing}`;
+}
+
+/** The first action of the model that the episode lacks, done with something else or not at all; else what it did beside. */
+function besideModel(episode: PlayedText, model: PlayedText): DeficitName {
+  const [lacking] = notIn(model, episode);
+  const beside = notIn(episode, model);
+  if (lacking === undefined) return `unwanted ${(beside[0] ?? episode.steps.at(-1)).kind}`;
+  const isWrong = beside.some(({ kind }) => kind === lacking.kind);
+  return `${isWrong ? 'wrong-argument' : 'left-out'} ${lacking.kind}`;
+}
+
+/** Actions that only one of them did. */
+function distance(a: PlayedText, b: PlayedText): number {
+  return notIn(a, b).length + notIn(b, a).length;
+}
+
+/** Steps of the first whose line the second did not say, each as often as it is said. */
+function notIn({ steps }: PlayedText, other: PlayedText): TextStep[] {
+  const said = other.steps.map(saidIn);
+  return steps.filter((step) => {
+    const at = said.indexOf(saidIn(step));
+    if (at >= 0) said.splice(at, 1);
+    return at < 0;
+  });
+}
+
+function goesInCircles({ steps }: PlayedText): boolean {
+  const times = new Map<string, number>();
+  for (const step of steps) {
+    const key = `${saidIn(step)}\n${step.situation.text}`;
+    times.set(key, (times.get(key) ?? 0) + 1);
+  }
+  return Math.max(0, ...times.values()) >= LOOP_ROUNDS;
+}
+
+function kindsOf({ steps }: PlayedText): string[] {
+  const done = steps.filter(({ info }) => info.predictions.every(({ isError }) => !isError));
+  return [...new Set(done.map(({ kind }) => kind))].sort();
+}
+
+function inAll(lists: readonly (readonly string[])[]): readonly string[] {
+  const [first = [], ...rest] = lists;
+  return first.filter((kind) => rest.every((list) => list.includes(kind)));
+}
+
+/** Of the episodes that need what a deficit is about, the share that it lost: most first. All need to end, and not to go in circles. */
+export function deficitsOf(families: LivedFamilies): [DeficitName, number][] {
+  const lived = Object.values(families);
+  const names = [...new Set(lived.flat().flatMap((one) => one.lostBy ?? []))];
+  const shares = names.map((name): [DeficitName, number] => {
+    const isOfAll = deficitParts(name).about === '';
+    const lost = lived.flat().filter((one) => one.lostBy === name).length;
+    const needing = lived.map((episodes) => episodes.length * (isOfAll ? 1 : needOf(name, episodes)));
+    return [name, lost / needing.reduce((sum, count) => sum + count, 0)];
+  });
+  return shares.sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+}
+
+/** How much each family needs what is lacking; those of which nothing is known as much as the others do on average. */
+export function needsOf(names: readonly string[], families: LivedFamilies): number[] {
+  const deficits = deficitsOf(families);
+  const needs = names.map((name) => {
+    const episodes = families[name] ?? [];
+    if (episodes.length === 0) return undefined;
+    return deficits.reduce((sum, [deficit, share]) => sum + share * needOf(deficit, episodes), 0);
+  });
+  const known = needs.filter((need) => need !== undefined);
+  const total = known.reduce((sum, need) => sum + need, 0);
+  // Where nothing is lacking, all alike.
+  return needs.map((need) => (total === 0 ? 1 : (need ?? total / known.length)));
+}
+
+/** Share of the episodes of a family in which what a deficit is about was needed: of those won, or lost by it. */
+function needOf(name: DeficitName, episodes: readonly LivedText[]): number {
+  const { about } = deficitParts(name);
+  const won = episodes.filter((one) => one.won);
+  const did = won.filter((one) => one.did.includes(about)).length;
+  const lost = episodes.filter((one) => one.lostBy === name).length;
+  return Math.max(won.length === 0 ? 0 : did / won.length, lost / episodes.length);
 }

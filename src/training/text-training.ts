@@ -1,14 +1,11 @@
-// What training agents of text is made of: settings, parts, progress, and which world each round is lived in.
+// What training agents of text is made of: settings, parts, progress, and which world each round is run in.
 
 import type { OpenPhase } from '../core/progress.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import type { GroupOptions } from '../rl/group/advantages.js';
-import type { WatchedRound } from '../rl/group/echo-trap.js';
-import type { EstimatorEntry } from '../rl/group/estimators.js';
+import type { EstimatorEntry, GroupOptions, WatchedRound } from '../rl/group-estimators.js';
 import type { TextLearner, TextSituation } from '../rl/text/text-policy.js';
 import type { ShadowCounts } from '../worldmodel/tools/shadow-estimates.js';
-import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
 
@@ -139,7 +136,7 @@ export interface TextDream {
   gather?(time: number): Promise<Gathered>;
 }
 
-export interface TextGroupParts {
+interface TextGroupParts {
   readonly learner: TextLearner;
   readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
@@ -150,8 +147,8 @@ export interface TextGroupParts {
   readonly values?: TextValues;
   /** Where evaluations are lived, likewise. */
   readonly evalEnvironments: readonly LineEnvironment[];
-  /** Who is imitated first. */
-  readonly expert: TextExpert;
+  /** Commands of a task's solution, which is imitated first; none where there is no solution. */
+  readonly walkthrough: (task: ToolsTask) => readonly string[];
   readonly tasks: readonly ToolsTask[];
   readonly evalTasks: readonly ToolsTask[];
 }

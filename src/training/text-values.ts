@@ -1,15 +1,11 @@
-// Learning from a value model alone (VEM, Song et al. 2025, 2502.18906): what recorded choices came to is regressed on; then, in recorded
-// situations, the policy of the moment draws choices, and the model says what each is worth. No environment is stepped, and nothing is
-// said of what would be seen next. A situation with its draws is a group of episodes of one step, so that the estimators are the same.
+// A value model of recorded choices (VEM, Song et al. 2025, 2502.18906): what they came to is regressed on.
 
 import type { Rng } from '../core/rng.js';
-import { groupLessons, type LivedEpisode } from '../rl/group/group-lessons.js';
-import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
-import type { TextValueModel, ValueLesson } from '../rl/text/value-model.js';
-import type { TextTraining } from './text-training.js';
+import type { TextValueModel, ValueLesson } from '../rl/text/scored-learner.js';
+import type { TextSituation } from '../rl/text/text-policy.js';
 
 /** A recorded choice, in an episode of these. */
-export interface ValuedStep {
+interface ValuedStep {
   readonly situation: TextSituation;
   readonly choice: number;
   readonly reward: number;
@@ -23,7 +19,7 @@ export interface ValuedEpisode {
   readonly won: boolean;
 }
 
-export interface ValueFitSettings {
+interface ValueFitSettings {
   readonly epochs: number;
   readonly lr: number;
   /** Discount of a reward one step later. */
@@ -90,41 +86,4 @@ export async function recordedValues(
   const values = await model.values(known.map(({ situation }) => situation));
   let next = 0;
   return episodes.map(({ steps }) => steps.map((step) => (isKnown(step) ? values[next++][step.choice] : undefined)));
-}
-
-/** Of a round, unless given. */
-const SITUATIONS = 64;
-
-export interface ValuedRound {
-  readonly lessons: readonly TextLesson[];
-  /** Of an event. */
-  readonly figures: Readonly<Record<string, unknown>>;
-  readonly choices: number;
-}
-
-/** Draws in recorded situations, each worth what the model says. */
-export async function valuedRound({ settings, parts }: TextTraining, rng: Rng): Promise<ValuedRound> {
-  const { groupSize, situationsPerRound = SITUATIONS } = settings;
-  const all = await parts.values!.situations();
-  const drawn = rng.split('situations').permutation(all.length).slice(0, situationsPerRound);
-  const situations = Array.from(drawn, (i) => all[i]);
-  const choices = rng.split('choices');
-  const asked = situations.flatMap((situation) => Array.from({ length: groupSize }, () => situation));
-  const draws = asked.map((_, i) => choices.split(i).uniform());
-  const decisions = await parts.learner.policy.decide(asked, draws);
-  const values = await parts.values!.values(situations);
-  const groups = situations.map((situation, g) =>
-    decisions.slice(g * groupSize, (g + 1) * groupSize).map((decision): LivedEpisode => {
-      const reward = values[g][decision.choice];
-      return { steps: [{ ...decision, situation, state: String(g), reward }], reward };
-    }),
-  );
-  const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
-  const mean = (of: (step: LivedEpisode['steps'][number]) => number) =>
-    groups.flat().reduce((sum, { steps: [step] }) => sum + of(step), 0) / asked.length;
-  const figures = {
-    ...{ groups: groups.length, silentGroups: silent, filteredGroups: filtered, choices: asked.length },
-    ...{ meanValue: mean(({ reward }) => reward), livedEntropy: mean(({ entropy }) => entropy) },
-  };
-  return { lessons, figures, choices: asked.length };
 }

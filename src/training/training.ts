@@ -11,13 +11,12 @@ import type { Source } from '../replay/transition.js';
 import type { LearnedFrom } from '../rl/checkpoint.js';
 import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
 import type { PlanningLearner, ReplayLearner, RolloutLearner } from '../rl/learner.js';
-import { RandomPolicy } from '../rl/random-policy.js';
+import { RandomPolicy } from '../rl/policies.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
-import type { DreamPlan } from './dream-plan.js';
-import type { DreamSummary, DreamWorld } from './dream-world.js';
-import type { GenerativeReplay } from './generative-replay.js';
-import type { TrainingPorts, TrainingSettings } from './training-settings.js';
+import type { GenerativeReplay } from './loops.js';
+import type { DreamPlan, TrainingPorts, TrainingSettings } from './settings.js';
+import type { DreamSummary, DreamWorld } from './world.js';
 
 /** What a run has done so far. */
 export interface Counters {

@@ -2,141 +2,72 @@
 
 import type { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
-import { type Bc, makeBc } from '../../src/rl/bc/bc.js';
-import { makeDroq } from '../../src/rl/droq/droq.js';
-import { makePets, type Pets } from '../../src/rl/pets/pets.js';
-import { makePpo, type Ppo } from '../../src/rl/ppo/ppo.js';
-import { makeRedq, type Redq } from '../../src/rl/redq/redq.js';
-import { RolloutCollector } from '../../src/rl/rollout.js';
-import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
-import { makeTd3Bc, type Td3Bc } from '../../src/rl/td3-bc/td3-bc.js';
+import type { TrainingDevice } from '../../src/nn/trainer.js';
+import { type Bc, makeBc } from '../../src/rl/bc.js';
+import type { Learner, ReplayLearner } from '../../src/rl/learner.js';
+import { makePets, type Pets } from '../../src/rl/pets.js';
+import { makePpo, type Ppo } from '../../src/rl/ppo.js';
+import { makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
+import { makeTd3Bc } from '../../src/rl/td3-bc.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import { learnerContract } from './learner-contract.js';
+import { RolloutCollector } from './rollouts.js';
 
-const reacherLike = spacesOf(5, box(2, -1, 1));
+const SPACES = spacesOf(5, box(2, -1, 1));
+const SHAPE = { obsDim: 5, actionDim: 2, noiseDim: 2, low: -1, high: 1 };
 
-learnerContract('SAC', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8, criticLayerNorm: false }, reacherLike, rng),
-  train: (learner, rng) => (learner as Sac).update(randomBatch(24, 5, 2, rng), 3, rng),
-});
-
-learnerContract('SAC with layer-normalised critics', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeSac({ hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' }, reacherLike, rng),
-  train: (learner, rng) => (learner as Sac).update(randomBatch(8, 5, 2, rng), 1, rng),
-});
-
-const hasAddon = !lacksCompiler('contract.test.ts');
-if (hasAddon) {
-  make('addon');
-  learnerContract('SAC by vector code', {
-    obsDim: 5,
-    actionDim: 2,
-    noiseDim: 2,
-    low: -1,
-    high: 1,
-    device: 'native',
-    make: (rng) => makeSac({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng, 'native'),
-    train: (learner, rng) => (learner as Sac).update(randomBatch(24, 5, 2, rng), 3, rng),
+/** A learner of replayed rows; three steps a call, so that steps of a policy fall within calls and at their ends. */
+function replays(name: string, made: (rng: Rng) => Promise<Learner>, device?: TrainingDevice, steps = 3): void {
+  learnerContract(name, {
+    ...SHAPE,
+    device,
+    make: made,
+    train: (learner, rng) => (learner as ReplayLearner).update(randomBatch(8 * steps, 5, 2, rng), steps, rng),
   });
 }
 
-learnerContract('REDQ', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeRedq({ hidden: [16, 16], batchSize: 8, critics: 4, policyEvery: 2 }, reacherLike, rng),
-  // Three steps a call: the policy's step falls at the end of one call and within the next.
-  train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
-});
-
-learnerContract('DroQ', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, reacherLike, rng),
-  train: (learner, rng) => (learner as Redq).update(randomBatch(24, 5, 2, rng), 3, rng),
-});
-
-learnerContract('TD3+BC', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeTd3Bc({ hidden: [16, 16], batchSize: 8 }, reacherLike, rng),
-  // Three steps a call: the policy's step falls within the first call, and at both ends of the second.
-  train: (learner, rng) => (learner as Td3Bc).update(randomBatch(24, 5, 2, rng), 3, rng),
-});
+const SAC = { hidden: [16, 16], batchSize: 8 };
+replays('SAC', (rng) => makeSac({ ...SAC, criticLayerNorm: false }, SPACES, rng));
+const NORMALISED = { hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' } as const;
+replays('SAC with layer-normalised critics', (rng) => makeSac(NORMALISED, SPACES, rng), undefined, 1);
+if (!lacksCompiler('contract.test.ts')) {
+  make('addon');
+  replays('SAC by vector code', (rng) => makeSac(SAC, SPACES, rng, 'native'), 'native');
+}
+replays('REDQ', (rng) => makeRedq({ ...SAC, critics: 4, policyEvery: 2 }, SPACES, rng));
+replays('DroQ', (rng) => makeDroq({ hidden: [16], batchSize: 8, dropout: 0.2, policyEvery: 2 }, SPACES, rng));
+replays('TD3+BC', (rng) => makeTd3Bc(SAC, SPACES, rng));
 
 learnerContract('PETS, the policy that it teaches', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makePets({ hidden: [16] }, reacherLike, rng),
+  ...SHAPE,
+  make: (rng) => makePets({ hidden: [16] }, SPACES, rng),
   train: (learner, rng) => (learner as Pets).update(randomBatch(50, 5, 2, rng), 3, rng),
 });
 
-learnerContract('PPO with a Box', {
-  obsDim: 3,
-  actionDim: 1,
-  noiseDim: 1,
-  low: -2,
-  high: 2,
-  make: async (rng) =>
-    makePpo({ hidden: [16], batchSize: 16, epochs: 2 }, await makeEnvironment({ id: 'pendulum' }), rng),
-  train: (learner, rng) => trainPpo(learner as Ppo, 'pendulum', rng),
-});
-
-learnerContract('PPO with a Discrete', {
-  obsDim: 4,
-  actionDim: 1,
-  noiseDim: 2,
-  low: 0,
-  high: 1,
-  make: async (rng) =>
-    makePpo({ hidden: [16], batchSize: 16, epochs: 2 }, await makeEnvironment({ id: 'cartpole' }), rng),
-  train: (learner, rng) => trainPpo(learner as Ppo, 'cartpole', rng),
-});
-
-async function trainPpo(ppo: Ppo, id: string, rng: Rng): Promise<void> {
-  const envs = await Promise.all([0, 1].map(() => makeEnvironment({ id })));
-  const rollout = await new RolloutCollector(envs, rng.int(1000)).collect(ppo, 20, rng);
-  await ppo.update(rollout, rng);
+for (const [id, shape] of [
+  ['pendulum', { obsDim: 3, actionDim: 1, noiseDim: 1, low: -2, high: 2 }],
+  ['cartpole', { obsDim: 4, actionDim: 1, noiseDim: 2, low: 0, high: 1 }],
+] as const) {
+  learnerContract(`PPO in ${id}`, {
+    ...shape,
+    make: async (rng) => makePpo({ hidden: [16], batchSize: 16, epochs: 2 }, await makeEnvironment({ id }), rng),
+    train: async (learner, rng) => {
+      const envs = await Promise.all([0, 1].map(() => makeEnvironment({ id })));
+      const rollout = await new RolloutCollector(envs, rng.int(1000)).collect(learner as Ppo, 20, rng);
+      await (learner as Ppo).update(rollout, rng);
+    },
+  });
 }
 
 learnerContract('cloning of a Box', {
-  obsDim: 5,
-  actionDim: 2,
-  noiseDim: 2,
-  low: -1,
-  high: 1,
-  make: (rng) => makeBc({ hidden: [16], loss: 'nll', weightDecay: 0.01 }, reacherLike, rng),
+  ...SHAPE,
+  make: (rng) => makeBc({ hidden: [16], loss: 'nll', weightDecay: 0.01 }, SPACES, rng),
   train: (learner, rng) => (learner as Bc).update(randomBatch(50, 5, 2, rng), 3, rng),
 });
 
 learnerContract('cloning of a Discrete', {
-  obsDim: 5,
-  actionDim: 1,
-  noiseDim: 3,
-  low: 2,
-  high: 4,
+  ...{ obsDim: 5, actionDim: 1, noiseDim: 3, low: 2, high: 4 },
   make: (rng) => makeBc({ hidden: [16] }, spacesOf(5, { type: 'discrete', n: 3, start: 2 }), rng),
   train: (learner, rng) => {
     const batch = randomBatch(50, 5, 1, rng);

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { type GaeInput, generalisedAdvantage } from '../../src/rl/ppo/ppo.js';
+import { type GaeInput, generalisedAdvantage } from '../../src/rl/ppo.js';
 
 function input(overrides: Partial<GaeInput>): GaeInput {
   const none = new Uint8Array(3);

@@ -10,7 +10,7 @@ import { InferenceSession } from '../../src/nn/runtime.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { loadLearner, readManifest, saveLearner } from '../../src/rl/checkpoint.js';
 import type { Learner } from '../../src/rl/learner.js';
-import { loadPolicy } from '../../src/rl/load-policy.js';
+import { loadPolicy } from '../../src/rl/policies.js';
 
 export interface LearnerCase {
   readonly obsDim: number;
@@ -96,7 +96,7 @@ export function learnerContract(name: string, c: LearnerCase): void {
     it('sends a snapshot that acts byte for byte as itself, also through a structured clone', async () => {
       const snapshot = structuredClone(learner.policySnapshot());
       expect(snapshot.version).toBe(learner.policy().version);
-      expect(snapshot.loader).toMatch(/dist\/rl\/load-policy\.js$/);
+      expect(snapshot.loader).toMatch(/dist\/rl\/policies\.js$/);
       const revived = await loadPolicy(snapshot.payload);
       expect(revived.version).toBe(snapshot.version);
       for (const rows of [1, 40]) {

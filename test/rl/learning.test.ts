@@ -6,17 +6,15 @@ import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
-import { makeBc } from '../../src/rl/bc/bc.js';
+import { makeBc } from '../../src/rl/bc.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { RandomPolicy } from '../../src/rl/random-policy.js';
-import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
-import { ScriptedPolicy } from '../../src/rl/scripted-policy.js';
-
-const scripts = new URL('./scripts.mjs', import.meta.url).href;
+import { RandomPolicy } from '../../src/rl/policies.js';
+import { makeSac, type SoftActorCritic } from '../../src/rl/soft-actor-critic.js';
+import { cartpoleController, pendulumController } from './controllers.js';
 
 /** Fills `history` by acting, `updates` gradient steps for each step once `start` random ones are there. */
 async function trainOffPolicy(
-  sac: Sac,
+  sac: SoftActorCritic,
   env: SyncVectorEnvironment,
   steps: number,
   start: number,
@@ -67,7 +65,12 @@ describe('SAC', () => {
 });
 
 describe('behaviour cloning', () => {
-  const observe = async (env: SyncVectorEnvironment, expert: ScriptedPolicy, rows: number, actionDim: number) => {
+  const observe = async (
+    env: SyncVectorEnvironment,
+    expert: typeof pendulumController,
+    rows: number,
+    actionDim: number,
+  ) => {
     const rng = Rng.fromSeed(31);
     const explorer = new RandomPolicy(env.actionSpace);
     let obs = env.reset({ seed: 3 }).observation;
@@ -77,20 +80,13 @@ describe('behaviour cloning', () => {
       const result = env.step(explorer.act(obs, 1, rng).action);
       obs = result.terminated || result.truncated ? env.reset().observation : result.observation;
     }
-    return { rows, obs: all, action: expert.act(all, rows, rng).action.slice(0, rows * actionDim) };
+    return { rows, obs: all, action: expert.act(all, rows).action.slice(0, rows * actionDim) };
   };
 
   for (const loss of ['mse', 'nll'] as const) {
     it(`imitates a continuous controller by ${loss}`, async () => {
       const env = await makeEnvironment({ id: 'pendulum' });
-      const source = {
-        module: scripts,
-        export: 'pendulumController',
-        settings: { gain: 1.5 },
-        obsDim: 3,
-        actionDim: 1,
-      };
-      const expert = await ScriptedPolicy.load(source);
+      const expert = pendulumController;
       const data = await observe(env, expert, 1500, 1);
       const bc = await makeBc({ loss }, env, Rng.fromSeed(1));
       const first = await bc.update(data, 20, Rng.fromSeed(2));
@@ -105,8 +101,7 @@ describe('behaviour cloning', () => {
 
   it('imitates a discrete controller, and does as well', async () => {
     const env = await makeEnvironment({ id: 'cartpole' });
-    const source = { module: scripts, export: 'cartpoleController', obsDim: 4, actionDim: 1 };
-    const expert = await ScriptedPolicy.load(source);
+    const expert = cartpoleController;
     const data = await observe(env, expert, 1500, 1);
     const bc = await makeBc({}, env, Rng.fromSeed(1));
     await bc.update(data, 1000, Rng.fromSeed(3));

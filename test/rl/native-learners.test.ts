@@ -10,7 +10,8 @@ import type { ReplayLearner } from '../../src/rl/learner.js';
 import { makeLearner } from '../../src/rl/learners.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
-import { nativeTrainerOf, sacLayout, sacTrainer } from '../../src/rl/sac/sac-graph.js';
+import { sacDesign } from '../../src/rl/soft-actor-critic.js';
+import { layoutsOf, nativeTrainersOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
 import { boxActions } from '../../src/rl/spaces.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
@@ -115,15 +116,16 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
     const spaces = spacesOf(2, box(1, -1, 1));
     const config = sacConfigSchema.parse({ hidden: [8], batchSize: 4 });
     const net = policyNet(spaces, config, boxActions(spaces.actionSpace, 'test'), 'squashed');
-    const layout = sacLayout(net, config);
+    const design = sacDesign(config);
+    const layout = layoutsOf(net, design);
     const theta = layout.all.init(Rng.fromSeed(1));
     const rows = (width: number) => new Float32Array(4 * width);
     const perStep = {
       ...{ obs: rows(2), action: rows(1), reward: rows(1), discount: rows(1), nextObs: rows(2), weight: rows(1) },
       ...{ noise: rows(1), nextNoise: rows(1), ...adamSchedule(0, 1, 1e-3) },
     };
-    const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critic.size) }, perStep, steps: 1 };
-    for (const trainer of [nativeTrainerOf(net, config), await buildTrainer(sacTrainer(net, config))]) {
+    const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critics.size) }, perStep, steps: 1 };
+    for (const trainer of [nativeTrainersOf(net, design).policy, await buildTrainer(trainersOf(net, design).policy)]) {
       const refused = (change: object) =>
         expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
       await refused({ steps: 0 });

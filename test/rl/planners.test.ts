@@ -39,10 +39,11 @@ const SMALL = { horizon: 6, candidates: 64, elites: 8, rounds: 4 };
 async function drive(seed: number, steps: number): Promise<number[]> {
   const planner = new IcemPlanner(line, SMALL);
   const seen = [0];
+  let plan: Awaited<ReturnType<typeof planner.decide>> | undefined;
   for (let t = 0; t < steps; t++) {
     const carry = line.begin(Float32Array.of(seen[t]), []) as Point;
-    const action = await planner.plan(carry, Rng.fromSeed(seed).split('step', t));
-    seen.push(seen[t] + action[0]);
+    plan = await planner.decide(carry, plan?.next, Rng.fromSeed(seed).split('step', t));
+    seen.push(seen[t] + plan.action[0]);
   }
   return seen;
 }
@@ -58,11 +59,10 @@ describe('a plan', () => {
     expect(await drive(2, 3)).toEqual(await drive(2, 3));
     const planner = new IcemPlanner(line, { ...SMALL, rounds: 1, candidates: 16 });
     const carry = line.begin(Float32Array.of(0), []) as Point;
-    const cold = await planner.plan(carry, Rng.fromSeed(1));
-    const warm = await planner.plan(carry, Rng.fromSeed(1));
-    planner.reset();
-    expect(await planner.plan(carry, Rng.fromSeed(1))).toEqual(cold);
-    expect(warm).not.toEqual(cold);
+    const cold = await planner.decide(carry, undefined, Rng.fromSeed(1));
+    const warm = await planner.decide(carry, cold.next, Rng.fromSeed(1));
+    expect(await planner.decide(carry, undefined, Rng.fromSeed(1))).toEqual(cold);
+    expect(warm.action).not.toEqual(cold.action);
   });
 
   it('needs a box of actions with bounds', () => {
@@ -81,8 +81,8 @@ describe('a plan', () => {
       },
     };
     const planner = new IcemPlanner(doubtful, { ...SMALL, rewardWeight: 0, bonusWeight: 1 });
-    const [action] = await planner.plan(line.begin(Float32Array.of(0), []) as Point, Rng.fromSeed(3));
-    expect(action).toBeLessThan(-0.5);
+    const { action } = await planner.decide(line.begin(Float32Array.of(0), []) as Point, undefined, Rng.fromSeed(3));
+    expect(action[0]).toBeLessThan(-0.5);
   });
 });
 

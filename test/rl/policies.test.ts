@@ -1,24 +1,13 @@
 // Policies that do not learn, snapshots that are not policies, and evaluation.
 
 import { describe, expect, it } from 'vitest';
-import type { VectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { loadPolicy } from '../../src/rl/load-policy.js';
-import { RandomPolicy } from '../../src/rl/random-policy.js';
-import { makeSac } from '../../src/rl/sac/sac.js';
-import { ScriptedPolicy } from '../../src/rl/scripted-policy.js';
+import { loadPolicy, RandomPolicy } from '../../src/rl/policies.js';
+import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import { box, spacesOf } from './batches.js';
-
-const scripts = new URL('./scripts.mjs', import.meta.url).href;
-const pendulumSource = {
-  module: scripts,
-  export: 'pendulumController',
-  settings: { gain: 1.5 },
-  obsDim: 3,
-  actionDim: 1,
-};
+import { pendulumController } from './controllers.js';
 
 describe('RandomPolicy', () => {
   it('covers a Box uniformly', () => {
@@ -38,30 +27,6 @@ describe('RandomPolicy', () => {
   });
 });
 
-describe('ScriptedPolicy', () => {
-  it('acts row by row, and survives its snapshot', async () => {
-    const policy = await ScriptedPolicy.load(pendulumSource);
-    const obs = Rng.fromSeed(1).fillNormal(new Float32Array(12));
-    const { action } = policy.act(obs, 4, Rng.fromSeed(0));
-    for (let i = 0; i < 4; i++) {
-      const torque = -1.5 * obs[i * 3 + 1] - 0.5 * obs[i * 3 + 2];
-      expect(action[i]).toBeCloseTo(Math.max(-2, Math.min(2, torque)), 5);
-    }
-    const revived = await loadPolicy(structuredClone(policy.snapshot()).payload);
-    expect(revived.version).toBe(policy.version);
-    expect((await revived.act(obs, 4, Rng.fromSeed(0))).action).toEqual(action);
-    const stiffer = await ScriptedPolicy.load({ ...pendulumSource, settings: { gain: 2 } });
-    expect(stiffer.version).not.toBe(policy.version);
-  });
-
-  it('names the function a module lacks', async () => {
-    await expect(ScriptedPolicy.load({ ...pendulumSource, export: 'absent' })).rejects.toMatchObject({
-      code: 'MODEL_FILE_INVALID',
-      message: expect.stringContaining('absent'),
-    });
-  });
-});
-
 describe('loadPolicy', () => {
   it('refuses what is not a policy', async () => {
     for (const payload of [undefined, 3, {}, { kind: 'oracle' }, { kind: 'network', net: {}, theta: [1, 2] }]) {
@@ -78,10 +43,9 @@ describe('loadPolicy', () => {
 describe('evaluatePolicy', () => {
   it('runs whole episodes, each by its own seed', async () => {
     const env = await makeEnvironment({ id: 'pendulum' });
-    const policy = await ScriptedPolicy.load(pendulumSource);
+    const policy = pendulumController;
     const all = await evaluatePolicy(env, policy, { episodes: 3, seed: 7 });
     expect([...all.lengths]).toEqual([200, 200, 200]);
-    expect(all.cut).toBe(0);
     expect(new Set(all.returns).size).toBe(3);
     const last = await evaluatePolicy(env, policy, { episodes: 1, seed: 9 });
     expect(last.returns[0]).toBe(all.returns[2]);
@@ -91,23 +55,12 @@ describe('evaluatePolicy', () => {
     expect(all.stdReturn).toBeCloseTo(Math.sqrt(squares / 2), 9);
   });
 
-  it('cuts episodes without a clock, closes what it made, and can be stopped', async () => {
-    let closed = 0;
-    const factory = async (): Promise<VectorEnvironment> => {
-      const env = await makeEnvironment({ id: 'pendulum', maxEpisodeSteps: null });
-      const close = env.close.bind(env);
-      env.close = () => {
-        closed++;
-        close();
-      };
-      return env;
-    };
-    const random = new RandomPolicy((await makeEnvironment({ id: 'pendulum' })).actionSpace);
+  it('cuts episodes without a clock, and can be stopped', async () => {
+    const env = await makeEnvironment({ id: 'pendulum', maxEpisodeSteps: null });
+    const random = new RandomPolicy(env.actionSpace);
     const options = { episodes: 2, seed: 1, deterministic: false, maxEpisodeSteps: 30 };
-    const result = await evaluatePolicy(factory, random, options);
-    expect([[...result.lengths], result.cut, closed]).toEqual([[30, 30], 2, 1]);
+    expect([...(await evaluatePolicy(env, random, options)).lengths]).toEqual([30, 30]);
     const signal = AbortSignal.abort(new Error('enough'));
-    await expect(evaluatePolicy(factory, random, { ...options, signal })).rejects.toThrow('enough');
-    expect(closed).toBe(2);
+    await expect(evaluatePolicy(env, random, { ...options, signal })).rejects.toThrow('enough');
   });
 });

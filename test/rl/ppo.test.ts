@@ -8,10 +8,9 @@ import type { ParamLayout } from '../../src/nn/parameters.js';
 import { ppoConfigSchema } from '../../src/rl/config.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
-import { makePpo } from '../../src/rl/ppo/ppo.js';
-import { ppoLayout, ppoLoss } from '../../src/rl/ppo/ppo-graph.js';
-import { RolloutCollector } from '../../src/rl/rollout.js';
+import { makePpo, ppoLayout, ppoLoss } from '../../src/rl/ppo.js';
 import { evaluateReference } from '../nn/reference.js';
+import { RolloutCollector } from './rollouts.js';
 
 const NET: PolicyNet = {
   head: 'gaussian',

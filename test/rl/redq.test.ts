@@ -3,9 +3,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { makeDroq } from '../../src/rl/droq/droq.js';
-import { dropoutMask, makeRedq } from '../../src/rl/redq/redq.js';
-import { makeSac } from '../../src/rl/sac/sac.js';
+import { dropoutMask, makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 const ROWS = 6;

@@ -4,9 +4,10 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { ParamLayout } from '../../src/nn/parameters.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
+import { sacConfigSchema } from '../../src/rl/config.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
-import { makeSac, type Sac } from '../../src/rl/sac/sac.js';
-import { sacLayout } from '../../src/rl/sac/sac-graph.js';
+import { makeSac, type SoftActorCritic, sacDesign } from '../../src/rl/soft-actor-critic.js';
+import { layoutsOf } from '../../src/rl/soft-actor-critic-graph.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 import {
@@ -53,7 +54,7 @@ async function referenceCase(device: TrainingDevice, criticLayerNorm = false) {
   const noise = draws.fillNormal(new Float32Array(ROWS));
   const nextNoise = draws.fillNormal(new Float32Array(ROWS));
   const c: ReferenceCase = {
-    config: sac.config,
+    config: sacConfigSchema.parse({ ...settings, criticLayerNorm }),
     obsDim: 2,
     actionDim: 1,
     batch,
@@ -77,14 +78,14 @@ function reader(layout: ParamLayout, theta: Float64Array) {
   return (name: string) => theta.subarray(...offsets.get(name)!);
 }
 
-function referenceGradient(sac: Sac, c: ReferenceCase): number[] {
-  const layout = sacLayout(NET, sac.config);
+function referenceGradient(sac: SoftActorCritic, c: ReferenceCase): number[] {
+  const layout = layoutsOf(NET, sacDesign(c.config));
   const { arrays } = sac.state();
   const theta = Float64Array.from(arrays.theta);
   const read = reader(layout.all, theta);
-  const y = targets(c, read, reader(layout.critic, Float64Array.from(arrays.target)));
-  const critic = differences(theta, 0, layout.critic.size, (t) => criticLoss(c, reader(layout.all, t), y));
-  const policy = differences(theta, layout.critic.size, layout.policy.size, (t) =>
+  const y = targets(c, read, reader(layout.critics, Float64Array.from(arrays.target)));
+  const critic = differences(theta, 0, layout.critics.size, (t) => criticLoss(c, reader(layout.all, t), y));
+  const policy = differences(theta, layout.critics.size, layout.policySize, (t) =>
     policyLoss(c, reader(layout.all, t), read),
   );
   return [...critic, ...policy, alphaGradient(c, read)];
@@ -94,7 +95,7 @@ const UPDATES = DEVICES.flatMap((device) => [false, true].map((criticLayerNorm) 
 
 describe.each(UPDATES)('one SAC update on $device with criticLayerNorm $criticLayerNorm', (update) => {
   const { device, criticLayerNorm } = update;
-  let before: Awaited<ReturnType<Sac['state']>>;
+  let before: Awaited<ReturnType<SoftActorCritic['state']>>;
   let after: typeof before;
   let gradient: number[];
   let criticSize: number;
@@ -139,11 +140,11 @@ describe.each(DEVICES)('SAC on %s', (device) => {
 
   it('answers the TD error of every row', async () => {
     const { sac, c } = await referenceCase(device);
-    const layout = sacLayout(NET, sac.config);
+    const layout = layoutsOf(NET, sacDesign(c.config));
     const { arrays } = sac.state();
     const read = reader(layout.all, Float64Array.from(arrays.theta));
     const nextNoise = Rng.fromSeed(8).fillNormal(new Float32Array(ROWS));
-    const y = targets({ ...c, nextNoise }, read, reader(layout.critic, Float64Array.from(arrays.target)));
+    const y = targets({ ...c, nextNoise }, read, reader(layout.critics, Float64Array.from(arrays.target)));
     const errors = await sac.tdErrors(c.batch, Rng.fromSeed(8));
     absoluteErrors(c, read, y).forEach((expected, i) => {
       expect(errors[i]).toBeCloseTo(expected, 4);

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace, contains } from '../../src/env/space-values.js';
-import { makeSac } from '../../src/rl/sac/sac.js';
+import { makeSac } from '../../src/rl/soft-actor-critic.js';
 
 it.each([
   [-1, 1],

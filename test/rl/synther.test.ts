@@ -6,7 +6,7 @@ import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { MixtureSampler } from '../../src/replay/mixture.js';
 import { UniformSelector } from '../../src/replay/selectors.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
-import { makeSac } from '../../src/rl/sac/sac.js';
+import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import { fitDiffusion, levelsDown, preconditioning, type RowDiffusion } from '../../src/rl/synther.js';
 import { box, spacesOf } from './batches.js';
 

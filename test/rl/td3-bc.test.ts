@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { mean } from '../../src/core/statistics.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
-import { makeTd3Bc } from '../../src/rl/td3-bc/td3-bc.js';
+import { makeTd3Bc } from '../../src/rl/td3-bc.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
 const SPACES = spacesOf(1, box(1, -1, 1));

@@ -8,9 +8,9 @@ import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { DeviceEnsemble } from '../../src/nn/cuda.js';
 import { allocateBatch } from '../../src/replay/batch.js';
-import { makePpo } from '../../src/rl/ppo/ppo.js';
-import { RandomPolicy } from '../../src/rl/random-policy.js';
-import { makeSac } from '../../src/rl/sac/sac.js';
+import { RandomPolicy } from '../../src/rl/policies.js';
+import { makePpo } from '../../src/rl/ppo.js';
+import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
@@ -28,7 +28,7 @@ const brief = { ...smallConfig, hidden: [16, 16], maxEpochs: 5 };
 const STARTS = 90;
 
 /** Revived from the sources of this run, not from a build. */
-const LOADER = new URL('../../src/rl/load-policy.ts', import.meta.url).href;
+const LOADER = new URL('../../src/rl/policies.ts', import.meta.url).href;
 
 const sacPolicy = (spaces: Spaces) => makeSac({ hidden: [24, 24] }, spaces, Rng.fromSeed(4));
 const ppoPolicy = (spaces: Spaces) => makePpo({ hidden: [24, 24] }, spaces, Rng.fromSeed(4));

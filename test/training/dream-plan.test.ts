@@ -1,8 +1,7 @@
 // Settings that find themselves: from what a model has shown to how it is dreamt in.
 
 import { describe, expect, it } from 'vitest';
-import { horizonAt, planDream } from '../../src/training/dream-plan.js';
-import { settleRounds } from '../../src/training/round-settings.js';
+import { horizonAt, planDream, resolveRounds } from '../../src/training/settings.js';
 
 const OPEN = { gate: 'auto', horizon: 'auto', disagreementLimit: 'auto', startsPerRound: 'auto' } as const;
 const TRIAL = { windows: 200, longest: 50, trustedSteps: 8, r2: 0.9, rewardR2: 0.95, doubt: 0.2 };
@@ -66,8 +65,8 @@ describe('rounds', () => {
   };
 
   it('are as long as the body is large', () => {
-    const small = settleRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' });
-    const large = settleRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay' });
+    const small = resolveRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' });
+    const large = resolveRounds(open, { obsDim: 17, actionDim: 6, learnsFrom: 'replay' });
     expect(small).toMatchObject({
       initialRandomSteps: 100,
       stepsPerRound: 25,
@@ -78,7 +77,7 @@ describe('rounds', () => {
   });
 
   it('are rollouts for a learner that knows its newest policy alone', () => {
-    const settled = settleRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'rollouts' });
+    const settled = resolveRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'rollouts' });
     expect(settled).toMatchObject({ stepsPerRound: 250, cyclesPerRound: 1 });
   });
 
@@ -91,6 +90,6 @@ describe('rounds', () => {
       cyclesPerRound: 3,
       evalEvery: 5,
     };
-    expect(settleRounds(given, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' })).toEqual(given);
+    expect(resolveRounds(given, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' })).toEqual(given);
   });
 });

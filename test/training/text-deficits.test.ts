@@ -2,10 +2,18 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
-import { deficitsOf, type LivedText, livedTexts, needsOf } from '../../src/training/text-deficits.js';
-import { textGroups } from '../../src/training/text-groups.js';
+import { textGroups } from '../../src/training/text-loop.js';
 import type { PlayedText, TextStep } from '../../src/training/text-play.js';
-import { countGrown, type Grown, grownDeficits, tasksOfRound } from '../../src/training/text-tasks.js';
+import {
+  countGrown,
+  deficitsOf,
+  type Grown,
+  grownDeficits,
+  type LivedText,
+  livedTexts,
+  needsOf,
+  tasksOfRound,
+} from '../../src/training/text-tasks.js';
 import { atticTraining } from '../rl/text/attic-training.js';
 
 /** An episode of these lines, of kinds that are their first two words; one that begins with `!` was refused. */

@@ -7,8 +7,7 @@ import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { CallQuery, Responder } from '../../src/env/tools/tools-family.js';
-import { areFalse, checkDream, FALSE_WINS } from '../../src/training/text-dream-check.js';
-import { textGroups } from '../../src/training/text-groups.js';
+import { areFalse, checkDream, FALSE_WINS, textGroups } from '../../src/training/text-loop.js';
 import { attic, attics, atticTraining } from '../rl/text/attic-training.js';
 
 const clone = { tasks: 2, epochs: 30, lr: 3e-3 };

@@ -6,7 +6,7 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { textGroups } from '../../src/training/text-groups.js';
+import { textGroups } from '../../src/training/text-loop.js';
 import { playTexts } from '../../src/training/text-play.js';
 import { roundsOf } from '../../src/training/text-training.js';
 import { attics, atticTraining } from '../rl/text/attic-training.js';

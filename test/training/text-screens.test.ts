@@ -12,8 +12,7 @@ import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.j
 import { viewOf } from '../../src/kinds/registry.js';
 import type { TextPolicy, TextSituation } from '../../src/rl/text/text-policy.js';
 import { RandomAgent } from '../../src/synth/episodes/agents/baseline-agents.js';
-import { TextPolicyAgent } from '../../src/training/text-agent.js';
-import { playTexts, whoAnswered } from '../../src/training/text-play.js';
+import { playTexts, TextPolicyAgent, whoAnswered } from '../../src/training/text-play.js';
 import { pagesDomain } from '../screens/fixture.js';
 
 const domain = pagesDomain('order');

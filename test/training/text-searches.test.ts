@@ -3,8 +3,8 @@
 import { expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { LineEnvironment } from '../../src/env/tools/text-environment.js';
+import { lookElsewhere, revealingVerbs } from '../../src/training/text-imitation.js';
 import { TextEpisode } from '../../src/training/text-play.js';
-import { lookElsewhere, revealingVerbs } from '../../src/training/text-searches.js';
 
 const PLACES = ['drawer 1', 'drawer 2', 'drawer 3', 'drawer 4'];
 const WALKTHROUGH = ['go to drawer 3', 'open drawer 3', 'take book 1 from drawer 3'];

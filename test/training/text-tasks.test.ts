@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import type { ToolsTask } from '../../src/env/tools/domain.js';
-import { textGroups } from '../../src/training/text-groups.js';
+import { textGroups } from '../../src/training/text-loop.js';
 import { countGrown, familiesWithin, type Grown, tasksOfRound } from '../../src/training/text-tasks.js';
 import { atticTraining } from '../rl/text/attic-training.js';
 

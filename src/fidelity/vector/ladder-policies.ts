@@ -5,7 +5,7 @@ import { reverieError } from '../../core/errors.js';
 import { Acting, type Policy } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
-import { RandomPolicy } from '../../rl/random-policy.js';
+import { RandomPolicy } from '../../rl/policies.js';
 
 /** A small network: layers of [outputs, inputs + 1] weights, row-major, the last of each row a bias; tanh in between. */
 export interface NetworkRecipe {

@@ -10,7 +10,7 @@ import type { Scenario, ScenarioConfig } from '../../kinds/vector.js';
 import { allocateBatch, sliceBatch } from '../../replay/batch.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { evaluatePolicy } from '../../rl/evaluate.js';
-import { makeSac, type Sac } from '../../rl/sac/sac.js';
+import { makeSac, type SoftActorCritic } from '../../rl/soft-actor-critic.js';
 import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
 import type { Instrument } from '../instrument.js';
@@ -105,7 +105,7 @@ class OfflineLearners implements LearningSource {
   }
 
   /** The same draws of rows and noise whatever the share: learners of a seed differ in what the rows hold alone. */
-  private async train(sac: Sac, rows: TransitionBatch, rng: Rng, signal?: AbortSignal): Promise<void> {
+  private async train(sac: SoftActorCritic, rows: TransitionBatch, rng: Rng, signal?: AbortSignal): Promise<void> {
     const { updates } = this.setup.scenario.config.fidelity.learning;
     const { batchSize } = sac.config;
     for (let done = 0; done < updates; done += UPDATES_PER_CALL) {
@@ -117,7 +117,7 @@ class OfflineLearners implements LearningSource {
     }
   }
 
-  private async judge(env: VectorEnvironment, sac: Sac, signal?: AbortSignal): Promise<readonly number[]> {
+  private async judge(env: VectorEnvironment, sac: SoftActorCritic, signal?: AbortSignal): Promise<readonly number[]> {
     const { episodes } = this.setup.scenario.config.fidelity.learning;
     const seed = this.root.split('judge').uint32();
     const { returns } = await evaluatePolicy(env, sac.policy(), { episodes, seed, signal });

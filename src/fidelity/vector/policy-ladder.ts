@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { VectorEnvironment } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
-import { RandomPolicy } from '../../rl/random-policy.js';
+import { RandomPolicy } from '../../rl/policies.js';
 import {
   headsOf,
   type Ladder,

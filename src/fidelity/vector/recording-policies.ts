@@ -5,7 +5,7 @@ import type { VectorEnvironment } from '../../core/environment.js';
 import type { Policy, PolicyAction } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
-import { RandomPolicy } from '../../rl/random-policy.js';
+import { RandomPolicy } from '../../rl/policies.js';
 import type { VectorHost } from './setup.js';
 
 export interface NamedPolicy {

@@ -6,30 +6,26 @@ import type { Rng } from '../../core/rng.js';
 import type { OpenSession } from '../../nn/trainer.js';
 import { elementsNetwork, elementsSchema } from './elements.js';
 import { relevanceNetwork, relevanceSchema } from './relevance.js';
-import type { ScoringNetwork } from './scoring-network.js';
+import type { TextValueModel } from './scored-learner.js';
+import type { ScoringNetwork } from './scoring.js';
 import type { TextLearner, TextObjective } from './text-policy.js';
-import type { TextValueModel } from './value-model.js';
 
 /**
  * A fresh learner; `settings` are what the entry's schema makes of a scenario's.
- * @param folder what paths in the settings are relative to
  * @param open   runs its gradient steps; in the calling thread unless given
  */
-export type MakeTextLearner = (
+type MakeTextLearner = (
   settings: never,
   objective: TextObjective,
   rng: Rng,
-  folder?: string,
   open?: OpenSession,
 ) => Promise<TextLearner>;
 
 /** A fresh value model, likewise. */
-export type MakeTextValues = (settings: never, rng: Rng) => Promise<TextValueModel>;
+type MakeTextValues = (settings: never, rng: Rng) => Promise<TextValueModel>;
 
-export interface TextNetworkEntry extends Entry<MakeTextLearner> {
+interface TextNetworkEntry extends Entry<MakeTextLearner> {
   readonly schema: ZodType;
-  /** Of the settings that a checkpoint keeps, where these are more than a scenario's. */
-  readonly keptSchema?: ZodType;
   /** Where it can also say what each command is worth (`train.mode: value`). */
   readonly makeValues?: () => Promise<MakeTextValues>;
 }
@@ -43,13 +39,13 @@ function scored<Settings extends object>(
     ...about,
     make: async () => {
       const { makeScoredLearner } = await import('./scored-learner.js');
-      return (given: Settings, objective, rng, _folder, open) => {
+      return (given: Settings, objective, rng, open) => {
         const settings = (objective.valueCoefficient ?? 0) > 0 ? { critic: true, ...given } : given;
         return makeScoredLearner(networkOf(settings), objective, rng, open);
       };
     },
     makeValues: async () => {
-      const { makeScoredValues } = await import('./value-model.js');
+      const { makeScoredValues } = await import('./scored-learner.js');
       return (settings: Settings, rng) => makeScoredValues(networkOf(settings), rng);
     },
   };

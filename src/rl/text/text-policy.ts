@@ -19,10 +19,8 @@ export interface TextSituation {
   readonly opening?: string;
   /** The episode until now, oldest first; `text` is what the last of them was answered with. */
   readonly turns: readonly TextTurn[];
-  /** The commands to choose from: at least one, or none with a `schema`; of a step that was written, that text. */
+  /** The commands to choose from: at least one. */
   readonly admissible: readonly string[];
-  /** A JSON Schema of what may be written, where nothing is listed. Only policies that write can go on from it. */
-  readonly schema?: JsonObject;
   /** Each of them in words, where they are written in ids that mean nothing of themselves; absent: as they are written. */
   readonly readings?: readonly string[];
   /** What is seen as data, where the world has more than a text of it: of a screen, its tree (`ScreenView`). */
@@ -34,11 +32,7 @@ export interface TextDecision {
   readonly choice: number;
   /** Log-probability of the choice under the policy, in nats; of a mode, too. */
   readonly logProb: number;
-  /** What it is the sum of, where a command is written in tokens: a term for each of which there was a choice. */
-  readonly terms?: readonly number[];
-  /** What was written under the situation's `schema`, and the tokens it was written in, the end included; then `choice` is 0. */
-  readonly written?: { readonly text: string; readonly tokens?: readonly number[] };
-  /** Entropy of all that could have been chosen, in nats; where a command is written in tokens, of the choices along its way. */
+  /** Entropy of all that could have been chosen, in nats. */
   readonly entropy: number;
   /** Discounted rewards still to come, as a critic expects them before the choice; absent without a critic. */
   readonly value?: number;
@@ -47,8 +41,6 @@ export interface TextDecision {
 export interface TextPolicy {
   /** Changes with the weights. */
   readonly version: string;
-  /** Whether it writes under a schema, and does not choose among listed commands. */
-  readonly writes?: boolean;
   /**
    * A choice for each situation, in order.
    * @param draws  a number in (0, 1) for each situation, by which its choice is drawn; the most probable command unless given
@@ -67,10 +59,6 @@ export interface TextChoice {
 export interface TextLesson extends TextChoice {
   /** Log-probability under the policy that made the choice. Absent: somebody else's, to be imitated. */
   readonly logProb?: number;
-  /** The terms of `logProb`, as its decision had them; networks that write in tokens need them. */
-  readonly terms?: readonly number[];
-  /** The tokens that the choice was written in, as its decision had them; absent: as the text is encoded. */
-  readonly tokens?: readonly number[];
   /** How much better than others it was; counts only beside `logProb`. */
   readonly advantage?: number;
   /** How much it counts beside others; 1 unless given. */
@@ -132,12 +120,6 @@ export interface TextLearner {
   policyOf(weights: Float32Array): TextPolicy;
   /** Log-probability of each choice under the weights of the moment, in nats, to the byte what their policy says of it. */
   logProbs(choices: readonly TextChoice[]): Promise<number[]>;
-  /**
-   * Makes ready for a world before anything else is asked of a fresh learner: what its network is made of may depend on the words
-   * there. Absent: it does not.
-   * @param shown  the situations that will be imitated; none where nothing is
-   */
-  prepare?(shown: readonly TextSituation[]): void;
   /** One pass over the lessons. @throws NON_FINITE_VALUE, and the learner is as it was before */
   update(lessons: readonly TextLesson[], options: TextUpdateOptions): Promise<TextUpdateMetrics>;
   /** The weights of now become the reference of the KL penalty. Before the first call those it began with are. */
@@ -145,8 +127,6 @@ export interface TextLearner {
   state(): TextLearnerState;
   /** Goes on from `state`. @throws CHECKPOINT_CORRUPT if it does not fit, and the learner is as it was before */
   restore(state: TextLearnerState): void;
-  /** Writes the policy as others open it, for checkpoints: a folder of this network's own form. @throws STORAGE_FULL, STORAGE_FAILED */
-  export?(folder: string): Promise<void>;
   close(): Promise<void>;
 }
 

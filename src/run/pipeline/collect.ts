@@ -17,10 +17,16 @@ import { mean } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
-import { RandomPolicy } from '../../rl/random-policy.js';
-import { Collector } from '../../training/collector.js';
-import { Explorer } from '../../training/exploration.js';
-import { type Recorder, type Recording, type RecordingPorts, record, recorderOf } from '../../training/recording.js';
+import { RandomPolicy } from '../../rl/policies.js';
+import {
+  Collector,
+  Explorer,
+  type Recorder,
+  type Recording,
+  type RecordingPorts,
+  record,
+  recorderOf,
+} from '../../training/collector.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { digest, vectorSet } from '../evaluation-set.js';
 import type { CollectResult, JobContext } from '../job.js';

@@ -3,9 +3,9 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { train } from '../../training/train.js';
+import { train } from '../../training/loops.js';
+import type { TrainingPorts } from '../../training/settings.js';
 import type { Training } from '../../training/training.js';
-import type { TrainingPorts } from '../../training/training-settings.js';
 import { deviceText } from '../device.js';
 import { evaluationSettings, learnerVersions, vectorSet } from '../evaluation-set.js';
 import type { JobContext, TrainResult } from '../job.js';

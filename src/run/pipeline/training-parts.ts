@@ -13,11 +13,10 @@ import type { Source } from '../../replay/transition.js';
 import type { LearnedFrom, LoadedLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
 import { Collector } from '../../training/collector.js';
-import { DreamWorld } from '../../training/dream-world.js';
-import { GenerativeReplay } from '../../training/generative-replay.js';
-import { settleRounds } from '../../training/round-settings.js';
+import { GenerativeReplay } from '../../training/loops.js';
+import { resolveRounds, type TrainingPorts, type TrainingSettings } from '../../training/settings.js';
 import { type TrainableLearner, Training, type TrainingParts } from '../../training/training.js';
-import type { TrainingPorts, TrainingSettings } from '../../training/training-settings.js';
+import { DreamWorld } from '../../training/world.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { broughtModel, findInput, learnerFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
@@ -62,7 +61,7 @@ function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettin
   }
   const modelFolder = given ?? broughtModel(scenario);
   const dream = { ...config.rollout, model: config.model, refit, refitEvery, modelFolder, env: resolvedSpec(scenario) };
-  const train = settleRounds(config.train, {
+  const train = resolveRounds(config.train, {
     ...{ obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) },
     learnsFrom: learners.get(config.rl.algorithm).learnsFrom === 'rollouts' ? 'rollouts' : 'replay',
   });

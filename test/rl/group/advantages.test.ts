@@ -1,8 +1,10 @@
 // Advantages of groups against numbers worked out by hand.
 
 import { describe, expect, it } from 'vitest';
-import { type GroupEpisode, type GroupOptions, gigpo, grpo, ppo, rloo } from '../../../src/rl/group/advantages.js';
-import { groupLessons } from '../../../src/rl/group/group-lessons.js';
+import { type GroupOptions, groupEstimators, groupLessons } from '../../../src/rl/group-estimators.js';
+
+const [grpo, gigpo, rloo, ppo] = ['grpo', 'gigpo', 'rloo', 'ppo'].map((name) => groupEstimators.get(name).estimate);
+type GroupEpisode = Parameters<typeof grpo>[0][number];
 
 const OPTIONS: GroupOptions = { normalise: true, average: 'episode', gamma: 0.5, stepWeight: 1 };
 const episode = (rewards: number[], states = rewards.map((_, t) => `s${t}`)): GroupEpisode => ({ rewards, states });

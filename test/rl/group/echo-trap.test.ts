@@ -1,7 +1,7 @@
 // The alarm of the echo trap: all of its signs together, and none of them alone.
 
 import { expect, it } from 'vitest';
-import { echoTrap, type WatchedRound } from '../../../src/rl/group/echo-trap.js';
+import { echoTrap, type WatchedRound } from '../../../src/rl/group-estimators.js';
 
 const lively: WatchedRound = { spread: 0.4, entropy: 1, repetition: 0.1, success: 0.3 };
 const stuck: WatchedRound = { spread: 0.02, entropy: 0.1, repetition: 0.6, success: 0.1 };

@@ -6,10 +6,9 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
-import { groupEstimators } from '../../../src/rl/group/estimators.js';
+import { groupEstimators } from '../../../src/rl/group-estimators.js';
 import { textNetworks } from '../../../src/rl/text/networks.js';
 import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
-import { walkthroughs } from '../../../src/training/text-experts.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
@@ -97,7 +96,7 @@ export async function atticTraining(given: AtticTraining = {}) {
       algorithm: groupEstimators.get(estimator),
       environments: Array.from({ length: 16 }, () => attic(domain)),
       evalEnvironments: Array.from({ length: 16 }, () => attic(domain)),
-      expert: walkthroughs((call) => String(call.arguments.text)),
+      walkthrough: (task) => task.reference?.calls.map((call) => String(call.arguments.text)) ?? [],
       tasks: domain.tasks.filter(({ split }) => split === 'train'),
       evalTasks: Array.from({ length: 16 }, () => domain.tasks.find(({ split }) => split === 'test')!),
     },

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { encodeScreen } from '../../../src/rl/text/elements-encoding.js';
+import { encodeScreen } from '../../../src/rl/text/elements.js';
 import type { TextSituation } from '../../../src/rl/text/text-policy.js';
 import { learnerOf } from './attic-training.js';
 import { networkContract } from './network-contract.js';

@@ -2,10 +2,15 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { relevanceNetwork, relevanceSchema } from '../../../src/rl/text/relevance.js';
-import { COUNTS, type EncodedSituation, encodeSituation } from '../../../src/rl/text/relevance-encoding.js';
+import {
+  COUNTS,
+  type EncodedSituation,
+  encodeSituation,
+  relevanceNetwork,
+  relevanceSchema,
+} from '../../../src/rl/text/relevance.js';
+import { isNumbered, placeOf, tokensOf } from '../../../src/rl/text/scoring.js';
 import { chooseBy, type TextSituation } from '../../../src/rl/text/text-policy.js';
-import { isNumbered, placeOf, tokensOf } from '../../../src/rl/text/words.js';
 import { PLAIN, relevance } from './attic-training.js';
 import { draws, networkContract } from './network-contract.js';
 

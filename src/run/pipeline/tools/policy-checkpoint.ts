@@ -20,7 +20,6 @@ import type { TextProgress } from '../../../training/text-training.js';
 
 const POLICY_FILE = 'text-policy.json';
 const STATE_FILE = 'learner.safetensors';
-const EXPORT_FOLDER = 'policy';
 
 const count = z.int().min(0);
 
@@ -157,7 +156,6 @@ export async function saveTextPolicy(
   });
   await replaceFolderAtomic(folder, async (temporary) => {
     await writeFile(join(temporary, STATE_FILE), bytes);
-    await learner.export?.(join(temporary, EXPORT_FOLDER));
     await writeFile(join(temporary, POLICY_FILE), sealedText(manifest));
   });
 }

@@ -3,15 +3,14 @@
 import { Rng } from '../../../core/rng.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { OpenSession } from '../../../nn/trainer.js';
-import { groupEstimators } from '../../../rl/group/estimators.js';
+import { groupEstimators } from '../../../rl/group-estimators.js';
 import { textNetworks } from '../../../rl/text/networks.js';
 import type { TextLearner } from '../../../rl/text/text-policy.js';
 import { loadTextPolicy } from './policy-checkpoint.js';
 
-/** Of a scenario: what is asked of its learner, and what paths are relative to. */
+/** Of a scenario: what is asked of its learner. */
 interface Learning {
   readonly config: Pick<ToolsScenarioConfig, 'rl'>;
-  readonly folder: string;
 }
 
 /**
@@ -26,7 +25,7 @@ export async function makeTextLearner(learning: Learning, seed: number, open?: O
 
 async function madeWith(
   settings: unknown,
-  { config: { rl }, folder }: Learning,
+  { config: { rl } }: Learning,
   seed: number,
   network: string,
   open?: OpenSession,
@@ -34,7 +33,7 @@ async function madeWith(
   const make = await textNetworks.get(network).make();
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
   const rng = Rng.fromSeed(seed).split('text-learner');
-  return make(settings as never, { ...rl, valueCoefficient }, rng, folder, open);
+  return make(settings as never, { ...rl, valueCoefficient }, rng, open);
 }
 
 /**
@@ -45,8 +44,7 @@ export async function openTextLearner(learning: Learning, seed: number, checkpoi
   const { manifest, state } = await loadTextPolicy(checkpoint);
   const { network, settings } = manifest;
   // As it was trained, whatever the scenario says of it now.
-  const { schema, keptSchema = schema } = textNetworks.get(network);
-  const learner = await madeWith(keptSchema.parse(settings), learning, seed, network);
+  const learner = await madeWith(textNetworks.get(network).schema.parse(settings), learning, seed, network);
   try {
     learner.restore(state);
     return learner;

@@ -10,7 +10,7 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type FailedRow, isFailed, type RowJournal } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
 import { openAiMessage } from '../../../synth/export/episodes/format.js';
-import { TextPolicyAgent } from '../../../training/text-agent.js';
+import { TextPolicyAgent } from '../../../training/text-play.js';
 import { requireSet } from '../../evaluation-set.js';
 import { type JobContext, whileOpen } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -1,12 +1,11 @@
 // How policies of text see a domain: by the commands that its world lists.
 
 import { reverieError } from '../../../core/errors.js';
-import type { CallSpec, ToolsDomain } from '../../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { kindOfDomain, viewOf } from '../../../kinds/registry.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
-import { type TextExpert, walkthroughs } from '../../../training/text-experts.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 
 /** Episodes under way at once, where the world says no less; never changes which are lived. */
@@ -15,7 +14,8 @@ const LANES = 64;
 export interface TextView {
   /** How a call is written among those that are listed. */
   readonly lineOf: (call: CallSpec) => string;
-  readonly expert: TextExpert;
+  /** Commands of a task's solution. */
+  readonly walkthrough: (task: ToolsTask) => readonly string[];
 }
 
 /** @throws DOMAIN_UNFIT where no commands are listed */
@@ -29,7 +29,7 @@ export function textViewOf(domain: ToolsDomain): TextView {
     });
   }
   const lineOf = (call: CallSpec) => String(face?.lineOf?.(call) ?? '');
-  return { lineOf, expert: walkthroughs(lineOf) };
+  return { lineOf, walkthrough: (task) => task.reference?.calls.map(lineOf) ?? [] };
 }
 
 /** Environments of lines in which `responder` answers. @throws as `textViewOf` */

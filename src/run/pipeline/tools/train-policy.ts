@@ -7,9 +7,9 @@ import { reverieError } from '../../../core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
-import { groupEstimators } from '../../../rl/group/estimators.js';
+import { groupEstimators } from '../../../rl/group-estimators.js';
 import type { TextLearner } from '../../../rl/text/text-policy.js';
-import { textGroups } from '../../../training/text-groups.js';
+import { textGroups } from '../../../training/text-loop.js';
 import { grownDeficits } from '../../../training/text-tasks.js';
 import {
   evenly,
@@ -54,9 +54,9 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
       const evalEnvironments = lanes(parts, real, config);
       const progress = await progressOf(context, learner, parts.domain);
       const algorithm = groupEstimators.get(config.rl.algorithm);
-      const { expert } = textViewOf(parts.domain);
+      const { walkthrough } = textViewOf(parts.domain);
       const others = othersOf(context, parts, tasks, learner, progress);
-      const made = { learner, algorithm, environments, ...others, evalEnvironments, expert, tasks, evalTasks };
+      const made = { learner, algorithm, environments, ...others, evalEnvironments, walkthrough, tasks, evalTasks };
       try {
         await textGroups(trainingOf(context, made, progress, parts.domain));
       } finally {

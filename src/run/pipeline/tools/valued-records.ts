@@ -7,8 +7,7 @@ import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { TextPolicyAgent } from '../../../training/text-agent.js';
-import { isWon } from '../../../training/text-evaluation.js';
+import { isWon, TextPolicyAgent } from '../../../training/text-play.js';
 import type { ValuedEpisode } from '../../../training/text-values.js';
 import { textViewOf } from './text-lanes.js';
 

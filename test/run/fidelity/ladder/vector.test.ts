@@ -13,8 +13,8 @@ import { type LadderDream, openVectorLadder } from '../../../../src/fidelity/vec
 import type { VectorHost, VectorSetup } from '../../../../src/fidelity/vector/setup.js';
 import { saveLearner } from '../../../../src/rl/checkpoint.js';
 import type { PlanningLearner } from '../../../../src/rl/learner.js';
-import { makePets } from '../../../../src/rl/pets/pets.js';
-import { makePpo } from '../../../../src/rl/ppo/ppo.js';
+import { makePets } from '../../../../src/rl/pets.js';
+import { makePpo } from '../../../../src/rl/ppo.js';
 import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';

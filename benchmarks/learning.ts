@@ -1,0 +1,189 @@
+// What a dream is worth to a learner of numbers, by training runs that are kept case by case (study-cases.ts), so that a study goes on where
+// it was: with bodies, budgets and arms as parameters. REVERIE_BENCH_BODIES and REVERIE_BENCH_SEEDS (comma-separated) choose what a
+// sitting measures. Bodies are folders of `benchmarks/bodies`, whose scenarios say `env`, some of them `threshold`, and nothing else.
+
+import { Rng } from '../src/core/rng.js';
+import { environments } from '../src/env/environments.js';
+import { learners } from '../src/rl/learners.js';
+import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
+import { bootstrap, mean, median } from './measure.js';
+import { chosen, measuredCase, type StudyCase, studyOf } from './study-cases.js';
+import { UNLEARNABLE } from './unlearnable.js';
+
+type Arms = Readonly<Record<string, readonly string[]>>;
+
+const SEEDS = ['50', '51', '52', '53', '54'];
+const RESAMPLES = 10_000;
+const DREAM = 'dream';
+const SAC_ONCE = { 'SAC, 1 update': ['train.mode=real'] };
+const SAC_AS_MANY = { 'SAC, as many updates': ['replay.realRatio=1'] };
+
+interface Asked {
+  readonly id: string;
+  readonly bodies: readonly string[];
+  readonly budgets: readonly number[];
+  readonly arms: Arms;
+}
+
+/** Every body, budget and arm with every seed. Seeds outside: after any part of the time, all have been given about the same. */
+async function casesOf({ id, bodies, budgets, arms }: Asked, { quick, root, log }: BenchmarkContext) {
+  const study = await studyOf(root, id, quick);
+  const seeds = (quick ? ['50'] : chosen(SEEDS, 'REVERIE_BENCH_SEEDS')).map(Number);
+  const cases: (StudyCase & { readonly budget: number })[] = [];
+  for (const seed of seeds) {
+    for (const budget of budgets) {
+      for (const body of bodies) {
+        for (const [arm, set] of Object.entries(arms))
+          cases.push({ ...(await measuredCase(study, root, { body, arm, seed, budget, set }, log)), budget });
+      }
+    }
+  }
+  return { seeds, cases };
+}
+
+/** A run that never got there counts as its whole budget. */
+function stepsOf(cases: readonly StudyCase[], body: string, arm: string): number[] {
+  const own = cases.filter((one) => one.body === body && one.arm === arm);
+  return own.map(({ realStepsToThreshold, realSteps }) => realStepsToThreshold ?? realSteps);
+}
+
+/** The 95 % interval of what `of` makes of values drawn again, of each list by itself. */
+function resampled(of: (drawn: (values: readonly number[]) => readonly number[]) => number) {
+  const rng = Rng.fromSeed(0).split('bootstrap');
+  const draw = (values: readonly number[]) => values.map(() => values[rng.int(values.length)]);
+  const found = Float64Array.from({ length: RESAMPLES }, () => of(draw)).sort();
+  const at = (share: number) => found[Math.round(share * (RESAMPLES - 1))];
+  return { value: of((values) => values), low: at(0.025), high: at(0.975) };
+}
+
+/** The last five are bodies that no scenario of the repository trains by its own settings, but for the beam. */
+const TEN_BODIES = [
+  ...['pendulum', 'reacher', 'swing-up', 'inverted-pendulum', 'ball-beam'],
+  ...['inverted-double-pendulum', 'swimmer', 'acrobot', 'two-carts', 'point-mass'],
+];
+
+/**
+ * Real steps to threshold by defaults alone: the best of three baselines (SAC at 1 and 20 updates a real step, and at as many as the dream)
+ * ÷ the dream; medians over seeds, and the geometric mean over bodies.
+ */
+export const warmStart: BenchmarkModule = {
+  async run(context) {
+    const bodies = context.quick ? ['pendulum'] : chosen(TEN_BODIES, 'REVERIE_BENCH_BODIES');
+    const twenty = { 'SAC, 20 updates': ['train.mode=real', 'train.updatesPerStep=20'] };
+    const arms: Arms = { [DREAM]: [], ...SAC_ONCE, ...twenty, ...SAC_AS_MANY };
+    const budget = context.quick ? 300 : 10_000;
+    const { seeds, cases } = await casesOf({ id: 'warm-start.default', bodies, budgets: [budget], arms }, context);
+    const bodyRatio = (body: string, drawn: (values: readonly number[]) => readonly number[]) => {
+      const steps = (arm: string) => median([...drawn(stepsOf(cases, body, arm))]);
+      const baselines = Object.keys(arms).filter((arm) => arm !== DREAM);
+      return Math.min(...baselines.map(steps)) / steps(DREAM);
+    };
+    const overBodies = resampled((drawn) => Math.exp(mean(bodies.map((body) => Math.log(bodyRatio(body, drawn))))));
+    const ratios = Object.fromEntries(bodies.map((body) => [body, bodyRatio(body, (values) => values)]));
+    return { ...overBodies, n: seeds.length, raw: { bodies, seeds, budget, ratios, cases } };
+  },
+};
+
+/**
+ * Return after so many real steps by defaults alone: the dream ÷ the best baseline, which is the one with the highest mean return over the
+ * seeds. Few steps, as REDQ takes the gradient steps of ten critics twenty times for each.
+ */
+export function dreamVsBest(body: string): BenchmarkModule {
+  const learner = (name: string) => {
+    const updates = learners.get(name).updatesPerStep;
+    return ['train.mode=real', `rl.algorithm=${name}`, `train.updatesPerStep=${updates}`];
+  };
+  return {
+    async run(context) {
+      const all = { ...SAC_ONCE, ...SAC_AS_MANY, REDQ: learner('redq'), DroQ: learner('droq') };
+      const arms: Arms = { [DREAM]: [], ...(context.quick ? SAC_ONCE : all) };
+      const budget = context.quick ? 1200 : 5_000;
+      const asked = { id: `dream-vs-best.${body}`, bodies: [body], budgets: [budget], arms };
+      const { seeds, cases } = await casesOf(asked, context);
+      const returns = Object.fromEntries(
+        Object.keys(arms).map((arm) => [arm, cases.filter((one) => one.arm === arm).map((one) => one.lastReturn!)]),
+      );
+      const ratioOf = (places: readonly number[]) => {
+        const average = (arm: string) => mean(places.map((place) => returns[arm][place]));
+        return (
+          average(DREAM) /
+          Math.max(
+            ...Object.keys(returns)
+              .filter((arm) => arm !== DREAM)
+              .map(average),
+          )
+        );
+      };
+      const found = bootstrap([...seeds.keys()], ratioOf);
+      return { ...found, n: seeds.length, raw: { body, seeds, budget, returns, cases } };
+    },
+  };
+}
+
+/**
+ * What a dream costs where the world cannot be learned: return with the dream by its defaults ÷ without it, at as many real steps and
+ * updates, on worlds made to be unlearnable. Measured while policies are still on their way, and again (in `raw`) once they have learned
+ * all there is, where a dream could only unlearn.
+ */
+export const dreamHarm: BenchmarkModule = {
+  async run(context) {
+    for (const entry of UNLEARNABLE) if (!environments.has(entry.name)) environments.register(entry);
+    const bodies = context.quick ? ['shuffled'] : chosen(['shuffled', 'chaos'], 'REVERIE_BENCH_BODIES');
+    const budgets = context.quick ? [200] : [300, 3000];
+    const arms: Arms = { [DREAM]: [], 'real rows, as many updates': ['replay.realRatio=1'] };
+    const { seeds, cases } = await casesOf({ id: 'dream.harm', bodies, budgets, arms }, context);
+    const byBudget = budgets.map((budget) => {
+      const own = cases.filter((one) => one.budget === budget);
+      const dreams = own.filter(({ arm }) => arm === DREAM);
+      const ratios = dreams.map(({ body, seed, lastReturn }) => {
+        const without = own.find((one) => one.arm !== DREAM && one.body === body && one.seed === seed);
+        return (lastReturn ?? 0) / (without?.lastReturn ?? 1);
+      });
+      return { budget, ...bootstrap(ratios, mean), ratios, cases: own };
+    });
+    const [{ value, low, high, ratios }] = byBudget;
+    return { value, low, high, n: ratios.length, raw: { bodies, seeds, byBudget } };
+  },
+};
+
+/** What a plan must see: a swing up takes longer than a pendulum's push. */
+const PLANNED = [
+  { body: 'pendulum', sac: ['train.updatesPerStep=1'], pets: ['rl.horizon=30'] },
+  { body: 'cartpole-swingup', sac: ['train.updatesPerStep=2'], pets: ['rl.horizon=40', 'rl.candidates=64'] },
+];
+
+/**
+ * Real steps to threshold: SAC from scratch ÷ an agent that plans in the model it learns (PETS, by iCEM), on the scenarios of these names.
+ * Not paired: per body the ratio of medians; the value is the lesser body's. Both are evaluated as often, by as many episodes.
+ */
+export const plannerSteps: BenchmarkModule = {
+  async run({ quick, root, log }) {
+    const study = await studyOf(root, 'planner.steps', quick);
+    const seeds = (quick ? ['100'] : chosen(['100', '101', '102', '103', '104'], 'REVERIE_BENCH_SEEDS')).map(Number);
+    const shared = ['train.evalEvery=100', 'train.evalEpisodes=3', 'train.initialRandomSteps=200'];
+    const found = [];
+    for (const { body, sac, pets } of PLANNED) {
+      const arms = quick
+        ? { sac: ['train.mode=real'], planner: ['rl.algorithm=pets', 'rl.horizon=3', 'train.evalEpisodes=1'] }
+        : {
+            sac: [...shared, 'train.mode=real', 'train.stepsPerRound=50', ...sac],
+            planner: [...shared, 'rl.algorithm=pets', 'train.stepsPerRound=100', ...pets],
+          };
+      const cases: StudyCase[] = [];
+      for (const seed of seeds) {
+        for (const [arm, set] of Object.entries(arms)) {
+          const budget = quick ? 300 : arm === 'sac' ? 12_000 : 2_000;
+          const named = { scenario: body, ...(quick && { profile: 'smoke' }) };
+          cases.push(await measuredCase(study, root, { body, arm, seed, budget, set, ...named }, log));
+        }
+      }
+      const ratio = resampled((drawn) => {
+        const steps = (arm: string) => median([...drawn(stepsOf(cases, body, arm))]);
+        return steps('sac') / steps('planner');
+      });
+      found.push({ body, ...ratio, cases });
+    }
+    const { value, low, high } = found.reduce((a, b) => (b.value < a.value ? b : a));
+    return { value, low, high, n: seeds.length, raw: { seeds, bodies: found } };
+  },
+};

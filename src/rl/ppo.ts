@@ -1,0 +1,343 @@
+// Proximal policy optimisation (Schulman et al., 1707.06347) as a learner: whole rollouts in, epochs of minibatches run.
+
+import type { z } from 'zod';
+import type { Rng } from '../core/rng.js';
+import { mean } from '../core/statistics.js';
+import { gradients } from '../nn/autodiff.js';
+import { Graph, type Value } from '../nn/graph.js';
+import {
+  add,
+  cast,
+  clip,
+  div,
+  exp,
+  gather,
+  greater,
+  maximum,
+  minimum,
+  mul,
+  neg,
+  reduceMean,
+  slice,
+  sqrt,
+  square,
+  squeeze,
+  sub,
+} from '../nn/ops.js';
+import {
+  adamStep,
+  clipByGlobalNorm,
+  type MlpInit,
+  mlp,
+  mlpSpecs,
+  ParamLayout,
+  type ParamSpec,
+} from '../nn/parameters.js';
+import { InferenceSession } from '../nn/runtime.js';
+import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
+import { type PpoConfig, ppoConfigSchema } from './config.js';
+import { assertBatch, assertFinite, assertLength, parseConfig, type Rollout, type RolloutLearner } from './learner.js';
+import { type LearnerParts, NetworkLearner, withMoments } from './network-learner.js';
+import { type ActingOutputs, actingSession } from './policies.js';
+import { density, type PolicyNet, policyNet, policyParams } from './policy-net.js';
+import { actionsOf, type Spaces } from './spaces.js';
+
+/** Means over the last epoch that ran. */
+interface PpoMetrics {
+  readonly policyLoss: number;
+  readonly valueLoss: number;
+  readonly entropy: number;
+  readonly approxKl: number;
+  readonly clipFraction: number;
+  /** How many of `config.epochs` ran before `targetKl` stopped them. */
+  readonly epochs: number;
+}
+
+/**
+ * A fresh PPO learner, for a Box with finite bounds (Gaussian with its own standard deviation) or a Discrete (categorical).
+ * Throws SETTING_INVALID or SCENARIO_UNFIT.
+ */
+export async function makePpo(config: z.input<typeof ppoConfigSchema>, spaces: Spaces, rng: Rng): Promise<Ppo> {
+  const settings = parseConfig('PPO learner', ppoConfigSchema, config);
+  const net = policyNet(spaces, settings, actionsOf(spaces.actionSpace));
+  const layout = ppoLayout(net, settings);
+  const parts = {
+    config: settings,
+    spaces,
+    net,
+    trainer: await buildTrainer(ppoTrainer(net, settings)),
+    session: await actingSession(net),
+    arrays: withMoments(layout.all.init(rng)),
+    policyStart: 0,
+    policySize: layout.policy.size,
+  };
+  return new Ppo(parts, await InferenceSession.fromBytes(valueModel(net)));
+}
+
+/** Use `makePpo`. */
+export class Ppo extends NetworkLearner<PpoConfig> implements RolloutLearner {
+  readonly kind = 'ppo';
+  readonly learnsFrom = 'rollouts';
+  private readonly policySize: number;
+
+  constructor(
+    parts: LearnerParts<PpoConfig>,
+    private readonly valueSession: InferenceSession,
+  ) {
+    super(parts);
+    this.policySize = parts.policySize;
+  }
+
+  /** Actions to collect a rollout with: in the environment's units, and `raw` (before clipping), which PPO learns from. */
+  act(obs: Float32Array, rows: number, rng: Rng): Promise<ActingOutputs> {
+    return this.live.outputs(obs, rows, rng);
+  }
+
+  /** V(obs) for obs [rows, obsDim]. */
+  async value(obs: Float32Array, rows: number): Promise<Float32Array> {
+    const theta = this.current.theta.subarray(this.policySize);
+    const { value } = await this.valueSession.run({
+      theta: { dtype: 'float32', dims: [theta.length], data: theta },
+      obs: { dtype: 'float32', dims: [rows, this.net.obsDim], data: obs },
+    });
+    return value.data as Float32Array;
+  }
+
+  /**
+   * Epochs of minibatches over one rollout; rows beyond the last full minibatch of an epoch's shuffle are left to the next epoch.
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
+   */
+  async update(rollout: Rollout, rng: Rng): Promise<PpoMetrics> {
+    assertRollout(rollout, this.net, this.config.batchSize);
+    const rows = await this.trainingRows(rollout);
+    const { metrics, epochs } = await this.allOrNothing(() => this.runEpochs(rows, rollout.batch.rows, rng));
+    const means = Object.fromEntries(Object.entries(metrics).map(([name, values]) => [name, mean(values)]));
+    return { ...(means as Omit<PpoMetrics, 'epochs'>), epochs };
+  }
+
+  private async runEpochs(rows: Float32Array, count: number, rng: Rng) {
+    const { epochs, batchSize, targetKl, lr } = this.config;
+    const steps = Math.floor(count / batchSize);
+    for (let epoch = 1; ; epoch++) {
+      const indices = Int32Array.from(rng.permutation(count).subarray(0, steps * batchSize));
+      const metrics = await this.train({ rows }, { indices }, steps, lr);
+      const tooFar = targetKl !== null && mean(metrics.approxKl) > targetKl;
+      if (tooFar || epoch === epochs) return { metrics, epochs: epoch };
+    }
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.valueSession.release();
+  }
+
+  /** The matrix `ppoTrainer` gathers from: obs, raw action, log-probability, advantage, return, value. */
+  private async trainingRows(rollout: Rollout): Promise<Float32Array> {
+    const { batch, steps, envs } = rollout;
+    const value = await this.value(batch.obs, batch.rows);
+    const nextValue = await this.value(batch.nextObs, batch.rows);
+    const { gamma, gaeLambda } = this.config;
+    const advantages = generalisedAdvantage({ ...batch, steps, envs, value, nextValue, gamma, gaeLambda });
+    const scalars = { logProb: rollout.logProb, value, ...advantages };
+    return packRows(this.net, rollout, scalars);
+  }
+}
+
+function packRows(
+  net: PolicyNet,
+  rollout: Rollout,
+  scalars: Record<(typeof PPO_SCALARS)[number], Float32Array>,
+): Float32Array {
+  const { obsDim, actions } = net;
+  const start = obsDim + actions.dim;
+  const width = start + PPO_SCALARS.length;
+  const rows = new Float32Array(rollout.batch.rows * width);
+  for (let i = 0; i < rollout.batch.rows; i++) {
+    rows.set(rollout.batch.obs.subarray(i * obsDim, (i + 1) * obsDim), i * width);
+    rows.set(rollout.raw.subarray(i * actions.dim, (i + 1) * actions.dim), i * width + obsDim);
+    PPO_SCALARS.forEach((name, column) => {
+      rows[i * width + start + column] = scalars[name][i];
+    });
+  }
+  return rows;
+}
+
+function assertRollout(rollout: Rollout, net: PolicyNet, batchSize: number): void {
+  const rows = rollout.steps * rollout.envs;
+  assertBatch(rollout.batch, rows, net.obsDim, net.actions.dim);
+  assertLength('raw', rollout.raw, rows * net.actions.dim);
+  assertLength('logProb', rollout.logProb, rows);
+  assertFinite('raw', rollout.raw, rows);
+  assertFinite('logProb', rollout.logProb, rows);
+  if (rows < batchSize) assertLength('rollout', { length: rows }, batchSize);
+}
+
+export interface GaeInput {
+  /** Time steps T and parallel environments N; every array is [T, N], time-major. */
+  readonly steps: number;
+  readonly envs: number;
+  readonly reward: Float32Array;
+  /** V(obs) */
+  readonly value: Float32Array;
+  /** V(nextObs), where nextObs is the successor itself, never the first observation after a reset. */
+  readonly nextValue: Float32Array;
+  readonly terminated: Uint8Array;
+  readonly truncated: Uint8Array;
+  readonly gamma: number;
+  readonly gaeLambda: number;
+}
+
+interface GaeOutput {
+  readonly advantage: Float32Array;
+  /** Targets of the value function: advantage + value (TD(lambda) returns). */
+  readonly returns: Float32Array;
+}
+
+/**
+ * GAE (Schulman et al., 1506.02438, eq. 16). `terminated` cuts both the bootstrap and the sum; `truncated` cuts
+ * the sum only, and its step still bootstraps from the value of its final observation.
+ */
+export function generalisedAdvantage(input: GaeInput): GaeOutput {
+  const { steps, envs, reward, value, nextValue, terminated, truncated, gamma, gaeLambda } = input;
+  const advantage = new Float32Array(steps * envs);
+  const returns = new Float32Array(steps * envs);
+  for (let env = 0; env < envs; env++) {
+    let carried = 0;
+    for (let t = steps - 1; t >= 0; t--) {
+      const i = t * envs + env;
+      const bootstrap = terminated[i] ? 0 : gamma * nextValue[i];
+      const delta = reward[i] + bootstrap - value[i];
+      carried = delta + (terminated[i] || truncated[i] ? 0 : gamma * gaeLambda * carried);
+      advantage[i] = carried;
+      returns[i] = carried + value[i];
+    }
+  }
+  return { advantage, returns };
+}
+
+// One minibatch step as a graph, and the value network. theta = [policy | value].
+
+type Params = Record<string, Value>;
+
+interface PpoLayout {
+  readonly all: ParamLayout;
+  readonly policy: ParamLayout;
+  readonly value: ParamLayout;
+}
+
+/** Orthogonal, as in CleanRL: a nearly uniform policy at first. */
+const initialised = (outputGain: number): MlpInit => ({ kind: 'orthogonal', gain: Math.SQRT2, outputGain });
+
+export function ppoLayout(net: PolicyNet, config: PpoConfig): PpoLayout {
+  const policy = policyParams(net, { mlp: initialised(0.01), logStd: config.initLogStd });
+  const value = valueParams(net);
+  return {
+    all: new ParamLayout([...policy, ...value]),
+    policy: new ParamLayout(policy),
+    value: new ParamLayout(value),
+  };
+}
+
+function valueParams(net: PolicyNet): ParamSpec[] {
+  return mlpSpecs('value', [net.obsDim, ...net.hidden, 1], initialised(1));
+}
+
+function stateValue(net: PolicyNet, params: Params, obs: Value): Value {
+  return squeeze(mlp(params, 'value', obs, net.hidden.length + 1, net.activation), [1]);
+}
+
+/** V(obs): inputs theta [value size], obs [batch, obsDim]; output value [batch]. */
+function valueModel(net: PolicyNet): Uint8Array {
+  const graph = new Graph('value');
+  const layout = new ParamLayout(valueParams(net));
+  const params = layout.unpack(graph.input('theta', 'float32', [layout.size]));
+  graph.output('value', stateValue(net, params, graph.input('obs', 'float32', ['batch', net.obsDim])));
+  return graph.toModel();
+}
+
+/** Columns of the matrix a PPO update gathers its minibatches from. */
+const PPO_SCALARS = ['logProb', 'advantage', 'returns', 'value'] as const;
+
+/**
+ * The trainer: state theta, m, v; input `rows` [n, obsDim + actionDim + 4] (obs, raw action, then PPO_SCALARS);
+ * per step `indices` [batchSize] into it.
+ */
+function ppoTrainer(net: PolicyNet, config: PpoConfig): TrainerSpec {
+  const layout = ppoLayout(net, config);
+  const width = net.obsDim + net.actions.dim + PPO_SCALARS.length;
+  const { size } = layout.all;
+  return {
+    name: 'ppo',
+    state: { theta: [size], m: [size], v: [size] },
+    inputs: { rows: { dtype: 'float32', shape: ['rows', width] } },
+    perStep: {
+      indices: { dtype: 'int32', shape: [config.batchSize] },
+      adamAlpha: { dtype: 'float32', shape: [] },
+      adamEpsilon: { dtype: 'float32', shape: [] },
+    },
+    body({ state, inputs, perStep }) {
+      const params = layout.all.unpack(state.theta);
+      const { loss, metrics } = ppoLoss(net, config, params, minibatch(net, gather(inputs.rows, perStep.indices, 0)));
+      const [gradient] = gradients(loss, [state.theta]);
+      const grad = clipByGlobalNorm(gradient, config.maxGradNorm);
+      const { theta, m, v } = state;
+      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
+      return { state: { ...next }, metrics };
+    },
+  };
+}
+
+interface Minibatch {
+  readonly obs: Value;
+  readonly action: Value;
+  readonly logProb: Value;
+  readonly advantage: Value;
+  readonly returns: Value;
+  readonly value: Value;
+}
+
+function minibatch(net: PolicyNet, rows: Value): Minibatch {
+  const start = net.obsDim + net.actions.dim;
+  const [logProb, advantage, returns, value] = PPO_SCALARS.map((_, i) =>
+    squeeze(slice(rows, 1, start + i, start + i + 1), [1]),
+  );
+  return {
+    obs: slice(rows, 1, 0, net.obsDim),
+    action: slice(rows, 1, net.obsDim, start),
+    logProb,
+    advantage,
+    returns,
+    value,
+  };
+}
+
+/** Clipped surrogate (1707.06347, eq. 7) + value loss - entropy bonus, and what to watch. */
+export function ppoLoss(net: PolicyNet, config: PpoConfig, params: Params, batch: Minibatch) {
+  const { logProb, entropy } = density(net, params, batch.obs, batch.action);
+  const logRatio = sub(logProb, batch.logProb);
+  const ratio = exp(logRatio);
+  const advantage = config.normaliseAdvantage ? standardised(batch.advantage) : batch.advantage;
+  const clipped = clip(ratio, 1 - config.clipRatio, 1 + config.clipRatio);
+  const policyLoss = neg(reduceMean(minimum(mul(ratio, advantage), mul(clipped, advantage))));
+  const valueLoss = ppoValueLoss(config, stateValue(net, params, batch.obs), batch);
+  const bonus = mul(config.entropyCoefficient, entropy);
+  const loss = sub(add(policyLoss, mul(config.valueCoefficient, valueLoss)), bonus);
+  const outside = greater(mul(sub(ratio, 1), sub(ratio, 1)), config.clipRatio ** 2);
+  // The k3 estimator of KL(old || new): unbiased and never negative.
+  const approxKl = reduceMean(sub(sub(ratio, 1), logRatio));
+  const clipFraction = reduceMean(cast(outside, 'float32'));
+  return { loss, metrics: { policyLoss, valueLoss, entropy, approxKl, clipFraction } };
+}
+
+function ppoValueLoss(config: PpoConfig, value: Value, batch: Minibatch): Value {
+  const error = square(sub(value, batch.returns));
+  if (!config.clipValue) return mul(0.5, reduceMean(error));
+  const moved = clip(sub(value, batch.value), -config.clipRatio, config.clipRatio);
+  const clippedError = square(sub(add(batch.value, moved), batch.returns));
+  return mul(0.5, reduceMean(maximum(error, clippedError)));
+}
+
+function standardised(x: Value): Value {
+  const centred = sub(x, reduceMean(x));
+  return div(centred, add(sqrt(reduceMean(square(centred))), 1e-8));
+}

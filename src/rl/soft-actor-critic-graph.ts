@@ -1,0 +1,404 @@
+// Gradient steps of soft actor-critics as graphs. SAC (Haarnoja et al., 1812.05905) takes one step of critics, policy, temperature and
+// targets together. REDQ (Chen et al. 2021, 2101.05982) and DroQ (Hiraoka et al. 2022, 2110.02034) take many steps of an ensemble of
+// critics for one of policy and temperature. Both learn towards the same targets; TD3+BC has its critics from here, too.
+
+import { gradients } from '../nn/autodiff.js';
+import { Graph, type Value, withGradient } from '../nn/graph.js';
+import {
+  abs,
+  add,
+  cast,
+  concat,
+  div,
+  exp,
+  gather,
+  linear,
+  minimum,
+  mul,
+  neg,
+  reduceMean,
+  reduceSum,
+  relu,
+  slice,
+  split,
+  sqrt,
+  square,
+  squeeze,
+  stopGradient,
+  sub,
+  swish,
+  tanh,
+} from '../nn/ops.js';
+import { adamStep, mlp, mlpSpecs, ParamLayout, tanhNormalSample } from '../nn/parameters.js';
+import { nativeRedqTrainers, nativeSacTrainer, type Trainer, type TrainerSpec } from '../nn/trainer.js';
+import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
+import type { BoxActions } from './spaces.js';
+
+type Values = Readonly<Record<string, Value>>;
+
+const ACTIVATIONS = { relu, tanh, swish };
+const SCALAR = { dtype: 'float32', shape: [] } as const;
+
+/** What the soft actor-critics differ in, and the settings that they share. */
+export interface Design {
+  readonly hidden: readonly number[];
+  readonly activation: 'relu' | 'tanh' | 'swish';
+  readonly gamma: number;
+  readonly tau: number;
+  readonly batchSize: number;
+  readonly targetEntropy: number | 'auto';
+  readonly initAlpha: number;
+  readonly rewardScale: number;
+  readonly criticLayerNorm: boolean;
+  readonly critics: number;
+  /** Of these, how many are drawn anew at each step for the least value a target goes by. */
+  readonly drawn: number;
+  /** Share of the critics' hidden units left out at a step. */
+  readonly dropout: number;
+  /** Steps of the critics for each of policy and temperature; 0: all are one step, from the weights before it (SAC). */
+  readonly policyEvery: number;
+  readonly rates: { readonly critic: number; readonly policy: number; readonly temperature: number };
+}
+
+export function layoutsOf(net: PolicyNet, { hidden, critics, initAlpha }: Design) {
+  const critic = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...hidden, 1], undefined, critics);
+  const policy = policyParams(net);
+  const logAlpha = { name: 'logAlpha', shape: [1], init: { kind: 'constant', value: Math.log(initAlpha) } } as const;
+  return {
+    critics: new ParamLayout(critic),
+    /** Policy and log temperature. */
+    actor: new ParamLayout([...policy, logAlpha]),
+    /** All of them, where they are one vector. */
+    all: new ParamLayout([...critic, ...policy, logAlpha]),
+    policySize: new ParamLayout(policy).size,
+  };
+}
+
+/** How critics are built, whatever their number: parameters `critic.w0` [critics, in, out], `critic.b0`, … */
+interface CriticShape {
+  readonly hidden: readonly number[];
+  readonly activation: 'relu' | 'tanh' | 'swish';
+  readonly criticLayerNorm: boolean;
+  /** What follows each hidden layer's affine part, before its normalisation. */
+  readonly dropout?: (x: Value, layer: number) => Value;
+}
+
+/** The critics' values, [critics, rows]. */
+export function criticValues(shape: CriticShape, params: Values, obs: Value, action: Value): Value {
+  const { hidden, activation, criticLayerNorm, dropout } = shape;
+  const input = concat([obs, action], 1);
+  const layers = hidden.length;
+  if (!criticLayerNorm && dropout === undefined)
+    return squeeze(mlp({ ...params }, 'critic', input, layers + 1, activation), [2]);
+  let x = input;
+  for (let layer = 0; layer < layers; layer++) {
+    const affine = linear(x, params[`critic.w${layer}`], params[`critic.b${layer}`]);
+    const kept = dropout === undefined ? affine : dropout(affine, layer);
+    x = ACTIVATIONS[activation](criticLayerNorm ? layerNorm(kept) : kept);
+  }
+  return squeeze(linear(x, params[`critic.w${layers}`], params[`critic.b${layers}`]), [2]);
+}
+
+/** Rows to mean 0 and variance 1 (Ba et al., 1607.06450), without gain and shift: the next layer can hold those. */
+function layerNorm(x: Value): Value {
+  const centred = sub(x, reduceMean(x, [-1], true));
+  const precision = div(1, sqrt(add(reduceMean(square(centred), [-1], true), 1e-5)));
+  const y = mul(centred, precision);
+  const rule = (g: Value) => {
+    const along = mul(y, reduceMean(mul(g, y), [-1], true));
+    return [mul(precision, sub(sub(g, reduceMean(g, [-1], true)), along))];
+  };
+  return withGradient(y, [x], rule);
+}
+
+/** Names of the dropout masks of one forward pass, a hidden layer each: 1 where a unit is kept; [members, rows, width]. */
+export function maskNames({ dropout, hidden }: Design, pass: 'own' | 'next'): string[] {
+  return dropout === 0 ? [] : hidden.map((_, layer) => `${pass}Mask${layer}`);
+}
+
+function maskSpecs(design: Design, pass: 'own' | 'next') {
+  const members = pass === 'own' ? design.critics : design.drawn;
+  const shape = (layer: number) => [members, design.batchSize, design.hidden[layer]];
+  return Object.fromEntries(
+    maskNames(design, pass).map((name, layer) => [name, { dtype: 'uint8' as const, shape: shape(layer) }]),
+  );
+}
+
+/** A critic's shape with the dropout of one pass: kept units are scaled up, so that none is missed on average. */
+function shapeOf(design: Design, pass: 'own' | 'next', masks: Values): CriticShape {
+  const names = maskNames(design, pass);
+  const { hidden, activation, criticLayerNorm } = design;
+  if (names.length === 0) return { hidden, activation, criticLayerNorm };
+  const scale = 1 / (1 - design.dropout);
+  const dropout = (x: Value, layer: number) => mul(mul(x, scale), cast(masks[names[layer]], 'float32'));
+  return { hidden, activation, criticLayerNorm, dropout };
+}
+
+/** An action of the policy [rows, dim] in [-1, 1] units and its log-density [rows]. */
+function sampledAction(net: PolicyNet, params: Values, obs: Value, noise: Value) {
+  const { mean, logStd } = policyGaussian(net, { ...params }, obs);
+  return tanhNormalSample(mean, logStd, noise);
+}
+
+/** Entropy the temperature steers to, nats. */
+function entropyTarget(net: PolicyNet, { targetEntropy }: Design): number {
+  return targetEntropy === 'auto' ? -net.actions.dim : targetEntropy;
+}
+
+/** Actions in [-1, 1] units. */
+function normalisedActions(action: Value, { scale, bias }: BoxActions): Value {
+  if (scale.every((s) => s === 1) && bias.every((b) => b === 0)) return action;
+  const row = (values: readonly number[]) => action.graph.constant(values, [1, values.length]);
+  return div(sub(action, row(bias)), row(scale));
+}
+
+/** A batch with its actions in the units that networks see. */
+export function normalised<B extends Values>(net: PolicyNet, batch: B): B {
+  return { ...batch, action: normalisedActions(batch.action, net.actions as BoxActions) };
+}
+
+/** What a step of critics is fed: `discount` is gamma, or 0 where terminated; `weight` the importance weight. */
+export function batchInputs(net: PolicyNet, rows: number) {
+  const matrix = (width: number) => ({ dtype: 'float32' as const, shape: [rows, width] });
+  const column = { dtype: 'float32' as const, shape: [rows] };
+  const [obs, action] = [matrix(net.obsDim), matrix(net.actions.dim)];
+  return {
+    ...{ obs, action, reward: column, discount: column, nextObs: obs, weight: column, nextNoise: action },
+    ...{ adamAlpha: SCALAR, adamEpsilon: SCALAR },
+  };
+}
+
+/** The smallest of the members' values, [rows]. */
+export function leastOf(q: Value, members: number): Value {
+  const least = split(q, 0, Array<number>(members).fill(1)).reduce((a, b) => minimum(a, b));
+  return squeeze(least, [0]);
+}
+
+/** Half the squared error, summed over the critics, as a weighted mean over the rows. */
+export function criticLoss(q: Value, y: Value, weight: Value): Value {
+  return reduceMean(mul(weight, mul(0.5, reduceSum(square(sub(q, y)), [0]))));
+}
+
+/**
+ * |Q - y| of given rows, mean over the critics, without dropout: inputs are vectors of `sizes` and a batch without weight; output
+ * tdError [batch].
+ */
+export function errorModel(
+  name: string,
+  net: PolicyNet,
+  sizes: Readonly<Record<string, number>>,
+  valuesOf: (given: Values, batch: Values, graph: Graph) => { readonly q: Value; readonly y: Value },
+): Uint8Array {
+  const graph = new Graph(`${name} td error`);
+  const given = Object.fromEntries(
+    Object.entries(sizes).map(([vector, size]) => [vector, graph.input(vector, 'float32', [size])]),
+  );
+  const matrix = (column: string, width: number) => graph.input(column, 'float32', ['batch', width]);
+  const batch = normalised(net, {
+    ...{ obs: matrix('obs', net.obsDim), action: matrix('action', net.actions.dim) },
+    ...{ reward: graph.input('reward', 'float32', ['batch']), discount: graph.input('discount', 'float32', ['batch']) },
+    ...{ nextObs: matrix('nextObs', net.obsDim), nextNoise: matrix('nextNoise', net.actions.dim) },
+  });
+  const { q, y } = valuesOf(given, batch, graph);
+  graph.output('tdError', reduceMean(abs(sub(q, y)), [0]));
+  return graph.toModel();
+}
+
+/** The errors of a soft actor-critic: vectors theta, target and, where they are apart from theta, critics; and the members drawn. */
+export function softErrorModel(net: PolicyNet, design: Design): Uint8Array {
+  const { all, critics, actor } = layoutsOf(net, design);
+  const still = { ...design, dropout: 0 };
+  const isJoint = design.policyEvery === 0;
+  const sizes: Record<string, number> = isJoint
+    ? { theta: all.size, target: critics.size }
+    : { critics: critics.size, target: critics.size, theta: actor.size };
+  return errorModel(isJoint ? 'sac' : 'ensemble', net, sizes, (given, batch, graph) => {
+    const params = (isJoint ? all : actor).unpack(given.theta);
+    const rows = isJoint ? batch : { ...batch, drawn: graph.input('drawn', 'int32', [design.drawn]) };
+    return {
+      y: softTarget(net, still, params, critics.unpack(given.target), rows),
+      q: criticValues(
+        shapeOf(still, 'own', {}),
+        isJoint ? params : critics.unpack(given.critics),
+        batch.obs,
+        batch.action,
+      ),
+    };
+  });
+}
+
+/** y = r + discount * (min over the drawn Q'(s', a') - alpha log pi(a'|s')), [rows]; only the drawn are computed. */
+function softTarget(net: PolicyNet, design: Design, params: Values, target: Values, batch: Values): Value {
+  const { action, logProb } = sampledAction(net, params, batch.nextObs, batch.nextNoise);
+  const { drawn: members } = batch;
+  const drawn = members
+    ? Object.fromEntries(Object.entries(target).map(([name, w]) => [name, gather(w, members, 0)]))
+    : target;
+  const least = leastOf(criticValues(shapeOf(design, 'next', batch), drawn, batch.nextObs, action), design.drawn);
+  const reward = design.rewardScale === 1 ? batch.reward : mul(batch.reward, design.rewardScale);
+  return add(reward, mul(batch.discount, sub(least, mul(exp(params.logAlpha), logProb))));
+}
+
+/** What policy and temperature are taught, by the value [rows] of the policy's own actions. */
+function actorLosses(
+  net: PolicyNet,
+  design: Design,
+  params: Values,
+  { obs, noise }: Values,
+  worth: (action: Value) => Value,
+) {
+  const alpha = stopGradient(exp(params.logAlpha));
+  const { action, logProb } = sampledAction(net, params, obs, noise);
+  const policy = reduceMean(sub(mul(alpha, logProb), worth(action)));
+  const entropyGap = stopGradient(reduceMean(add(logProb, entropyTarget(net, design))));
+  const temperature = neg(reduceSum(mul(params.logAlpha, entropyGap)));
+  return { policy, temperature, logProb };
+}
+
+/**
+ * SAC's trainer: state theta = [critics | policy | log temperature], m, v [size] and target [critic size], with one Adam over theta. All
+ * updates use the parameters of before the step, as in softlearning's implementation of SAC.
+ */
+function jointTrainer(net: PolicyNet, design: Design): TrainerSpec {
+  const { all, critics } = layoutsOf(net, design);
+  const batch = batchInputs(net, design.batchSize);
+  const shape = shapeOf(design, 'own', {});
+  return {
+    name: 'sac',
+    state: { theta: [all.size], m: [all.size], v: [all.size], target: [critics.size] },
+    inputs: {},
+    perStep: { ...batch, noise: batch.action },
+    body: ({ state, perStep }) => {
+      const { theta, m, v, target } = state;
+      const step = normalised(net, perStep);
+      const params = all.unpack(theta);
+      // `stopGradient` keeps each loss to its own parameters, so their sum has one gradient for all.
+      const y = stopGradient(softTarget(net, design, params, critics.unpack(target), step));
+      const q = criticValues(shape, params, step.obs, step.action);
+      const critic = criticLoss(q, y, step.weight);
+      const frozen = Object.fromEntries(Object.entries(params).map(([name, value]) => [name, stopGradient(value)]));
+      const { policy, temperature, logProb } = actorLosses(net, design, params, step, (action) =>
+        leastOf(criticValues(shape, frozen, step.obs, action), design.critics),
+      );
+      const [grad] = gradients(add(add(critic, policy), temperature), [theta]);
+      const alpha = mul(perStep.adamAlpha, relativeRates(theta, design, all.size, critics.size));
+      const next = adamStep({ theta, m, v, grad, alpha, epsilon: perStep.adamEpsilon });
+      const moved = slice(next.theta, 0, 0, critics.size);
+      const logAlpha = slice(theta, 0, all.size - 1, all.size);
+      return {
+        state: { ...next, target: add(target, mul(design.tau, sub(moved, target))) },
+        metrics: {
+          ...{ criticLoss: critic, policyLoss: policy, alpha: reduceSum(exp(logAlpha)) },
+          ...{ entropy: neg(reduceMean(logProb)), q: reduceMean(q) },
+        },
+      };
+    },
+  };
+}
+
+/** Adam's step size relative to the critics', per element of theta; the number 1 if all are equal. */
+function relativeRates(theta: Value, { rates }: Design, size: number, criticSize: number): Value | number {
+  const { critic, policy, temperature } = rates;
+  if (policy === critic && temperature === critic) return 1;
+  const ratios = new Float32Array(size).fill(1, 0, criticSize);
+  ratios.fill(policy / critic, criticSize, size - 1);
+  ratios[size - 1] = temperature / critic;
+  return theta.graph.initializer('learningRates', [size], ratios);
+}
+
+/**
+ * Steps of the critics of an ensemble: state critics, m, v, target [size]; input theta; per step a batch, the members drawn [drawn] and
+ * the masks of both passes.
+ */
+function criticTrainer(net: PolicyNet, design: Design): TrainerSpec {
+  const { critics, actor } = layoutsOf(net, design);
+  const { size } = critics;
+  return {
+    name: 'critic ensemble',
+    state: { critics: [size], m: [size], v: [size], target: [size] },
+    inputs: { theta: { dtype: 'float32', shape: [actor.size] } },
+    perStep: {
+      ...batchInputs(net, design.batchSize),
+      drawn: { dtype: 'int32', shape: [design.drawn] },
+      ...maskSpecs(design, 'own'),
+      ...maskSpecs(design, 'next'),
+    },
+    body: ({ state, inputs, perStep }) => {
+      const batch: Values = normalised(net, perStep);
+      const params = actor.unpack(inputs.theta);
+      const y = stopGradient(softTarget(net, design, params, critics.unpack(state.target), batch));
+      const q = criticValues(shapeOf(design, 'own', batch), critics.unpack(state.critics), batch.obs, batch.action);
+      const loss = criticLoss(q, y, batch.weight);
+      const [grad] = gradients(loss, [state.critics]);
+      const adam = { alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon };
+      const next = adamStep({ theta: state.critics, m: state.m, v: state.v, grad, ...adam });
+      return {
+        state: {
+          ...{ critics: next.theta, m: next.m, v: next.v },
+          target: add(state.target, mul(design.tau, sub(next.theta, state.target))),
+        },
+        metrics: { criticLoss: loss, q: reduceMean(q) },
+      };
+    },
+  };
+}
+
+/** A step of policy and temperature: state theta, m, v [size]; input critics; per step observations, noise and masks. */
+function policyTrainer(net: PolicyNet, design: Design): TrainerSpec {
+  const { critics, actor } = layoutsOf(net, design);
+  const { size } = actor;
+  const { obs, action } = batchInputs(net, design.batchSize);
+  return {
+    name: 'policy of a critic ensemble',
+    state: { theta: [size], m: [size], v: [size] },
+    inputs: { critics: { dtype: 'float32', shape: [critics.size] } },
+    perStep: { obs, noise: action, ...maskSpecs(design, 'own'), adamAlpha: SCALAR, adamEpsilon: SCALAR },
+    body: ({ state, inputs, perStep }) => {
+      const { theta, m, v } = state;
+      const members = critics.unpack(inputs.critics);
+      // The mean of all critics, not the least: algorithm 1 of both papers.
+      const worth = (chosen: Value) =>
+        reduceMean(criticValues(shapeOf(design, 'own', perStep), members, perStep.obs, chosen), [0]);
+      const { policy, temperature, logProb } = actorLosses(net, design, actor.unpack(theta), perStep, worth);
+      const [grad] = gradients(add(policy, temperature), [theta]);
+      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
+      const logAlpha = slice(theta, 0, size - 1, size);
+      const metrics = { policyLoss: policy, alpha: reduceSum(exp(logAlpha)), entropy: neg(reduceMean(logProb)) };
+      return { state: { ...next }, metrics };
+    },
+  };
+}
+
+/** The steps to build; `critics` is absent where one step does everything. */
+export function trainersOf(
+  net: PolicyNet,
+  design: Design,
+): { readonly policy: TrainerSpec; readonly critics?: TrainerSpec } {
+  if (design.policyEvery === 0) return { policy: jointTrainer(net, design) };
+  return { policy: policyTrainer(net, design), critics: criticTrainer(net, design) };
+}
+
+/**
+ * The same by vector code of our own (native/cuda/processor): equal but for the order of sums, and the same bytes on every processor.
+ * Throws DEVICE_UNAVAILABLE without the addon.
+ */
+export function nativeTrainersOf(
+  net: PolicyNet,
+  design: Design,
+): { readonly policy: Trainer; readonly critics?: Trainer } {
+  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, rates } = design;
+  const { scale, bias, dim } = net.actions as BoxActions;
+  const shared = {
+    ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
+    ...{ targetEntropy: entropyTarget(net, design) },
+    ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
+  };
+  if (design.policyEvery === 0) {
+    const { critic, policy, temperature } = rates;
+    const relative = { actorRate: policy / critic, temperatureRate: temperature / critic };
+    return { policy: nativeSacTrainer(jointTrainer(net, design), { ...shared, ...relative }) };
+  }
+  const specs = { critics: criticTrainer(net, design), policy: policyTrainer(net, design) };
+  const { critics, drawn, dropout } = design;
+  return nativeRedqTrainers(specs, { ...shared, critics, drawn, dropout });
+}

@@ -1,0 +1,260 @@
+// Soft actor-critics as one learner: SAC (Haarnoja et al., 1812.05905), REDQ (Chen et al. 2021, 2101.05982) and DroQ (Hiraoka et al. 2022,
+// 2110.02034) are designs of it, under their own names and settings.
+
+import type { z } from 'zod';
+import type { Rng } from '../core/rng.js';
+import { mean } from '../core/statistics.js';
+import { int32 } from '../nn/graph.js';
+import { buildTrainer, type Trainer, type TrainingDevice } from '../nn/trainer.js';
+import type { TransitionBatch } from '../replay/transition.js';
+import { droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
+import { configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
+import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
+import { actingSession } from './policies.js';
+import { policyNet } from './policy-net.js';
+import {
+  type Design,
+  layoutsOf,
+  maskNames,
+  nativeTrainersOf,
+  softErrorModel,
+  trainersOf,
+} from './soft-actor-critic-graph.js';
+import { boxActions, type Spaces } from './spaces.js';
+
+/** Means over the steps of one update, of `alpha` the last; what a policy did is absent where it took no step. */
+interface SoftMetrics {
+  readonly criticLoss: number;
+  readonly q: number;
+  readonly policyLoss?: number;
+  readonly alpha?: number;
+  /** Of the action normalised to [-1, 1], nats. */
+  readonly entropy?: number;
+}
+
+/** Everything that steps of the critics are fed, stacked. */
+type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
+
+/**
+ * A fresh SAC learner; its initial weights come from `rng`.
+ * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
+ */
+export function makeSac(
+  given: z.input<typeof sacConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<SoftActorCritic> {
+  const config = parseConfig('SAC learner', sacConfigSchema, given);
+  return made('sac', config, sacDesign(config), spaces, rng, device);
+}
+
+/** A fresh REDQ learner. Throws as `makeSac` does. */
+export async function makeRedq(
+  given: z.input<typeof redqConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<SoftActorCritic> {
+  const config = parseConfig('REDQ learner', redqConfigSchema, given);
+  if (config.drawn > config.critics) {
+    const problem = `drawn is ${config.drawn} of ${config.critics} critics; draw as many as there are at most`;
+    throw configInvalid('REDQ learner', problem);
+  }
+  return made('redq', config, { ...config, dropout: 0, rates: sameRates(config) }, spaces, rng, device);
+}
+
+/** A fresh DroQ learner: two critics in place of many, with dropout and layer normalisation. Throws as `makeSac` does. */
+export async function makeDroq(
+  given: z.input<typeof droqConfigSchema>,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice = 'cpu',
+): Promise<SoftActorCritic> {
+  const config = parseConfig('DroQ learner', droqConfigSchema, given);
+  const design = { ...config, critics: 2, drawn: 2, criticLayerNorm: true, rates: sameRates(config) };
+  return made('droq', config, design, spaces, rng, device);
+}
+
+export function sacDesign(config: SacConfig): Design {
+  const rates = { critic: config.criticLr, policy: config.actorLr, temperature: config.alphaLr };
+  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0, rates };
+}
+
+function sameRates({ lr }: { readonly lr: number }): Design['rates'] {
+  return { critic: lr, policy: lr, temperature: lr };
+}
+
+async function made(
+  kind: LearnerKind,
+  config: { readonly batchSize: number },
+  design: Design,
+  spaces: Spaces,
+  rng: Rng,
+  device: TrainingDevice,
+): Promise<SoftActorCritic> {
+  const net = policyNet(spaces, design, boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`), 'squashed');
+  const trainers = device === 'native' ? nativeTrainersOf(net, design) : await builtTrainers(trainersOf(net, design));
+  const { all, critics: layout, actor, policySize } = layoutsOf(net, design);
+  const parts = { config, spaces, net, trainer: trainers.policy, session: await actingSession(net), policySize };
+  if (trainers.critics === undefined) {
+    const theta = all.init(rng);
+    const arrays = { ...withMoments(theta), target: theta.slice(0, layout.size) };
+    return new SoftActorCritic(kind, design, { ...parts, arrays, policyStart: layout.size }, undefined);
+  }
+  const critics = layout.init(rng.split('critics'));
+  const { m: criticM, v: criticV } = withMoments(critics);
+  const arrays = { ...withMoments(actor.init(rng)), critics, criticM, criticV, target: critics.slice() };
+  return new SoftActorCritic(kind, design, { ...parts, arrays, policyStart: 0 }, trainers.critics);
+}
+
+async function builtTrainers({ policy, critics }: ReturnType<typeof trainersOf>) {
+  return { policy: await buildTrainer(policy), critics: critics && (await buildTrainer(critics)) };
+}
+
+/** Use `makeSac`, `makeRedq` or `makeDroq`. */
+export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number }> implements ReplayLearner {
+  constructor(
+    readonly kind: LearnerKind,
+    private readonly design: Design,
+    parts: LearnerParts<{ readonly batchSize: number }>,
+    private readonly criticTrainer: Trainer | undefined,
+  ) {
+    super(parts);
+  }
+
+  /**
+   * `steps` gradient steps, the i-th on rows [i * batchSize, (i + 1) * batchSize) of `batch`; with an ensemble those are of the
+   * critics, and the policy takes one after each `policyEvery` of them.
+   * @param batch steps * batchSize rows, actions in the environment's units
+   * @param weights importance weight per row (prioritised replay); 1 if absent
+   * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
+   */
+  async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<SoftMetrics> {
+    if (this.criticTrainer === undefined) return this.jointSteps(batch, steps, rng, weights);
+    const trainer = this.criticTrainer;
+    return this.allOrNothing(() => this.ensembleSteps(trainer, batch, steps, rng, weights));
+  }
+
+  /**
+   * |Q - y| of every row of `batch`, mean over the critics, by the weights of now: priorities for prioritised replay.
+   * Noise and members come from `rng`. Throws DATA_MISMATCH or NON_FINITE_VALUE.
+   */
+  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    if (this.criticTrainer === undefined) return this.errorsOf(batch, rng, ['theta', 'target']);
+    return this.errorsOf(batch, rng, ['theta', 'critics', 'target'], () => ({ drawn: int32(this.drawn(1, rng)) }));
+  }
+
+  override async close(): Promise<void> {
+    await super.close();
+    await this.criticTrainer?.release();
+  }
+
+  protected get replayed(): Design {
+    return this.design;
+  }
+
+  protected errorModel(): Uint8Array {
+    return softErrorModel(this.net, this.design);
+  }
+
+  private async jointSteps(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array) {
+    const rows = steps * this.design.batchSize;
+    const columns = this.columnsOf(batch, steps, weights);
+    const perStep = { ...columns, noise: this.normal(rows, rng), nextNoise: this.normal(rows, rng) };
+    const metrics = await this.train({}, perStep, steps, this.design.rates.critic);
+    const { criticLoss, policyLoss, alpha, entropy, q } = metrics;
+    return {
+      ...{ criticLoss: mean(criticLoss), policyLoss: mean(policyLoss), alpha: alpha[steps - 1] },
+      ...{ entropy: mean(entropy), q: mean(q) },
+    };
+  }
+
+  private async ensembleSteps(
+    trainer: Trainer,
+    batch: TransitionBatch,
+    steps: number,
+    rng: Rng,
+    weights?: Float32Array,
+  ): Promise<SoftMetrics> {
+    const { batchSize: rows, policyEvery } = this.design;
+    const columns: Columns = {
+      ...this.columnsOf(batch, steps, weights),
+      nextNoise: this.normal(steps * rows, rng),
+      drawn: this.drawn(steps, rng),
+      ...this.masks('own', steps, rng),
+      ...this.masks('next', steps, rng),
+    };
+    const found: Record<string, number[]> = {};
+    const note = (metrics: Readonly<Record<string, Float32Array>>) => {
+      for (const [name, values] of Object.entries(metrics)) found[name] = [...(found[name] ?? []), ...values];
+    };
+    for (let done = 0; done < steps; ) {
+      const count = Math.min(steps - done, policyEvery - (this.gradientSteps % policyEvery));
+      note(await this.criticSteps(trainer, columns, done, count, steps));
+      done += count;
+      if (this.gradientSteps % policyEvery > 0) continue;
+      const last = batch.obs.subarray((done - 1) * rows * this.net.obsDim, done * rows * this.net.obsDim);
+      note(await this.policyStep(last, rng));
+    }
+    const { alpha, ...means } = found;
+    const entries = Object.entries(means).map(([name, values]) => [name, mean(values)]);
+    return { ...Object.fromEntries(entries), ...(alpha && { alpha: alpha.at(-1) }) };
+  }
+
+  private async criticSteps(trainer: Trainer, columns: Columns, from: number, count: number, of: number) {
+    const { theta, critics, criticM: m, criticV: v, target } = this.current;
+    const perStep = Object.entries(columns).map(([name, column]) => {
+      const width = column.length / of;
+      return [name, column.subarray(from * width, (from + count) * width)];
+    });
+    const { state, metrics } = await trainer.run({
+      state: { critics, m, v, target },
+      inputs: { theta },
+      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.rates.critic) },
+      steps: count,
+    });
+    const next = { critics: state.critics, criticM: state.m, criticV: state.v, target: state.target };
+    this.replace(next, this.gradientSteps + count);
+    return metrics;
+  }
+
+  private async policyStep(obs: Float32Array, rng: Rng) {
+    const { batchSize, policyEvery, rates } = this.design;
+    const { theta, m, v, critics } = this.current;
+    const noise = this.normal(batchSize, rng);
+    const before = this.gradientSteps / policyEvery - 1;
+    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, rates.policy) };
+    const run = { state: { theta, m, v }, inputs: { critics }, perStep, steps: 1 };
+    const { state, metrics } = await this.trainer.run(run);
+    this.replace(state, this.gradientSteps);
+    return metrics;
+  }
+
+  /** Members of the targets, without repetition, [steps, drawn]. */
+  private drawn(steps: number, rng: Rng): Int32Array {
+    const { critics, drawn } = this.design;
+    const members = new Int32Array(steps * drawn);
+    for (let step = 0; step < steps; step++) members.set(rng.permutation(critics).subarray(0, drawn), step * drawn);
+    return members;
+  }
+
+  private masks(pass: 'own' | 'next', steps: number, rng: Rng): Record<string, Uint8Array> {
+    const { batchSize, critics, drawn, dropout, hidden } = this.design;
+    const members = pass === 'own' ? critics : drawn;
+    const maskOf = (width: number) => dropoutMask(steps * members * batchSize * width, dropout, rng);
+    return Object.fromEntries(maskNames(this.design, pass).map((name, layer) => [name, maskOf(hidden[layer])]));
+  }
+}
+
+/**
+ * Which units a dropout leaves out (Srivastava et al. 2014): 1 = kept, 0 = left out, each with probability `share` in (0, 1),
+ * independently. Few are left out, so the gaps between them are drawn: one number for each unit that goes.
+ */
+export function dropoutMask(units: number, share: number, rng: Rng): Uint8Array {
+  const mask = new Uint8Array(units).fill(1);
+  const log = Math.log1p(-share);
+  const gap = () => Math.floor(Math.log1p(-rng.uniform()) / log);
+  for (let at = gap(); at < units; at += 1 + gap()) mask[at] = 0;
+  return mask;
+}

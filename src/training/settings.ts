@@ -1,0 +1,312 @@
+// What a loop of training is given, as plain values, and where each `auto` of a scenario is decided: rounds once, before a run begins; the
+// dream of each round from what the model of the moment has shown on real rows. Decisions have their reasons, which the run prints.
+// Scenarios say the same in their sections `train`, `rollout`, `replay`, `model` and `eval` (docs/scenarios.md).
+
+import type { OpenPhase } from '../core/progress.js';
+import type { EnvSpec } from '../env/env-spec.js';
+import type { DiffusionOptions } from '../rl/synther.js';
+import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
+import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
+import type { HeldOutReport, ModelSection } from '../worldmodel/dynamics-kind.js';
+import type { ModelTrial } from '../worldmodel/model-trial.js';
+
+export interface TrainingSettings {
+  /** Name of the scenario, recorded with every row. */
+  readonly scenario: string;
+  readonly seed: number;
+  /** Worker threads for dreaming and fitting; 0: in this thread. Never changes results. */
+  readonly workers: number;
+  /** The same for fitting alone; `workers` unless given. */
+  readonly fitWorkers?: number;
+  /** What learned dynamics are stepped on; the processor unless given. */
+  readonly device?: ModelPlace['device'];
+  readonly train: RoundSettings;
+  /** `deterministic`: evaluate the policy's mode. */
+  readonly eval: { readonly deterministic: boolean };
+  /** Set where the loop dreams. */
+  readonly dream?: DreamSettings;
+  /** Models, the newest first, whose synthetic rows are learned from; null: of all. */
+  readonly keepModels: number | null;
+  /** Set where nothing is lived: gradient steps on given records. */
+  readonly offlineUpdates?: number;
+}
+
+/** Rows drawn from a diffusion of the real ones. */
+export interface GenerativeSettings {
+  /** Of every batch, once there are such rows. */
+  readonly share: number;
+  /** Drawn from each fitted diffusion. */
+  readonly rows: number;
+  /** Real rows between fits. */
+  readonly refitEvery: number;
+  /** Levels of noise a row comes down by. */
+  readonly levels: number;
+  readonly diffusion: Partial<DiffusionOptions> & Pick<DiffusionOptions, 'updates'>;
+}
+
+/** How real steps, learning and evaluations follow on each other. */
+export interface RoundSettings {
+  /** Budget of real steps. */
+  readonly realSteps: number;
+  /** Real steps at random before a learner that knows nothing learns. */
+  readonly initialRandomSteps: number;
+  /** Real steps a round. */
+  readonly stepsPerRound: number;
+  /** Gradient steps a real step, where rows are replayed without a dream. */
+  readonly updatesPerStep: number;
+  /** Gradient steps a round in the dream. */
+  readonly updatesPerRound: number;
+  /** Times dreaming and learning alternate within a round. */
+  readonly cyclesPerRound: number;
+  /** Real steps between evaluations, and episodes of each. */
+  readonly evalEvery: number;
+  readonly evalEpisodes: number;
+  /** Real steps between learners that are kept; null: none. */
+  readonly keepPolicyEvery: number | null;
+  /** Mean return that counts as solved, and whether the run ends there. */
+  readonly threshold: number | null;
+  readonly stopAtThreshold: boolean;
+}
+
+/** The world model, and how branches are dreamt in it. */
+export interface DreamSettings {
+  /** The scenario's `model:` section: what to learn, or of which kind the model is that was brought and stays as it is. */
+  readonly model: ModelSection;
+  /** Folder of the model that was brought, or of one whose weights the first fit goes on from. */
+  readonly modelFolder?: string;
+  /** A refit goes on from the last weights, or starts anew. */
+  readonly refit: 'continue' | 'anew';
+  /** Real steps between refits; `auto`: once there is enough that is new. */
+  readonly refitEvery: number | 'auto';
+  /** `auto`: a model without skill is not dreamt in. */
+  readonly gate: 'auto' | 'open';
+  /** The real environment, from anywhere: a fitted model keeps it. */
+  readonly env: EnvSpec;
+  /** Length of a branch, or how it grows with real steps. */
+  readonly horizon: number | HorizonSchedule | 'auto';
+  /** Real states a round's branches start from. */
+  readonly startsPerRound: number | 'auto';
+  readonly chunkRows: number;
+  readonly propagation: Propagation;
+  /** A branch is truncated where the elites differ by more; null: never. */
+  readonly disagreementLimit: number | null | 'auto';
+  /** A branch ends where an observation lies so many widths of the real ones' range beyond it; null: never. */
+  readonly range: number | null;
+}
+
+/** What a run does for its loop: shows how far it is, keeps what is told, and asks it to stop. */
+export interface TrainingPorts<Run> {
+  /** Aborts when the user asks to stop; the loop then throws its reason within the round, or `checkpoint` does after it. */
+  readonly signal: AbortSignal;
+  readonly phase: OpenPhase;
+  /** One event for the journal of metrics. */
+  tell(event: { readonly kind: string; readonly [key: string]: unknown }): void;
+  /** After every round. Keeps what is due; throws where the run is to end here, with all of it kept. */
+  checkpoint(run: Run, due: { readonly policy: boolean }): Promise<void>;
+}
+
+// Rounds: how long they are and how much is learned in them, the same for a dream and for the baselines it is compared with.
+
+/** Settings of rounds as a scenario gives them. */
+type AskedRounds = {
+  readonly [Key in keyof RoundSettings]: Key extends AutoKey ? RoundSettings[Key] | 'auto' : RoundSettings[Key];
+};
+type AutoKey = 'initialRandomSteps' | 'stepsPerRound' | 'updatesPerRound' | 'cyclesPerRound' | 'evalEvery';
+
+interface RoundBody {
+  readonly obsDim: number;
+  readonly actionDim: number;
+  /** What the learner learns from. */
+  readonly learnsFrom: 'replay' | 'rollouts';
+}
+
+/** Gradient steps a real step, and between two dreams. REDQ and DroQ take twenty, MBPO twenty to forty. */
+const UPDATES_PER_STEP = 40;
+const UPDATES_PER_CYCLE = 500;
+
+/** Random steps for each element of an observation and an action, within bounds: as few as a first model can be fitted to. */
+const STEPS_PER_ELEMENT = 20;
+const [LEAST_RANDOM, MOST_RANDOM] = [100, 500];
+
+/** Real steps of a round, within bounds: a quarter of the random ones. A policy is soon held against the world that it left the data for. */
+const [LEAST_ROUND, MOST_ROUND] = [25, 100];
+const ROUNDS_PER_EVALUATION = 2;
+
+/** A rollout of a learner that knows its newest policy alone, and dreams of it. */
+const ROLLOUT_STEPS = 250;
+
+export function resolveRounds(asked: AskedRounds, { obsDim, actionDim, learnsFrom }: RoundBody): RoundSettings {
+  const elements = obsDim + actionDim;
+  const initialRandomSteps = given(
+    asked.initialRandomSteps,
+    Math.min(MOST_RANDOM, Math.max(LEAST_RANDOM, STEPS_PER_ELEMENT * elements)),
+  );
+  const isReplayed = learnsFrom === 'replay';
+  const quarter = Math.min(MOST_ROUND, Math.max(LEAST_ROUND, 5 * Math.round(initialRandomSteps / 20)));
+  const stepsPerRound = given(asked.stepsPerRound, isReplayed ? quarter : ROLLOUT_STEPS);
+  const updatesPerRound = given(asked.updatesPerRound, UPDATES_PER_STEP * stepsPerRound);
+  return {
+    ...asked,
+    initialRandomSteps,
+    stepsPerRound,
+    updatesPerRound,
+    cyclesPerRound: given(
+      asked.cyclesPerRound,
+      isReplayed ? Math.max(1, Math.round(updatesPerRound / UPDATES_PER_CYCLE)) : 1,
+    ),
+    evalEvery: given(asked.evalEvery, isReplayed ? ROUNDS_PER_EVALUATION * stepsPerRound : stepsPerRound),
+  };
+}
+
+function given(value: number | 'auto', otherwise: number): number {
+  return value === 'auto' ? otherwise : value;
+}
+
+// The dream of a round: how far, how often and whether at all. What a scenario pins stands as it is.
+
+/** What is known of the model of the moment. Both absent for a kind that cannot say. */
+export interface ModelEvidence {
+  /** On real rows: of the model before the last fit those lived since then, or of a first model those it learned from. */
+  readonly trial?: ModelTrial;
+  /** On rows that the last fit held out. */
+  readonly skill?: HeldOutSkill;
+}
+
+/** R², means over elements that change; null where none does. */
+export interface HeldOutSkill {
+  readonly model: number | null;
+  /** The better of a linear model and "nothing changes". */
+  readonly simple: number | null;
+  /** Of a learned reward. */
+  readonly reward: number | null;
+}
+
+export interface DreamPlan {
+  /** Whether the round is dreamt in; else the learner learns as much from real rows. */
+  readonly isOpen: boolean;
+  readonly horizon: number;
+  readonly disagreementLimit: number | null;
+  readonly realRatio: number;
+  /** Real states that the round's branches start from. */
+  readonly starts: number;
+  /** Why, by the key of the scenario. */
+  readonly reasons: Readonly<Record<string, string>>;
+}
+
+/** Below this share of the variance explained, a model is not dreamt in. */
+const LEAST_SKILL = 0.5;
+/** A simple model may explain so much more without the model being worthless: of little variance all explain nearly everything. */
+const TOLERANCE = 0.02;
+/** On rows of a newer policy than the model has seen, before the refit that learns from them. */
+const LEAST_UNSEEN = 0;
+
+/** Steps of a branch at most. */
+const LONGEST = 30;
+/** A branch ends where the elites differ by so many times what they differ by on 95 % of real steps. */
+const DOUBT = 2;
+/** And not below this share of what a state usually moves: a few steps near a rest say nothing of the others. */
+const LEAST_DOUBT = 0.2;
+/** Dreamt rows of a round, about; and starts at least and at most. */
+const ROWS = 50_000;
+const LEAST_STARTS = 500;
+const MOST_STARTS = 10_000;
+
+export function planDream(
+  settings: Pick<DreamSettings, 'gate' | 'horizon' | 'disagreementLimit' | 'startsPerRound'>,
+  askedRatio: number | 'auto',
+  evidence: ModelEvidence,
+  realSteps: number,
+): DreamPlan {
+  const gate = settings.gate === 'open' ? { isOpen: true, reason: 'pinned' } : gateOf(evidence);
+  const horizon = horizonFor(settings, evidence.trial, realSteps);
+  const limit = limitFor(settings, evidence.trial);
+  const ratio = ratioFor(askedRatio, evidence.skill);
+  const starts = startsFor(settings, horizon.value);
+  return {
+    isOpen: gate.isOpen,
+    horizon: horizon.value,
+    disagreementLimit: limit.value,
+    realRatio: ratio.value,
+    starts: starts.value,
+    reasons: {
+      'rollout.gate': gate.reason,
+      'rollout.horizon': horizon.reason,
+      'rollout.disagreementLimit': limit.reason,
+      'replay.realRatio': ratio.reason,
+      'rollout.startsPerRound': starts.reason,
+    },
+  };
+}
+
+/** Length of a branch after so many real steps. */
+export function horizonAt(realSteps: number, horizon: number | HorizonSchedule): number {
+  return typeof horizon === 'number' ? horizon : horizonSchedule(realSteps, horizon);
+}
+
+/** Of a fit that tells its figures. */
+export function skillOf({ elements }: HeldOutReport): HeldOutSkill {
+  const observed = elements.filter(({ element, r2 }) => element !== 'reward' && r2.model !== null);
+  const average = (of: (r2: (typeof observed)[number]['r2']) => number | null) =>
+    observed.length === 0
+      ? null
+      : observed.reduce((sum, { r2 }) => sum + Math.max(-1, of(r2) ?? 0), 0) / observed.length;
+  const model = average((r2) => r2.model);
+  const simple = average((r2) => Math.max(r2.linear ?? 0, r2.unchanged ?? 0, 0));
+  return { model, simple, reward: elements.find(({ element }) => element === 'reward')?.r2.model ?? null };
+}
+
+function gateOf({ trial, skill }: ModelEvidence): { readonly isOpen: boolean; readonly reason: string } {
+  const shut = (why: string) => ({ isOpen: false, reason: `shut: ${why}` });
+  if (skill) {
+    const { model, simple, reward } = skill;
+    if (model !== null && model < LEAST_SKILL)
+      return shut(`held out, the model explains ${share(model)} of what changes`);
+    if (model !== null && simple !== null && model < simple - TOLERANCE)
+      return shut(`held out, the model explains ${share(model)} of what changes and a simple model ${share(simple)}`);
+    if (reward !== null && reward < LEAST_SKILL)
+      return shut(`held out, the model explains ${share(reward)} of the reward`);
+  }
+  if (trial?.r2 != null && trial.r2 < LEAST_UNSEEN)
+    return shut(`on the newest episodes the last model foresaw worse than the mean (R² ${trial.r2.toFixed(2)})`);
+  if (skill?.model == null) return { isOpen: true, reason: 'open: nothing speaks against the model' };
+  return { isOpen: true, reason: `open: held out, the model explains ${share(skill.model)} of what changes` };
+}
+
+function horizonFor({ horizon }: Pick<DreamSettings, 'horizon'>, trial: ModelTrial | undefined, realSteps: number) {
+  if (horizon !== 'auto') return { value: horizonAt(realSteps, horizon), reason: 'pinned' };
+  if (trial === undefined) return { value: 1, reason: 'nothing is known of the model beyond one step' };
+  const { trustedSteps, longest } = trial;
+  if (trustedSteps === 0) return { value: 1, reason: 'one imagined step in five is far from the real one' };
+  // Episodes that ended before the model strayed say nothing of its limit.
+  const isOpen = trustedSteps === longest;
+  const value = Math.min(LONGEST, isOpen ? 2 * trustedSteps : trustedSteps);
+  const told = `${trustedSteps} imagined steps stay near real episodes`;
+  return { value, reason: isOpen ? `${told}, which are no longer` : told };
+}
+
+function limitFor({ disagreementLimit }: Pick<DreamSettings, 'disagreementLimit'>, trial: ModelTrial | undefined) {
+  if (disagreementLimit !== 'auto') return { value: disagreementLimit, reason: 'pinned' };
+  if (trial?.doubt == null) return { value: null, reason: 'the model has no second opinion' };
+  const value = Number((DOUBT * trial.doubt).toPrecision(3));
+  if (value < LEAST_DOUBT)
+    return { value: LEAST_DOUBT, reason: 'a fifth of what a state usually moves, the least limit' };
+  return { value, reason: `${DOUBT} times the disagreement that 95 % of real steps stay below` };
+}
+
+/** A tenth of real rows with a model that explains everything, more with a worse one, half at most. */
+function ratioFor(asked: number | 'auto', skill: HeldOutSkill | undefined) {
+  if (asked !== 'auto') return { value: asked, reason: 'pinned' };
+  const explained = Math.min(skill?.model ?? 1, skill?.reward ?? 1);
+  const value = Number(Math.min(0.5, Math.max(0.1, 1 - explained)).toFixed(2));
+  return { value, reason: `held out, the model explains ${share(explained)}` };
+}
+
+function startsFor({ startsPerRound }: Pick<DreamSettings, 'startsPerRound'>, horizon: number) {
+  if (startsPerRound !== 'auto') return { value: startsPerRound, reason: 'pinned' };
+  const value = Math.min(MOST_STARTS, Math.max(LEAST_STARTS, Math.ceil(ROWS / horizon)));
+  return { value, reason: `about ${ROWS.toLocaleString('en')} dreamt rows a round` };
+}
+
+function share(r2: number): string {
+  return `${(100 * r2).toFixed(r2 > 0.99 ? 1 : 0)} %`;
+}

@@ -1,0 +1,236 @@
+// The world a run dreams in: a model kept up to date with the real rows, or one that was brought, and the threads that
+// simulate branches in it (MBPO, Janner et al. 2019, 1906.08253, algorithm 2).
+
+import type { VectorEnvironment } from '../core/environment.js';
+import type { PolicySnapshot } from '../core/policy.js';
+import type { Rng } from '../core/rng.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { RolloutCounts } from '../synth/rollout/plan.js';
+import { RolloutPool } from '../synth/rollout/pool.js';
+import { cutAtRange, observedRange } from '../synth/rollout/result.js';
+import { drawStarts } from '../synth/rollout/starts.js';
+import type { StoredDynamics } from '../worldmodel/dynamics.js';
+import type { DynamicsKind } from '../worldmodel/dynamics-kind.js';
+import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
+import { type ModelTrial, tryModel } from '../worldmodel/model-trial.js';
+import {
+  type DreamPlan,
+  type DreamSettings,
+  type HeldOutSkill,
+  type ModelEvidence,
+  planDream,
+  skillOf,
+  type TrainingPorts,
+  type TrainingSettings,
+} from './settings.js';
+
+interface FitSummary {
+  readonly modelVersion: string;
+  readonly epochs: number;
+  /** Held-out one-step error of the mean prediction, in units of the data's standard deviation. */
+  readonly holdoutError: number;
+  /** The same of a learned reward. */
+  readonly rewardError?: number;
+  readonly skill?: HeldOutSkill;
+  readonly seconds: number;
+}
+
+/** What a run that goes on must know of its model, beside the model itself. JSON-safe. */
+export interface WorldState {
+  /** Real rows ever inserted when the model was fitted; 0 before the first fit, and for one that was brought. */
+  readonly fittedAt: number;
+  readonly evidence: ModelEvidence;
+}
+
+export interface DreamSummary {
+  readonly counts: RolloutCounts;
+  readonly horizon: number;
+  readonly seconds: number;
+}
+
+/** A refit is due once so large a share of the rows is new, or the model explains so much less of new rows than of held-out ones. */
+const FRESH = 0.1;
+const WORSE = 0.1;
+
+type FittingKind = DynamicsKind & Required<Pick<DynamicsKind, 'fit'>>;
+
+interface Buffers {
+  readonly real: ReplayBuffer;
+  readonly synthetic: ReplayBuffer;
+}
+
+export class DreamWorld {
+  private model: StoredDynamics | undefined;
+  private known: WorldState = { fittedAt: 0, evidence: {} };
+  private readonly pool: RolloutPool;
+  private nextEpisode = 0;
+
+  constructor(
+    private readonly run: Pick<TrainingSettings, 'scenario' | 'seed' | 'workers' | 'fitWorkers' | 'device'>,
+    private readonly settings: DreamSettings,
+    private readonly env: VectorEnvironment,
+  ) {
+    this.pool = new RolloutPool({ workers: run.workers, device: run.device });
+  }
+
+  /** Number of branches dreamt so far: the next branch's episode id. */
+  get episodes(): number {
+    return this.nextEpisode;
+  }
+
+  get modelVersion(): string | undefined {
+    return this.model?.modelVersion;
+  }
+
+  /** The model itself, for who steps it in this thread; the world's to close. @throws before the first fit, a defect of the loop */
+  get dynamics(): StoredDynamics {
+    return this.current();
+  }
+
+  /** What is known of the model. */
+  get state(): WorldState {
+    return this.known;
+  }
+
+  /** Goes on with a model that was saved. */
+  async resume(folder: string, episodes: number, state: WorldState | undefined): Promise<void> {
+    this.model = await loadWorldModel(folder);
+    this.nextEpisode = episodes;
+    if (state) this.known = state;
+  }
+
+  async save(folder: string): Promise<void> {
+    await this.model?.save(folder);
+  }
+
+  /**
+   * Brings the model up to date with the real rows, where a refit is due, and finds out what it is worth: on rows lived since it
+   * was fitted, before they are learnt from. A model that was brought is loaded once and stays as it is.
+   */
+  async fit(
+    real: ReplayBuffer,
+    rng: Rng,
+    ports: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
+  ): Promise<FitSummary | undefined> {
+    const { model: section, modelFolder } = this.settings;
+    const kind = await dynamicsKinds.get(section.kind).make();
+    if (kind.fit === undefined) this.model ??= await loadWorldModel(modelFolder!);
+    const tried = this.model && real.inserted > this.known.fittedAt ? await this.tryOut(real, rng) : undefined;
+    const { skill } = this.known.evidence;
+    const trial = tried ?? this.known.evidence.trial;
+    this.known = { ...this.known, evidence: { trial, skill } };
+    if (kind.fit === undefined || !this.isRefitDue(real)) return undefined;
+    const fitted = await this.refit(real, kind as FittingKind, rng, ports);
+    // A first model has been shown all there is: how far it can be trusted is then told by what it has learnt from.
+    this.known = { fittedAt: real.inserted, evidence: { trial, skill: fitted.skill } };
+    if (trial === undefined) {
+      this.known = { ...this.known, evidence: { trial: await this.tryOut(real, rng, 0), skill: fitted.skill } };
+    }
+    return fitted;
+  }
+
+  /** The model against real rows, by default those lived since it was fitted; undefined for one that remembers what it is not shown. */
+  private async tryOut(real: ReplayBuffer, rng: Rng, from = this.known.fittedAt): Promise<ModelTrial | undefined> {
+    const model = this.current();
+    return model.context > 0 ? undefined : tryModel(model, real, { from, rng: rng.split('try') });
+  }
+
+  private isRefitDue(real: ReplayBuffer): boolean {
+    const { refitEvery } = this.settings;
+    const { fittedAt, evidence } = this.known;
+    if (this.model === undefined || fittedAt === 0) return true;
+    const fresh = real.inserted - fittedAt;
+    if (refitEvery !== 'auto') return fresh >= refitEvery;
+    const isWorse = (evidence.trial?.r2 ?? 1) < (evidence.skill?.model ?? 1) - WORSE;
+    return fresh >= FRESH * fittedAt || isWorse;
+  }
+
+  private async refit(
+    real: ReplayBuffer,
+    kind: FittingKind,
+    rng: Rng,
+    { phase: open, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
+  ): Promise<FitSummary> {
+    const { model: section, modelFolder, refit, env } = this.settings;
+    const started = performance.now();
+    const phase = open('fit model', null, 'epochs');
+    // The first fit goes on from the model that was brought.
+    const earlier = this.model ?? (modelFolder === undefined ? undefined : await kind.load(modelFolder, {}));
+    const isContinued = this.model === undefined || refit === 'continue';
+    const {
+      model: fitted,
+      report,
+      heldOut,
+    } = await kind.fit({
+      ...{ section, data: real, spaces: this.env },
+      rng,
+      workers: this.run.fitWorkers ?? this.run.workers,
+      device: this.run.device?.kind === 'native' ? 'native' : 'cpu',
+      previous: isContinued ? earlier : undefined,
+      known: this.env.known,
+      env,
+      onProgress: ({ epochs, holdoutError }) => phase.set(epochs, `error ${holdoutError.toFixed(4)}`),
+      signal,
+    });
+    phase.end(`error ${report.holdoutError.toFixed(4)}`);
+    await earlier?.close();
+    this.model = fitted;
+    const seconds = (performance.now() - started) / 1000;
+    const judged = heldOut?.();
+    return { modelVersion: fitted.modelVersion, ...report, ...(judged && { skill: skillOf(judged) }), seconds };
+  }
+
+  /** How the round is dreamt, and whether at all. */
+  plan(realRatio: number | 'auto', realSteps: number): DreamPlan {
+    return planDream(this.settings, realRatio, this.known.evidence, realSteps);
+  }
+
+  /** Dreams from `starts` random real states into `synthetic`, on the worker threads. */
+  async dream(
+    policy: PolicySnapshot,
+    { real, synthetic }: Buffers,
+    starts: number,
+    rng: Rng,
+    plan: DreamPlan,
+    signal?: AbortSignal,
+  ): Promise<DreamSummary> {
+    const started = performance.now();
+    const { horizon } = plan;
+    const { propagation, chunkRows: chunkSize } = this.settings;
+    const dreamt = await this.pool.branchedRollouts(
+      {
+        ...drawStarts(real, starts, rng.split('starts'), this.current().context),
+        ...this.provenance(plan),
+        model: await this.current().snapshot(),
+        policy,
+        horizon,
+        propagation,
+        chunkSize,
+        rng: rng.split('rollouts'),
+      },
+      { signal },
+    );
+    const { range } = this.settings;
+    const { batch, provenance, counts } = range === null ? dreamt : cutAtRange(dreamt, observedRange(real, range));
+    synthetic.append(batch, provenance);
+    this.nextEpisode += counts.episodes;
+    return { counts, horizon, seconds: (performance.now() - started) / 1000 };
+  }
+
+  async close(): Promise<void> {
+    await this.pool.close();
+    await this.model?.close();
+  }
+
+  /** What rows are recorded with, and where their branches are cut. */
+  private provenance(plan: DreamPlan) {
+    const { scenario, seed } = this.run;
+    const disagreementLimit = plan.disagreementLimit ?? undefined;
+    return { firstEpisode: this.nextEpisode, scenario, seed, disagreementLimit };
+  }
+
+  private current(): StoredDynamics {
+    if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
+    return this.model;
+  }
+}
