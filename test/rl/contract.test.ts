@@ -29,7 +29,7 @@ function replays(name: string, made: (rng: Rng) => Promise<Learner>, device?: Tr
 
 const SAC = { hidden: [16, 16], batchSize: 8 };
 replays('SAC', (rng) => makeSac({ ...SAC, criticLayerNorm: false }, SPACES, rng));
-const NORMALISED = { hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' } as const;
+const NORMALISED = { hidden: [16], batchSize: 8, criticLayerNorm: true, activation: 'swish' as const };
 replays('SAC with layer-normalised critics', (rng) => makeSac(NORMALISED, SPACES, rng), undefined, 1);
 if (!lacksCompiler('contract.test.ts')) {
   make('addon');
