@@ -39,7 +39,7 @@ type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
  * A fresh SAC learner; its initial weights come from `rng`.
  * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
  */
-export function makeSac(
+export async function makeSac(
   given: z.input<typeof sacConfigSchema>,
   spaces: Spaces,
   rng: Rng,
