@@ -3,14 +3,7 @@
 import type { Command } from 'commander';
 import type { FolderInput, JobInputs } from '../run/job.js';
 import type { AnyJobResult, JobName } from '../run/jobs.js';
-import {
-  examplesText,
-  type JobFlags,
-  withDeviceOptions,
-  withEvaluationSet,
-  withFidelityOptions,
-  withJobOptions,
-} from './options.js';
+import { examplesText, type JobFlags, withDeviceOptions, withEvaluationSet, withFidelityOptions, withJobOptions } from './options.js';
 import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -112,7 +105,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fidelity',
     summary: 'measure how far a simulator is from the real environment',
     description:
-      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, distributions, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     needs: [],
     isFidelity: true,

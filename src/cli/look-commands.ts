@@ -2,15 +2,7 @@
 
 import { type Command, Option } from 'commander';
 import { DEVICES } from '../run/job.js';
-import {
-  deviceName,
-  examplesText,
-  type OutputFlags,
-  type ScenarioFlags,
-  withEvaluationSet,
-  withOutputOptions,
-  withScenarioOptions,
-} from './options.js';
+import { deviceName, examplesText, type OutputFlags, type ScenarioFlags, withEvaluationSet, withOutputOptions, withScenarioOptions } from './options.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
 const scenarios = () => import('../run/scenario.js');
@@ -72,10 +64,12 @@ function addScenarios(program: Command, terminal: Terminal): void {
         return print(terminal, flags.json, scenario, scenarioText(scenario));
       }
       const known = await listScenarios();
-      const { terminalTable } = await import('../run/result-text.js');
+      const { terminalTable } = await import('../run/report.js');
       const rows = known.map(({ name, description }) => [name, description]);
-      const layout = { alignment: 'text', columns: terminal.stdout.columns } as const;
-      const table = terminalTable({ columns: ['scenario', 'what is learned'], rows }, layout);
+      const table = terminalTable(
+        { columns: ['scenario', 'what is learned'], rows, alignment: 'text' },
+        terminal.stdout.columns,
+      );
       print(terminal, flags.json, { scenarios: known }, table);
     },
   );

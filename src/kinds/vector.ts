@@ -9,20 +9,7 @@ import type { ppoConfigSchema, sacConfigSchema } from '../rl/config.js';
 import { learners } from '../rl/learners.js';
 import { transitionFormatSchema } from '../synth/export/transition-exports.js';
 import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
-import {
-  autoWorkersKey,
-  count,
-  learningKeys,
-  nameKey,
-  overridesOf,
-  pluginsKey,
-  positive,
-  profilesKey,
-  rankKeys,
-  sectionsKey,
-  seedKey,
-  share,
-} from './keys.js';
+import { autoWorkersKey, count, nameKey, overridesOf, pluginsKey, positive, profilesKey, rankKeys, sectionsKey, seedKey, share } from './keys.js';
 
 /** A scenario of numbers. */
 export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
@@ -104,15 +91,6 @@ export const vectorFidelitySchema = z
         "Error, in standard deviations of each element, up to which a dreamt state is taken for the real one's.",
       ),
     rank: z.strictObject(rankKeys).prefault({}).describe('Do policies rank in the dream as they do for real?'),
-    learning: z
-      .strictObject({
-        rows: positive.default(5_000).describe('Transitions that each learner is given, whatever their mixture.'),
-        updates: positive.default(5_000).describe('Gradient updates of each learner.'),
-        ...learningKeys,
-        episodes: positive.default(10).describe('Real episodes that judge each learner.'),
-      })
-      .prefault({})
-      .describe('What dreamt rows are worth to a learner.'),
     sections: sectionsKey,
   })
   .prefault({})
