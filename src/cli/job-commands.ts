@@ -3,7 +3,14 @@
 import type { Command } from 'commander';
 import type { FolderInput, JobInputs } from '../run/job.js';
 import type { AnyJobResult, JobName } from '../run/jobs.js';
-import { examplesText, type JobFlags, withDeviceOptions, withEvaluationSet, withFidelityOptions, withJobOptions } from './options.js';
+import {
+  examplesText,
+  type JobFlags,
+  withDeviceOptions,
+  withEvaluationSet,
+  withFidelityOptions,
+  withJobOptions,
+} from './options.js';
 import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {

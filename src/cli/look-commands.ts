@@ -2,7 +2,15 @@
 
 import { type Command, Option } from 'commander';
 import { DEVICES } from '../run/job.js';
-import { deviceName, examplesText, type OutputFlags, type ScenarioFlags, withEvaluationSet, withOutputOptions, withScenarioOptions } from './options.js';
+import {
+  deviceName,
+  examplesText,
+  type OutputFlags,
+  type ScenarioFlags,
+  withEvaluationSet,
+  withOutputOptions,
+  withScenarioOptions,
+} from './options.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
 const scenarios = () => import('../run/scenario.js');

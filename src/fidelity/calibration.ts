@@ -5,12 +5,39 @@ import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
 import type { Finding, Instrument } from './measure.js';
 import type { FidelityChart, LinesChart, Point } from './report.js';
-import { estimateIn, type Found, findingOf, holding, meanOf, metricsOfInfos, metricTable, nothingFound, shown, shownShare, streamOf, unmeasured } from './section.js';
+import {
+  estimateIn,
+  type Found,
+  findingOf,
+  holding,
+  meanOf,
+  metricsOfInfos,
+  metricTable,
+  nothingFound,
+  shown,
+  shownShare,
+  streamOf,
+  unmeasured,
+} from './section.js';
 import { bootstrapEstimate } from './statistics/bootstrap.js';
 import { auroc, pitMixture, reliability, selectiveRisk } from './statistics/scores.js';
 import type { ToolsJudged } from './tools/judged.js';
 import { isRight } from './tools/one-step.js';
-import { byUnit, CHUNK_ROWS, type Clustered, chunkRange, chunkRng, clusteredMean, type Ground, intervalRng, type Judged, meanSquare, ONLY_LIVED_IN, type Units, widths } from './vector/ground.js';
+import {
+  byUnit,
+  CHUNK_ROWS,
+  type Clustered,
+  chunkRange,
+  chunkRng,
+  clusteredMean,
+  type Ground,
+  intervalRng,
+  type Judged,
+  meanSquare,
+  ONLY_LIVED_IN,
+  type Units,
+  widths,
+} from './vector/ground.js';
 import { begunAtRows, elementOf } from './vector/open-loop.js';
 
 /** Risk of what is kept, and how often what is said with some confidence is right: the pictures of both kinds. */

@@ -4,7 +4,28 @@
 import type { JsonObject } from '../core/canonical-json.js';
 import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report } from '../core/report.js';
 import type { Metric, WorstTransition } from './report.js';
-import { type BarsFigure, type CurvesFigure, constructionOf, differenceText, estimateText, figuresOf, gateText, headlineMetrics, headlineRows, intervalText, type MetricRow, notesOf, type SectionGroup, type ShownReport, type ShownSubject, sectionGroups, tablesOf, truthText, turnOf, valueText } from './shown.js';
+import {
+  type BarsFigure,
+  type CurvesFigure,
+  constructionOf,
+  differenceText,
+  estimateText,
+  figuresOf,
+  gateText,
+  headlineMetrics,
+  headlineRows,
+  intervalText,
+  type MetricRow,
+  notesOf,
+  type SectionGroup,
+  type ShownReport,
+  type ShownSubject,
+  sectionGroups,
+  tablesOf,
+  truthText,
+  turnOf,
+  valueText,
+} from './shown.js';
 import type { Estimate } from './statistics/estimate.js';
 
 export function fidelityDocument(report: ShownReport): Report {

@@ -4,7 +4,14 @@
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { Measured, Subject } from './measure.js';
-import { type Comparison, type FidelityReport, type GateResult, type Metric, SECTIONS, type SubjectReport } from './report.js';
+import {
+  type Comparison,
+  type FidelityReport,
+  type GateResult,
+  type Metric,
+  SECTIONS,
+  type SubjectReport,
+} from './report.js';
 import type { OpenedSubjects } from './setup.js';
 import { metricsOf, type ShownSubject } from './shown.js';
 import { pairedDifference } from './statistics/bootstrap.js';

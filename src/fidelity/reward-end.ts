@@ -4,13 +4,38 @@
 
 import type { Finding, Instrument } from './measure.js';
 import type { FidelityChart, FidelityTable, Point, WorstTransition } from './report.js';
-import { estimateIn, type Found, findingOf, meanOf, metricsOfInfos, metricTable, percent, shareOf, short, shown, shownShare } from './section.js';
+import {
+  estimateIn,
+  type Found,
+  findingOf,
+  meanOf,
+  metricsOfInfos,
+  metricTable,
+  percent,
+  shareOf,
+  short,
+  shown,
+  shownShare,
+} from './section.js';
 import { pearson } from './statistics/agreement.js';
 import { bootstrapEstimate } from './statistics/bootstrap.js';
 import { precisionRecall, shareEstimate } from './statistics/estimate.js';
 import type { ToolsJudged } from './tools/judged.js';
 import type { LivedRow } from './tools/lived-episodes.js';
-import { byUnit, CHUNK_ROWS, CHUNK_STARTS, chunkRange, chunkRng, clusteredMean, clusteredShare, type Ground, intervalRng, type Judged, ONLY_LIVED_IN, widths } from './vector/ground.js';
+import {
+  byUnit,
+  CHUNK_ROWS,
+  CHUNK_STARTS,
+  chunkRange,
+  chunkRng,
+  clusteredMean,
+  clusteredShare,
+  type Ground,
+  intervalRng,
+  type Judged,
+  ONLY_LIVED_IN,
+  widths,
+} from './vector/ground.js';
 import { type Beginning, beginningsOf, begunAtRows, openLoop, unitsOfBeginnings } from './vector/open-loop.js';
 
 // Of numbers.

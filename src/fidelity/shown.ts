@@ -2,7 +2,20 @@
 // numbers are worded.
 
 import { FIDELITY_SECTIONS as SECTIONS } from '../core/kind.js';
-import type { BarsChart, Comparison, FidelityChart, FidelityReport, FidelityTable, GateResult, LinesChart, Metric, Point, Section, SectionId, SubjectReport } from './report.js';
+import type {
+  BarsChart,
+  Comparison,
+  FidelityChart,
+  FidelityReport,
+  FidelityTable,
+  GateResult,
+  LinesChart,
+  Metric,
+  Point,
+  Section,
+  SectionId,
+  SubjectReport,
+} from './report.js';
 import type { Estimate } from './statistics/estimate.js';
 
 /** What a report holds of a subject beside its samples: they serve comparisons, and no reader. */

@@ -18,7 +18,19 @@ import { tasksSchema } from '../synth/tasks/tasks-schema.js';
 import { judgeSchema } from '../worldmodel/reward/judge-schema.js';
 import { backendFiles } from '../worldmodel/tools/make-router.js';
 import { toolsModelSchema } from '../worldmodel/tools/tools-model-schema.js';
-import { count, nameKey, overridesOf, pluginsKey, positive, profilesKey, rankKeys, sectionsKey, seedKey, share, workersKey } from './keys.js';
+import {
+  count,
+  nameKey,
+  overridesOf,
+  pluginsKey,
+  positive,
+  profilesKey,
+  rankKeys,
+  sectionsKey,
+  seedKey,
+  share,
+  workersKey,
+} from './keys.js';
 
 /** A scenario of messages and tool calls. */
 export type ToolsScenario = ScenarioOf<'tools', ToolsScenarioConfig>;

@@ -9,7 +9,19 @@ import type { ppoConfigSchema, sacConfigSchema } from '../rl/config.js';
 import { learners } from '../rl/learners.js';
 import { transitionFormatSchema } from '../synth/export/transition-exports.js';
 import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
-import { autoWorkersKey, count, nameKey, overridesOf, pluginsKey, positive, profilesKey, rankKeys, sectionsKey, seedKey, share } from './keys.js';
+import {
+  autoWorkersKey,
+  count,
+  nameKey,
+  overridesOf,
+  pluginsKey,
+  positive,
+  profilesKey,
+  rankKeys,
+  sectionsKey,
+  seedKey,
+  share,
+} from './keys.js';
 
 /** A scenario of numbers. */
 export type Scenario = ScenarioOf<'vector', ScenarioConfig>;

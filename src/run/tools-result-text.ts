@@ -6,7 +6,16 @@ import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.j
 import { wilson } from '../worldmodel/tools/shadow-estimates.js';
 import { formatCount, formatNumber } from './format.js';
 import { resultFacts } from './result-text.js';
-import type { AuditResult, BackendFitResult, ExportResult, Rate, RealEpisodesResult, SynthEpisodesResult, TextPolicyNote, TextTrainResult } from './tools-results.js';
+import type {
+  AuditResult,
+  BackendFitResult,
+  ExportResult,
+  Rate,
+  RealEpisodesResult,
+  SynthEpisodesResult,
+  TextPolicyNote,
+  TextTrainResult,
+} from './tools-results.js';
 
 /** By the job's name. */
 export const toolsResultText = {

@@ -3,7 +3,18 @@
 
 import type { Finding, Instrument } from '../measure.js';
 import type { FidelityTable, LinesChart, WorstTransition } from '../report.js';
-import { estimateIn, type FoundMetric, findingOf, meanOf, metricsOfInfos, metricTable, percent, pointOf, shareOf, streamOf } from '../section.js';
+import {
+  estimateIn,
+  type FoundMetric,
+  findingOf,
+  meanOf,
+  metricsOfInfos,
+  metricTable,
+  percent,
+  pointOf,
+  shareOf,
+  streamOf,
+} from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, shareEstimate } from '../statistics/estimate.js';
 import { constructed } from './answers.js';

@@ -5,7 +5,17 @@ import type { Json } from '../../core/canonical-json.js';
 import { stateHash } from '../../env/state/state.js';
 import type { Finding, Instrument } from '../measure.js';
 import type { FidelityChart, FidelityTable, WorstTransition } from '../report.js';
-import { estimateIn, type FoundMetric, findingOf, meanOf, metricsOfInfos, metricTable, percent, shareOf, type Value } from '../section.js';
+import {
+  estimateIn,
+  type FoundMetric,
+  findingOf,
+  meanOf,
+  metricsOfInfos,
+  metricTable,
+  percent,
+  shareOf,
+  type Value,
+} from '../section.js';
 import { CHUNK, constructed, type StepRow } from './answers.js';
 import type { ToolsJudged } from './judged.js';
 import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from './question.js';

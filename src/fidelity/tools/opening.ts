@@ -14,7 +14,13 @@ import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { horizonFindings, stepErrorRule } from '../horizon.js';
 import type { Subject } from '../measure.js';
-import { type FidelityServices, type FidelitySetup, instrumentsOf, type OpenedSubjects, type Question } from '../setup.js';
+import {
+  type FidelityServices,
+  type FidelitySetup,
+  instrumentsOf,
+  type OpenedSubjects,
+  type Question,
+} from '../setup.js';
 import { realEpisodes } from './episodes.js';
 import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround, type ToolsJudged } from './judged.js';
 import { TOOLS_QUESTIONS } from './kind.js';

@@ -11,8 +11,33 @@ import type { FidelityChart, Point } from '../report.js';
 import { findingOf, metricsOfInfos, metricTable, pointOf, short, shown } from '../section.js';
 import { bootstrapEstimate } from '../statistics/bootstrap.js';
 import { type Estimate, NOTHING } from '../statistics/estimate.js';
-import { byUnit, CHUNK_STARTS, type Clustered, chunkRange, chunkRng, clusteredMean, clusteredRatio, clusteredShare, difference, episodeAt, type Ground, intervalRng, type Judged, type Replay, type Units, widths } from './ground.js';
-import { type Beginning, beginningsOf, begunAt, openLoop, recordedStart, type Track, unitsOfBeginnings } from './open-loop.js';
+import {
+  byUnit,
+  CHUNK_STARTS,
+  type Clustered,
+  chunkRange,
+  chunkRng,
+  clusteredMean,
+  clusteredRatio,
+  clusteredShare,
+  difference,
+  episodeAt,
+  type Ground,
+  intervalRng,
+  type Judged,
+  type Replay,
+  type Units,
+  widths,
+} from './ground.js';
+import {
+  type Beginning,
+  beginningsOf,
+  begunAt,
+  openLoop,
+  recordedStart,
+  type Track,
+  unitsOfBeginnings,
+} from './open-loop.js';
 
 /** One simulation. */
 export type KStepRow = {

@@ -5,7 +5,23 @@ import type { Finding, Instrument } from '../measure.js';
 import type { FidelityChart, FidelityTable, Point, WorstTransition } from '../report.js';
 import { findingOf, metricsOfInfos, metricTable, pointOf, short, shown, shownShare, unmeasured } from '../section.js';
 import { crpsMixture, jointMixtureNll } from '../statistics/scores.js';
-import { CHUNK_ROWS, chunkRange, chunkRng, clusteredMean, clusteredRatio, clusteredShare, difference, episodeAt, type Ground, intervalRng, type Judged, meanSquare, ONLY_LIVED_IN, type RowValues, widths } from './ground.js';
+import {
+  CHUNK_ROWS,
+  chunkRange,
+  chunkRng,
+  clusteredMean,
+  clusteredRatio,
+  clusteredShare,
+  difference,
+  episodeAt,
+  type Ground,
+  intervalRng,
+  type Judged,
+  meanSquare,
+  ONLY_LIVED_IN,
+  type RowValues,
+  widths,
+} from './ground.js';
 import { begunAtRows, elementOf } from './open-loop.js';
 
 /** What the model says of one transition. */

@@ -8,8 +8,8 @@ import { panelOf } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import type { RemoteVectorEnvironment } from '../../env/remote/remote-environment.js';
 import { remoteEnvironment } from '../../env/remote/remote.js';
+import type { RemoteVectorEnvironment } from '../../env/remote/remote-environment.js';
 import { describeSpace, rowSize } from '../../env/space-values.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Scenario } from '../../kinds/vector.js';
@@ -23,8 +23,25 @@ import type { Subject } from '../measure.js';
 import { unrankable } from '../rank.js';
 import type { TruthReport } from '../report.js';
 import { vectorRewardEnd } from '../reward-end.js';
-import { type FidelityInputs, type FidelityServices, type FidelitySetup, instrumentsOf, isUrl, judgedEnvironment, type OpenedSubjects, type Question } from '../setup.js';
-import { groundOf, type Judged, type TruthEpisode, type VectorHost, type VectorSetup, type VectorSubjectModel, type VectorTruth } from './ground.js';
+import {
+  type FidelityInputs,
+  type FidelityServices,
+  type FidelitySetup,
+  instrumentsOf,
+  isUrl,
+  judgedEnvironment,
+  type OpenedSubjects,
+  type Question,
+} from '../setup.js';
+import {
+  groundOf,
+  type Judged,
+  type TruthEpisode,
+  type VectorHost,
+  type VectorSetup,
+  type VectorSubjectModel,
+  type VectorTruth,
+} from './ground.js';
 import { kStepsInstrument } from './k-steps.js';
 import { openVectorLadder } from './ladder.js';
 import { oneStepInstrument } from './one-step.js';

@@ -4,7 +4,16 @@
 import type { Panel } from '../../core/evaluation-set.js';
 import type { Block, CurvesBlock, Report, TableBlock } from '../../core/report.js';
 import type { ScenarioConfig } from '../../kinds/vector.js';
-import { type ArmSummary, type BreakEven, compareWarmStart, DREAM_ARM, MANY_UPDATES_ARM, medianSteps, type TrainedArm, type WarmStart } from '../../training/warm-start.js';
+import {
+  type ArmSummary,
+  type BreakEven,
+  compareWarmStart,
+  DREAM_ARM,
+  MANY_UPDATES_ARM,
+  medianSteps,
+  type TrainedArm,
+  type WarmStart,
+} from '../../training/warm-start.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';

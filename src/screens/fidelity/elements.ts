@@ -5,7 +5,18 @@ import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { Finding, Instrument } from '../../fidelity/measure.js';
 import type { FidelityChart, FidelityTable } from '../../fidelity/report.js';
-import { estimateIn, type FoundMetric, findingOf, flag, meanMetric, percent, pointOf, shareMetric, streamOf, unmeasured } from '../../fidelity/section.js';
+import {
+  estimateIn,
+  type FoundMetric,
+  findingOf,
+  flag,
+  meanMetric,
+  percent,
+  pointOf,
+  shareMetric,
+  streamOf,
+  unmeasured,
+} from '../../fidelity/section.js';
 import type { Question } from '../../fidelity/setup.js';
 import { meanEstimate } from '../../fidelity/statistics/bootstrap.js';
 import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';

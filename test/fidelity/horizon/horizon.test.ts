@@ -2,7 +2,15 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { driftRule, type HorizonRule, horizonFindings, horizonOfDrift, horizonOfErrors, realRatioAt, stepErrorRule } from '../../../src/fidelity/horizon.js';
+import {
+  driftRule,
+  type HorizonRule,
+  horizonFindings,
+  horizonOfDrift,
+  horizonOfErrors,
+  realRatioAt,
+  stepErrorRule,
+} from '../../../src/fidelity/horizon.js';
 import type { Finding } from '../../../src/fidelity/measure.js';
 import type { SectionId } from '../../../src/fidelity/report.js';
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';

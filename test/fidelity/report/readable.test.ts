@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { fidelityDocument, modelCard } from '../../../src/fidelity/document.js';
-import { differenceText, estimateText, figuresOf, headlineRows, headlines, notesOf, sectionGroups, tablesOf, valueText } from '../../../src/fidelity/shown.js';
+import {
+  differenceText,
+  estimateText,
+  figuresOf,
+  headlineRows,
+  headlines,
+  notesOf,
+  sectionGroups,
+  tablesOf,
+  valueText,
+} from '../../../src/fidelity/shown.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
 import { markdownText } from '../../../src/run/report.js';
 import { inventedReport, inventedSingle } from './invented-report.js';

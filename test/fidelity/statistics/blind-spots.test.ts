@@ -5,7 +5,14 @@ import { Rng } from '../../../src/core/rng.js';
 import { kendall, mmrv, pearson, regretAt, spearman } from '../../../src/fidelity/statistics/agreement.js';
 import { bootstrapEstimate, meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
 import { precisionRecall, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { auroc, crpsMixture, gaussianNll, jointMixtureNll, reliability, selectiveRisk } from '../../../src/fidelity/statistics/scores.js';
+import {
+  auroc,
+  crpsMixture,
+  gaussianNll,
+  jointMixtureNll,
+  reliability,
+  selectiveRisk,
+} from '../../../src/fidelity/statistics/scores.js';
 import { coverage, crpsGaussian, pitGaussian } from './single.js';
 
 const rng = () => Rng.fromSeed(1);

@@ -2,7 +2,13 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { crpsMixture, gaussianNll, jointMixtureNll, normalCdf, pitMixture } from '../../../src/fidelity/statistics/scores.js';
+import {
+  crpsMixture,
+  gaussianNll,
+  jointMixtureNll,
+  normalCdf,
+  pitMixture,
+} from '../../../src/fidelity/statistics/scores.js';
 import { coverage, crpsGaussian, mixtureNll, pitGaussian } from './single.js';
 
 const MEANS = [0, 0.4, 2.5];

@@ -8,7 +8,12 @@ import type { Responder } from '../../../src/env/tools/tools-family.js';
 import type { Finding, Instrument } from '../../../src/fidelity/measure.js';
 import { AskedQuestions } from '../../../src/fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
-import { drawQuestions, type RealCall, recordingRules, type ToolsQuestion } from '../../../src/fidelity/tools/question.js';
+import {
+  drawQuestions,
+  type RealCall,
+  recordingRules,
+  type ToolsQuestion,
+} from '../../../src/fidelity/tools/question.js';
 import type { ToolsTruth } from '../../../src/fidelity/tools/recorded-truth.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';

@@ -11,7 +11,12 @@ import type { VectorTruth } from '../../../src/fidelity/vector/ground.js';
 import { groundOf, type Judged, type Replay, type VectorPlan } from '../../../src/fidelity/vector/ground.js';
 import { VECTOR_QUESTIONS } from '../../../src/fidelity/vector/opening.js';
 import type { Forecast } from '../../../src/worldmodel/dynamics.js';
-import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../../../src/worldmodel/memoryless.js';
+import {
+  MemorylessDynamics,
+  type ObservationCarry,
+  type StepQuestion,
+  type VectorPrediction,
+} from '../../../src/worldmodel/memoryless.js';
 
 export const DIM = 3;
 const SPACES = { observationSpace: unboundedSpace(DIM), actionSpace: boxSpace([-1], [1]) };
