@@ -109,9 +109,7 @@ export const FIDELITY_SECTIONS = [
   'reward-end',
   'calibration',
   'rank',
-  'distribution',
   'must-fail',
-  'learning',
   'horizon',
 ] as const;
 export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];

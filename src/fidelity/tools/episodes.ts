@@ -58,11 +58,6 @@ export function episodeEnvironment(
   return new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user, maxSteps, maxTurns });
 }
 
-/** Episodes of tools have no discount: one that looks as far ahead as the longest of them is. */
-export function agentGamma(maxSteps: number): number {
-  return 1 - 1 / Math.max(2, maxSteps);
-}
-
 /** Throws what the responder, the user or the judge throw. */
 export function liveFidelityEpisode(
   stage: EpisodeStage,

@@ -3,8 +3,8 @@
 import type { Json } from '../../core/canonical-json.js';
 import type { ProbeKind } from '../../worldmodel/must-fail/probe.js';
 import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
-import type { Finding, Instrument } from '../instrument.js';
-import type { WorstTransition } from '../report/fidelity-report.js';
+import type { Finding, Instrument } from '../measure.js';
+import type { WorstTransition } from '../report.js';
 import { type FoundMetric, findingOf, percent, plainMetric } from '../section.js';
 import type { Estimate } from '../statistics/estimate.js';
 

@@ -9,7 +9,7 @@ import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
 import type { FitResult, JobContext } from '../job.js';
-import { writeReport } from '../report/report.js';
+import { writeReport } from '../report-page.js';
 import { type FitEpoch, fitReport } from './fit-report.js';
 import { judgeFit } from './fit-verdict.js';
 import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';

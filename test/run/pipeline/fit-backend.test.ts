@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/launch.js';
+import { terminalText } from '../../../src/run/report.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { environmentMaker, openServable } from '../../../src/run/servable.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
@@ -59,7 +60,7 @@ it('fits the backend that learns, says how right it is, and keeps it', async () 
   expect(result.report.learnedFrom + result.report.steps).toBeGreaterThan(60);
   expect(existsSync(at('fitted', 'model', 'sequence.json'))).toBe(true);
   expect(existsSync(at('fitted', 'training'))).toBe(false);
-  expect(toolsResultText.fit(result)).toMatch(/gate +SHUT: .* model\.sequence\.minExactness is the bar/);
+  expect(terminalText(toolsResultText.fit(result))).toMatch(/gate +SHUT: .* model\.sequence\.minExactness is the bar/);
   await expect(dream('shut')).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
 });
 

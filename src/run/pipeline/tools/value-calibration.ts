@@ -6,7 +6,7 @@ import type { Rng } from '../../../core/rng.js';
 import { mean } from '../../../core/statistics.js';
 import { spearman } from '../../../fidelity/statistics/agreement.js';
 import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
-import { auroc } from '../../../fidelity/statistics/confidence.js';
+import { auroc } from '../../../fidelity/statistics/scores.js';
 import type { TextValueModel } from '../../../rl/text/scored-learner.js';
 import type { ValueFit } from '../../../training/text-training.js';
 import { isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
