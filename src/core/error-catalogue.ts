@@ -457,8 +457,8 @@ export const ERROR_CATALOGUE = {
   },
   SESSION_NOT_NAMED: {
     status: 400,
-    message: 'Over HTTP {what} has to name its session.',
-    hint: 'Send the same header X-Session-ID with /reset and with all that follows, or the same "episode_id"; or connect to /ws.',
+    message: 'Over HTTP {what} has no session here.',
+    hint: 'Connect to /ws, where a connection is a session, or use the native API: POST /v1/sessions.',
   },
   GLUE_UNFIT: {
     status: 400,

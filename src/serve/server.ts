@@ -10,7 +10,6 @@ import { openServable, type Servable } from '../run/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type Sessions } from './core/sessions.js';
-import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
 import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
 import { makeApp, type Phase } from './http/app.js';
@@ -19,6 +18,7 @@ import { HTTP_LIMITS, type HttpLimits } from './http/requests.js';
 import { closeSockets } from './http/sockets.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageFacade } from './page/page.js';
+import { type Endpoint, endpointsAt, protocols } from './protocols/registry.js';
 
 export interface ServeOptions extends OpenOptions {
   /** Default: 127.0.0.1. Any address that others reach needs tokens. */

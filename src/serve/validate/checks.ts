@@ -204,14 +204,12 @@ async function replay(subject: Subject): Promise<string> {
 
 /** Of the maximum: what may be had without knowing anything. */
 const FLOOR = 0.25;
-const REPEATS = 3;
 const TOLERANCE = 1e-9;
 
 export const FAIRNESS_CHECKS: readonly Check[] = [
   { name: 'floor-gap', run: floorGap },
   { name: 'oracle', run: oracle },
   { name: 'no-leakage', run: noLeakage },
-  { name: 'verifier-determinism', run: verifierDeterminism },
   { name: 'judge-pinned', run: judgePinned },
   { name: 'environment', run: environment },
 ];
@@ -344,25 +342,6 @@ function holds(value: Json, wanted: string): boolean {
   return canonicalJson(value) === wanted || Object.values(value).some((one) => holds(one, wanted));
 }
 
-async function verifierDeterminism(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'rewards');
-  await requireRepeatable(subject);
-  const [{ reset, actions }] = solvedOrIdle(subject);
-  const returns: number[] = [];
-  for (let i = 0; i < REPEATS; i++) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
-  if (new Set(returns).size > 1) throw new CheckFailed(`the same episode earns ${returns.join(', then ')}`);
-  return `the same episode earns ${returns[0]}, ${REPEATS} times`;
-}
-
-function solvedOrIdle(subject: Subject): readonly Pick<Solvable, 'reset' | 'actions'>[] {
-  try {
-    return solvable(subject);
-  } catch (error) {
-    if (!(error instanceof NotChecked)) throw error;
-    return [{ reset: starts(subject)[0], actions: randomActions(subject, 'verifier') }];
-  }
-}
-
 async function judgePinned({ hidden }: Subject): Promise<string> {
   if (hidden === undefined)
     throw new NotChecked('a server does not tell whether a model judges: give the scenario instead');
@@ -401,12 +380,8 @@ export const LOAD_CHECKS: readonly Check[] = [
 /** Everybody plays the same episode at the same time. */
 async function seedsUnderLoad(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
-  const episode = { reset: startOf(subject), actions: randomActions(subject, 'load') };
-  const alone = await playAlone(subject.server, episode.reset, episode.actions);
-  await together(
-    subject,
-    Array.from({ length: SESSIONS }, () => ({ ...episode, alone })),
-  );
+  const episode = await episodeOf(subject, startOf(subject), 'load');
+  await together(subject, Array(SESSIONS).fill(episode));
   const what = subject.server.lacks.seeds === undefined ? 'seed' : 'task';
   return `${SESSIONS} sessions of one ${what} at once, ${ROUNDS} times: all as alone`;
 }
@@ -414,18 +389,20 @@ async function seedsUnderLoad(subject: Subject): Promise<string> {
 /** Everybody plays another episode: what one session leaves lying about, the next one trips over. */
 async function threads(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
-  const { seed } = subject.options;
+  const all = starts(subject);
   const episodes: Episode[] = [];
   for (let i = 0; i < SESSIONS; i++) {
     // Where there are no seeds, other tasks stand for them.
-    const begun =
-      subject.server.lacks.seeds === undefined ? startOf(subject) : starts(subject)[i % starts(subject).length];
-    const reset = { ...begun, seed: seed + i };
-    const actions = randomActions(subject, `thread ${i}`);
-    episodes.push({ reset, actions, alone: await playAlone(subject.server, reset, actions) });
+    const begun = subject.server.lacks.seeds === undefined ? startOf(subject) : all[i % all.length];
+    episodes.push(await episodeOf(subject, { ...begun, seed: subject.options.seed + i }, `thread ${i}`));
   }
   await together(subject, episodes);
   return `${SESSIONS} sessions of other seeds and actions at once, ${ROUNDS} times: each as alone`;
+}
+
+async function episodeOf(subject: Subject, reset: JsonObject, stream: string): Promise<Episode> {
+  const actions = randomActions(subject, stream);
+  return { reset, actions, alone: await playAlone(subject.server, reset, actions) };
 }
 
 /** @throws CheckFailed, NotChecked where the server takes one session at a time */
@@ -502,27 +479,21 @@ function isFull(error: unknown): boolean {
 /** Times that an episode has to go the same way. */
 const TIMES = 3;
 
-const found = new WeakMap<Server, Promise<string | undefined>>();
+const repeatable = new WeakMap<Server, Promise<string | undefined>>();
 
 /** Servers with seeds always have to be. @throws NotChecked */
 async function requireRepeatable(subject: Subject): Promise<void> {
   const { server } = subject;
   if (server.lacks.seeds === undefined) return;
-  const problem = await (found.get(server) ?? remembered(subject));
-  if (problem !== undefined) {
-    throw new NotChecked(
-      `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`,
-    );
-  }
+  const tried = repeatable.get(server) ?? firstDifference(subject);
+  repeatable.set(server, tried);
+  const problem = await tried;
+  if (problem === undefined) return;
+  const why = `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`;
+  throw new NotChecked(why);
 }
 
-function remembered(subject: Subject): Promise<string | undefined> {
-  const trying = tried(subject);
-  found.set(subject.server, trying);
-  return trying;
-}
-
-async function tried(subject: Subject): Promise<string | undefined> {
+async function firstDifference(subject: Subject): Promise<string | undefined> {
   const actions = randomActions(subject, 'repeatable');
   const first = await playAlone(subject.server, startOf(subject), actions);
   for (let i = 1; i < TIMES; i++) {

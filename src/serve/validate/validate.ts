@@ -4,11 +4,12 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import type { EnvironmentServer } from '../../env/servers/server-http.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { faceOf, isToolsScenario } from '../../kinds/registry.js';
-import { checkedEnvironment } from '../../run/jobs.js';
+import { faceOf } from '../../kinds/registry.js';
+import { isToolsScenario } from '../../kinds/tools/kind.js';
+import { checkScenarioEnvironment } from '../../run/check-environment.js';
 import type { AnyScenario } from '../../run/scenario.js';
-import type { Servable } from '../../run/servable.js';
-import { sayToolOf } from '../facades/tools.js';
+import type { Servable } from '../../run/serving/servable.js';
+import { sayToolOf } from '../protocols/tools.js';
 import { startServer } from '../server.js';
 import { type Check, EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';
 import {
@@ -87,7 +88,7 @@ export async function validateScenario(
   const server = await startServer({ scenarios: [scenario], folder, real, model, port: 0, workers: 0, log: () => {} });
   try {
     const checked = async () => {
-      const { checks } = (await checkedEnvironment(scenario)).report;
+      const { checks } = await checkScenarioEnvironment(scenario);
       return checks.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`));
     };
     const hidden = hiddenOf(scenario, server.sessions.defaultEnv, checked);

@@ -135,7 +135,7 @@ describe('reverie validate', () => {
     try {
       const passed = await run(good.url, '--steps', '6');
       expect(passed.code).toBe(0);
-      expect(passed.out.trim().split('\n')).toHaveLength(24);
+      expect(passed.out.trim().split('\n')).toHaveLength(23);
       const failed = await run(bad.url, '--steps', '6', '--json');
       expect(failed.code).toBe(1);
       const { checks } = JSON.parse(failed.out);

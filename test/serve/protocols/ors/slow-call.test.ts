@@ -8,8 +8,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadAnyScenario } from '../../../../src/run/scenario.js';
 import { openServable, type Servable } from '../../../../src/run/servable.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
-import { makeOrsFacade } from '../../../../src/serve/facades/ors.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
+import { makeOrsFacade } from '../../../../src/serve/protocols/ors.js';
 import { eventsOf, parseEvents } from './sse-events.js';
 
 let app: FastifyInstance;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CallTable, callEvents, pieces } from '../../../../src/serve/facades/ors.js';
+import { CallTable, callEvents, pieces } from '../../../../src/serve/protocols/ors.js';
 
 import { parseEvents } from './sse-events.js';
 
