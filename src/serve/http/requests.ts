@@ -186,7 +186,7 @@ export function errorAnswer(limits: HttpLimits) {
     if (code === 'SERVER_FAILED') request.log.error({ err: error }, 'request failed');
     request.failure = code;
     // Browsers ask for a name and a password then.
-    if (status === 401) void reply.header('www-authenticate', 'Bearer, Basic realm="Reverie"');
+    if (status === 401) void reply.header('www-authenticate', ['Bearer', 'Basic realm="Reverie"']);
     sayWhenToRetry(reply, known);
     void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
   };

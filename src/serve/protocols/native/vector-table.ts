@@ -31,8 +31,8 @@ export class VectorTable {
   private readonly makers = new Map<string, Promise<EnvironmentMaker>>();
   private readonly reaper: NodeJS.Timeout;
 
-  constructor(private readonly sessions: Pick<Sessions, 'environments' | 'defaultEnv' | 'idleSeconds' | 'holdSlots'>) {
-    this.reaper = setInterval(() => this.reap(), Math.min(sessions.idleSeconds * 250, 10_000)).unref();
+  constructor(private readonly sessions: Pick<Sessions, 'environments' | 'defaultEnv' | 'limits' | 'holdSlots'>) {
+    this.reaper = setInterval(() => this.reap(), Math.min(sessions.limits.idleSeconds * 250, 10_000)).unref();
   }
 
   /** @throws ENV_NOT_SERVED, ENV_NOT_VECTOR, CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING */
@@ -100,7 +100,7 @@ export class VectorTable {
   }
 
   private reap(): void {
-    const before = Date.now() - this.sessions.idleSeconds * 1000;
+    const before = Date.now() - this.sessions.limits.idleSeconds * 1000;
     for (const one of this.vectors.values()) if (!one.busy && one.lastUsedAt < before) void this.remove(one);
   }
 }

@@ -40,7 +40,7 @@ beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-slow-'));
   served = slow(await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} }));
   sessions = new Sessions([served]);
-  app = await makeApp({ sessions, facades: [makeOrsFacade({ pingSeconds: 0.02 })], version: '0' });
+  app = await makeApp({ sessions, facades: [makeOrsFacade(0.02)], version: '0' });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {
