@@ -490,9 +490,8 @@ export const ERROR_CATALOGUE = {
   },
   ENVIRONMENT_LOST: {
     status: 500,
-    message:
-      'The environment is lost: the same request ({request}) killed the worker it lived in {times} times: {problem}',
-    hint: 'Open another session; no other was affected. If memory ran out, give the server fewer sessions or more workers.',
+    message: 'The same request ({request}) killed the worker of its environment {times} times: {problem}',
+    hint: 'The session is where it was before: ask something else. If memory ran out, give the server fewer sessions or more workers.',
   },
   WORKER_UNUSABLE: {
     status: 503,
