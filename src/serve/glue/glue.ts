@@ -10,7 +10,7 @@ import { ENV_FAMILIES } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { type OfferedTool, pythonTools, sayToolOf } from '../protocols/tools.js';
 
 /** Trainers, and the template of each. */

@@ -19,7 +19,7 @@ import { z } from 'zod';
 import { type ErrorCode as ReverieCode, ReverieError, reverieError } from '../../core/errors.js';
 import type { Screenshot } from '../../env/tools/text-environment.js';
 import { faceOf } from '../../kinds/registry.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { type Owner, type ResetRequest, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { environmentNamed, resetOf } from '../core/tasks.js';

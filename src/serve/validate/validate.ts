@@ -6,7 +6,7 @@ import type { EnvironmentServer } from '../../env/servers/server-http.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { AnyScenario } from '../../run/scenario.js';
-import type { Servable } from '../../run/serving/servable.js';
+import type { Servable } from '../../run/servable.js';
 import { sayToolOf } from '../protocols/tools.js';
 import { startServer } from '../server.js';
 import { type Check, EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';

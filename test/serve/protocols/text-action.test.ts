@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Servable } from '../../../src/run/serving/servable.js';
+import type { Servable } from '../../../src/run/servable.js';
 import { actionInText } from '../../../src/serve/protocols/nemo.js';
 
 function servedAs(family: Servable['family']): Servable {

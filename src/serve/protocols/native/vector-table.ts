@@ -7,8 +7,8 @@ import type { Info, StepResult, VectorEnvironment } from '../../../core/environm
 import { reverieError } from '../../../core/errors.js';
 import { contains, describeSpace, rowSize } from '../../../env/space-values.js';
 import { faceOf } from '../../../kinds/registry.js';
-import { type EnvironmentMaker, environmentMaker } from '../../../run/serving/blueprint.js';
-import type { Servable } from '../../../run/serving/servable.js';
+import type { Servable } from '../../../run/servable.js';
+import { type EnvironmentMaker, environmentMaker } from '../../../run/servable.js';
 import { type Owner, type SlotLease, unguessable } from '../../core/session-contract.js';
 import type { Sessions } from '../../core/sessions.js';
 import { environmentOf } from '../../core/tasks.js';

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { faceOf } from '../../../kinds/registry.js';
-import type { Servable } from '../../../run/serving/servable.js';
+import type { Servable } from '../../../run/servable.js';
 import type { Owner, ResetRequest, SessionCounts, Turn } from '../../core/session-contract.js';
 import type { Sessions } from '../../core/sessions.js';
 import { environmentByName, resetOf, splitsOf } from '../../core/tasks.js';
