@@ -291,7 +291,7 @@ const LINGER = 60_000;
 /** Characters of all outcomes that are kept; the oldest make way. */
 const KEPT = 64 << 20;
 
-export class CallTable {
+class CallTable {
   private readonly running = new Map<string, Call>();
   private readonly finished = new LRUCache<string, Call>({ maxSize: KEPT, ttl: LINGER });
 
@@ -323,7 +323,7 @@ function event(name: string, data: string): string {
   return `event: ${name}\ndata: ${data}\n\n`;
 }
 
-export async function* callEvents({ id, outcome }: Call, pingSeconds: number): AsyncGenerator<string> {
+async function* callEvents({ id, outcome }: Call, pingSeconds: number): AsyncGenerator<string> {
   yield event('task_id', id);
   for (;;) {
     let timer: NodeJS.Timeout | undefined;

@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CallTable, callEvents, pieces } from '../../../../src/serve/protocols/ors.js';
-
-import { parseEvents } from './sse-events.js';
+import { pieces } from '../../../../src/serve/protocols/ors.js';
 
 describe('pieces of an answer', () => {
   it.each([
@@ -21,40 +19,5 @@ describe('pieces of an answer', () => {
     // Each goes over the wire by itself, as UTF-8.
     expect(all.map((piece) => Buffer.from(piece).toString())).toEqual(all);
     for (const piece of all) expect(Buffer.byteLength(piece)).toBeLessThan(64 * 1024);
-  });
-});
-
-describe('a long call', () => {
-  it('pings, survives its stream, and is taken up by its task id', async () => {
-    const table = new CallTable();
-    let finish = (_: string): void => {};
-    const about = (id: string, owner: string) => ({ id, owner }) as never;
-    const text = new Promise<string>((resolve) => {
-      finish = resolve;
-    });
-    const call = table.start(
-      about('s', 'me'),
-      text.then((one) => ({ event: 'end', text: one }) as const),
-    );
-    const broken = callEvents(call, 0.01);
-    const seen = [await broken.next(), await broken.next(), await broken.next()].map(({ value }) => value);
-    expect(seen).toEqual([`event: task_id\ndata: ${call.id}\n\n`, ': ping\n\n', ': ping\n\n']);
-    await broken.return(undefined);
-
-    const again = table.find(call.id, about('s', 'me'));
-    expect(again).toBeDefined();
-    expect(table.find(call.id, about('s', 'you'))).toBeUndefined();
-    expect(table.find(call.id, about('t', 'me'))).toBeUndefined();
-    let heard = '';
-    const resumed = callEvents(again!, 0.01);
-    for await (const part of resumed) {
-      heard += part;
-      if (part.startsWith(':')) finish('"done"');
-    }
-    expect(parseEvents(heard)).toEqual([
-      { event: 'task_id', data: call.id },
-      { event: 'end', data: '"done"' },
-    ]);
-    expect(table.find(call.id, about('s', 'me'))).toBeDefined();
   });
 });
