@@ -58,10 +58,6 @@ export interface Hidden {
   readonly secrets: readonly { readonly what: string; readonly text: string }[];
   /** Objects no client may see before it made them. */
   readonly calls: readonly JsonObject[];
-  /** Who judges, where rewards depend on a model. */
-  readonly judge: { readonly model: string; readonly parameters: string } | null;
-  /** What the checks of the environment itself found, one sentence a fault. */
-  readonly environment: () => Promise<readonly string[]>;
 }
 
 export interface ValidateOptions {

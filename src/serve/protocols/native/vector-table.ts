@@ -1,45 +1,47 @@
-// The vector sessions of a server. Each counts as its rows in the server's slots, and is closed when nothing is asked of it.
+// The vector sessions of a server: each a batch of rows that are stepped together. A session counts as its rows in the server's
+// slots, and is closed when nothing is asked of it.
 
 import { setImmediate as immediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { Info, StepResult, VectorEnvironment } from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
-import { contains, describeSpace, rowSize } from '../../env/space-values.js';
-import { faceOf } from '../../kinds/registry.js';
-import { type EnvironmentMaker, environmentMaker, type Servable } from '../../run/servable.js';
-import { type SlotLease, unguessable } from '../core/session-contract.js';
-import type { Sessions } from '../core/sessions.js';
-import { environmentOf } from '../core/tasks.js';
-import { BatchingModel } from '../hosts/batching-model.js';
+import type { Info, StepResult, VectorEnvironment } from '../../../core/environment.js';
+import { reverieError } from '../../../core/errors.js';
+import { contains, describeSpace, rowSize } from '../../../env/space-values.js';
+import { faceOf } from '../../../kinds/registry.js';
+import type { Servable } from '../../../run/servable.js';
+import { type EnvironmentMaker, environmentMaker } from '../../../run/servable.js';
+import { type Owner, type SlotLease, unguessable } from '../../core/session-contract.js';
+import type { Sessions } from '../../core/sessions.js';
+import { environmentOf } from '../../core/tasks.js';
+import { BatchingModel } from '../../hosts/batching-model.js';
 
 /** Rows of one question to a model, at most. */
 const BATCH_ROWS = 1024;
-
-type VectorHolder = Pick<Sessions, 'environments' | 'defaultEnv' | 'idleSeconds' | 'holdSlots'>;
 
 interface VectorRequest {
   readonly env?: string;
   readonly rows: number;
   readonly mode: AutoresetMode;
-  /** Whether the info of every row is told. */
+  /** Whether the info of every row is answered. */
   readonly infos: boolean;
-  readonly owner: string;
+  readonly owner: Owner;
 }
 
 export class VectorTable {
-  private readonly sessions = new Map<string, VectorSession>();
+  private readonly vectors = new Map<string, VectorSession>();
   private readonly makers = new Map<string, Promise<EnvironmentMaker>>();
   private readonly reaper: NodeJS.Timeout;
 
-  constructor(private readonly holder: VectorHolder) {
-    const milliseconds = Math.min(holder.idleSeconds * 250, 10_000);
-    this.reaper = setInterval(() => void this.reap(), milliseconds).unref();
+  constructor(private readonly sessions: Pick<Sessions, 'environments' | 'defaultEnv' | 'limits' | 'holdSlots'>) {
+    this.reaper = setInterval(() => this.reap(), Math.min(sessions.limits.idleSeconds * 250, 10_000)).unref();
   }
 
   /** @throws ENV_NOT_SERVED, ENV_NOT_VECTOR, CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING */
   async open({ env, rows, mode, infos, owner }: VectorRequest): Promise<VectorSession> {
-    const served = this.servedAs(env);
-    const lease = await this.holder.holdSlots(rows, owner);
+    const served = environmentOf(this.sessions, env);
+    if (faceOf(served).acts !== 'numbers') {
+      throw reverieError('ENV_NOT_VECTOR', { env: served.name, family: served.family });
+    }
+    const lease = await this.sessions.holdSlots(rows, owner);
     const environments: VectorEnvironment[] = [];
     try {
       for (let row = 0; row < rows; row++) environments.push(await this.make(served));
@@ -48,140 +50,104 @@ export class VectorTable {
       lease.release();
       throw error;
     }
-    const batch = new RowBatch(environments, mode);
-    const session = new VectorSession({ id: unguessable(), env: served.name, owner, batch, infos, lease });
-    this.sessions.set(session.id, session);
+    const session = new VectorSession(served.name, owner, new RowBatch(environments, mode), infos, lease);
+    this.vectors.set(session.id, session);
     return session;
   }
 
   /** @throws SESSION_UNKNOWN */
-  get(id: string, owner: string): VectorSession {
-    const session = this.sessions.get(id);
+  get(id: string, owner: Owner): VectorSession {
+    const session = this.vectors.get(id);
     if (session?.owner === owner) return session;
     throw reverieError('SESSION_UNKNOWN', { id });
   }
 
-  list(owner: string): readonly VectorSession[] {
-    return [...this.sessions.values()].filter((one) => one.owner === owner);
+  list(owner: Owner): readonly VectorSession[] {
+    return [...this.vectors.values()].filter((one) => one.owner === owner);
   }
 
-  async close(id: string, owner: string): Promise<void> {
+  async close(id: string, owner: Owner): Promise<void> {
     await this.remove(this.get(id, owner));
   }
 
   /** Closes all of them. */
   async end(): Promise<void> {
     clearInterval(this.reaper);
-    await Promise.all([...this.sessions.values()].map((session) => this.remove(session)));
+    await Promise.all([...this.vectors.values()].map((session) => this.remove(session)));
     for (const maker of this.makers.values()) await (await maker).close();
   }
 
   /** In this thread, even where sessions live in others: a message for each row would cost more than its step. */
   private async make(served: Servable): Promise<VectorEnvironment> {
-    if (served.blueprint === undefined) return (await served.make()) as VectorEnvironment;
-    let maker = this.makers.get(served.name);
+    const { name, blueprint } = served;
+    if (blueprint === undefined) return (await served.make()) as VectorEnvironment;
+    let maker = this.makers.get(name);
     if (maker === undefined) {
       // All rows of a dream are asked as one batch.
-      maker = environmentMaker(served.blueprint, {
+      maker = environmentMaker(blueprint, {
         batched: (model) => new BatchingModel(model, { maxRows: BATCH_ROWS }),
         ask: async (request, signal) => served.answer?.(request, signal),
       });
-      this.makers.set(served.name, maker);
+      this.makers.set(name, maker);
       // The next one tries again.
-      maker.catch(() => this.makers.delete(served.name));
+      maker.catch(() => this.makers.delete(name));
     }
     return (await (await maker).make()) as VectorEnvironment;
   }
 
   private async remove(session: VectorSession): Promise<void> {
-    if (this.sessions.delete(session.id)) await session.close();
+    if (this.vectors.delete(session.id)) await session.close();
   }
 
-  private async reap(): Promise<void> {
-    const idle = [...this.sessions.values()].filter((one) => one.idle > this.holder.idleSeconds * 1000);
-    await Promise.all(idle.map((session) => this.remove(session)));
+  private reap(): void {
+    const before = Date.now() - this.sessions.limits.idleSeconds * 1000;
+    for (const one of this.vectors.values()) if (!one.busy && one.lastUsedAt < before) void this.remove(one);
   }
-
-  private servedAs(name: string | undefined): Servable {
-    const served = environmentOf(this.holder, name);
-    if (faceOf(served).acts === 'numbers') return served;
-    throw reverieError('ENV_NOT_VECTOR', { env: served.name, family: served.family });
-  }
-}
-
-// A vector session: one client's batch of rows. Requests are taken one at a time; one sent again gets its first answer.
-
-/** What a reset or a step of all rows answers. After a reset there is no reward and nothing ended. */
-export type Rows = RowsStep;
-
-/** What may be told of a vector session. */
-interface VectorState {
-  readonly id: string;
-  readonly env: string;
-  readonly rows: number;
-  readonly mode: AutoresetMode;
-  /** Steps taken, of all rows together. */
-  readonly transitions: number;
-  /** Milliseconds since the epoch. */
-  readonly openedAt: number;
-  readonly lastUsedAt: number;
-}
-
-interface VectorSessionOptions {
-  readonly id: string;
-  readonly env: string;
-  readonly owner: string;
-  readonly batch: RowBatch;
-  /** Whether the info of every row is told. */
-  readonly infos: boolean;
-  /** One slot a row. */
-  readonly lease: SlotLease;
 }
 
 /** Answers kept for requests that are sent again: a client has one request under way. */
 const REMEMBERED = 2;
 
+/** One client's batch of rows. Requests are taken one at a time; one sent again gets its first answer. */
 export class VectorSession {
-  readonly id: string;
-  readonly owner: string;
-  readonly batch: RowBatch;
-  readonly infos: boolean;
-  private readonly openedAt = Date.now();
-  private lastUsedAt = this.openedAt;
+  readonly id = unguessable();
+  /** Milliseconds since the epoch. */
+  readonly openedAt = Date.now();
+  lastUsedAt = this.openedAt;
+  /** Steps taken, of all rows together. */
+  transitions = 0;
   private pending = 0;
-  private transitions = 0;
   private queue: Promise<unknown> = Promise.resolve();
   private readonly answers = new LRUCache<string, Promise<Rows>>({ max: REMEMBERED });
 
-  constructor(private readonly options: VectorSessionOptions) {
-    this.id = options.id;
-    this.owner = options.owner;
-    this.batch = options.batch;
-    this.infos = options.infos;
+  constructor(
+    readonly env: string,
+    readonly owner: Owner,
+    readonly batch: RowBatch,
+    /** Whether the info of every row is answered. */
+    readonly infos: boolean,
+    /** One slot a row. */
+    private readonly lease: SlotLease,
+  ) {}
+
+  get busy(): boolean {
+    return this.pending > 0;
   }
 
-  get state(): VectorState {
-    const { id, transitions, openedAt, lastUsedAt } = this;
-    const { rows, mode } = this.batch;
-    return { id, env: this.options.env, rows, mode, transitions, openedAt, lastUsedAt };
-  }
-
-  /** Milliseconds since something was asked of it; 0 while it works. */
-  get idle(): number {
-    return this.pending > 0 ? 0 : Date.now() - this.lastUsedAt;
-  }
-
+  /** After a reset there is no reward and nothing ended. */
   reset(request: RowsReset, requestId?: string): Promise<Rows> {
     return this.once(requestId, async () => {
-      const { obs, infos } = await this.batch.reset(request);
-      return { ...nothingYet(this.batch), obs, infos };
+      const [none, ended] = [new Float32Array(0), new Uint8Array(this.batch.rows)];
+      const reward = new Float32Array(this.batch.rows);
+      const nothing = { reward, terminated: ended, truncated: ended, finalMask: ended, finalObs: none, finalInfo: [] };
+      return { ...nothing, ...(await this.batch.reset(request)) };
     });
   }
 
   /** @param action [rows, actionDim] @throws as RowBatch.step; QUOTA_EXCEEDED */
   step(action: Float32Array, requestId?: string): Promise<Rows> {
     return this.once(requestId, async () => {
-      this.options.lease.takeSteps(this.batch.rows);
+      this.lease.takeSteps(this.batch.rows);
       const answer = await this.batch.step(action);
       this.transitions += this.batch.rows;
       return answer;
@@ -191,13 +157,18 @@ export class VectorSession {
   async close(): Promise<void> {
     await this.queue;
     await this.batch.close();
-    this.options.lease.release();
+    this.lease.release();
   }
 
   private once(requestId: string | undefined, work: () => Promise<Rows>): Promise<Rows> {
     const known = requestId === undefined ? undefined : this.answers.get(requestId);
     if (known !== undefined) return known;
-    const answer = this.alone(work);
+    this.pending++;
+    const answer = this.queue.then(work).finally(() => {
+      this.pending--;
+      this.lastUsedAt = Date.now();
+    });
+    this.queue = answer.catch(() => {});
     if (requestId !== undefined) {
       this.answers.set(requestId, answer);
       // What failed may be tried again.
@@ -205,38 +176,13 @@ export class VectorSession {
     }
     return answer;
   }
-
-  private alone(work: () => Promise<Rows>): Promise<Rows> {
-    this.pending++;
-    const answer = this.queue.then(work).finally(() => {
-      this.pending--;
-      this.lastUsedAt = Date.now();
-    });
-    this.queue = answer.catch(() => {});
-    return answer;
-  }
-}
-
-function nothingYet({ rows }: RowBatch): Rows {
-  const [none, ended] = [new Float32Array(0), new Uint8Array(rows)];
-  const infos: readonly Info[] = [];
-  return {
-    obs: none,
-    reward: new Float32Array(rows),
-    terminated: ended,
-    truncated: ended,
-    finalMask: ended,
-    finalObs: none,
-    finalInfo: [],
-    infos,
-  };
 }
 
 /**
  * What follows the end of a row's episode. `next_step`: the next step is its reset, whatever the action. `same_step`: it
  * begins anew at once, and the step has its last observation apart. `disabled`: it must be reset.
  */
-export type AutoresetMode = 'next_step' | 'same_step' | 'disabled';
+type AutoresetMode = 'next_step' | 'same_step' | 'disabled';
 
 interface RowsReset {
   /** Seed of each row; a row without one goes on in its stream. */
@@ -246,7 +192,7 @@ interface RowsReset {
 }
 
 /** Rows side by side; arrays are fresh. */
-interface RowsStep {
+export interface Rows {
   /** [rows, obsDim]: what to act on now. */
   readonly obs: Float32Array;
   readonly reward: Float32Array;
@@ -267,6 +213,7 @@ const LONGEST_WORK = 4;
 const FRESH = 0;
 const RUNNING = 1;
 const ENDED = 2;
+const NO_INFO: Info = Object.freeze({});
 
 class RowBatch {
   readonly rows: number;
@@ -296,13 +243,10 @@ class RowBatch {
    */
   async reset({ seeds, mask }: RowsReset = {}): Promise<{ obs: Float32Array; infos: readonly Info[] }> {
     const infos: Info[] = new Array(this.rows).fill(NO_INFO);
-    const rows = range(this.rows).filter((row) => mask === undefined || mask[row] === 1);
-    const started = await all(rows.map((row) => this.begin(row, seeds?.[row] ?? undefined)));
-    started.forEach(({ observation, info }, i) => {
-      this.show(rows[i], observation);
-      this.status[rows[i]] = RUNNING;
-      infos[rows[i]] = info;
-    });
+    const rows = Array.from({ length: this.rows }, (_, row) => row).filter(
+      (row) => mask === undefined || mask[row] === 1,
+    );
+    await this.beginAll(rows, infos, seeds);
     return { obs: this.obs.slice(), infos };
   }
 
@@ -312,7 +256,7 @@ class RowBatch {
    * @throws ENV_NOT_RESET, ACTION_OUT_OF_SPACE, naming the row: nothing was stepped then. Where an environment itself fails
    *   all rows must be reset.
    */
-  async step(action: Float32Array): Promise<RowsStep> {
+  async step(action: Float32Array): Promise<Rows> {
     const begins = this.rowsThatBegin();
     this.requireActions(action, begins);
     try {
@@ -335,42 +279,40 @@ class RowBatch {
     await Promise.all(this.environments.map((environment) => environment.close()));
   }
 
-  private async taken(results: readonly StepResult<Float32Array>[]): Promise<RowsStep> {
-    const { rows } = this;
+  private async taken(results: readonly StepResult<Float32Array>[]): Promise<Rows> {
+    const { rows, obsDim } = this;
     const [reward, terminated, truncated] = [new Float32Array(rows), new Uint8Array(rows), new Uint8Array(rows)];
     const infos: Info[] = new Array(rows);
     const ended: number[] = [];
     for (let row = 0; row < rows; row++) {
       const result = results[row];
-      this.show(row, result.observation);
+      this.obs.set(result.observation, row * obsDim);
       reward[row] = result.reward;
       terminated[row] = Number(result.terminated);
       truncated[row] = Number(result.truncated);
       infos[row] = result.info;
       const isOver = result.terminated || result.truncated;
       this.status[row] = isOver ? ENDED : RUNNING;
-      if (isOver) ended.push(row);
+      if (isOver && this.mode === 'same_step') ended.push(row);
     }
-    const final = await this.beginAtOnce(this.mode === 'same_step' ? ended : [], infos);
-    return { obs: this.obs.slice(), reward, terminated, truncated, infos, ...final };
-  }
-
-  /** Puts what these rows ended with aside and starts them anew. */
-  private async beginAtOnce(ended: readonly number[], infos: Info[]) {
-    const finalMask = new Uint8Array(this.rows);
-    const finalObs = new Float32Array(ended.length * this.obsDim);
+    const finalMask = new Uint8Array(rows);
+    const finalObs = new Float32Array(ended.length * obsDim);
     const finalInfo = ended.map((row) => infos[row]);
     ended.forEach((row, i) => {
       finalMask[row] = 1;
-      finalObs.set(this.obs.subarray(row * this.obsDim, (row + 1) * this.obsDim), i * this.obsDim);
+      finalObs.set(this.obs.subarray(row * obsDim, (row + 1) * obsDim), i * obsDim);
     });
-    const started = await all(ended.map((row) => this.begin(row)));
+    await this.beginAll(ended, infos);
+    return { obs: this.obs.slice(), reward, terminated, truncated, infos, finalMask, finalObs, finalInfo };
+  }
+
+  private async beginAll(rows: readonly number[], infos: Info[], seeds?: readonly (number | null)[]): Promise<void> {
+    const started = await all(rows.map((row) => this.begin(row, seeds?.[row] ?? undefined)));
     started.forEach(({ observation, info }, i) => {
-      this.show(ended[i], observation);
-      this.status[ended[i]] = RUNNING;
-      infos[ended[i]] = info;
+      this.obs.set(observation, rows[i] * this.obsDim);
+      this.status[rows[i]] = RUNNING;
+      infos[rows[i]] = info;
     });
-    return { finalMask, finalObs, finalInfo };
   }
 
   private begin(row: number, seed?: number) {
@@ -381,6 +323,9 @@ class RowBatch {
 
   /** A reset in the place of a step: reward 0, and nothing ended. */
   private begun(row: number): StepResult<Float32Array> | Promise<StepResult<Float32Array>> {
+    const asStep = ({ observation, info }: { observation: Float32Array; info: Info }) => {
+      return { observation, reward: 0, terminated: false, truncated: false, info };
+    };
     const started = this.begin(row);
     return started instanceof Promise ? started.then(asStep) : asStep(started);
   }
@@ -405,23 +350,9 @@ class RowBatch {
   private actionOf(action: Float32Array, row: number): Float32Array {
     return action.subarray(row * this.actionDim, (row + 1) * this.actionDim);
   }
-
-  private show(row: number, observation: Float32Array): void {
-    this.obs.set(observation, row * this.obsDim);
-  }
-}
-
-const NO_INFO: Info = Object.freeze({});
-
-function asStep({ observation, info }: { observation: Float32Array; info: Info }): StepResult<Float32Array> {
-  return { observation, reward: 0, terminated: false, truncated: false, info };
 }
 
 /** Physics in this thread answers at once: then there is nothing to wait for. */
 function all<T>(results: readonly (T | Promise<T>)[]): readonly T[] | Promise<T[]> {
   return results.some((result) => result instanceof Promise) ? Promise.all(results) : (results as readonly T[]);
-}
-
-function range(count: number): number[] {
-  return Array.from({ length: count }, (_, i) => i);
 }

@@ -5,9 +5,8 @@ import type { FastifyInstance } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { SessionLimits } from '../../../../src/serve/core/limits.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
-import type { ReplyLimits } from '../../../../src/serve/facades/openenv/messages.js';
-import { makeOpenEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
+import { makeOpenEnvFacade } from '../../../../src/serve/protocols/openenv/openenv.js';
 import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
 import { FramesClient } from './frames-client.js';
 
@@ -20,13 +19,9 @@ afterEach(async () => {
   }
 });
 
-async function serving(
-  hinder?: Hindrance,
-  limits: Partial<SessionLimits> = {},
-  replies: ReplyLimits = { seconds: 0.2 },
-) {
+async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}, replySeconds = 0.2) {
   const sessions = new Sessions([servedCounter({ hinder })], { limits });
-  const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replies)], version: '1' });
+  const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replySeconds)], version: '1' });
   servers.push({ app, sessions });
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, sessions };
@@ -68,7 +63,7 @@ describe('a step that takes too long', () => {
 
 describe('a server that is full', () => {
   it('lets a reset wait for its slot', async () => {
-    const { url, sessions } = await serving(undefined, { slots: 1 }, { seconds: 30 });
+    const { url, sessions } = await serving(undefined, { slots: 1 }, 30);
     const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
     await first.ask(reset);
     second.send(reset);

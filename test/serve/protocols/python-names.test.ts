@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import { type OfferedTool, pythonTools } from '../../../src/serve/facades/tools.js';
+import { type OfferedTool, pythonTools } from '../../../src/serve/protocols/tools.js';
 
 const text = { type: 'string' };
 

@@ -1,5 +1,5 @@
 // The Open Reward Standard (openrewardstandard.io): sessions over HTTP, calls of tools as streams. Its routes stand at the
-// root of the server, as its clients cannot have a prefix. Lists of tasks are facades/tasks.ts.
+// root of the server, as its clients cannot have a prefix. Lists of tasks are in tasks.ts.
 
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
@@ -18,38 +18,35 @@ import { actionOfCall, type GivenCall, observationText, offeredTools, openingOf,
 
 // What clients send. Their Python models write null for what is not given.
 
+const place = z.int().min(0).nullish();
 const taskSpec = z.looseObject({
   id: z.string().nullish(),
   split: z.string().nullish(),
-  index: z.int().min(0).nullish(),
-  seed: z.int().min(0).nullish(),
+  index: place,
+  seed: place,
   from_snapshot: z.string().nullish().describe('A snapshot to go on from'),
 });
-
 const createBody = z
   .strictObject({
     env_name: z.string().nullish(),
     task_spec: taskSpec.nullish().describe('A task as it came from the lists of tasks, or parts of one'),
     split: z.string().nullish(),
-    index: z.int().min(0).nullish(),
+    index: place,
     secrets: z.record(z.string(), z.unknown()).nullish().describe('Not used here, and not kept'),
     toolset_name: z.null().optional().describe('Toolsets are of environments in Python'),
   })
   .refine(({ task_spec, split, index }) => (task_spec == null) === (split != null && index != null), {
     error: 'give either task_spec or both split and index',
   });
-
 const callBody = z.strictObject({
   name: z.string().max(255),
   input: z.record(z.string(), z.json()),
   task_id: z.string().max(255).nullish().describe('Of a call whose stream broke: its answer, without a second step'),
 });
-
 const sessionHeader = z.object({ 'x-session-id': z.string().trim().min(1).max(255) });
 
 // What /openapi.json and /docs tell of the routes.
 
-const tag = 'Open Reward Standard';
 const headers = { 'X-Session-ID': 'Id of the session' };
 const parameters = { env: 'Name of the environment, capitals or not' };
 const sid = z.object({ sid: z.string() });
@@ -60,59 +57,60 @@ const messages = z.array(z.object({ role: z.enum(['system', 'user']), blocks: z.
 const EVENTS = 'Server-sent events';
 
 function described(
-  method: RouteDescription['method'],
-  path: string,
+  route: string,
   summary: string,
   schema: z.ZodType | undefined,
   more: Partial<RouteDescription> = {},
 ): RouteDescription {
-  return { method, path, tag, summary, answer: { status: 200, description: 'The answer', schema }, ...more };
+  const [method, path] = route.split(' ') as [RouteDescription['method'], string];
+  const answer = { status: 200, description: schema === undefined ? EVENTS : 'The answer', schema };
+  return { method, path, tag: 'Open Reward Standard', summary, answer, ...more };
 }
 
-const orsDescriptions: readonly RouteDescription[] = [
-  described('post', '/create_session', 'Get an id for a session', undefined, {
-    answer: { status: 200, description: `${EVENTS}: task_id, which is the id, and end` },
+const descriptions: readonly RouteDescription[] = [
+  described('post /create_session', 'Get an id for a session', undefined, {
+    description: 'The events task_id, which is the id, and end.',
   }),
-  described('post', '/create', 'Start an episode', sid, {
+  described('post /create', 'Start an episode', sid, {
     description: 'Once for a session; sent again it answers the same and starts no other.',
     headers,
     body: { schema: createBody, example: { env_name: 'helpdesk', split: 'train', index: 0 } },
   }),
-  described('get', '/:env/tools', 'List the tools, under names that are Python identifiers', tools, { parameters }),
-  described('get', '/:env/task_tools', 'List the tools of a session', tools, { parameters, headers }),
-  described('get', '/:env/prompt', 'Read rules, and what there is to see', z.array(block), { parameters, headers }),
-  described('get', '/:env/messages', 'Read the same as a conversation', messages, { parameters, headers }),
-  described('post', '/:env/call', 'Call a tool: a step', undefined, {
+  described('get /:env/tools', 'List the tools, under names that are Python identifiers', tools, { parameters }),
+  described('get /:env/task_tools', 'List the tools of a session', tools, { parameters, headers }),
+  described('get /:env/prompt', 'Read rules, and what there is to see', z.array(block), { parameters, headers }),
+  described('get /:env/messages', 'Read the same as a conversation', messages, { parameters, headers }),
+  described('post /:env/call', 'Call a tool: a step', undefined, {
     description:
-      'Rewards are null but on the last step, which has the return. A broken stream is taken up by its task_id.',
+      'Rewards are null but on the last step, which has the return. The events task_id, chunk, end or error; a broken ' +
+      'stream is taken up by its task_id.',
     parameters,
     headers,
     body: { schema: callBody, example: { name: 'step', input: { action: [0.5] } } },
-    answer: { status: 200, description: `${EVENTS}: task_id, chunk, end or error` },
   }),
-  described('post', '/ping', 'Say that a session is still wanted', z.object({ status: z.literal('ok') }), { headers }),
-  described('post', '/delete', 'Close a session', sid, { headers }),
-  described('post', '/delete_session', 'Close a session', sid, { headers }),
+  described('post /ping', 'Say that a session is still wanted', z.object({ status: z.literal('ok') }), { headers }),
+  described('post /delete', 'Close a session', sid, { headers }),
+  described('post /delete_session', 'Close a session', sid, { headers }),
 ];
-
-interface OrsOptions {
-  /** Longest silence in a stream; clients give up after 30 s. */
-  readonly pingSeconds?: number;
-}
 
 /** Routes of an environment that clients also ask for without its name. */
 const OF_ENVIRONMENT = ['tools', 'splits', 'tasks', 'num_tasks', 'task', 'task_range'];
 const OF_SESSION = ['prompt', 'messages', 'task_tools', 'call'];
 const VERBS = ['create_session', 'create', 'ping', 'delete', 'delete_session'];
 
-export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
+/** @param pingSeconds  longest silence in a stream; clients give up after 30 */
+export function makeOrsFacade(pingSeconds = 10): Facade {
   return {
     name: 'ors',
     reserved: [...VERBS, ...OF_ENVIRONMENT, ...OF_SESSION],
-    routes: orsDescriptions,
+    routes: descriptions,
     register: async (app, context) => {
       await app.register(async (scope) => {
-        acceptEmptyBodies(scope);
+        // aiohttp, which the clients are built on, says of a POST without a body that it is of this type.
+        const type = 'application/octet-stream';
+        scope.addContentTypeParser(type, { parseAs: 'buffer' }, async (_request: FastifyRequest, body: Buffer) => {
+          if (body.length > 0) throw reverieError('REQUEST_INVALID', { problem: 'a body is JSON here' });
+        });
         tellDetail(scope);
         sessionRoutes(scope, context);
         environmentRoutes(scope, context);
@@ -123,17 +121,6 @@ export function makeOrsFacade({ pingSeconds = 10 }: OrsOptions = {}): Facade {
 }
 
 export const orsFacade = makeOrsFacade();
-
-/** aiohttp, which the clients are built on, says of a POST without a body that it is of this type. */
-function acceptEmptyBodies(app: FastifyInstance): void {
-  app.addContentTypeParser(
-    'application/octet-stream',
-    { parseAs: 'buffer' },
-    async (_request: FastifyRequest, body: Buffer) => {
-      if (body.length > 0) throw reverieError('REQUEST_INVALID', { problem: 'a body is JSON here' });
-    },
-  );
-}
 
 function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext): void {
   app.post('/create_session', (_request, reply) => stream(reply, [event('task_id', unguessable()), event('end', '')]));
@@ -149,8 +136,7 @@ function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContex
   // Clients send both, and `delete_session` for sessions that never had an episode: neither may fail.
   for (const path of ['/delete', '/delete_session']) {
     app.post(path, async (request) => {
-      const id = sidOf(request);
-      const owner = ownerOf(request);
+      const [id, owner] = [sidOf(request), ownerOf(request)];
       if (sessions.list(owner).some((one) => one.id === id)) await sessions.close(id, owner);
       return { sid: id };
     });
@@ -218,8 +204,7 @@ interface Asked {
 /** The session says which environment it is of; clients put its name before the route, or none. */
 function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext, pingSeconds: number): void {
   const asked = (request: FastifyRequest): Asked => {
-    const id = sidOf(request);
-    const owner = ownerOf(request);
+    const [id, owner] = [sidOf(request), ownerOf(request)];
     sessions.touch(id, owner);
     const served = sessions.environmentOf(id, owner);
     const { env } = request.params as { env?: string };
@@ -230,6 +215,7 @@ function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContex
     const { id, owner, served } = asked(request);
     return openingOf(served, sessions.observe(id, owner).observation);
   };
+  const message = (role: string, text: string) => ({ role, blocks: [textBlock(text)], detail: null });
   const calls = new CallTable();
   for (const prefix of ['', '/:env']) {
     app.get(`${prefix}/task_tools`, (request) => toolList(asked(request).served));
@@ -244,14 +230,14 @@ function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContex
     app.post(`${prefix}/call`, (request, reply) => {
       const about = asked(request);
       const { name, input, task_id: known } = checkedBody(callBody, request.body);
-      const call = known
-        ? calls.find(known, about)
-        : calls.start(about, step(sessions, about, { name, arguments: input }));
+      const start = () => calls.start(about, step(sessions, about, { name, arguments: input }));
+      const call = known ? calls.find(known, about) : start();
       return stream(reply, call === undefined ? [event('error', 'unknown task_id')] : callEvents(call, pingSeconds));
     });
   }
 }
 
+/** Never rejects. */
 async function step(sessions: Sessions, { id, owner, served }: Asked, call: GivenCall): Promise<Outcome> {
   try {
     const found = pythonTools(offeredTools(served)).get(call.name);
@@ -266,18 +252,14 @@ async function step(sessions: Sessions, { id, owner, served }: Asked, call: Give
 function toolList(served: Servable) {
   const offered = [...pythonTools(offeredTools(served)).values()];
   return {
-    tools: offered.map(({ tool: { name, description, parameters: input_schema } }) => {
-      return { name, description, input_schema };
+    tools: offered.map(({ tool: { name, description, parameters } }) => {
+      return { name, description, input_schema: parameters };
     }),
   };
 }
 
 function textBlock(text: string) {
   return { text, detail: null, type: 'text' };
-}
-
-function message(role: string, text: string) {
-  return { role, blocks: [textBlock(text)], detail: null };
 }
 
 function sidOf(request: FastifyRequest): string {
@@ -293,14 +275,14 @@ function deploymentOf({ headers: { 'x-deployment': name } }: FastifyRequest): st
 // client whose stream broke gets the answer of the call it made by its task id, and no second step.
 
 /** How a call ended; `text` is what the stream's last event carries. */
-export interface Outcome {
+interface Outcome {
   readonly event: 'end' | 'error';
   readonly text: string;
 }
 
 interface Call {
   readonly id: string;
-  /** Never rejects. */
+  readonly about: Asked;
   readonly outcome: Promise<Outcome>;
 }
 
@@ -309,9 +291,9 @@ const LINGER = 60_000;
 /** Characters of all outcomes that are kept; the oldest make way. */
 const KEPT = 64 << 20;
 
-export class CallTable {
-  private readonly running = new Map<string, Call & { readonly about: Asked }>();
-  private readonly finished = new LRUCache<string, Call & { readonly about: Asked }>({ maxSize: KEPT, ttl: LINGER });
+class CallTable {
+  private readonly running = new Map<string, Call>();
+  private readonly finished = new LRUCache<string, Call>({ maxSize: KEPT, ttl: LINGER });
 
   start(about: Asked, outcome: Promise<Outcome>): Call {
     const call = { id: unguessable(), about, outcome };
@@ -333,8 +315,7 @@ export class CallTable {
 function stream(reply: FastifyReply, events: Iterable<string> | AsyncIterable<string>): FastifyReply {
   return reply
     .type('text/event-stream; charset=utf-8')
-    .header('cache-control', 'no-cache')
-    .header('x-accel-buffering', 'no')
+    .headers({ 'cache-control': 'no-cache', 'x-accel-buffering': 'no' })
     .send(Readable.from(events));
 }
 
@@ -342,8 +323,7 @@ function event(name: string, data: string): string {
   return `event: ${name}\ndata: ${data}\n\n`;
 }
 
-/** @param pingSeconds  longest silence; the client gives up after 30 */
-export async function* callEvents({ id, outcome }: Call, pingSeconds: number): AsyncGenerator<string> {
+async function* callEvents({ id, outcome }: Call, pingSeconds: number): AsyncGenerator<string> {
   yield event('task_id', id);
   for (;;) {
     let timer: NodeJS.Timeout | undefined;
@@ -352,13 +332,14 @@ export async function* callEvents({ id, outcome }: Call, pingSeconds: number): A
     });
     const settled = await Promise.race([outcome, silence]);
     clearTimeout(timer);
-    if (settled === undefined) yield ': ping\n\n';
-    else if (settled.event === 'error') return yield event('error', settled.text.replace(/\s+/g, ' '));
-    else {
-      const all = pieces(settled.text);
-      for (const [i, piece] of all.entries()) yield event(i === all.length - 1 ? 'end' : 'chunk', piece);
-      return;
+    if (settled === undefined) {
+      yield ': ping\n\n';
+      continue;
     }
+    if (settled.event === 'error') return yield event('error', settled.text.replace(/\s+/g, ' '));
+    const all = pieces(settled.text);
+    for (const [i, piece] of all.entries()) yield event(i === all.length - 1 ? 'end' : 'chunk', piece);
+    return;
   }
 }
 
@@ -399,8 +380,8 @@ const REASONS: Partial<Record<ErrorCode, string | null>> = {
  */
 function outcomeOf({ observation, terminated, truncated, reward, return: sum, stepCount, info }: Turn): Outcome {
   const finished = terminated || truncated;
-  const told = encodeInfo(publicInfo(info));
-  const metadata = { step_reward: reward, terminated, truncated, step_count: stepCount, info: told };
+  const shown = encodeInfo(publicInfo(info));
+  const metadata = { step_reward: reward, terminated, truncated, step_count: stepCount, info: shown };
   const blocks = [textBlock(observationText(observation))];
   return ended({ ok: true, output: { blocks, metadata, reward: finished ? sum : null, finished } });
 }
@@ -410,10 +391,9 @@ function outcomeOfError(error: unknown): Outcome {
   const text = `${error.message} ${error.hint}`;
   const reason = REASONS[error.code];
   if (reason === undefined) return { event: 'error', text };
-  if (reason === 'episode_finished') {
-    return ended({ ok: false, error: 'The episode has finished. Open another session for the next one.', reason });
-  }
-  return ended({ ok: false, error: text, ...(reason === null ? {} : { reason }) });
+  const finished = 'The episode has finished. Open another session for the next one.';
+  const said = reason === 'episode_finished' ? finished : text;
+  return ended({ ok: false, error: said, ...(reason === null ? {} : { reason }) });
 }
 
 function ended(value: object): Outcome {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Servable } from '../../../src/run/servable.js';
-import { actionInText } from '../../../src/serve/facades/nemo.js';
+import { actionInText } from '../../../src/serve/protocols/nemo.js';
 
 function servedAs(family: Servable['family']): Servable {
   return { family, name: family, tools: [] } as unknown as Servable;

@@ -76,7 +76,7 @@ describe('an environment of tools', () => {
 
     const after = await call('get_employee', { employee_id: 'EMP-1042' });
     expect(after.isError).toBe(true);
-    expect(textsOf(after)[0]).toContain('prompt "start"');
+    expect(textsOf(after)[0]).toContain('another session');
     await client.close();
   });
 
@@ -95,21 +95,12 @@ describe('an environment of tools', () => {
     expect((await call('respond_to_user', { content: '' })).isError).toBe(true);
   });
 
-  it('begins other episodes by its prompt', async () => {
-    const { client, call } = await connected('/mcp/helpdesk?split=train&index=0');
-    const { prompts } = await client.listPrompts();
-    expect(prompts[0].arguments?.map(({ name }) => name)).toContain('split');
-    const start = async (args?: Record<string, string>) => {
-      const { messages } = await client.getPrompt({ name: 'start', ...(args && { arguments: args }) });
-      return (messages[0].content as { text: string }).text;
-    };
-    expect(await start()).toContain('Marta Teixeira');
-    await call('get_employee', { employee_id: 'EMP-1042' });
-    expect(await start({ split: 'train', index: '1' })).toContain('Rui Fonseca');
-    await expect(start({ split: 'train', index: '-1' })).rejects.toThrow('index: expected a whole number');
-    await expect(start({ task: 'none' })).rejects.toThrow('has no task "none"');
-    await expect(client.getPrompt({ name: 'stop' })).rejects.toThrow('There is no prompt stop');
+  it('refuses what is no episode, and knows no other resource', async () => {
+    const { client } = await connected('/mcp/helpdesk?split=train&index=1');
+    const { contents } = await client.readResource({ uri: 'reverie://episode' });
+    expect((contents[0] as { text: string }).text).toContain('Rui Fonseca');
     await expect(client.readResource({ uri: 'reverie://secrets' })).rejects.toThrow('There is no resource');
+    await expect(connected('/mcp/helpdesk?split=train&index=-1')).rejects.toThrow('index: expected a whole number');
   });
 });
 

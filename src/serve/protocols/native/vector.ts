@@ -1,5 +1,5 @@
-// Vector sessions over the native API: many environments stepped as one batch. Rows travel in three forms that say the same:
-// JSON to look at, MessagePack, and one flat frame that is read without a parser, all little-endian:
+// Vector sessions over the native API: many environments stepped as one batch. Rows travel as JSON to look at, or as one flat
+// frame that is read without a parser, all little-endian:
 //
 //   0   'RVR1'
 //   4   uint32 n, rows
@@ -10,7 +10,6 @@
 //       uint8 terminated [n], uint8 truncated [n], uint8 final_mask [n], JSON {"infos"?, "final_info"?} [j]
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { Packr, Unpackr } from 'msgpackr';
 import type { RawData, WebSocket } from 'ws';
 import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
@@ -18,14 +17,9 @@ import type { Owner } from '../../core/session-contract.js';
 import { encodeInfo } from '../../core/tasks.js';
 import type { FacadeContext, RouteDescription } from '../../http/openapi.js';
 import { checkedBody, errorBody, parseJson } from '../../http/requests.js';
-import type { Rows, VectorSession, VectorTable } from '../../vector/vector-table.js';
+import type { Rows, VectorSession, VectorTable } from './vector-table.js';
 
-const JSON_TYPE = 'application/json';
-const MESSAGE_TYPE = 'application/msgpack';
 const ROWS_TYPE = 'application/vnd.reverie.rows';
-const BINARY_TYPES = [MESSAGE_TYPE, ROWS_TYPE] as const;
-
-type RowsFormat = typeof JSON_TYPE | (typeof BINARY_TYPES)[number];
 
 // What is taken and answered.
 
@@ -62,7 +56,6 @@ const stepBody = z.strictObject({
   action: z.union([numbers, z.array(numbers)]).describe('By row, nested or flat: num_envs × elements of an action'),
   request_id,
 });
-const packedStep = z.strictObject({ action: z.instanceof(Uint8Array), request_id });
 const stepQuery = z.strictObject({ request_id });
 
 const vectorSchema = z
@@ -93,38 +86,16 @@ const rowsSchema = z
   })
   .meta({ id: 'Rows' });
 
-function wireVector({ state, batch }: VectorSession) {
-  const { id, env, rows, mode, transitions, openedAt, lastUsedAt } = state;
-  return {
-    id,
-    env,
-    num_envs: rows,
-    autoreset_mode: mode,
-    obs_dim: batch.obsDim,
-    action_dim: batch.actionDim,
-    transitions,
-    opened_at: openedAt,
-    last_used_at: lastUsedAt,
-  };
+function wireVector({ id, env, batch, transitions, openedAt, lastUsedAt }: VectorSession) {
+  const { rows, mode, obsDim, actionDim } = batch;
+  const shape = { num_envs: rows, autoreset_mode: mode, obs_dim: obsDim, action_dim: actionDim };
+  return { id, env, ...shape, transitions, opened_at: openedAt, last_used_at: lastUsedAt };
 }
 
 // Requests as a session takes them.
 
-// Plain MessagePack both ways: none of the library's extensions, which could make other things than data.
-const packr = new Packr({ useRecords: false, variableMapSize: true, moreTypes: false });
-const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true });
-
-function invalid(problem: string, cause?: unknown) {
-  return reverieError('REQUEST_INVALID', { problem }, cause);
-}
-
-/** @throws REQUEST_INVALID */
-function unpacked(bytes: Uint8Array): unknown {
-  try {
-    return unpackr.unpack(bytes);
-  } catch (cause) {
-    throw invalid('the body is no MessagePack', cause);
-  }
+function invalid(problem: string) {
+  return reverieError('REQUEST_INVALID', { problem });
 }
 
 /** @throws REQUEST_INVALID */
@@ -151,12 +122,6 @@ function stepOfJson(body: unknown, session: VectorSession): Promise<Rows> {
   return session.step(Float32Array.from(flat), requestId);
 }
 
-/** As a decoded MessagePack message has them: float32 bytes. @throws REQUEST_INVALID */
-function stepOfMessage(body: unknown, session: VectorSession): Promise<Rows> {
-  const { action, request_id: requestId } = checkedBody(packedStep, body);
-  return stepOfBytes(action, session, requestId);
-}
-
 /** As nothing but the float32 bytes [rows, actionDim]. @throws REQUEST_INVALID */
 function stepOfBytes(bytes: Uint8Array, session: VectorSession, requestId?: string): Promise<Rows> {
   const length = session.batch.rows * session.batch.actionDim;
@@ -173,30 +138,19 @@ function sizeWrong({ batch: { rows, actionDim } }: VectorSession, given: string)
 
 // Rows as they are answered.
 
-function encodedRows(rows: Rows, format: RowsFormat, session: VectorSession): Buffer | object {
-  const infos = session.infos ? { infos: rows.infos.map(encodeInfo) } : {};
-  if (format === JSON_TYPE) return { ...jsonRows(rows), ...infos };
-  const isPlain = !session.infos && rows.finalInfo.length === 0;
-  const more = isPlain ? undefined : { ...infos, final_info: rows.finalInfo.map(encodeInfo) };
-  if (format === ROWS_TYPE) return frameOf(rows, more);
-  const { obs, reward, terminated, truncated, finalMask, finalObs } = rows;
-  return packr.pack({
-    obs: bytesOf(obs),
-    reward: bytesOf(reward),
-    terminated,
-    truncated,
-    final_mask: finalMask,
-    final_obs: bytesOf(finalObs),
-    ...more,
-  });
-}
-
 const HEADER = 20;
 
-/** @param json  what has no place in an array; undefined: nothing */
-function frameOf({ obs, reward, finalObs, terminated, truncated, finalMask }: Rows, json?: unknown): Buffer {
+function encodedRows(rows: Rows, isBinary: boolean, session: VectorSession): Buffer | object {
+  const infos = session.infos ? { infos: rows.infos.map(encodeInfo) } : {};
+  if (!isBinary) return { ...jsonRows(rows), ...infos };
+  const isPlain = !session.infos && rows.finalInfo.length === 0;
+  return frameOf(rows, isPlain ? '' : JSON.stringify({ ...infos, final_info: rows.finalInfo.map(encodeInfo) }));
+}
+
+/** @param json  what has no place in an array */
+function frameOf({ obs, reward, finalObs, terminated, truncated, finalMask }: Rows, json: string): Buffer {
   const rows = reward.length;
-  const tail = Buffer.from(json === undefined ? '' : JSON.stringify(json));
+  const tail = Buffer.from(json);
   const floats = [obs, reward, finalObs];
   const length = HEADER + 4 * floats.reduce((sum, array) => sum + array.length, 0) + 3 * rows + tail.length;
   const frame = Buffer.allocUnsafe(length);
@@ -204,21 +158,19 @@ function frameOf({ obs, reward, finalObs, terminated, truncated, finalMask }: Ro
   const d = obs.length / rows;
   for (const [i, word] of [rows, d, finalObs.length / d, tail.length].entries()) frame.writeUInt32LE(word, 4 + 4 * i);
   let at = HEADER;
-  for (const part of [...floats, terminated, truncated, finalMask, tail]) {
-    const bytes = bytesOf(part);
-    frame.set(bytes, at);
-    at += bytes.length;
+  for (const { buffer, byteOffset, byteLength } of [...floats, terminated, truncated, finalMask, tail]) {
+    // Little-endian, as every machine that Node.js runs on by default.
+    frame.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+    at += byteLength;
   }
   return frame;
 }
 
-/** The same memory as bytes; ours are little-endian, as every machine Node.js runs on by default. */
-function bytesOf(array: Float32Array | Uint8Array): Uint8Array {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-}
-
 function jsonRows({ obs, reward, terminated, truncated, finalMask, finalObs, finalInfo }: Rows) {
-  const ended = rowsOf(finalObs, finalInfo.length);
+  const rowsOf = (values: Float32Array, rows: number) => {
+    const size = values.length / rows;
+    return Array.from({ length: rows }, (_, row) => Array.from(values.subarray(row * size, (row + 1) * size)));
+  };
   /** By row; null where it did not end. */
   const ofEnded = <T>(values: readonly T[]) => {
     let next = 0;
@@ -229,26 +181,20 @@ function jsonRows({ obs, reward, terminated, truncated, finalMask, finalObs, fin
     reward: Array.from(reward),
     terminated: Array.from(terminated, Boolean),
     truncated: Array.from(truncated, Boolean),
-    final_obs: ofEnded(ended),
+    final_obs: ofEnded(rowsOf(finalObs, finalInfo.length)),
     final_info: ofEnded(finalInfo.map(encodeInfo)),
   };
 }
 
-function rowsOf(values: Float32Array, rows: number): number[][] {
-  const size = values.length / rows;
-  return Array.from({ length: rows }, (_, row) => Array.from(values.subarray(row * size, (row + 1) * size)));
-}
-
 function answered(rows: Rows, session: VectorSession, { headers }: FastifyRequest, reply: FastifyReply) {
-  const formatIn = (header: string | undefined) => BINARY_TYPES.find((type) => header?.includes(type));
-  const format = formatIn(headers.accept) ?? formatIn(headers['content-type']) ?? JSON_TYPE;
-  void reply.type(format);
-  return encodedRows(rows, format, session);
+  const isBinary = [headers.accept, headers['content-type']].some((type) => type?.includes(ROWS_TYPE));
+  void reply.type(isBinary ? ROWS_TYPE : 'application/json');
+  return encodedRows(rows, isBinary, session);
 }
 
 // The routes.
 
-interface VectorAsked {
+interface Asked {
   readonly request: FastifyRequest;
   readonly reply: FastifyReply;
   readonly vectors: VectorTable;
@@ -258,21 +204,16 @@ interface VectorAsked {
 }
 
 interface VectorRoute extends RouteDescription {
-  handle(asked: VectorAsked): unknown;
+  handle(asked: Asked): unknown;
 }
 
 const tag = 'Batches of rows';
 const ofSession = { tag, parameters: { id: 'Id of the vector session' } };
-const headers = {
-  accept: `\`${MESSAGE_TYPE}\` or \`${ROWS_TYPE}\`: what is answered comes in that form; else in that of the request`,
-};
+const headers = { accept: `\`${ROWS_TYPE}\`: the answer is a frame of rows; else it has the form of the request` };
 const rowsAnswer = {
   status: 200,
   schema: rowsSchema,
   binary: {
-    [MESSAGE_TYPE]:
-      'A map: `obs`, `reward`, `final_obs` as little-endian float32 bytes; `terminated`, `truncated`, `final_mask` as ' +
-      'bytes 0 or 1; `final_info` and `infos` where there are any. `final_obs` and `final_info` hold the rows of `final_mask` alone',
     [ROWS_TYPE]:
       'The bytes `RVR1`; uint32 n rows, d elements of an observation, k rows that ended (same_step), j bytes of JSON; then ' +
       'float32 obs [n, d], reward [n], final_obs [k, d]; uint8 terminated [n], truncated [n], final_mask [n]; then the JSON. ' +
@@ -334,8 +275,7 @@ const ROUTES: readonly VectorRoute[] = [
     answer: { ...rowsAnswer, description: 'What is seen' },
     async handle({ request, reply, session }) {
       const one = session();
-      const body = Buffer.isBuffer(request.body) ? unpacked(request.body) : (request.body ?? {});
-      return answered(await resetRows(body, one), one, request, reply);
+      return answered(await resetRows(request.body ?? {}, one), one, request, reply);
     },
   },
   {
@@ -352,24 +292,20 @@ const ROUTES: readonly VectorRoute[] = [
       schema: stepBody,
       example: { action: [[0.5], [-0.5]] },
       binary: {
-        [MESSAGE_TYPE]:
-          'A map: `action`, little-endian float32 bytes [num_envs, action_dim], and `request_id` if wanted',
         [ROWS_TYPE]: 'Nothing but little-endian float32 [num_envs, action_dim]; `request_id` goes in the query',
       },
     },
     answer: { ...rowsAnswer, description: 'What followed' },
     async handle({ request, reply, session }) {
       const one = session();
-      return answered(await stepIn(request, one), one, request, reply);
+      const { body, query } = request;
+      const rows = Buffer.isBuffer(body)
+        ? stepOfBytes(body, one, checkedBody(stepQuery, query).request_id)
+        : stepOfJson(body, one);
+      return answered(await rows, one, request, reply);
     },
   },
 ];
-
-function stepIn({ body, headers, query }: FastifyRequest, session: VectorSession): Promise<Rows> {
-  if (!Buffer.isBuffer(body)) return stepOfJson(body, session);
-  if (headers['content-type'] === MESSAGE_TYPE) return stepOfMessage(unpacked(body), session);
-  return stepOfBytes(body, session, checkedBody(stepQuery, query).request_id);
-}
 
 const socketRoute: RouteDescription = {
   method: 'get',
@@ -377,10 +313,9 @@ const socketRoute: RouteDescription = {
   ...ofSession,
   summary: 'Reset and step over a WebSocket',
   description:
-    'Text messages are JSON, binary ones MessagePack: the bodies of reset and step with `type` "reset" or "step". With ' +
-    '`?format=rows` a binary message is the float32 bytes of a step, and a frame of rows answers it. Each message is ' +
-    'answered, in the order they came; the session outlives the connection.',
-  query: z.strictObject({ format: z.literal('rows').optional().describe('What binary messages are') }),
+    'Text messages are JSON: the bodies of reset and step with `type` "reset" or "step". A binary message is the float32 ' +
+    'bytes of a step, and a frame of rows answers it. Each message is answered, in the order they came; the session ' +
+    'outlives the connection.',
   answer: { status: 101, description: 'The connection is a WebSocket' },
 };
 
@@ -388,21 +323,19 @@ export const vectorDescriptions: readonly RouteDescription[] = [...ROUTES, socke
 
 export function addVectorRoutes(app: FastifyInstance, vectors: VectorTable, ownerOf: FacadeContext['ownerOf']): void {
   app.addHook('onClose', () => vectors.end());
-  for (const type of BINARY_TYPES) {
-    app.addContentTypeParser(type, { parseAs: 'buffer' }, (_, body, done) => done(null, body));
-  }
+  app.addContentTypeParser(ROWS_TYPE, { parseAs: 'buffer' }, (_, body, done) => done(null, body));
   const sessionOf = (request: FastifyRequest) => vectors.get((request.params as { id: string }).id, ownerOf(request));
   for (const { method, path, handle } of ROUTES) {
     app[method](path, async (request, reply) => {
-      const asked = { request, reply, vectors, owner: ownerOf(request), session: () => sessionOf(request) };
-      const answer = await handle(asked);
+      const session = () => sessionOf(request);
+      const answer = await handle({ request, reply, vectors, owner: ownerOf(request), session });
       return answer === undefined ? reply.send() : answer;
     });
   }
   // Before the connection is a WebSocket: there is an answer then, with a status.
   const preValidation = async (request: FastifyRequest) => void sessionOf(request);
   app.get(socketRoute.path, { websocket: true, preValidation }, (socket, request) =>
-    serveRows(socket, request, () => sessionOf(request)),
+    serveRows(socket, () => sessionOf(request)),
   );
 }
 
@@ -412,41 +345,38 @@ const MAX_WAITING = 64;
 const POLICY = 1008;
 
 /** @param sessionNow  throws once it is closed */
-function serveRows(socket: WebSocket, request: FastifyRequest, sessionNow: () => VectorSession): void {
-  const isRaw = (request.query as { format?: string }).format === 'rows';
+function serveRows(socket: WebSocket, sessionNow: () => VectorSession): void {
   let queue: Promise<void> = Promise.resolve();
   let waiting = 0;
+  const answer = async (data: Buffer, isBinary: boolean) => {
+    try {
+      const session = sessionNow();
+      const rows = isBinary ? stepOfBytes(data, session) : rowsOfText(String(data), session);
+      const encoded = encodedRows(await rows, isBinary, session);
+      return Buffer.isBuffer(encoded) ? encoded : JSON.stringify(encoded);
+    } catch (error) {
+      return JSON.stringify(errorBody(error));
+    }
+  };
   socket.on('message', (data: RawData, isBinary: boolean) => {
     if (waiting >= MAX_WAITING) return socket.close(POLICY, 'too many messages wait for their answers');
     waiting++;
-    const format = !isBinary ? JSON_TYPE : isRaw ? ROWS_TYPE : MESSAGE_TYPE;
     queue = queue
-      .then(() => answerTo(data as Buffer, format, sessionNow))
-      .then((answer) => {
+      .then(() => answer(data as Buffer, isBinary))
+      .then((text) => {
         waiting--;
-        socket.send(answer);
+        socket.send(text);
       });
   });
 }
 
-async function answerTo(data: Buffer, format: RowsFormat, sessionNow: () => VectorSession): Promise<Buffer | string> {
-  try {
-    const session = sessionNow();
-    const answer = encodedRows(await rowsFor(data, format, session), format, session);
-    return Buffer.isBuffer(answer) ? answer : JSON.stringify(answer);
-  } catch (error) {
-    // There is no room for an error in a frame of rows: there it comes as text.
-    return format === MESSAGE_TYPE ? packr.pack(errorBody(error)) : JSON.stringify(errorBody(error));
-  }
-}
-
-function rowsFor(data: Buffer, format: RowsFormat, session: VectorSession): Promise<Rows> {
-  if (format === ROWS_TYPE) return stepOfBytes(data, session);
-  const message = format === JSON_TYPE ? parseJson(String(data)) : unpacked(data);
-  if (typeof message !== 'object' || message === null || Array.isArray(message))
+function rowsOfText(text: string, session: VectorSession): Promise<Rows> {
+  const message = parseJson(text);
+  if (typeof message !== 'object' || message === null || Array.isArray(message)) {
     throw invalid('a message is an object');
+  }
   const { type, ...body } = message as Record<string, unknown>;
   if (type === 'reset') return resetRows(body, session);
-  if (type !== 'step') throw invalid('type: expected "reset" or "step"');
-  return format === JSON_TYPE ? stepOfJson(body, session) : stepOfMessage(body, session);
+  if (type === 'step') return stepOfJson(body, session);
+  throw invalid('type: expected "reset" or "step"');
 }

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../../core/environment.js';
-import { ReverieError, reverieError } from '../../../core/errors.js';
+import { reverieError } from '../../../core/errors.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/tools/tools-family.js';
 import { faceOf } from '../../../kinds/registry.js';
 import type { Servable } from '../../../run/servable.js';
@@ -65,19 +65,14 @@ function endingOf({ terminated, truncated, info }: Turn): Record<string, unknown
 
 const wires = new WeakMap<Servable, EnvWire>();
 
-/** The same one for the same environment. */
+/** The same one for the same environment. @throws ENV_NAME_INVALID */
 export function envWire(served: Servable): EnvWire {
-  const known = wires.get(served);
-  if (known !== undefined) return known;
-  const wire = makeWire(served);
+  const { acts } = faceOf(served);
+  const make = () =>
+    acts === 'turn' ? toolsWire(served) : withCalls(served, acts === 'numbers' ? vectorWire(served) : textWire(served));
+  const wire = wires.get(served) ?? make();
   wires.set(served, wire);
   return wire;
-}
-
-function makeWire(served: Servable): EnvWire {
-  const { acts } = faceOf(served);
-  if (acts === 'turn') return toolsWire(served);
-  return withCalls(served, acts === 'numbers' ? vectorWire(served) : textWire(served));
 }
 
 // Whatever the actions of an environment are, agents can take them by calling its tool (`MCPToolClient`, tools/call).
@@ -225,11 +220,12 @@ const callObservation = z
 /** @throws ENV_NAME_INVALID */
 function toolsWire(served: Servable): EnvWire {
   const clash = served.tools.find(({ name }) => RESERVED.includes(name));
-  if (clash !== undefined)
+  if (clash !== undefined) {
     throw reverieError('ENV_NAME_INVALID', {
       problem: `A tool of ${served.name} is called "${clash.name}", which agents cannot call: it is the name of a message.`,
       hint: 'Give it another name in tools.yaml: reset, step, state and close are taken.',
     });
+  }
   const say = sayToolOf(served);
   const tools: readonly OfferedTool[] = [...served.tools, say];
   const known = new Set(tools.map(({ name }) => name));
@@ -283,70 +279,6 @@ function outcomeOf({ observation: seen, info }: Turn, isKnown: boolean) {
   // What broke the tool's schema never reached it.
   if (prediction.backend !== 'schema') return { result: { data, is_error: true }, error: null };
   return { result: null, error: { error_type: isKnown ? 'invalid_args' : 'tool_not_found', message: data } };
-}
-
-export const RPC_CODES = {
-  parse: -32700,
-  request: -32600,
-  method: -32601,
-  params: -32602,
-  internal: -32603,
-  server: -32000,
-} as const;
-
-export class RpcFault extends Error {
-  constructor(
-    readonly code: number,
-    message: string,
-    readonly data?: unknown,
-  ) {
-    super(message);
-  }
-}
-
-export type RpcMethods = Readonly<Record<string, (params: Record<string, unknown>) => Promise<unknown>>>;
-
-const requestSchema = z.strictObject({
-  jsonrpc: z.literal('2.0'),
-  method: z.string(),
-  params: z.record(z.string(), z.unknown()).default({}),
-  id: z.union([z.string(), z.int()]).nullable().default(null),
-});
-
-/** Answers `request`; never throws. */
-export async function answerRpc(request: unknown, methods: RpcMethods) {
-  const read = requestSchema.safeParse(request);
-  if (!read.success) {
-    const problem = read.error.issues.map(({ path, message }) => `${path.join('.') || 'request'}: ${message}`);
-    return rpcFailure(new RpcFault(RPC_CODES.request, `Invalid request: ${problem.join('; ')}`));
-  }
-  const { method, params, id } = read.data;
-  try {
-    if (!Object.hasOwn(methods, method)) throw new RpcFault(RPC_CODES.method, `Method not found: ${method}`);
-    return { jsonrpc: '2.0', id, result: await methods[method](params) };
-  } catch (error) {
-    return rpcFailure(error, id);
-  }
-}
-
-export function rpcFailure(error: unknown, id: string | number | null = null) {
-  const { code, message, data } = asFault(error);
-  return { jsonrpc: '2.0', id, error: { code, message, ...(data === undefined ? {} : { data }) } };
-}
-
-function asFault(error: unknown): RpcFault {
-  if (error instanceof RpcFault) return error;
-  if (error instanceof MessageInvalid) return new RpcFault(RPC_CODES.params, 'Invalid params', error.errors);
-  const known = error instanceof ReverieError ? error : reverieError('SERVER_FAILED', {}, error);
-  const { code, message, hint, values } = known;
-  if (code === 'CAPACITY_REACHED') {
-    return new RpcFault(RPC_CODES.server, message, {
-      active_sessions: values['active'],
-      max_sessions: values['slots'],
-    });
-  }
-  const isUnknown = code === 'SESSION_UNKNOWN' || code === 'SESSION_GONE';
-  return new RpcFault(isUnknown ? RPC_CODES.params : RPC_CODES.internal, `${message} ${hint}`);
 }
 
 // What of a message is wrong, field by field, in the form clients of the reference know: pydantic's `errors()`.

@@ -18,22 +18,8 @@ import {
 } from '../../core/tasks.js';
 import type { Facade, FacadeContext, RouteDescription } from '../../http/openapi.js';
 import { checkedBody, errorBody } from '../../http/requests.js';
-import { VectorTable } from '../../vector/vector-table.js';
 import { addVectorRoutes, vectorDescriptions } from './vector.js';
-
-interface Asked {
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-  readonly sessions: Sessions;
-  readonly owner: Owner;
-  /** The path's `:id` or `:env`. */
-  readonly id: string;
-}
-
-interface NativeRoute extends RouteDescription {
-  /** Answers what is sent; undefined: nothing is. */
-  handle(asked: Asked): unknown;
-}
+import { VectorTable } from './vector-table.js';
 
 // What is taken.
 
@@ -49,27 +35,25 @@ const request_id = z
     "Yours: a request sent again under the same id gets the first one's answer and does nothing twice. Of each session " +
       'the latest 16 answers are kept',
   );
+const wholeNumber = z.int().min(0);
 
 /** Where an episode starts. */
 const start = {
-  seed: z.int().min(0).optional().describe('Seeds the episode: equal seeds, equal episodes. Drawn unless given'),
+  seed: wholeNumber.optional().describe('Seeds the episode: equal seeds, equal episodes. Drawn unless given'),
   task: z.string().optional().describe('A task by id. In family vector tasks are seeds, and `seed` goes before them'),
   split: z.string().optional().describe('Split that `index` counts in: train, validation or test'),
-  index: z.int().min(0).optional().describe('Which task of the split, from 0'),
+  index: wholeNumber.optional().describe('Which task of the split, from 0'),
   snapshot: z.string().optional().describe('Id of a snapshot to start from instead'),
 };
-
 const openBody = z.strictObject({
   env: z.string().optional().describe('Name of the environment; the first one served unless given'),
   id: sessionId.optional().describe('An id of your own; an unguessable one unless given'),
 });
-
 const resetBody = z.strictObject({
   ...start,
   episode_id: z.string().max(MAX_ID).optional().describe('Your name for the episode'),
   request_id,
 });
-
 const step = {
   action: z
     .unknown()
@@ -85,44 +69,39 @@ const step = {
     .describe("Seconds it may take, up to the server's own limit; late, and nothing has happened"),
 };
 const stepBody = z.strictObject(step);
+const manySteps = z.array(z.strictObject({ session: sessionId.describe('Which session'), ...step }));
 const manyStepsBody = z.strictObject({
-  steps: z
-    .array(z.strictObject({ session: sessionId.describe('Which session'), ...step }))
-    .min(1)
-    .max(4096)
-    .describe('One for each session; all run at the same time'),
+  steps: manySteps.min(1).max(4096).describe('One for each session; all run at the same time'),
 });
-
 const seeds = z
-  .array(z.int().min(0))
+  .array(wholeNumber)
   .optional()
   .describe('One for each: what follows in it is drawn from there. Without, all go on alike');
 const snapshotBody = z.strictObject({ request_id });
-const forkBody = z.strictObject({
-  count: z.int().min(1).max(MAX_FORKS).default(1).describe('How many new sessions'),
-  seeds,
-  request_id,
-});
+const count = z.int().min(1).max(MAX_FORKS);
+const forkBody = z.strictObject({ count: count.default(1).describe('How many new sessions'), seeds, request_id });
 const restoreBody = z.strictObject({
   snapshot: z.string().describe('Id of a snapshot'),
-  seed: z.int().min(0).optional().describe("What follows is drawn from this instead of the snapshot's own stream"),
+  seed: wholeNumber.optional().describe("What follows is drawn from this instead of the snapshot's own stream"),
   request_id,
 });
 const groupBody = z.strictObject({
   env: openBody.shape.env,
-  count: z.int().min(1).max(MAX_FORKS).describe('How many sessions'),
+  count: count.describe('How many sessions'),
   seeds,
   ...start,
 });
+const place = z.coerce.number().int().min(0);
 const tasksQuery = z.strictObject({
   split: z.enum(SPLITS).optional().describe('train, validation or test; the first that has tasks unless given'),
-  start: z.coerce.number().int().min(0).default(0).describe('Index of the first task'),
-  stop: z.coerce.number().int().min(0).optional().describe('Index after the last'),
+  start: place.default(0).describe('Index of the first task'),
+  stop: place.optional().describe('Index after the last'),
 });
 
 // What is answered.
 
 const rewardSum = z.number().nullable();
+const milliseconds = z.number().describe('Milliseconds since the epoch');
 
 const sessionSchema = z
   .object({
@@ -135,8 +114,8 @@ const sessionSchema = z
     step_count: z.int(),
     return: rewardSum.describe('Sum of rewards; null where one could not be judged'),
     parent: z.string().optional().describe('The session it was forked from'),
-    opened_at: z.number().describe('Milliseconds since the epoch'),
-    last_used_at: z.number().describe('Milliseconds since the epoch'),
+    opened_at: milliseconds,
+    last_used_at: milliseconds,
   })
   .meta({ id: 'Session' });
 const sessionsSchema = z.object({ sessions: z.array(sessionSchema) });
@@ -201,7 +180,7 @@ const environmentSchema = z
 const taskSchema = z
   .object({
     id: z.string(),
-    split: z.enum(['train', 'validation', 'test']),
+    split: z.enum(SPLITS),
     index: z.int().describe('Its place in the split'),
     family: z.string().optional(),
     tags: z.array(z.string()).optional(),
@@ -210,24 +189,16 @@ const taskSchema = z
 const tasksSchema = z.object({ tasks: z.array(taskSchema), total: z.int().describe('Of the split') });
 
 function wireTurn(served: Servable, turn: Turn) {
-  return {
-    observation: encodeObservation(served, turn.observation),
-    reward: turn.reward,
-    terminated: turn.terminated,
-    truncated: turn.truncated,
-    info: encodeInfo(publicInfo(turn.info)),
-    episode_id: turn.episodeId,
-    step_count: turn.stepCount,
-  };
+  const { reward, terminated, truncated, episodeId: episode_id, stepCount: step_count } = turn;
+  const info = encodeInfo(publicInfo(turn.info));
+  const observation = encodeObservation(served, turn.observation);
+  return { observation, reward, terminated, truncated, info, episode_id, step_count };
 }
 
 function wireSession(session: SessionState) {
   const { id, env, status, episodeId, task, seed, stepCount, return: sum, parent, openedAt, lastUsedAt } = session;
-  return {
-    ...{ id, env, status, episode_id: episodeId, task, seed, step_count: stepCount, return: sum },
-    ...(parent === undefined ? {} : { parent }),
-    ...{ opened_at: openedAt, last_used_at: lastUsedAt },
-  };
+  const episode = { episode_id: episodeId, task, seed, step_count: stepCount, return: sum };
+  return { id, env, status, ...episode, parent, opened_at: openedAt, last_used_at: lastUsedAt };
 }
 
 function wireSpace(space: Space) {
@@ -237,11 +208,7 @@ function wireSpace(space: Space) {
 function environmentCard(served: Servable, { defaultEnv }: Sessions) {
   const { name, family, description, source, version, tools, observationSpace, actionSpace } = served;
   return {
-    name,
-    family,
-    description,
-    source,
-    version,
+    ...{ name, family, description, source, version },
     observation_space: wireSpace(observationSpace),
     action_space: wireSpace(actionSpace),
     tools: tools.map((tool) => ({ name: tool.name, description: tool.description, parameters: tool.parameters })),
@@ -252,7 +219,7 @@ function environmentCard(served: Servable, { defaultEnv }: Sessions) {
 }
 
 function wireTask({ id, split, family, tags }: TaskCard, index: number) {
-  return { id, split, index, ...(family === undefined ? {} : { family }), ...(tags === undefined ? {} : { tags }) };
+  return { id, split, index, family, tags };
 }
 
 /** @throws REQUEST_INVALID */
@@ -269,221 +236,223 @@ function stepIn(body: unknown): z.output<typeof stepBody> {
 
 // The routes.
 
-const ofEnvironment = { tag: 'Environments', parameters: { env: 'Name of the environment' } };
-const ofSession = { tag: 'Sessions', parameters: { id: 'Id of the session' } };
-const ofState = { ...ofSession, tag: 'Snapshots and forks' };
-const ofMany = { tag: 'Many at once' };
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly sessions: Sessions;
+  readonly owner: Owner;
+  /** The path's `:id` or `:env`. */
+  readonly id: string;
+}
+
+interface NativeRoute extends RouteDescription {
+  /** Answers what is sent; undefined: nothing is. */
+  handle(asked: Asked): unknown;
+}
+
+type About = Pick<RouteDescription, 'tag' | 'summary'> & Partial<RouteDescription>;
+
+/** @param path  after its verb: `post /v1/sessions` */
+function route(
+  path: string,
+  about: About,
+  status: number,
+  schema: z.ZodType | undefined,
+  handle: NativeRoute['handle'],
+) {
+  const [method, where] = path.split(' ') as [RouteDescription['method'], string];
+  const description = schema === undefined ? 'Done' : 'The answer';
+  return { method, path: where, ...about, answer: { status, description, schema }, handle };
+}
+
+const ENVIRONMENTS = 'Environments';
+const env = { env: 'Name of the environment' };
+const SESSIONS = 'Sessions';
+const id = { id: 'Id of the session' };
+const STATES = 'Snapshots and forks';
+const MANY = 'Many at once';
+const optional = (schema: z.ZodType, example: object) => ({ schema, required: false, example });
 
 const ROUTES: readonly NativeRoute[] = [
-  {
-    method: 'get',
-    path: '/v1/environments',
-    tag: ofEnvironment.tag,
-    summary: 'List the environments',
-    answer: {
-      status: 200,
-      description: 'All that are served',
-      schema: z.object({ environments: z.array(environmentSchema) }),
-    },
-    handle({ sessions }) {
+  route(
+    'get /v1/environments',
+    { tag: ENVIRONMENTS, summary: 'List the environments' },
+    200,
+    z.object({ environments: z.array(environmentSchema) }),
+    ({ sessions }) => {
       return { environments: [...sessions.environments.values()].map((served) => environmentCard(served, sessions)) };
     },
-  },
-  {
-    method: 'get',
-    path: '/v1/environments/:env',
-    ...ofEnvironment,
-    summary: 'Look at an environment',
-    answer: { status: 200, description: 'The environment', schema: environmentSchema },
-    handle: ({ sessions, id }) => environmentCard(environmentOf(sessions, id), sessions),
-  },
-  {
-    method: 'get',
-    path: '/v1/environments/:env/tasks',
-    ...ofEnvironment,
-    summary: 'List tasks of a split',
-    description: 'Never how a task is checked or solved.',
-    query: tasksQuery,
-    answer: {
-      status: 200,
-      description: 'Tasks in the order of the domain; in family vector they are seeds',
-      schema: tasksSchema,
+  ),
+  route(
+    'get /v1/environments/:env',
+    { tag: ENVIRONMENTS, parameters: env, summary: 'Look at an environment' },
+    200,
+    environmentSchema,
+    ({ sessions, id }) => environmentCard(environmentOf(sessions, id), sessions),
+  ),
+  route(
+    'get /v1/environments/:env/tasks',
+    {
+      ...{ tag: ENVIRONMENTS, parameters: env, query: tasksQuery, summary: 'List tasks of a split' },
+      description:
+        'In the order of the domain; in family vector they are seeds. Never how a task is checked or solved.',
     },
-    handle({ request, sessions, id }) {
+    200,
+    tasksSchema,
+    ({ request, sessions, id }) => {
       const served = environmentOf(sessions, id);
       const { split = splitsOf(served)[0] ?? 'train', start, stop } = checkedBody(tasksQuery, request.query);
       const all = tasksOf(served, split);
       return { tasks: all.slice(start, stop).map((task, i) => wireTask(task, start + i)), total: all.length };
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions',
-    tag: ofSession.tag,
-    summary: 'Open a session',
-    description: 'It takes a slot at its first reset and is closed when nothing is asked of it for a while.',
-    body: { schema: openBody, required: false, example: { env: 'pendulum' } },
-    answer: { status: 201, description: 'The session', schema: sessionSchema },
-    handle({ request, reply, sessions, owner }) {
-      const body = checkedBody(openBody, request.body ?? {});
-      void reply.status(201);
-      return wireSession(sessions.open({ ...body, owner }));
+  ),
+  route(
+    'post /v1/sessions',
+    {
+      ...{ tag: SESSIONS, summary: 'Open a session', body: optional(openBody, { env: 'pendulum' }) },
+      description: 'It takes a slot at its first reset and is closed when nothing is asked of it for a while.',
     },
-  },
-  {
-    method: 'get',
-    path: '/v1/sessions',
-    tag: ofSession.tag,
-    summary: 'List your sessions',
-    answer: { status: 200, description: 'Those of your token', schema: sessionsSchema },
-    handle: ({ sessions, owner }) => ({ sessions: sessions.list(owner).map(wireSession) }),
-  },
-  {
-    method: 'get',
-    path: '/v1/sessions/:id',
-    ...ofSession,
-    summary: 'Look at a session',
-    answer: { status: 200, description: 'The session', schema: sessionSchema },
-    handle: ({ sessions, owner, id }) => wireSession(sessions.state(id, owner)),
-  },
-  {
-    method: 'delete',
-    path: '/v1/sessions/:id',
-    ...ofSession,
-    summary: 'Close a session',
-    answer: { status: 204, description: 'It is closed and its slot is free' },
-    handle: async ({ reply, sessions, owner, id }) => {
-      await sessions.close(id, owner);
-      void reply.status(204);
+    201,
+    sessionSchema,
+    ({ request, sessions, owner }) => {
+      return wireSession(sessions.open({ ...checkedBody(openBody, request.body ?? {}), owner }));
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/reset',
-    ...ofSession,
-    summary: 'Start an episode',
-    description: 'Waits for a slot where all are taken.',
-    body: { schema: resetBody, required: false, example: { seed: 1 } },
-    answer: { status: 200, description: 'What is seen first', schema: turnSchema },
-    async handle({ request, sessions, owner, id }) {
+  ),
+  route(
+    'get /v1/sessions',
+    { tag: SESSIONS, summary: 'List your sessions', description: 'Those of your token.' },
+    200,
+    sessionsSchema,
+    ({ sessions, owner }) => ({ sessions: sessions.list(owner).map(wireSession) }),
+  ),
+  route(
+    'get /v1/sessions/:id',
+    { tag: SESSIONS, parameters: id, summary: 'Look at a session' },
+    200,
+    sessionSchema,
+    ({ sessions, owner, id }) => wireSession(sessions.state(id, owner)),
+  ),
+  route(
+    'delete /v1/sessions/:id',
+    { tag: SESSIONS, parameters: id, summary: 'Close a session', description: 'Its slot is free then.' },
+    204,
+    undefined,
+    ({ sessions, owner, id }) => sessions.close(id, owner),
+  ),
+  route(
+    'post /v1/sessions/:id/reset',
+    {
+      ...{ tag: SESSIONS, parameters: id, summary: 'Start an episode', body: optional(resetBody, { seed: 1 }) },
+      description: 'Waits for a slot where all are taken.',
+    },
+    200,
+    turnSchema,
+    async ({ request, sessions, owner, id }) => {
       const { episode_id: episodeId, request_id: requestId, ...begin } = checkedBody(resetBody, request.body ?? {});
       const served = sessions.environmentOf(id, owner);
       return wireTurn(served, await sessions.reset(id, { ...begin, episodeId, requestId }, owner));
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/step',
-    ...ofSession,
-    summary: 'Act',
-    description: 'A session takes one request at a time; others wait their turn. A step that fails changes nothing.',
-    body: { schema: stepBody, example: { action: [0.5] } },
-    answer: { status: 200, description: 'What followed', schema: turnSchema },
-    async handle({ request, sessions, owner, id }) {
+  ),
+  route(
+    'post /v1/sessions/:id/step',
+    {
+      ...{ tag: SESSIONS, parameters: id, summary: 'Act', body: { schema: stepBody, example: { action: [0.5] } } },
+      description: 'A session takes one request at a time; others wait their turn. A step that fails changes nothing.',
+    },
+    200,
+    turnSchema,
+    async ({ request, sessions, owner, id }) => {
       const served = sessions.environmentOf(id, owner);
       return wireTurn(served, await sessions.step(id, stepRequest(served, stepIn(request.body)), owner));
     },
-  },
-  {
-    method: 'get',
-    path: '/v1/sessions/:id/observation',
-    ...ofSession,
-    summary: 'See the last turn again',
-    description: 'Without a step.',
-    answer: { status: 200, description: 'What the last reset or step answered', schema: turnSchema },
-    handle: ({ sessions, owner, id }) => wireTurn(sessions.environmentOf(id, owner), sessions.observe(id, owner)),
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/touch',
-    ...ofSession,
-    summary: 'Say that it is still wanted',
-    description: 'Keeps an idle session from being closed.',
-    answer: { status: 204, description: 'Heard' },
-    handle({ reply, sessions, owner, id }) {
-      sessions.touch(id, owner);
-      void reply.status(204);
+  ),
+  route(
+    'get /v1/sessions/:id/observation',
+    { tag: SESSIONS, parameters: id, summary: 'See the last turn again', description: 'Without a step.' },
+    200,
+    turnSchema,
+    ({ sessions, owner, id }) => wireTurn(sessions.environmentOf(id, owner), sessions.observe(id, owner)),
+  ),
+  route(
+    'post /v1/sessions/:id/touch',
+    {
+      ...{ tag: SESSIONS, parameters: id, summary: 'Say that it is still wanted' },
+      description: 'Keeps an idle session from being closed.',
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/snapshot',
-    ...ofState,
-    summary: 'Keep the state',
-    description: 'Under an id that is the hash of what it is. The server keeps the latest of each token.',
-    body: { schema: snapshotBody, required: false, example: {} },
-    answer: { status: 201, description: 'Where to come back to', schema: snapshotSchema },
-    async handle({ request, reply, sessions, owner, id }) {
+    204,
+    undefined,
+    ({ sessions, owner, id }) => sessions.touch(id, owner),
+  ),
+  route(
+    'post /v1/sessions/:id/snapshot',
+    {
+      ...{ tag: STATES, parameters: id, summary: 'Keep the state', body: optional(snapshotBody, {}) },
+      description: 'Under an id that is the hash of what it is. The server keeps the latest of each token.',
+    },
+    201,
+    snapshotSchema,
+    async ({ request, sessions, owner, id }) => {
       const { request_id: requestId } = checkedBody(snapshotBody, request.body ?? {});
       const kept = await sessions.snapshot(id, owner, { requestId });
-      void reply.status(201);
       return { id: kept.id, env: kept.env, step_count: kept.stepCount };
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/restore',
-    ...ofState,
-    summary: 'Go back to a snapshot',
-    description: 'Of the same environment, of this session or another of yours.',
-    body: { schema: restoreBody, example: { snapshot: '4f0c9d0a1b2c3d4e5f60718293a4b5c6' } },
-    answer: { status: 200, description: 'What is seen there', schema: turnSchema },
-    async handle({ request, sessions, owner, id }) {
+  ),
+  route(
+    'post /v1/sessions/:id/restore',
+    {
+      ...{ tag: STATES, parameters: id, summary: 'Go back to a snapshot' },
+      description: 'Of the same environment, of this session or another of yours.',
+      body: { schema: restoreBody, example: { snapshot: '4f0c9d0a1b2c3d4e5f60718293a4b5c6' } },
+    },
+    200,
+    turnSchema,
+    async ({ request, sessions, owner, id }) => {
       const { snapshot, seed, request_id: requestId } = checkedBody(restoreBody, request.body);
       const served = sessions.environmentOf(id, owner);
       return wireTurn(served, await sessions.restore(id, snapshot, owner, { seed, requestId }));
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/sessions/:id/fork',
-    ...ofState,
-    summary: 'Branch into new sessions',
-    description: 'Each goes on from the state of this one, on its own; each takes a slot.',
-    body: { schema: forkBody, required: false, example: { count: 4 } },
-    answer: { status: 201, description: 'The new sessions', schema: sessionsSchema },
-    async handle({ request, reply, sessions, owner, id }) {
-      const { count, seeds, request_id: requestId } = checkedBody(forkBody, request.body ?? {});
-      const forks = await sessions.fork(id, count, owner, { seeds, requestId });
-      void reply.status(201);
-      return { sessions: forks.map(wireSession) };
+  ),
+  route(
+    'post /v1/sessions/:id/fork',
+    {
+      ...{ tag: STATES, parameters: id, summary: 'Branch into new sessions', body: optional(forkBody, { count: 4 }) },
+      description: 'Each goes on from the state of this one, on its own; each takes a slot.',
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/groups',
-    ...ofMany,
-    summary: 'Open sessions that start from one state',
-    description: 'For learners that compare several tries at the same start (GRPO). All of them open, or none.',
-    body: { schema: groupBody, example: { env: 'pendulum', count: 8, seed: 1 } },
-    answer: { status: 201, description: 'The sessions, reset', schema: groupSchema },
-    async handle({ request, reply, sessions, owner }) {
+    201,
+    sessionsSchema,
+    async ({ request, sessions, owner, id }) => {
+      const { count, seeds, request_id: requestId } = checkedBody(forkBody, request.body ?? {});
+      return { sessions: (await sessions.fork(id, count, owner, { seeds, requestId })).map(wireSession) };
+    },
+  ),
+  route(
+    'post /v1/groups',
+    {
+      ...{ tag: MANY, summary: 'Open sessions that start from one state' },
+      description: 'For learners that compare several tries at the same start (GRPO). All of them open, or none.',
+      body: { schema: groupBody, example: { env: 'pendulum', count: 8, seed: 1 } },
+    },
+    201,
+    groupSchema,
+    async ({ request, sessions, owner }) => {
       const { env, count, seeds, ...begin } = checkedBody(groupBody, request.body);
       const members = await sessions.openGroup({ env, count, seeds, owner }, begin);
-      void reply.status(201);
       const [first] = members;
       const turn = wireTurn(sessions.environmentOf(first.session.id, owner), first.turn);
       return { sessions: members.map(({ session }) => wireSession(session)), turn };
     },
-  },
-  {
-    method: 'post',
-    path: '/v1/step',
-    ...ofMany,
-    summary: 'Step many sessions',
-    description:
-      'One request instead of many; a step that fails does so alone. Steps of one session follow each other.',
-    body: {
-      schema: manyStepsBody,
-      example: {
-        steps: [
-          { session: 'a', action: [0.5] },
-          { session: 'b', action: [-0.5] },
-        ],
-      },
+  ),
+  route(
+    'post /v1/step',
+    {
+      ...{ tag: MANY, summary: 'Step many sessions' },
+      description:
+        'One request instead of many; a step that fails does so alone. Steps of one session follow each other.',
+      body: { schema: manyStepsBody, example: { steps: [{ session: 'a', action: [0.5] }] } },
     },
-    answer: { status: 200, description: 'A turn or an error for each step', schema: resultsSchema },
-    async handle({ request, sessions, owner }) {
+    200,
+    resultsSchema,
+    async ({ request, sessions, owner }) => {
       const { steps } = checkedBody(manyStepsBody, request.body);
       const items = steps.map(({ session: id, ...body }): StepItem | StepOutcome => {
         try {
@@ -492,15 +461,15 @@ const ROUTES: readonly NativeRoute[] = [
           return { id, error };
         }
       });
-      const served = items.map(({ id }, i) => ('error' in items[i] ? undefined : sessions.environmentOf(id, owner)));
+      const served = items.map((item) => (isStep(item) ? sessions.environmentOf(item.id, owner) : undefined));
       const taken = (await sessions.stepMany(items.filter(isStep), owner)).values();
       const results = items.map((item, i) => {
         const outcome = isStep(item) ? taken.next().value! : item;
-        return 'error' in outcome ? errorBody(outcome.error) : wireTurn(served[i]!, (outcome as { turn: Turn }).turn);
+        return 'error' in outcome ? errorBody(outcome.error) : wireTurn(served[i]!, outcome.turn);
       });
       return { results };
     },
-  },
+  ),
 ];
 
 function isStep(item: StepItem | StepOutcome): item is StepItem {
@@ -512,11 +481,12 @@ export const nativeFacade: Facade = {
   reserved: ['v1'],
   routes: [...ROUTES, ...vectorDescriptions],
   register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
-    for (const { method, path, handle } of ROUTES) {
+    for (const { method, path, handle, answer } of ROUTES) {
       app[method]<{ Params: { id?: string; env?: string } }>(path, async (request, reply) => {
         const { id, env } = request.params;
-        const answer = await handle({ request, reply, sessions, owner: ownerOf(request), id: id ?? env ?? '' });
-        return answer === undefined ? reply.send() : answer;
+        const told = await handle({ request, reply, sessions, owner: ownerOf(request), id: id ?? env ?? '' });
+        void reply.status(answer.status);
+        return told === undefined ? reply.send() : told;
       });
     }
     addVectorRoutes(app, new VectorTable(sessions), ownerOf);

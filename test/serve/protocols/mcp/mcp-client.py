@@ -12,7 +12,7 @@ given = json.load(sys.stdin)
 async def play():
     async with Client(given["url"], mode=given["mode"]) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
-        opening = (await client.get_prompt("start")).messages[0].content.text
+        opening = (await client.read_resource("reverie://episode")).contents[0].text
         steps = []
         for call in given["calls"]:
             result = await client.call_tool(call["name"], call["arguments"])

@@ -16,6 +16,8 @@ import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js
 import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
 
+// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 const item = z.looseObject({
   type: z.string().optional(),
@@ -25,31 +27,8 @@ const item = z.looseObject({
   name: z.string().max(255).optional(),
   arguments: z.string().optional(),
 });
-
 const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
-export type Response = z.infer<typeof responseSchema>;
-
-// POST /aggregate_metrics: mean rewards of rollouts, of all and of each task, under NeMo-Gym's names.
-
-const TASK = '_ng_task_index';
-
-const metricsBody = z.looseObject({
-  verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
-});
-
-function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
-  const byTask = new Map<unknown, number[]>();
-  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
-  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
-  const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
-  return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
-}
-
-function mean(values: readonly number[]): number | null {
-  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
-}
-
-// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+type Response = z.infer<typeof responseSchema>;
 
 const resetBody = z.looseObject({
   id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
@@ -62,8 +41,11 @@ const stepBody = z.looseObject({
   response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
   _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
 });
+const TASK = '_ng_task_index';
+const metricsBody = z.looseObject({
+  verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
+});
 
-const tag = 'NeMo-Gym (gymnasium)';
 const info = z.record(z.string(), z.unknown());
 const first = z.object({ observation: z.string(), info });
 const step = z.object({
@@ -74,33 +56,28 @@ const step = z.object({
   info: info.describe('`tool_outputs` has the answer to each call'),
 });
 const said = { output: [{ type: 'message', role: 'assistant', content: 'Hello' }] };
+const nothing = z.object({});
 
-const nemoDescriptions: readonly RouteDescription[] = [
+const descriptions: readonly RouteDescription[] = [
   {
     ...post('reset', 'Start an episode', resetBody, first, { split: 'train', index: 0 }),
     description: 'Its cookie names the session to the other routes.',
   },
   post('step', 'Take a step', stepBody, step, { response: said }),
-  post('close', 'Close the session', z.object({}), z.object({}), {}),
-  post('seed_session', 'Nothing: an episode starts with /reset', z.object({}), z.object({}), {}),
+  post('close', 'Close the session', nothing, nothing, {}),
+  post('seed_session', 'Nothing: an episode starts with /reset', nothing, nothing, {}),
   post('aggregate_metrics', 'Average rewards', metricsBody, info, { verify_responses: [{ reward: 1 }] }),
-  post('verify', 'Refused: /step judges', z.object({}), info, {}),
+  post('verify', 'Refused: /step judges', nothing, info, {}),
 ];
 
 function post(name: string, summary: string, schema: z.ZodType, answer: z.ZodType, example: unknown): RouteDescription {
   return {
-    method: 'post',
-    path: `/nemo/:env/${name}`,
-    tag,
-    summary,
+    ...{ method: 'post', path: `/nemo/:env/${name}`, tag: 'NeMo-Gym (gymnasium)', summary },
     parameters: { env: 'Name of the environment' },
     body: { schema, example },
     answer: { status: 200, description: 'The answer', schema: answer },
   };
 }
-
-/** Told to the model, as it may do better: nothing has happened. */
-const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
 
 interface Asked {
   readonly request: FastifyRequest;
@@ -112,14 +89,15 @@ interface Asked {
 export const nemoFacade: Facade = {
   name: 'nemo',
   reserved: ['nemo'],
-  routes: nemoDescriptions,
-  register(app: FastifyInstance, context: FacadeContext) {
+  routes: descriptions,
+  register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
     tellDetail(app);
-    const nemo = new NemoRoutes(context.sessions);
+    const nemo = new NemoRoutes(sessions);
     const post = (path: string, answer: (asked: Asked) => unknown) => {
       app.post(`/nemo/:env${path}`, async (request, reply) => {
-        const served = environmentAt(context.sessions, (request.params as { env: string }).env);
-        return answer({ request, reply, served, owner: context.ownerOf(request) });
+        // It makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name.
+        const name = (request.params as { env: string }).env.replace(/:\d+$/, '');
+        return answer({ request, reply, served: environmentNamed(sessions, name), owner: ownerOf(request) });
       });
     };
     post('/reset', (asked) => nemo.reset(asked));
@@ -133,10 +111,19 @@ export const nemoFacade: Facade = {
   },
 };
 
-/** NeMo-Gym makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name. */
-function environmentAt(sessions: Sessions, name: string): Servable {
-  return environmentNamed(sessions, name.replace(/:\d+$/, ''));
+/** Mean rewards of rollouts, of all and of each task, under NeMo-Gym's names. */
+function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
+  const byTask = new Map<unknown, number[]>();
+  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
+  const mean = (values: readonly number[]) =>
+    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
+  const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
+  return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
 }
+
+/** Told to the model, as it may do better: nothing has happened. */
+const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
 
 class NemoRoutes {
   private readonly cookies = new SignedSessions();
@@ -155,10 +142,9 @@ class NemoRoutes {
       this.cookies.write(reply, session.id);
       const { rules, first } = openingOf(served, turn.observation);
       const observation = [rules, first].filter((text) => text !== '').join('\n\n');
-      const abilities = { supports_explicit_close: true, supports_step_idempotency: true };
       const { screenshot } = encodeInfo(publicInfo(turn.info)) as { readonly screenshot?: object };
-      const seen = screenshot === undefined ? {} : { screenshot };
-      return { observation, info: { ...abilities, episode_id: turn.episodeId, ...seen } };
+      const abilities = { supports_explicit_close: true, supports_step_idempotency: true };
+      return { observation, info: { ...abilities, episode_id: turn.episodeId, screenshot } };
     } catch (error) {
       await this.sessions.close(session.id, owner);
       throw error;
@@ -166,24 +152,27 @@ class NemoRoutes {
   }
 
   async step({ request, served, owner }: Asked) {
-    const { response, _ng_step_request_id: requestId } = checkedBody(stepBody, request.body);
+    const { response, _ng_step_request_id: given } = checkedBody(stepBody, request.body);
+    const requestId = given ?? undefined;
     const id = this.sessionIn(request, served, owner);
-    const isRepeated = typeof requestId === 'string';
     // A session that is over says so, whatever was written; unless it may have been written before.
-    if (!isRepeated && this.sessions.state(id, owner).status !== 'running') {
+    if (requestId === undefined && this.sessions.state(id, owner).status !== 'running') {
       throw reverieError('ENV_NOT_RESET', { id: served.name });
     }
     try {
       const action = actionOfResponse(served, response);
-      const turn = await this.sessions.step(id, { action, requestId: requestId ?? undefined }, owner);
-      const { reward, terminated, truncated, stepCount } = turn;
+      const turn = await this.sessions.step(id, { action, requestId }, owner);
+      const { reward, terminated, truncated, stepCount: step_count } = turn;
       if (reward === null) throw reverieError('EPISODE_NOT_JUDGED', { env: served.name });
       const { observation, tool_outputs } = outcomeOf(response, turn);
-      const told = encodeInfo(publicInfo(turn.info)) as object;
-      return { observation, reward, terminated, truncated, info: { ...told, tool_outputs, step_count: stepCount } };
+      const shown = encodeInfo(publicInfo(turn.info)) as object;
+      return { observation, reward, terminated, truncated, info: { ...shown, tool_outputs, step_count } };
     } catch (error) {
       if (!(error instanceof ReverieError) || !MENDABLE.includes(error.code)) throw error;
-      const { observation, tool_outputs } = refusedOutcome(response, error);
+      // Each call hears why it was refused, or there is a message.
+      const output = `Error: ${error.message}`;
+      const tool_outputs = callsOf(response).map(({ call_id }) => ({ call_id, output }));
+      const observation = tool_outputs.length === 0 ? output : null;
       return { observation, reward: 0, terminated: false, truncated: false, info: { tool_outputs } };
     }
   }
@@ -203,10 +192,9 @@ class NemoRoutes {
   }
 }
 
-// Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own.
-
 const NAME = 'reverie_session';
 
+/** Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own. */
 class SignedSessions {
   private readonly key = unguessable();
 
@@ -215,8 +203,7 @@ class SignedSessions {
     const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
     const value = pairs.find(([name]) => name === NAME)?.[1] ?? '';
     const [id, signature = ''] = value.split('.');
-    const given = Buffer.from(signature);
-    const expected = Buffer.from(this.sign(id));
+    const [given, expected] = [Buffer.from(signature), Buffer.from(this.sign(id))];
     return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
   }
 
@@ -229,19 +216,7 @@ class SignedSessions {
   }
 }
 
-interface ResponseCall {
-  readonly call_id: string;
-  readonly name: string;
-  readonly arguments: string;
-}
-
-/** For the `function_call_output` items of the model's next input. */
-interface ToolOutput {
-  readonly call_id: string;
-  readonly output: string;
-}
-
-export function callsOf({ output }: Response): ResponseCall[] {
+function callsOf({ output }: Response) {
   return output.flatMap(({ type, call_id = '', name = '', arguments: given = '{}' }) =>
     type === 'function_call' ? [{ call_id, name, arguments: given }] : [],
   );
@@ -249,11 +224,31 @@ export function callsOf({ output }: Response): ResponseCall[] {
 
 /** Calls go before words: who does both is only heard calling. @throws REQUEST_INVALID, TOOL_NOT_OFFERED */
 function actionOfResponse(served: Servable, response: Response): Action {
-  const calls = callsOf(response);
-  if (calls.length > 0) return actionOfCalls(served, calls);
-  const text = textOf(response);
+  const actions = callsOf(response).map(({ name, arguments: given }) =>
+    actionOfCall(served, { name, id: '', arguments: argumentsIn(name, given) }),
+  );
+  if (actions.length === 1) return actions[0];
+  if (actions.length > 1) {
+    const turns = actions as readonly ToolsAction[];
+    if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
+      throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
+    }
+    return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };
+  }
+  const messages = response.output.filter(({ type = 'message' }) => type === 'message');
+  const text = messages
+    .flatMap(({ content }) => (typeof content === 'string' ? [content] : (content ?? []).map(({ text = '' }) => text)))
+    .join('');
   if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
   return actionInText(served, text);
+}
+
+function argumentsIn(name: string, text: string): unknown {
+  try {
+    return parseJson(text.trim() === '' ? '{}' : text);
+  } catch (error) {
+    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${name}: ${(error as Error).message}` }, error);
+  }
 }
 
 const THOUGHTS = /^\s*<think>[\s\S]*?<\/think>/;
@@ -278,46 +273,14 @@ export function actionInText(served: Servable, written: string): Action {
   return decodeAction(served, parseJson(numbers.replace(/^\+/, '')));
 }
 
-/** What the tools answered, call by call; and what there is to read beside it. */
-export function outcomeOf(response: Response, { observation }: Turn) {
+/** What the tools answered, call by call, for the items of the model's next input; and what there is to read beside it. */
+function outcomeOf(response: Response, { observation }: Turn) {
   const calls = callsOf(response);
-  if (calls.length === 0) return { tool_outputs: [], observation: observationText(observation) };
+  const text = observationText(observation);
+  if (calls.length === 0) return { tool_outputs: [], observation: text };
   const { messages = [] } = observation as Partial<ToolsObservation>;
   const answers = messages.filter((message): message is ToolMessage => message.role === 'tool');
-  if (answers.length === 0) {
-    return { tool_outputs: [{ call_id: calls[0].call_id, output: observationText(observation) }], observation: null };
-  }
-  const outputs = calls.map(({ call_id }, i): ToolOutput => ({ call_id, output: answers[i].content }));
-  return { tool_outputs: outputs, observation: null };
-}
-
-/** A turn that was refused: each call hears why, or there is a message. */
-function refusedOutcome(response: Response, { message }: ReverieError) {
-  const outputs = callsOf(response).map(({ call_id }): ToolOutput => ({ call_id, output: `Error: ${message}` }));
-  return { tool_outputs: outputs, observation: outputs.length === 0 ? `Error: ${message}` : null };
-}
-
-function actionOfCalls(served: Servable, calls: readonly ResponseCall[]): Action {
-  const actions = calls.map((call) => actionOfCall(served, { ...call, id: '', arguments: argumentsOf(call) }));
-  if (actions.length === 1) return actions[0];
-  const turns = actions as readonly ToolsAction[];
-  if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
-    throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
-  }
-  return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };
-}
-
-function argumentsOf({ name, arguments: text }: ResponseCall): unknown {
-  try {
-    return parseJson(text.trim() === '' ? '{}' : text);
-  } catch (error) {
-    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${name}: ${(error as Error).message}` }, error);
-  }
-}
-
-function textOf({ output }: Response): string {
-  const messages = output.filter(({ type = 'message' }) => type === 'message');
-  return messages
-    .flatMap(({ content }) => (typeof content === 'string' ? [content] : (content ?? []).map(({ text = '' }) => text)))
-    .join('');
+  const answerTo = (i: number) => answers[i]?.content ?? text;
+  const answered = answers.length === 0 ? calls.slice(0, 1) : calls;
+  return { tool_outputs: answered.map(({ call_id }, i) => ({ call_id, output: answerTo(i) })), observation: null };
 }

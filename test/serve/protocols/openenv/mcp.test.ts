@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
-import { answerOfficialMcp, openEnvFacade } from '../../../../src/serve/facades/openenv/openenv.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../../src/serve/index.js';
+import { answerOfficialMcp, openEnvFacade } from '../../../../src/serve/protocols/openenv/openenv.js';
 import { servedCounter } from '../../core/doubles.js';
 import { serveScenarios } from '../../running-server.js';
 import { helpdeskReference } from '../reference-calls.js';
-import { FramesClient, type Reply } from './frames-client.js';
+import type { Reply } from './frames-client.js';
 
 const IDENTITY = { employee_id: 'EMP-1042', badge_number: 'LK-41042' };
 
@@ -98,32 +98,6 @@ describe('POST /mcp', () => {
     const unknown = await post(request('tools/call', { ...call, name: 'steps' }), path);
     expect(unknown.error).toMatchObject({ code: -32602, message: 'Tool not found: steps' });
     await post(request('openenv/session/close', { session_id }), path);
-  });
-});
-
-describe('over a WebSocket', () => {
-  it('/mcp begins an episode with the first call', async () => {
-    const client = await FramesClient.connect(server.url, '/mcp');
-    expect((await client.ask(request('tools/list'))).result.tools).toHaveLength(19);
-    expect(server.sessions.counts.active).toBe(0);
-    const { result } = await client.ask(request('tools/call', { name: 'verify_identity', arguments: IDENTITY }));
-    expect(result).toMatchObject({ isError: false, _meta: { reward: 0, done: false } });
-    expect((await client.ask('{')).error.code).toBe(-32700);
-    const { session_id } = (await client.ask(request('openenv/session/create'))).result;
-    expect((await client.ask(request('openenv/session/close', { session_id }))).error.code).toBe(-32600);
-    await client.leave();
-  });
-
-  it('frames of /ws step the same session', async () => {
-    const client = await FramesClient.connect(server.url);
-    const call = { type: 'mcp', data: request('tools/call', { name: 'verify_identity', arguments: IDENTITY }, 7) };
-    expect((await client.ask(call)).data).toMatchObject({ id: 7, error: { code: -32603 } });
-    await client.ask({ type: 'reset', data: { seed: 1 } });
-    expect(await client.ask(call)).toMatchObject({ type: 'mcp', data: { id: 7, result: { isError: false } } });
-    expect((await client.ask({ type: 'state' })).data.step_count).toBe(1);
-    const bad = await client.ask({ type: 'mcp', data: { id: 1 } });
-    expect(bad).toMatchObject({ type: 'mcp', data: { error: { code: -32600 } } });
-    await client.leave();
   });
 });
 
