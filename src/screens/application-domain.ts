@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { Json } from '../core/canonical-json.js';
 import { contentHash } from '../core/canonical-json.js';
-import type { DomainEntry } from '../env/tools/domains.js';
+import type { DomainEntry } from '../env/tools/domain.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
 import { type ScreensDomainOptions, screensDomain } from './screens-domain.js';
 import { type ScreenPage, seededPages } from './seeded-pages.js';
