@@ -71,7 +71,7 @@ export interface GivenCall {
 }
 
 /** A way to play episodes of domains that another kind's scenarios name. */
-export interface DomainView {
+interface DomainView {
   /** Whether a domain is played so. */
   readonly of: (domain: never) => boolean;
   /** An environment of tools as one of this kind. */

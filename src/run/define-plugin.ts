@@ -2,8 +2,8 @@
 
 import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
-import type { EnvironmentEntry } from '../env/environments.js';
-import type { DomainEntry } from '../env/tools/domains.js';
+import type { EnvironmentEntry } from '../env/clocked-environment.js';
+import type { DomainEntry } from '../env/tools/domain.js';
 import type { LearnerEntry } from '../rl/learners.js';
 import type { EpisodeExport } from '../synth/export/episodes/export-episodes.js';
 import type { TransitionExport } from '../synth/export/transition-exports.js';

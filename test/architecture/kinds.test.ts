@@ -20,7 +20,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
   'src/run/report.ts': ["alignment === 'text'"],
-  'src/serve/facades/ors.ts': ["route === 'tools'"],
+  'src/serve/protocols/ors.ts': ["route === 'tools'"],
 };
 
 const sources = filesUnder('src', '.ts').filter((file) => !file.startsWith('src/kinds/'));

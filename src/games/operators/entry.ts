@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { BackendEntry } from '../../worldmodel/tools/backend-model.js';
 
-export const operatorsSection = z
+const operatorsSection = z
   .strictObject({
     file: z
       .string()

@@ -26,7 +26,7 @@ import type { DreamtStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
 
 /** Of a dreamt screen beside the real one that followed from the same. */
-export interface ElementScores {
+interface ElementScores {
   /** F1 over all elements. */
   readonly elements: number;
   /** F1 over what changed: elements that came, went or became others; null where nothing did in either. */

@@ -105,7 +105,7 @@ function lastShown(message: Message): number {
 
 const plain = z.record(z.string(), z.json() as unknown as z.ZodType<Json>);
 
-export const walksSchema = z.strictObject({
+const walksSchema = z.strictObject({
   /** By task. */
   openings: z.record(z.string(), plain),
   walks: z.array(

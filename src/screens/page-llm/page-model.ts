@@ -31,11 +31,11 @@ import { callsBefore } from '../../worldmodel/tools/calls-before.js';
 import { wordsIn } from '../../worldmodel/tools/tokens.js';
 import { KnownIds } from '../lifted/lifted-model.js';
 import { screenChanges } from '../mechanics.js';
-import type { PageLlmSettings } from './entry.js';
 import {
   type OverviewReply,
   operationsReply,
   overviewReply,
+  type PageLlmSettings,
   PROMPT_VERSION,
   SCHEMAS,
   type Stage,

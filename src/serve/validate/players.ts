@@ -8,7 +8,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv.js';
-import { connectOpenEnv, serverKeys, serverProtocols } from '../../env/servers/protocols.js';
+import { connectOpenEnv, serverProtocols } from '../../env/servers/protocols.js';
 import {
   type EnvironmentServer,
   type ServerCard,
@@ -16,6 +16,7 @@ import {
   type ServerLacks,
   type ServerSession,
   SessionLost,
+  serverKeys,
 } from '../../env/servers/server-http.js';
 /** What a reset or a step answered; an error frame as what it says. */
 export interface Reply {

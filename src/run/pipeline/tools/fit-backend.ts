@@ -80,7 +80,12 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
 /** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
 function episodesFolder(given: string | undefined): string {
   const what = 'file of episodes';
-  if (given === undefined) throw reverieError('INPUT_NEEDED', { what: `a ${what}`, input: 'data' });
+  if (given === undefined) {
+    throw reverieError('INPUT_NEEDED', {
+      problem: `This needs a ${what}, and --data was not given.`,
+      hint: `Give --data FOLDER: one that holds a ${what}, or a run that does.`,
+    });
+  }
   const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
   if (found === undefined) throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
   return found;

@@ -85,7 +85,6 @@ export async function livedRows(
         elsewhere?.concurrency ??
           (context.workers === 0 || context.device !== undefined ? DEFAULT_CONCURRENCY : context.workers),
         settings.concurrency ?? Number.POSITIVE_INFINITY,
-        elsewhere === undefined ? (parts.domain.sideBySide ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
       ),
       lag: Math.min(rowTasks.lag, experienceLag(config), shadow?.lag ?? Number.POSITIVE_INFINITY),
       journal,
