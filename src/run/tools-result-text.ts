@@ -2,7 +2,7 @@
 
 import { deficitText } from '../synth/signals/deficits.js';
 import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.js';
-import { wilson } from '../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../worldmodel/tools/shadow.js';
 import { formatCount, formatNumber } from './format.js';
 import { type Line, resultLines } from './result-text.js';
 import type {

@@ -1,6 +1,6 @@
 // How the results of jobs on numbers read on a terminal.
 
-import type { HeldOutFigures } from '../worldmodel/dynamics-kind.js';
+import type { HeldOutFigures } from '../worldmodel/dynamics.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
 import type { CollectResult, EvalResult, FitResult, GenerativeReport, SynthResult, TrainResult } from './job.js';
 import { type Line, quickstartText, resultLines } from './result-text.js';

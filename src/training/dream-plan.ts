@@ -2,8 +2,8 @@
 // shown on real rows. What a scenario pins stands as it is; each choice has its reason, which the run tells.
 
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
-import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
-import type { ModelTrial } from '../worldmodel/model-trial.js';
+import type { HeldOutReport } from '../worldmodel/dynamics.js';
+import type { ModelTrial } from '../worldmodel/model-folder.js';
 import type { DreamSettings } from './training-settings.js';
 
 /** What is known of the model of the moment. Both absent for a kind that cannot say. */

@@ -10,8 +10,7 @@ import type { EnvSpec } from '../env/env-spec.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import { PlannerPolicy } from '../rl/icem.js';
 import { RandomPolicy } from '../rl/random-policy.js';
-import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { ModelSection } from '../worldmodel/dynamics-kind.js';
+import type { ModelSection, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import type { Recorder, Stretch } from './recording.js';
 

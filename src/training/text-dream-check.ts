@@ -4,7 +4,7 @@
 
 import { Rng } from '../core/rng.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import { wilson } from '../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../worldmodel/tools/shadow.js';
 import { isWon, stepsOf } from './text-evaluation.js';
 import {
   livedOrLost,

@@ -7,7 +7,7 @@ import type { GroupOptions } from '../rl/group/advantages.js';
 import type { WatchedRound } from '../rl/group/echo-trap.js';
 import type { EstimatorEntry } from '../rl/group/estimators.js';
 import type { TextLearner, TextSituation } from '../rl/text/text-policy.js';
-import type { ShadowCounts } from '../worldmodel/tools/shadow-estimates.js';
+import type { ShadowCounts } from '../worldmodel/tools/shadow.js';
 import type { TextExpert } from './text-experts.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';

@@ -5,8 +5,7 @@ import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import type { HorizonSchedule } from '../synth/rollout/plan.js';
-import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
-import type { ModelSection } from '../worldmodel/dynamics-kind.js';
+import type { ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';
 
 export interface TrainingSettings {
   /** Name of the scenario, recorded with every row. */

@@ -4,8 +4,7 @@
 import { stateHash } from '../../env/state/state.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
-import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
-import { unknownIds } from '../../worldmodel/tools/provenance.js';
+import { idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
 import type { Finding, Instrument } from '../instrument.js';
 import type { FidelityTable } from '../report/fidelity-report.js';
 import { estimateIn, type FoundMetric, findingOf, percent, plainMetric, shareMetric, streamOf } from '../section.js';

@@ -13,7 +13,7 @@ import type { Source } from '../../replay/transition.js';
 import { RandomAgent } from '../../synth/episodes/agents/random-agent.js';
 import { ReferenceAgent } from '../../synth/episodes/agents/reference-agent.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
-import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../worldmodel/tools/checks.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */

@@ -2,8 +2,7 @@
 // true of it.
 
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
@@ -12,7 +11,7 @@ import type { Message } from '../../env/tools/message.js';
 import { exactPrediction, type Operation, type Prediction, refusalOf } from '../../env/tools/prediction.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
+import { comparableObservation } from '../../worldmodel/tools/checks.js';
 
 export interface TrueAnswer {
   readonly observation: string;

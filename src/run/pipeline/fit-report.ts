@@ -1,6 +1,6 @@
 // The page of a fit: what it explains beside simple models, how it was learned, and the verdict in words.
 
-import type { HeldOutFigures } from '../../worldmodel/dynamics-kind.js';
+import type { HeldOutFigures } from '../../worldmodel/dynamics.js';
 import { formatCount, formatNumber } from '../format.js';
 import type { FitResult, JobContext } from '../job.js';
 import type { ReportCurve, ReportInput } from '../report/report-input.js';

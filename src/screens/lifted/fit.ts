@@ -3,10 +3,13 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { ScreenState } from '../../env/screens/screen-state.js';
-import type { RecordedFit, RecordedFitRequest } from '../../worldmodel/from-records/entry.js';
-import { type JudgedStep, judgeRecords } from '../../worldmodel/from-records/judging.js';
-import type { LiftedContents } from './lifted-model.js';
-import { LiftedBook, recordedActs, walksOf } from './lifted-model.js';
+import {
+  type JudgedStep,
+  judgeRecords,
+  type RecordedFit,
+  type RecordedFitRequest,
+} from '../../worldmodel/from-records.js';
+import { LiftedBook, type LiftedContents, recordedActs, walksOf } from './lifted-model.js';
 import type { RecordedAct } from './transfer.js';
 
 export async function fitLifted(request: RecordedFitRequest): Promise<RecordedFit<LiftedContents>> {

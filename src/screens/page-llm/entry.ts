@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
-import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/asking.js';
+import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/entry.js';
 import type { BackendEntry } from '../../worldmodel/tools/backend-model.js';
 
 const count = z.int().min(0);

@@ -10,7 +10,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { FLATTERY } from '../../worldmodel/must-fail/generated-probes.js';
+import { FLATTERY } from '../../worldmodel/must-fail/probes.js';
 import { sampleArguments, seenWords } from '../episodes/agents/random-agent.js';
 import { type EpisodeSettings, runEpisode } from '../episodes/run-episode.js';
 import { truthOf, whyUntellable } from './task-truth.js';

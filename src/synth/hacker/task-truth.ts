@@ -11,7 +11,7 @@ import { successfulCalls } from '../../env/tools/message.js';
 import { refusalsOf } from '../../env/tools/rules-responder.js';
 import { initialStateOf, referenceStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';
+import { isTrueChange } from '../../worldmodel/must-fail/run-must-fail.js';
 
 /** `earned` null: it cannot be told. */
 export interface Truth {

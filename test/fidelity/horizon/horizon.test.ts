@@ -9,7 +9,7 @@ import type { SectionId } from '../../../src/fidelity/report/fidelity-report.js'
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import { stepErrorRule } from '../../../src/fidelity/tools/horizon.js';
 import { driftRule } from '../../../src/fidelity/vector/horizon.js';
-import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
+import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow.js';
 
 const TOOLS = { rule: stepErrorRule, tolerance: 0.2, gamma: 0.9, maxSteps: 10 } as const;
 const VECTOR = { rule: driftRule, tolerance: 0.5, gamma: 0.9, maxSteps: 100 } as const;

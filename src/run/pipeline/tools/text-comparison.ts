@@ -2,7 +2,7 @@
 // pairs of the same seed, and the exact rules are given the benefit of the doubt: where evaluations lie apart, the later one counts.
 
 import { mean } from '../../../core/statistics.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { formatCount, formatDuration, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { ReportInput, ReportTable } from '../../report/report-input.js';
