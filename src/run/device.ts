@@ -8,7 +8,7 @@ import { type CudaStatus, cudaStatus, requireDevice } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
 import { type DeviceFlags, type JobContext, type JobInputs, PRECISIONS, type RunDevice } from './job.js';
-import type { AnyScenario, Scenario, } from './scenario.js';
+import type { AnyScenario, Scenario } from './scenario.js';
 
 /** A device as runs keep it; none of it is there for the processor by ONNX Runtime. `native` is what flags call `simd`. */
 export const runDeviceSchema = z.strictObject({
