@@ -15,8 +15,8 @@ import { episodeFormatSchema } from '../synth/export/episodes/export-episodes.js
 import { hackerSchema } from '../synth/hacker/find-tricks.js';
 import { qualitySchema } from '../synth/quality/quality-config.js';
 import { tasksSchema } from '../synth/tasks/tasks-schema.js';
-import { judgeSchema } from '../worldmodel/reward/judge-schema.js';
-import { backendFiles } from '../worldmodel/tools/make-router.js';
+import { judgeSchema } from '../worldmodel/reward/judge.js';
+import { backendFiles } from '../worldmodel/tools/router.js';
 import { toolsModelSchema } from '../worldmodel/tools/tools-model-schema.js';
 import {
   count,

@@ -7,7 +7,7 @@ import type { DomainEntry } from '../env/tools/domain.js';
 import type { LearnerEntry } from '../rl/learners.js';
 import type { EpisodeExport } from '../synth/export/episodes/export-episodes.js';
 import type { TransitionExport } from '../synth/export/transition-exports.js';
-import type { DynamicsEntry } from '../worldmodel/dynamics-kind.js';
+import type { DynamicsEntry } from '../worldmodel/dynamics.js';
 import type { BackendEntry } from '../worldmodel/tools/backend-model.js';
 
 export interface PluginEntries extends Plugin {

@@ -8,7 +8,7 @@ import { type CudaStatus, cudaStatus, requireDevice } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
 import { type DeviceFlags, type JobContext, type JobInputs, PRECISIONS, type RunDevice } from './job.js';
-import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
+import type { AnyScenario, Scenario } from './scenario.js';
 
 /** A device as runs keep it; none of it is there for the processor by ONNX Runtime. `native` is what flags call `simd`. */
 export const runDeviceSchema = z.strictObject({
@@ -78,17 +78,6 @@ const NEEDS: Readonly<
     };
     return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
   },
-  tools: async (job, scenario: ToolsScenario) => {
-    const isSimulated = job !== 'train' || !['real', 'value'].includes(scenario.config.train.mode);
-    if (!['synth', 'train', 'server'].includes(job) || !isSimulated) return undefined;
-    const { hasNetwork, routerDeviceFit } = await import('../worldmodel/tools/make-router.js');
-    const { ofTraining } = await import('./pipeline/tools/parts.js');
-    const { config, folder } = job === 'train' ? ofTraining(scenario) : scenario;
-    if (!hasNetwork(config.model)) return undefined;
-    const simulates: DeviceNeeds['simulates'] = async (precision, kind) =>
-      (await routerDeviceFit(config.model, { kind, precision }, folder)) ?? { precision };
-    return { simulates, trains: false };
-  },
 };
 
 export interface SettledDevice {
@@ -111,12 +100,6 @@ export async function settleDevice(
   const needs = flags.device === 'cpu' ? undefined : await NEEDS[scenario.family]?.(job, scenario as never, inputs);
   if (needs?.simulates !== undefined) return settle(flags, scenario.config.name, needs.simulates);
   if (!isSimd(flags) || !needs?.trains) return onProcessor(flags, job, needs?.trains);
-  const { precision } = flags;
-  if (precision !== undefined && precision !== SIMD_PRECISIONS[0])
-    throw precisionRefused(
-      precision,
-      `fp32, as this ${job} does not dream, and gradient steps are computed in no other`,
-    );
   return settle(flags, scenario.config.name, async (wanted) => ({ precision: wanted }));
 }
 
@@ -127,29 +110,9 @@ export async function settleModelDevice(flags: DeviceFlags, folder: string): Pro
   return settle(flags, folder, (wanted) => folderDeviceFit(folder, wanted));
 }
 
-/** Of what a server answers by: what nobody computes with is the processor's. */
-export async function settleServer(
-  flags: DeviceFlags,
-  scenario: ToolsScenario,
-  log: (line: string) => void,
-): Promise<RunDevice | undefined> {
-  const { device: asked = 'auto' } = flags;
-  if ((await NEEDS[scenario.family]('server', scenario as never, {})) === undefined) {
-    if (asked !== 'auto' && asked !== 'cpu') log(`${scenario.config.name}: nothing in it that ${asked} could compute.`);
-    return undefined;
-  }
-  const { device, remark } = await settleDevice(flags, 'server', scenario, {});
-  if (remark !== undefined) log(remark);
-  return device;
-}
-
-/**
- * tf32: its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can
- * be brought to the host; bfloat16 rounds eight times as coarsely for speed that only statistics on the device could use.
- */
+/** Its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can be brought to the host. */
 const GPU_PRECISION: Precision = 'tf32';
-/** The first unless it is asked for; gradient steps always. */
-const SIMD_PRECISIONS: readonly Precision[] = ['fp32', 'bf16'];
+const SIMD_PRECISION: Precision = 'fp32';
 
 const isSimd = ({ device }: DeviceFlags) => device === 'simd' || device === 'native';
 
@@ -161,9 +124,9 @@ async function settle(
   const { device: asked = 'auto', precision } = flags;
   const isAuto = asked === 'auto';
   const kind = isSimd(flags) ? 'native' : isAuto ? 'cuda' : (asked as Kind);
-  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISIONS[0] : GPU_PRECISION);
-  if (kind === 'native' && !SIMD_PRECISIONS.includes(wanted))
-    throw precisionRefused(wanted, `${SIMD_PRECISIONS.join(' or ')}, which is all that the device simd has`);
+  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISION : GPU_PRECISION);
+  if (kind === 'native' && wanted !== SIMD_PRECISION)
+    throw precisionRefused(wanted, `${SIMD_PRECISION}, which is all that the device simd has`);
   const status = kind === 'cuda' ? await cudaStatus() : undefined;
   if (isAuto && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };

@@ -8,14 +8,14 @@ import type { Precision } from '../nn/cuda-addon.js';
 import type { ReturnSummary } from '../rl/evaluate.js';
 import type { TrainEvaluation } from '../training/training.js';
 import type { ArmSummary, BreakEven } from '../training/warm-start.js';
-import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
+import type { HeldOutReport } from '../worldmodel/dynamics.js';
 import type { MetricsWriter } from './metrics.js';
 import type { FitVerdict } from './pipeline/fit-verdict.js';
 import type { Progress } from './progress.js';
 import type { AnyScenario, Scenario } from './scenario.js';
 
 export const DEVICES = ['auto', 'cpu', 'simd', 'cuda', 'emulated'] as const;
-export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
+export const PRECISIONS = ['fp32', 'tf32'] as const satisfies readonly Precision[];
 
 /** The device that a run is asked to use, and the precision of its products. */
 export interface DeviceFlags {

@@ -3,7 +3,7 @@
 import type { Fact } from '../core/report.js';
 import { deficitText } from '../synth/signals/deficits.js';
 import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.js';
-import { wilson } from '../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../worldmodel/tools/shadow.js';
 import { formatCount, formatNumber } from './format.js';
 import { resultFacts } from './result-text.js';
 import type {

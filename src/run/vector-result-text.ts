@@ -1,7 +1,7 @@
 // How the results of jobs on numbers read on a terminal.
 
 import type { Fact } from '../core/report.js';
-import type { HeldOutFigures } from '../worldmodel/dynamics-kind.js';
+import type { HeldOutFigures } from '../worldmodel/dynamics.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
 import type { CollectResult, EvalResult, FitResult, GenerativeReport, SynthResult, TrainResult } from './job.js';
 import { quickstartText, resultFacts } from './result-text.js';

@@ -12,7 +12,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
-import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../worldmodel/tools/checks.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */

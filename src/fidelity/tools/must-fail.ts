@@ -1,7 +1,7 @@
 // The must-fail suite as a section: its verdict is the one that other jobs read, from the same report.
 
 import type { Json } from '../../core/canonical-json.js';
-import type { ProbeKind } from '../../worldmodel/must-fail/probe.js';
+import type { ProbeKind } from '../../worldmodel/must-fail/probes.js';
 import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { Finding, Instrument } from '../measure.js';
 import type { WorstTransition } from '../report.js';

@@ -12,8 +12,7 @@ import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import type { FitRequest, FittedBackend } from '../../synth/train-backend.js';
-import { factKey, Situation } from '../../worldmodel/situation.js';
-import { takenAction } from '../../worldmodel/taken-action.js';
+import { factKey, Situation, takenAction } from '../../worldmodel/situation.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { type Case, Chances, type Condition, casesOf, conditionsOf, effectsOf, holds, truthIn } from './effects.js';
 import {

@@ -2,8 +2,7 @@
 // `receptacletype(?receptacle, sinkbasintype)`. What begins with `?` is a variable, all else names an object.
 
 import { z } from 'zod';
-import type { Situation } from '../../worldmodel/situation.js';
-import type { Parameter } from '../../worldmodel/taken-action.js';
+import type { Parameter, Situation } from '../../worldmodel/situation.js';
 
 export interface Literal {
   readonly predicate: string;

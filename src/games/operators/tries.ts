@@ -6,8 +6,7 @@ import type { FactTable, Scene, ToolsDomain } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
-import { Situation } from '../../worldmodel/situation.js';
-import { type Parameter, type TakenAction, takenAction } from '../../worldmodel/taken-action.js';
+import { type Parameter, Situation, type TakenAction, takenAction } from '../../worldmodel/situation.js';
 import { type Binding, bindingOf, fitting, isVariable, type Literal, type Variable, writeLiteral } from './operator.js';
 
 /** An action as it was tried. */

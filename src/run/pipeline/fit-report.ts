@@ -1,7 +1,7 @@
 // The page of a fit: what it explains beside simple models, how it was learned, and the verdict in words.
 
 import type { Block, CurvesBlock, Report } from '../../core/report.js';
-import type { HeldOutFigures } from '../../worldmodel/dynamics-kind.js';
+import type { HeldOutFigures } from '../../worldmodel/dynamics.js';
 import { formatCount, formatNumber } from '../format.js';
 import type { FitResult, JobContext } from '../job.js';
 import { provenanceBlock, reportProvenance } from '../versions.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import type { FitNote } from '../../worldmodel/dynamics-kind.js';
+import type { FitNote } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';

@@ -4,9 +4,9 @@
 import { z } from 'zod';
 import type { Json } from '../../core/canonical-json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
-import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/asking.js';
-import { replySchema } from '../../worldmodel/llm/prediction-schema.js';
-import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/sections.js';
+import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/entry.js';
+import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/prompt.js';
+import { replySchema } from '../../worldmodel/llm/replies.js';
 
 const reasoning = z.string().describe('What the page does with the action, and what follows from that.');
 const confidence = z.number().describe('Probability in [0, 1] that the page becomes this, if the overview is right.');

@@ -14,7 +14,7 @@ import {
 import type { Finding } from '../../../src/fidelity/measure.js';
 import type { SectionId } from '../../../src/fidelity/report.js';
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow-estimates.js';
+import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow.js';
 
 const TOOLS = { rule: stepErrorRule, tolerance: 0.2 } as const;
 const VECTOR = { rule: driftRule, tolerance: 0.5 } as const;

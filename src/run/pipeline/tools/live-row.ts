@@ -7,7 +7,7 @@ import type { Source } from '../../../replay/transition.js';
 import { type EpisodeSettings, type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
 import { deficitOf } from '../../../synth/signals/deficits.js';
 import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
-import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../../worldmodel/tools/checks.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';

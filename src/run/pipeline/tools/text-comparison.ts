@@ -3,7 +3,7 @@
 
 import type { Block, Report, TableBlock } from '../../../core/report.js';
 import { mean } from '../../../core/statistics.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { formatCount, formatDuration, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';

@@ -19,7 +19,7 @@ import {
   type TextProgress,
   type TextTraining,
 } from '../../../training/text-training.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { requireSet } from '../../evaluation-set.js';
 import { interrupted, type JobContext, whileOpen } from '../../job.js';
 import type { MetricsEvent, MetricsWriter } from '../../metrics.js';

@@ -4,9 +4,8 @@ import { NO_COST } from '../../core/cost.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
-import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
-import { callsBefore } from '../tools/calls-before.js';
-import { toolOf } from '../tools/tool-of.js';
+import type { BackendEntry, BackendModel, Declined, RawProposal } from './backend-model.js';
+import { callsBefore, toolOf } from './checks.js';
 
 export class ReplayModel implements BackendModel {
   readonly version = 'replay:1';
@@ -33,3 +32,14 @@ function changesOf(step: ExperienceStep, isWrite: boolean) {
   if (step.operations !== undefined) return step.operations;
   return step.isError || !isWrite ? [] : undefined;
 }
+
+export const replayBackend: BackendEntry = {
+  name: 'replay',
+  summary: 'A recorded transition of the same call in the same state.',
+  trust: 'exact',
+  needs: ['records'],
+  make: async () => {
+    return ({ index, hasStates = true }) =>
+      index && hasStates ? new ReplayModel(index) : 'replay: there are no records whose state is known';
+  },
+};

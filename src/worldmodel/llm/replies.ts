@@ -3,7 +3,10 @@
 
 import { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import { ReverieError } from '../../core/errors.js';
 import type { Operation } from '../../env/tools/prediction.js';
+import type { Failed } from '../tools/backend-model.js';
 
 const claims = {
   reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),
@@ -120,4 +123,12 @@ export function parseOperations(
 export function reportsError(observation: string): boolean {
   if (/^\s*error\s*([:.!-]|$)/i.test(observation)) return true;
   return /^\s*\{\s*"error"\s*:/i.test(observation);
+}
+
+/** The failed try, with what it cost where the error says. Throws `error` itself if it is not the model's. */
+export function failedReply(error: unknown): Failed {
+  if (!(error instanceof ReverieError) || error.values.ofModel !== true) throw error;
+  const { usage, reply } = error.values as { usage?: Cost; reply?: string };
+  const previous = typeof reply === 'string' && reply !== '' ? { previous: reply } : {};
+  return { problems: [error.message], ...previous, cost: usage ?? NO_COST };
 }

@@ -2,7 +2,7 @@
 
 import { elsewhere } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from '../tools/backend-model.js';
+import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from './backend-model.js';
 
 export const realBackend: BackendEntry = {
   name: 'real',
