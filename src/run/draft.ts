@@ -9,8 +9,7 @@ import { reverieError } from '../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../core/files.js';
 import type { LlmConfigInput } from '../llm/config.js';
 import { makeLanguageModel } from '../llm/served-model.js';
-import { type Draft, type DraftStep, draftDomain } from '../synth/drafting/draft-domain.js';
-import type { DraftTrial } from '../synth/drafting/try-draft.js';
+import { type Draft, type DraftStep, type DraftTrial, draftDomain } from '../synth/drafting/draft-domain.js';
 import { formatCount, formatNumber } from './format.js';
 import { type ConfigObject, layered, parseOverride } from './overrides.js';
 
