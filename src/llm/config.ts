@@ -135,7 +135,7 @@ export function parseLlmConfig(config: unknown): LlmConfig {
   if (!parsed.success)
     throw reverieError('SETTING_INVALID', {
       problem: `Language model: ${describeIssues(parsed.error)}.`,
-      hint: 'See section llm in docs/tools.md for every key and its meaning.',
+      hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
     });
   return parsed.data;
 }

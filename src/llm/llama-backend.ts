@@ -33,7 +33,7 @@ export class LlamaBackend implements Backend {
     if (!existsSync(modelPath))
       throw reverieError('SETTING_INVALID', {
         problem: `Language model: ${`there is no file "${modelPath}" (modelPath)`}.`,
-        hint: 'See section llm in docs/tools.md for every key and its meaning.',
+        hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
       });
     const { getLlama, LlamaChat } = await this.importPackage();
     try {
@@ -48,7 +48,7 @@ export class LlamaBackend implements Backend {
         'SETTING_INVALID',
         {
           problem: `Language model: ${problem}.`,
-          hint: 'See section llm in docs/tools.md for every key and its meaning.',
+          hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
         },
         error,
       );
@@ -241,7 +241,7 @@ export async function importLlamaPackage(name = 'node-llama-cpp'): Promise<Llama
       'SETTING_INVALID',
       {
         problem: `Language model: ${problem}.`,
-        hint: 'See section llm in docs/tools.md for every key and its meaning.',
+        hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
       },
       error,
     );

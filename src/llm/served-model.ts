@@ -61,7 +61,7 @@ function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): 
   if (mode === 'live' || folder !== undefined) return mode;
   throw reverieError('SETTING_INVALID', {
     problem: `Language model: ${`cache mode "${mode}" needs a folder to keep replies in`}.`,
-    hint: 'See section llm in docs/tools.md for every key and its meaning.',
+    hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
   });
 }
 
@@ -75,7 +75,7 @@ function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
   const what = key ? 'holds characters that no API key has' : 'is not set';
   throw reverieError('SETTING_INVALID', {
     problem: `Language model: ${`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`}.`,
-    hint: 'See section llm in docs/tools.md for every key and its meaning.',
+    hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
   });
 }
 
