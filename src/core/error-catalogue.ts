@@ -319,7 +319,7 @@ export const ERROR_CATALOGUE = {
   SCENARIO_INVALID: {
     status: 400,
     message: 'Scenario "{path}": {problem}',
-    hint: 'See docs/scenarios.md (docs/tools.md for family tools) for every key and its meaning.',
+    hint: 'See docs/scenarios.md (docs/tools-reference.md for family tools) for every key and its meaning.',
   },
   SCENARIO_CHANGED: {
     status: 409,

@@ -123,7 +123,15 @@ export type Prices = LlmConfig['prices'];
 /** Fills in defaults. Throws SETTING_INVALID. */
 export function parseLlmConfig(config: unknown): LlmConfig {
   const parsed = llmConfigSchema.safeParse(config);
+<<<<<<< HEAD
   if (!parsed.success) throw languageModelInvalid(describeIssues(parsed.error));
+=======
+  if (!parsed.success)
+    throw reverieError('SETTING_INVALID', {
+      problem: `Language model: ${describeIssues(parsed.error)}.`,
+      hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
+    });
+>>>>>>> w-docs
   return parsed.data;
 }
 
