@@ -123,15 +123,7 @@ export type Prices = LlmConfig['prices'];
 /** Fills in defaults. Throws SETTING_INVALID. */
 export function parseLlmConfig(config: unknown): LlmConfig {
   const parsed = llmConfigSchema.safeParse(config);
-<<<<<<< HEAD
   if (!parsed.success) throw languageModelInvalid(describeIssues(parsed.error));
-=======
-  if (!parsed.success)
-    throw reverieError('SETTING_INVALID', {
-      problem: `Language model: ${describeIssues(parsed.error)}.`,
-      hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-    });
->>>>>>> w-docs
   return parsed.data;
 }
 
@@ -153,6 +145,6 @@ function isBaseUrl(text: string): boolean {
 }
 
 export function languageModelInvalid(problem: string, cause?: unknown): Error {
-  const hint = 'See section llm in docs/tools.md for every key and its meaning.';
+  const hint = 'See section llm in docs/tools-reference.md for every key and its meaning.';
   return reverieError('SETTING_INVALID', { problem: `Language model: ${problem}.`, hint }, cause);
 }

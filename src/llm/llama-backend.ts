@@ -30,15 +30,7 @@ export class LlamaBackend implements Backend {
   /** Throws SETTING_INVALID if there is no such file, no such package, or the file cannot be loaded. */
   async load(): Promise<void> {
     const { modelPath, contextSize, threads } = this.config;
-<<<<<<< HEAD
     if (!existsSync(modelPath)) throw languageModelInvalid(`there is no file "${modelPath}" (modelPath)`);
-=======
-    if (!existsSync(modelPath))
-      throw reverieError('SETTING_INVALID', {
-        problem: `Language model: ${`there is no file "${modelPath}" (modelPath)`}.`,
-        hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-      });
->>>>>>> w-docs
     const { getLlama, LlamaChat } = await this.importPackage();
     try {
       const llama = await getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads: threads });
@@ -48,18 +40,7 @@ export class LlamaBackend implements Backend {
       this.loaded = { llama, sequence, chat: new LlamaChat({ contextSequence: sequence }) };
     } catch (error) {
       const problem = `"${modelPath}" cannot be loaded (${(error as Error).message})`;
-<<<<<<< HEAD
       throw languageModelInvalid(problem, error);
-=======
-      throw reverieError(
-        'SETTING_INVALID',
-        {
-          problem: `Language model: ${problem}.`,
-          hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-        },
-        error,
-      );
->>>>>>> w-docs
     }
   }
 
@@ -245,17 +226,6 @@ export async function importLlamaPackage(name = 'node-llama-cpp'): Promise<Llama
   } catch (error) {
     const command = 'npm i --omit=optional node-llama-cpp @node-llama-cpp/linux-x64';
     const problem = `provider "node-llama-cpp" needs a package that is not installed (${(error as Error).message}); on Linux: ${command}`;
-<<<<<<< HEAD
     throw languageModelInvalid(problem, error);
-=======
-    throw reverieError(
-      'SETTING_INVALID',
-      {
-        problem: `Language model: ${problem}.`,
-        hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-      },
-      error,
-    );
->>>>>>> w-docs
   }
 }

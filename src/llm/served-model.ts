@@ -60,14 +60,7 @@ async function makeBackend(config: LlmConfig, counters: Counters, mode: CacheMod
 function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
   if (mode === 'auto') return folder === undefined ? 'live' : 'record';
   if (mode === 'live' || folder !== undefined) return mode;
-<<<<<<< HEAD
   throw languageModelInvalid(`cache mode "${mode}" needs a folder to keep replies in`);
-=======
-  throw reverieError('SETTING_INVALID', {
-    problem: `Language model: ${`cache mode "${mode}" needs a folder to keep replies in`}.`,
-    hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-  });
->>>>>>> w-docs
 }
 
 /** Node checks header values itself, and would quote a faulty key in its error. */
@@ -78,14 +71,7 @@ function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
   const key = process.env[apiKeyEnv]?.trim();
   if (key && HEADER_VALUE.test(key)) return key;
   const what = key ? 'holds characters that no API key has' : 'is not set';
-<<<<<<< HEAD
   throw languageModelInvalid(`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`);
-=======
-  throw reverieError('SETTING_INVALID', {
-    problem: `Language model: ${`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`}.`,
-    hint: 'See section llm in docs/tools-reference.md for every key and its meaning.',
-  });
->>>>>>> w-docs
 }
 
 // A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
