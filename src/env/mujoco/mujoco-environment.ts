@@ -13,19 +13,19 @@ import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
 import { parseStrictly } from '../strict-parse.js';
 import {
+  type BodyQuantities,
   type BodySpec,
   type BodySpecInput,
   bodyShape,
   bodySpecSchema,
+  quantitiesOf,
   type ResetNoise,
   type Termination,
 } from './body-spec.js';
 import {
   addressesOf,
-  type BodyQuantities,
   indexOf,
   type LeafArray,
-  quantitiesOf,
   type Read,
   readerOf,
   type Scalar,
