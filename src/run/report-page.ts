@@ -232,7 +232,7 @@ tbody th { font-weight: 600; white-space: normal; min-width: 9rem; }
 th small, td small { display: block; font-weight: 400; color: var(--ink-soft); font-size: 0.8rem; line-height: 1.35; overflow-wrap: anywhere; }
 .long { min-width: 10rem; overflow-wrap: anywhere; }
 tr:has(+ tr > td:first-child) > td { border-bottom: 0; }
-td > .bar { float: left; margin-top: 0.25rem; }
+td:has(> .bar) { text-align: left; }
 .bar { position: relative; display: inline-block; vertical-align: middle; width: 8rem; height: 0.85rem; margin-right: 0.7rem; background: var(--shade); border-radius: 2px; }
 .bar i { position: absolute; top: 0; bottom: 0; border-radius: 2px; min-width: 1px; }
 .bar s { position: absolute; top: calc(50% - 1px); height: 2px; background: var(--ink); min-width: 1px; }
