@@ -118,7 +118,7 @@ function tableHtml({ title, columns, rows, note, alignment = 'figures' }: TableB
   });
   const above = title === undefined ? '' : `<h3>${escapeHtml(title)}</h3>`;
   const below = note === undefined ? '' : `<p class="note">${escapeHtml(note)}</p>`;
-  return `${above}<div class="scroll"><table${alignment === 'text' ? ' class="text"' : ''}><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;
+  return `${above}<div class="scroll"><table class="of-${alignment}"><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;
 }
 
 function cellHtml(cell: Cell): string {
@@ -225,7 +225,7 @@ nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap
 .scroll { overflow-x: auto; margin: 1rem 0 0.5rem; }
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.5rem 0 0.5rem 1.2rem; text-align: right; vertical-align: baseline; border-bottom: 1px solid var(--rule); white-space: nowrap; }
-table.text :is(th, td), .long { text-align: left; white-space: normal; }
+table.of-text :is(th, td), .long { text-align: left; white-space: normal; }
 th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--rule-strong); white-space: normal; vertical-align: bottom; line-height: 1.3; }
 tbody th { font-weight: 600; white-space: normal; min-width: 9rem; }
