@@ -8,7 +8,7 @@ import { type CudaStatus, cudaStatus, requireDevice } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
 import { type DeviceFlags, type JobContext, type JobInputs, PRECISIONS, type RunDevice } from './job.js';
-import type { AnyScenario, Scenario, ToolsScenario } from './scenario.js';
+import type { AnyScenario, Scenario } from './scenario.js';
 
 /** A device as runs keep it; none of it is there for the processor by ONNX Runtime. `native` is what flags call `simd`. */
 export const runDeviceSchema = z.strictObject({
@@ -53,7 +53,7 @@ interface DeviceNeeds {
   readonly trains: boolean;
 }
 
-/** By family; undefined where the job computes with no network that a device is for. `server`: whoever serves the scenario. */
+/** By family; undefined where the job computes with no network that a device is for. */
 const NEEDS: Readonly<
   Record<string, (job: string, scenario: never, inputs: JobInputs) => Promise<DeviceNeeds | undefined>>
 > = {
@@ -77,17 +77,6 @@ const NEEDS: Readonly<
       return sectionDeviceFit(model, env, precision).finally(() => env.close());
     };
     return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
-  },
-  tools: async (job, scenario: ToolsScenario) => {
-    const isSimulated = job !== 'train' || !['real', 'value'].includes(scenario.config.train.mode);
-    if (!['synth', 'train', 'server'].includes(job) || !isSimulated) return undefined;
-    const { hasNetwork, routerDeviceFit } = await import('../worldmodel/tools/make-router.js');
-    const { ofTraining } = await import('./pipeline/tools/parts.js');
-    const { config, folder } = job === 'train' ? ofTraining(scenario) : scenario;
-    if (!hasNetwork(config.model)) return undefined;
-    const simulates: DeviceNeeds['simulates'] = async (precision, kind) =>
-      (await routerDeviceFit(config.model, { kind, precision }, folder)) ?? { precision };
-    return { simulates, trains: false };
   },
 };
 
@@ -125,22 +114,6 @@ export async function settleModelDevice(flags: DeviceFlags, folder: string): Pro
   if (flags.device === 'cpu') return onProcessor(flags, 'server');
   const { folderDeviceFit } = await import('../worldmodel/kinds.js');
   return settle(flags, folder, (wanted) => folderDeviceFit(folder, wanted));
-}
-
-/** Of what a server answers by: what nobody computes with is the processor's. */
-export async function settleServer(
-  flags: DeviceFlags,
-  scenario: ToolsScenario,
-  log: (line: string) => void,
-): Promise<RunDevice | undefined> {
-  const { device: asked = 'auto' } = flags;
-  if ((await NEEDS[scenario.family]('server', scenario as never, {})) === undefined) {
-    if (asked !== 'auto' && asked !== 'cpu') log(`${scenario.config.name}: nothing in it that ${asked} could compute.`);
-    return undefined;
-  }
-  const { device, remark } = await settleDevice(flags, 'server', scenario, {});
-  if (remark !== undefined) log(remark);
-  return device;
 }
 
 /**

@@ -18,8 +18,6 @@ import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
 import { taskFaults } from '../synth/tasks/task-checks.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/make-router.js';
-import { settleServer } from './device.js';
-import type { RunDevice } from './job.js';
 import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/parts.js';
 import { reviveScenario, type ToolsScenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions } from './servable.js';
@@ -28,8 +26,6 @@ interface ToolsBlueprint extends Blueprint {
   readonly scenario: ToolsScenario;
   /** The rules answer, though others would in the dream. */
   readonly real: boolean;
-  /** What networks of the dream are computed on; the processor unless given. */
-  readonly device?: RunDevice;
   /** Rules run without a sandbox. */
   readonly trustsRules: boolean;
   readonly version: string;
@@ -49,8 +45,9 @@ const PLAYED = ['world', 'user'] as const satisfies readonly LlmRole[];
 export async function open(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
   const { config } = scenario;
   const { real = false, folder, log } = options;
-  const device = real ? undefined : await settleServer(options.device ?? {}, scenario, log);
-  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real, device });
+  const { device: asked = 'auto' } = options.device ?? {};
+  if (asked !== 'auto' && asked !== 'cpu') log(`${config.name}: nothing in it that ${asked} could compute.`);
+  const parts = await makeParts({ scenario, out: join(folder, config.name), log, real });
   const { domain, cast } = parts;
   const { make, version } = environmentsOf(scenario, parts, real);
   const { observationSpace, actionSpace } = make();
@@ -61,7 +58,7 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
   }
   const asks = Object.keys(models).length > 0;
   const blueprint: ToolsBlueprint = {
-    ...{ kind: scenario.family, asks, runsRules: true, scenario, real, device, version, models },
+    ...{ kind: scenario.family, asks, runsRules: true, scenario, real, version, models },
     trustsRules: areRulesTrusted(),
   };
   // The first to be asked knows everything: nobody else ever answers.
@@ -87,13 +84,13 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
 
 /** @throws what the parts throw; SCENARIO_CHANGED if the scenario's files were changed since it was opened */
 export async function maker(
-  { scenario: saved, real, device, trustsRules, version, models }: ToolsBlueprint,
+  { scenario: saved, real, trustsRules, version, models }: ToolsBlueprint,
   { ask }: MakerThread,
 ): Promise<EnvironmentMaker> {
   if (trustsRules) trustRules();
   const path = `${saved.config.name} (of a thread)`;
   const scenario = toolsScenario(await reviveScenario(saved, path));
-  const world = await makeWorld({ scenario, log: () => {}, real, device }, castOver(ask, models));
+  const world = await makeWorld({ scenario, log: () => {}, real }, castOver(ask, models));
   const { make, version: own } = environmentsOf(scenario, world, real);
   if (own !== version) {
     await world.close();
