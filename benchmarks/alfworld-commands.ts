@@ -7,7 +7,7 @@ import { initialStateOf } from '../src/env/tools/situation.js';
 import type { Transition } from '../src/games/operators/tries.js';
 import { type FoundGame, type GameFile, gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
-import { takenAction } from '../src/worldmodel/taken-action.js';
+import { takenAction } from '../src/worldmodel/situation.js';
 
 export interface CommandTry extends Transition {
   readonly call: ToolCall;

@@ -6,8 +6,7 @@
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { JsonObject } from '../src/core/canonical-json.js';
-import { contentHash } from '../src/core/canonical-json.js';
+import { contentHash, type JsonObject } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';
@@ -16,17 +15,22 @@ import { initialStateOf } from '../src/env/tools/situation.js';
 import { induceOperators, OperatorBook } from '../src/games/operators/induce-operators.js';
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
-import { confidenceOf } from '../src/worldmodel/from-records/calibration.js';
-import { type AskedTokens, answersOf, tokensOf } from '../src/worldmodel/sequence/answering.js';
+import { confidenceOf } from '../src/worldmodel/from-records.js';
+import { sequenceSection } from '../src/worldmodel/sequence/entry.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
-import { type JudgedAnswer, judgeSteps } from '../src/worldmodel/sequence/held-out.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
-import type { SequenceContents } from '../src/worldmodel/sequence/sequence-folder.js';
-import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
+import {
+  type AskedTokens,
+  answersOf,
+  type JudgedAnswer,
+  judgeSteps,
+  type SequenceContents,
+  tokensOf,
+} from '../src/worldmodel/sequence/sequence-model.js';
 import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
-import { factsOf } from '../src/worldmodel/sequence/world-form.js';
-import { takenAction } from '../src/worldmodel/taken-action.js';
+import { factsOf } from '../src/worldmodel/sequence/worlds.js';
+import { takenAction } from '../src/worldmodel/situation.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';

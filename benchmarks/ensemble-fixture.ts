@@ -2,7 +2,6 @@
 
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
-import type { Precision } from '../src/nn/cuda-addon.js';
 import { allocateBatch } from '../src/replay/batch.js';
 import type { TransitionBatch } from '../src/replay/transition.js';
 import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
@@ -35,12 +34,8 @@ export async function makeEnsemble(): Promise<EnsembleModel> {
 }
 
 /** The same model by vector code of our own (`--device native`). Throws DEVICE_UNAVAILABLE without the addon. */
-export async function nativeOf(
-  model: EnsembleModel,
-  threads = 1,
-  precision: Precision = 'fp32',
-): Promise<EnsembleModel> {
-  const device = { kind: 'native', precision, threads } as const;
+export async function nativeOf(model: EnsembleModel, threads = 1): Promise<EnsembleModel> {
+  const device = { kind: 'native', precision: 'fp32', threads } as const;
   return (await loadWorldModel(model.snapshot(), { device })) as EnsembleModel;
 }
 

@@ -10,8 +10,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Json } from '../src/core/canonical-json.js';
 import { canonicalJson, sha256 } from '../src/core/canonical-json.js';
-import type { FidelityReport, SectionId } from '../src/fidelity/report/fidelity-report.js';
-import { readFidelityReport } from '../src/fidelity/report/report-file.js';
+import type { FidelityReport, SectionId } from '../src/fidelity/report.js';
+import { readFidelityReport } from '../src/fidelity/report.js';
 import type { Estimate } from '../src/fidelity/statistics/estimate.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -31,7 +31,7 @@ import { keepFidelityReport } from './pages.js';
 import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
 const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
-const HORIZON = ['trusted-steps', 'step-error', 'return-bound', 'return-bound-ratio', 'success-bound'];
+const HORIZON = ['trusted-steps', 'step-error'];
 const SEEDS = ['11', '12', '13', '14', '15'];
 
 interface Judged {

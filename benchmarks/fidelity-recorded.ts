@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { FidelityReport, SubjectReport } from '../src/fidelity/report/fidelity-report.js';
+import type { FidelityReport, SubjectReport } from '../src/fidelity/report.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
 import { TOOLS, TRANSITION_ERROR, toolsSettings } from './fidelity-cases.js';

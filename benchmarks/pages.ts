@@ -5,18 +5,18 @@ import { copyFile, mkdir, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { writeFileAtomic } from '../src/core/files.js';
-import { readFidelityReport } from '../src/fidelity/report/report-file.js';
-import { fidelityPage } from '../src/run/report/fidelity/fidelity-page.js';
-import { writeReport } from '../src/run/report/report.js';
-import type { ReportInput } from '../src/run/report/report-input.js';
+import type { Report } from '../src/core/report.js';
+import { fidelityDocument } from '../src/fidelity/document.js';
+import { readFidelityReport } from '../src/fidelity/report.js';
+import { writeReport } from '../src/run/report-page.js';
 
 const reportsFolder = (root: string) => join(root, 'benchmarks', 'results', 'reports');
 const fidelityFolder = (root: string) => join(root, 'benchmarks', 'results', 'fidelity');
 
 /** Keeps what the page of benchmark `id` is drawn from. */
-export async function keepReport(root: string, id: string, input: ReportInput): Promise<void> {
+export async function keepReport(root: string, id: string, report: Report): Promise<void> {
   await mkdir(reportsFolder(root), { recursive: true });
-  await writeFileAtomic(join(reportsFolder(root), `${id}.json`), `${JSON.stringify(input)}\n`);
+  await writeFileAtomic(join(reportsFolder(root), `${id}.json`), `${JSON.stringify(report)}\n`);
 }
 
 /** Keeps the fidelity report of the run in `out` as `name`. */
@@ -36,7 +36,7 @@ export async function drawPages(root: string, into: string): Promise<string[]> {
   }
   for (const file of await kept(fidelityFolder(root))) {
     const page = join(into, `fidelity-${basename(file, '.json')}.html`);
-    await writeFileAtomic(page, await fidelityPage(await readFidelityReport(file)));
+    await writeReport(page, fidelityDocument(await readFidelityReport(file)));
     drawn.push(page);
   }
   return drawn;

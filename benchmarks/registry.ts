@@ -69,14 +69,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'gpu.ensemble': {
     title:
-      'Branched rollouts of the MBPO ensemble on a GPU, HalfCheetah shape, 1 M branches, bf16: transitions/s of device time (raw: batches, precisions, policies, delivered rows, decoding)',
+      'Branched rollouts of the MBPO ensemble on a GPU, HalfCheetah shape, 1 M branches, tf32: transitions/s of device time (raw: batches, precisions, policies, delivered rows)',
     unit: 'transitions/s',
     baseline: 'none',
     load: () => import('./gpu-ensemble.js'),
   },
   'gpu.vs-torch-compile': {
     title:
-      'The same rollouts, 1 M branches, bf16: transitions/s of ours ÷ of PyTorch on the same GPU (raw: eager, compiled, JAX, mbrl-lib, batches)',
+      'The same rollouts, 1 M branches, tf32: transitions/s of ours ÷ of PyTorch on the same GPU (raw: eager, compiled, JAX, mbrl-lib, batches)',
     unit: 'ratio',
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
     load: () => import('./gpu-vs-torch-compile.js'),
@@ -99,8 +99,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     ['half-cheetah', 'hopper', 'walker2d'].map((body) => [`dream-vs-best.${body}`, dreamVsBest(body)]),
   ),
   'dream.native-vs-ort': {
-    title:
-      'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k, bf16 ÷ fp32): rows/s of ours ÷ of one untiled run',
+    title: 'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
     load: () => import('./dream-native-vs-ort.js'),

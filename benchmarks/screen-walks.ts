@@ -16,9 +16,8 @@ import { realSteps } from '../src/run/pipeline/tools/recorded-dream.js';
 import type { BrowserName } from '../src/screens/page/page-browser.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { TextPolicyAgent } from '../src/training/text-play.js';
-import { backendSettings } from '../src/worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
-import { makeRouter } from '../src/worldmodel/tools/make-router.js';
+import { backendSettings, makeRouter } from '../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 
 interface Pages {

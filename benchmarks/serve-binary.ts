@@ -5,7 +5,6 @@
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { pack } from 'msgpackr';
 import { type Dispatcher, Pool, WebSocket } from 'undici';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
@@ -54,7 +53,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       threads: 'one process of server, environments in its main thread; one process of client',
     };
     for (const [lane, values] of Object.entries(others)) log(`${lane}: ${Math.round(median(values))}`);
-    return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8', msgpackr: '2.1.3' } };
+    return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8' } };
   } finally {
     await server.pool.close();
     server.process.disconnect();
@@ -67,12 +66,10 @@ async function otherLanes(
   requests: number,
   rounds: number,
 ): Promise<Record<string, number[]>> {
-  const message = pack({ action: Buffer.from(ACTIONS.buffer) });
   const json = JSON.stringify({ action: Array.from(ACTIONS) });
   const socket = await openSocket(server, vectors[0]);
   const lanes: Record<string, readonly Ask[]> = {
     oneSessionFramesTransitionsPerSecond: [vectorStep(server, vectors[0], FRAMES, Buffer.from(ACTIONS.buffer))],
-    messagePackTransitionsPerSecond: vectors.map((id) => vectorStep(server, id, 'application/msgpack', message)),
     oneSocketFramesTransitionsPerSecond: [socketStep(socket)],
     jsonRowsTransitionsPerSecond: vectors.map((id) => vectorStep(server, id, 'application/json', json)),
   };

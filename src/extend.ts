@@ -17,6 +17,7 @@ export { compileSchema, type SchemaCheck } from './env/state/state.js';
 export type {
   CallSpec,
   CheckResult,
+  DomainEntry,
   EpisodeEnd,
   ToolOutcome,
   ToolRules,
@@ -25,11 +26,10 @@ export type {
   ToolsTask,
   VerifierSpec,
 } from './env/tools/domain.js';
-export { type DomainEntry, folderDomain } from './env/tools/domains.js';
+export { folderDomain } from './env/tools/domains.js';
 export { freezeDeep } from './env/tools/load-domain.js';
 export type { Message, ToolCall } from './env/tools/message.js';
 export type { Operation } from './env/tools/prediction.js';
-export { unpackedArchive } from './env/unpacked-archive.js';
 export {
   findGames,
   type GameEntry,

@@ -24,7 +24,6 @@ export type { RolloutResult } from './synth/rollout/plan.js';
 export { type HorizonSchedule, horizonSchedule } from './synth/rollout/plan.js';
 export { RolloutPool } from './synth/rollout/pool.js';
 export { synthesize } from './synth/synthesize.js';
-export { BatchedDream } from './worldmodel/batched-dream.js';
 export { Dream } from './worldmodel/dream.js';
 export type { VectorDynamics } from './worldmodel/dynamics.js';
 export { EnsembleModel } from './worldmodel/ensemble/ensemble-model.js';

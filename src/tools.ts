@@ -34,6 +34,6 @@ export { LlmUser } from './worldmodel/llm/llm-user.js';
 export { runMustFail } from './worldmodel/must-fail/run-must-fail.js';
 export { Judge } from './worldmodel/reward/judge.js';
 export { auditJudge } from './worldmodel/reward/judge-audit.js';
-export { makeRouter } from './worldmodel/tools/make-router.js';
+export { makeRouter } from './worldmodel/tools/router.js';
 export { shadowResponder } from './worldmodel/tools/shadow.js';
 export { parseToolsModelConfig } from './worldmodel/tools/tools-model-schema.js';

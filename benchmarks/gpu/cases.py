@@ -41,24 +41,19 @@ class EnsembleCase:
 M, K = 1_000_000, 1_000
 
 ENSEMBLE = [
-    EnsembleCase("ts1.bf16.1M", "rollout", "bf16", M, peers=(*ALL,), autotune=1, floor=3e8, goal=1e9),
-    EnsembleCase("ts1.bf16.100k", "rollout", "bf16", 100 * K, peers=ALL, autotune=1, floor=2e8, goal=5e8),
-    EnsembleCase("ts1.bf16.8k", "rollout", "bf16", 8 * K, peers=ALL),
-    EnsembleCase("ts1.bf16.1k", "rollout", "bf16", K, peers=ALL),
-    EnsembleCase("ts1.tf32.1M", "rollout", "tf32", M, peers=(*ALL, "mbrl"), floor=1.5e8, goal=5e8),
-    EnsembleCase("ts1.tf32.100k", "rollout", "tf32", 100 * K),
+    EnsembleCase("ts1.tf32.1M", "rollout", "tf32", M, peers=(*ALL, "mbrl"), autotune=1, floor=1.5e8, goal=5e8),
+    EnsembleCase("ts1.tf32.100k", "rollout", "tf32", 100 * K, peers=ALL, autotune=1),
+    EnsembleCase("ts1.tf32.8k", "rollout", "tf32", 8 * K, peers=ALL),
+    EnsembleCase("ts1.tf32.1k", "rollout", "tf32", K, peers=ALL),
     EnsembleCase("ts1.fp32.1M", "rollout", "fp32", M, peers=("torch-graphs", "mbrl")),
     EnsembleCase("ts1.fp32.1k", "rollout", "fp32", K),
-    EnsembleCase("policy.bf16.1M", "rollout", "bf16", M, policy="mlp", peers=ALL),
-    EnsembleCase("policy.bf16.100k", "rollout", "bf16", 100 * K, policy="mlp"),
-    EnsembleCase("all7.bf16.1M", "rollout", "bf16", M, members=7, disagreement=1, floor=6e7, goal=1.6e8),
-    EnsembleCase("all7.bf16.100k", "rollout", "bf16", 100 * K, members=7, disagreement=1, peers=ALL),
-    EnsembleCase("step.bf16.1M", "step", "bf16", M),
-    EnsembleCase("step.bf16.100k", "step", "bf16", 100 * K),
-    EnsembleCase("step.bf16.8k", "step", "bf16", 8 * K),
-    EnsembleCase("step.bf16.1k", "step", "bf16", K),
-    EnsembleCase("delivered.bf16.1M", "rollout", "bf16", M, horizon=4, deliver=1, floor=5e7, goal=1.5e8),
-    EnsembleCase("delivered.bf16.1M.tenth", "rollout", "bf16", M, horizon=4, deliver=10),
+    EnsembleCase("policy.tf32.1M", "rollout", "tf32", M, policy="mlp", peers=ALL),
+    EnsembleCase("all7.tf32.1M", "rollout", "tf32", M, members=7, disagreement=1),
+    EnsembleCase("all7.tf32.100k", "rollout", "tf32", 100 * K, members=7, disagreement=1, peers=ALL),
+    EnsembleCase("step.tf32.1M", "step", "tf32", M),
+    EnsembleCase("step.tf32.8k", "step", "tf32", 8 * K),
+    EnsembleCase("delivered.tf32.1M", "rollout", "tf32", M, horizon=4, deliver=1, floor=5e7, goal=1.5e8),
+    EnsembleCase("delivered.tf32.1M.tenth", "rollout", "tf32", M, horizon=4, deliver=10),
 ]
 
 

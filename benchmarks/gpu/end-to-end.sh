@@ -3,7 +3,7 @@
 # time and what came out, side by side. Needs Node and the built product (dist, node_modules); all else is in end-to-end.mjs.
 #
 #   benchmarks/gpu/end-to-end.sh prepare DIR             records, a model and its scenario for `synth`: no GPU needed, once
-#   benchmarks/gpu/end-to-end.sh synth|train [DIR] [--devices cpu,cuda:bf16] [--seeds N] [--quick] [--out FOLDER]
+#   benchmarks/gpu/end-to-end.sh synth|train [DIR] [--devices cpu,cuda:fp32] [--seeds N] [--quick] [--out FOLDER]
 #
 # A device is what --device takes, with a precision behind it if the default is not meant; the first is held against the others.
 # --minutes N: no seed is begun that could not end by then if it takes as long as the longest before.

@@ -179,9 +179,9 @@ def keep(options, rows, context):
 
     torch = f"PyTorch {context['versions'].get('torch', 'absent')}, compiled steps in one CUDA graph, the fastest of its forms"
     if options.phase == "time":
-        content = report.result("gpu.ensemble", headline("ts1.bf16.1M", "ours"), "transitions/s", "none", rows, context)
+        content = report.result("gpu.ensemble", headline("ts1.tf32.1M", "ours"), "transitions/s", "none", rows, context)
     else:
-        ratio = headline("ts1.bf16.1M", "torch-graphs", "oursOverThis")
+        ratio = headline("ts1.tf32.1M", "torch-graphs", "oursOverThis")
         content = report.result("gpu.vs-torch-compile", ratio, "ratio", torch, rows, context)
     return report.write_json(options.out, f"{content['id']}.json", content)
 

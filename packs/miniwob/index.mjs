@@ -11,7 +11,7 @@ const settings = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'miniwob: folder of the pages, or the wheel of their package, relative to the scenario; default: $MINIWOB_PATH, else where Python has the package',
+      'miniwob: folder of the pages, relative to the scenario; default: $MINIWOB_PATH, else where Python has the package',
     ),
   screens: z
     .array(z.string().min(1))

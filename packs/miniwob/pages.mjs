@@ -2,15 +2,7 @@
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
-import {
-  contentHash,
-  pagesNotFound,
-  pageUnknown,
-  pythonPackage,
-  screensDomain,
-  seededPages,
-  unpackedArchive,
-} from 'reverie/extend';
+import { contentHash, pagesNotFound, pageUnknown, pythonPackage, screensDomain, seededPages } from 'reverie/extend';
 import { SOLVERS } from './solvers.mjs';
 import { IN_JSDOM } from './tasks.mjs';
 
@@ -20,13 +12,12 @@ const PACKAGE = { what: WHAT, package: 'miniwob', variable: 'MINIWOB_PATH' };
 /** A page that is always there. */
 const A_PAGE = 'miniwob/click-button.html';
 
-/** Folder that holds `core`, `common` and `miniwob`; of a wheel, the one it is unpacked to. */
+/** Folder that holds `core`, `common` and `miniwob`. */
 export function homeOf(given, folder) {
   const named = given ?? process.env.MINIWOB_PATH;
   const place = named ? resolve(folder, named) : fromPython();
-  const home = statSync(place, { throwIfNoEntry: false })?.isFile()
-    ? unpackedArchive(place, A_PAGE)
-    : [place, join(place, 'html'), join(place, 'miniwob', 'html')].find((home) => existsSync(join(home, A_PAGE)));
+  const places = [place, join(place, 'html'), join(place, 'miniwob', 'html')];
+  const home = places.find((one) => existsSync(join(one, A_PAGE)));
   if (home !== undefined) return home;
   throw pagesNotFound(PACKAGE, place, existsSync(place) ? `there is no ${A_PAGE}` : 'there is nothing');
 }

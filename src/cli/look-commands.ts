@@ -72,10 +72,12 @@ function addScenarios(program: Command, terminal: Terminal): void {
         return print(terminal, flags.json, scenario, scenarioText(scenario));
       }
       const known = await listScenarios();
-      const { terminalTable } = await import('../run/result-text.js');
+      const { terminalTable } = await import('../run/report.js');
       const rows = known.map(({ name, description }) => [name, description]);
-      const layout = { alignment: 'text', columns: terminal.stdout.columns } as const;
-      const table = terminalTable({ columns: ['scenario', 'what is learned'], rows }, layout);
+      const table = terminalTable(
+        { columns: ['scenario', 'what is learned'], rows, alignment: 'text' },
+        terminal.stdout.columns,
+      );
       print(terminal, flags.json, { scenarios: known }, table);
     },
   );

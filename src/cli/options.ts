@@ -60,8 +60,7 @@ export function withJobOptions(command: Command, overQueue = false): Command {
 export function withDeviceOptions(command: Command): Command {
   const device =
     'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (simd, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ and DroQ), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
-  const precision =
-    'of the products on a GPU (default: tf32), or by vector code where it dreams (simd: fp32, the default, or bf16)';
+  const precision = 'of the products on a GPU (default: tf32); simd: fp32';
   return command
     .optionsGroup('Device:')
     .addOption(new Option('--device <name>', device).choices(DEVICES).argParser(deviceName))

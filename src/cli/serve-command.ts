@@ -208,15 +208,17 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
 
 /** What is served and where, each address ready to be pasted. */
 async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
-  const { terminalTable } = await import('../run/result-text.js');
-  const layout = { alignment: 'text', columns } as const;
+  const { terminalTable } = await import('../run/report.js');
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];
   });
   const addresses = [...endpoints.map(({ protocol, url: at }) => [protocol, at]), ['every route', `${url}/docs`]];
   return [
-    terminalTable({ columns: ['environment', 'source', 'family', 'what it is'], rows: environments }, layout),
-    terminalTable({ columns: ['protocol', 'address'], rows: addresses }, layout),
+    terminalTable(
+      { columns: ['environment', 'source', 'family', 'what it is'], rows: environments, alignment: 'text' },
+      columns,
+    ),
+    terminalTable({ columns: ['protocol', 'address'], rows: addresses, alignment: 'text' }, columns),
     ...endpoints.flatMap(({ protocol, url: at, variables = [] }) => {
       if (variables.length === 0) return [];
       return [`Clients of ${protocol} need: export ${variables.map((name) => `${name}=${at}`).join(' ')}`];

@@ -61,7 +61,7 @@ function textOfObject(value: Record<string, unknown>, depth: number): string | u
 }
 
 /** Keys in the order of an object whose keys were made in alphabetical order. */
-export function sortedKeys(value: object): string[] {
+function sortedKeys(value: object): string[] {
   const keys = Object.keys(value);
   // Whole numbers stand before all others, and are in their order already.
   const first = keys.findIndex((key) => !isWhole(key));

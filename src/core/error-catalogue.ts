@@ -319,7 +319,7 @@ export const ERROR_CATALOGUE = {
   SCENARIO_INVALID: {
     status: 400,
     message: 'Scenario "{path}": {problem}',
-    hint: 'See docs/scenarios.md (docs/tools.md for family tools) for every key and its meaning.',
+    hint: 'See docs/scenarios.md (docs/tools-reference.md for family tools) for every key and its meaning.',
   },
   SCENARIO_CHANGED: {
     status: 409,
@@ -457,8 +457,8 @@ export const ERROR_CATALOGUE = {
   },
   SESSION_NOT_NAMED: {
     status: 400,
-    message: 'Over HTTP {what} has to name its session.',
-    hint: 'Send the same header X-Session-ID with /reset and with all that follows, or the same "episode_id"; or connect to /ws.',
+    message: 'Over HTTP {what} has no session here.',
+    hint: 'Connect to /ws, where a connection is a session, or use the native API: POST /v1/sessions.',
   },
   GLUE_UNFIT: {
     status: 400,
@@ -490,9 +490,8 @@ export const ERROR_CATALOGUE = {
   },
   ENVIRONMENT_LOST: {
     status: 500,
-    message:
-      'The environment is lost: the same request ({request}) killed the worker it lived in {times} times: {problem}',
-    hint: 'Open another session; no other was affected. If memory ran out, give the server fewer sessions or more workers.',
+    message: 'The same request ({request}) killed the worker of its environment {times} times: {problem}',
+    hint: 'The session is where it was before: ask something else. If memory ran out, give the server fewer sessions or more workers.',
   },
   WORKER_UNUSABLE: {
     status: 503,

@@ -9,21 +9,21 @@ import { z } from 'zod';
 import { contentHash } from './canonical-json.js';
 import { ReverieError, reverieError } from './errors.js';
 
-export const processNameSchema = z.object({
+const processNameSchema = z.object({
   pid: z.int(),
   host: z.string(),
   /** When the process began, in the system's own count; null where the system does not tell. Tells reused numbers apart. */
   began: z.string().nullable(),
 });
 
-export type ProcessName = z.output<typeof processNameSchema>;
+type ProcessName = z.output<typeof processNameSchema>;
 
-export function thisProcess(): ProcessName {
+function thisProcess(): ProcessName {
   return { pid: process.pid, host: hostname(), began: beganOf(process.pid) };
 }
 
 /** One of another machine is taken to live, as nobody here can tell. */
-export function isLiving({ pid, host, began }: ProcessName): boolean {
+function isLiving({ pid, host, began }: ProcessName): boolean {
   return host !== hostname() || (isThere(pid) && (began === null || began === beganOf(pid)));
 }
 
@@ -217,7 +217,7 @@ function removeFolder(path: string): void {
 }
 
 /** Fills `target`; how many bytes there were. Fewer than it takes: the file ends there. */
-export async function fillFrom(file: FileHandle, target: Uint8Array, at: number): Promise<number> {
+async function fillFrom(file: FileHandle, target: Uint8Array, at: number): Promise<number> {
   let filled = 0;
   while (filled < target.length) {
     const { bytesRead } = await file.read(target, filled, target.length - filled, at + filled);

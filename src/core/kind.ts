@@ -71,7 +71,7 @@ export interface GivenCall {
 }
 
 /** A way to play episodes of domains that another kind's scenarios name. */
-export interface DomainView {
+interface DomainView {
   /** Whether a domain is played so. */
   readonly of: (domain: never) => boolean;
   /** An environment of tools as one of this kind. */
@@ -109,9 +109,7 @@ export const FIDELITY_SECTIONS = [
   'reward-end',
   'calibration',
   'rank',
-  'distribution',
   'must-fail',
-  'learning',
   'horizon',
 ] as const;
 export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];

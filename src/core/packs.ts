@@ -5,7 +5,6 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type AdmZip from 'adm-zip';
 import type * as AjvDraft7 from 'ajv';
 import type * as AjvDraft2020 from 'ajv/dist/2020.js';
 import type * as Undici from 'undici';
@@ -80,7 +79,6 @@ function late<T>(name: string): () => T {
   };
 }
 
-export const admZip = late<typeof AdmZip>('adm-zip');
 export const undici = late<typeof Undici>('undici');
 export const ajvDraft7 = late<typeof AjvDraft7>('ajv');
 export const ajvDraft2020 = late<typeof AjvDraft2020>('ajv/dist/2020.js');

@@ -52,7 +52,7 @@ const OF_THREAD = 'reverie.plugins';
 
 const loading = new Map<string, Promise<void>>();
 
-export interface LoadedPlugin {
+interface LoadedPlugin {
   /** As it was named. */
   readonly name: string;
   readonly file: string;

@@ -27,7 +27,7 @@ export interface PolicyMemory extends Memory<Carry> {
 }
 
 /** One fully connected layer: w [in, out] row-major, b [out]. */
-export interface NetworkLayer {
+interface NetworkLayer {
   readonly in: number;
   readonly out: number;
   readonly w: Float32Array;
@@ -35,7 +35,7 @@ export interface NetworkLayer {
 }
 
 /** How a network's outputs become actions. */
-export type NetworkActions =
+type NetworkActions =
   | {
       readonly type: 'box';
       /** action = bias + scale * normalised, kept within [low, high]; normalised in [-1, 1]. */

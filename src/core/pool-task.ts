@@ -3,7 +3,7 @@
 import type { PackedError } from './errors.js';
 import type { StopFlag } from './threads.js';
 
-export interface TaskMessage {
+interface TaskMessage {
   readonly kind: 'task';
   /** Unique within the pool. */
   readonly id: number;
@@ -14,7 +14,7 @@ export interface TaskMessage {
 }
 
 /** Asks for nothing: a message that makes the pool start a thread. */
-export interface WakeMessage {
+interface WakeMessage {
   readonly kind: 'wake';
 }
 
@@ -96,7 +96,7 @@ function collect(value: unknown, into: Set<ArrayBuffer>): void {
 
 // Work done a few pieces ahead of whoever reads it, and read in order: what keeps every thread busy and memory bounded.
 
-export interface InOrderOptions {
+interface InOrderOptions {
   /** Pieces under way at once, at least 1. */
   readonly ahead: number;
   readonly signal?: AbortSignal;

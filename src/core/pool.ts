@@ -17,7 +17,7 @@ export interface WorkerPoolOptions {
   readonly resourceLimits?: { readonly maxOldGenerationSizeMb?: number; readonly maxYoungGenerationSizeMb?: number };
 }
 
-export interface RunOptions<Input> {
+interface RunOptions<Input> {
   /** Stops the task at its next safe point; the promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal;
   /** Hears what the task reports on its way. */

@@ -8,7 +8,7 @@ import { Rng } from '../core/rng.js';
 import { contains, describeSpace, rowSize, spacesOf } from './space-values.js';
 import type { ToolsAction } from './tools/tools-family.js';
 
-export interface EnvironmentCheck {
+interface EnvironmentCheck {
   readonly name: CheckName;
   readonly passed: boolean;
   /** What is wrong, each naming the value seen. */
@@ -23,7 +23,7 @@ export interface EnvironmentReport {
   readonly checks: readonly EnvironmentCheck[];
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Steps of each trajectory; 64 by default. */
   readonly steps?: number;
   readonly seed?: number;
@@ -269,7 +269,7 @@ function differences(expected: readonly StepRecord[], actual: readonly StepRecor
 export type StepRecord = StepResult<unknown>;
 
 /** Everything wrong with one answer of `step`. */
-export function problemsOfStep(env: Environment, record: StepRecord): string[] {
+function problemsOfStep(env: Environment, record: StepRecord): string[] {
   const problems = problemsOfObservation(env, record.observation);
   if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
     problems.push(`reward is ${shown(record.reward)}`);
@@ -282,7 +282,7 @@ export function problemsOfStep(env: Environment, record: StepRecord): string[] {
 }
 
 /** Bit for bit the same, information included. */
-export function sameStep(a: StepRecord, b: StepRecord): boolean {
+function sameStep(a: StepRecord, b: StepRecord): boolean {
   return shown(a) === shown(b);
 }
 
@@ -324,7 +324,7 @@ function problemsOfMessages(observation: unknown): string[] {
 const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];
 
 /** A random action. */
-export function sampleAction(space: Space, rng: Rng): unknown {
+function sampleAction(space: Space, rng: Rng): unknown {
   if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
   if (space.type === 'tools') return sampleToolsAction(space, rng);
   if (space.type === 'text') {
@@ -338,7 +338,7 @@ export function sampleAction(space: Space, rng: Rng): unknown {
 }
 
 /** Actions outside the space: too long, not a number, out of bounds; no text; neither said nor called. */
-export function strayAction(space: Space): unknown[] {
+function strayAction(space: Space): unknown[] {
   if (space.type === 'text') return [7, null, 'x'.repeat(space.maxLength + 1)];
   if (space.type === 'tools') {
     const calls = [{ id: 'a', name: 7, arguments: {} }];
@@ -359,7 +359,7 @@ const SAYINGS = ['How can I help you?', 'Which number do you mean?', 'It is done
 const TEXTS = ['a', '1', 'M1', 'B1', 'x y'];
 
 /** One call in three of four actions, else a sentence. Arguments have the types their schema asks for, if it is simple. */
-export function sampleToolsAction({ tools }: ToolsSpace, rng: Rng): ToolsAction {
+function sampleToolsAction({ tools }: ToolsSpace, rng: Rng): ToolsAction {
   const tool = tools[rng.int(Math.max(1, tools.length))] as { function?: { name: string; parameters: JsonObject } };
   if (tool?.function === undefined || rng.int(4) === 0) return { content: SAYINGS[rng.int(SAYINGS.length)] };
   const { name, parameters } = tool.function;

@@ -1,6 +1,7 @@
 // What every vector environment of ours shares: the clock, the random stream, checks at the border, snapshots.
 // A subclass says only how its world starts, moves and is saved.
 
+import type { z } from 'zod';
 import type {
   EnvSnapshot,
   Info,
@@ -10,9 +11,11 @@ import type {
   RestoreOptions,
   StepResult,
   SyncVectorEnvironment,
+  VectorEnvironment,
   VectorSpace,
 } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
+import type { Entry } from '../core/registry.js';
 import { Rng, type RngState } from '../core/rng.js';
 import { requireAction, rowSize } from './space-values.js';
 
@@ -33,7 +36,7 @@ export interface Advance {
   readonly info: Info;
 }
 
-export interface EnvironmentDescription {
+interface EnvironmentDescription {
   readonly id: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
@@ -169,4 +172,16 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
 
 function streamOf(seed: number): Rng {
   return Rng.fromSeed(seed).split('environment');
+}
+
+/** An environment's settings, checked: the keys of its schema, and its clock. */
+interface EnvironmentSettings extends ClockSetting {
+  readonly [key: string]: unknown;
+}
+
+/** `name` is the `id` that scenarios give; `schema` has the keys beside `id` and `maxEpisodeSteps`. */
+export interface EnvironmentEntry extends Entry<(settings: EnvironmentSettings) => Promise<VectorEnvironment>> {
+  readonly schema?: z.ZodObject;
+  /** The key of its schema that names it in place of `id`: there are many environments behind one entry. */
+  readonly namedBy?: string;
 }

@@ -1,23 +1,10 @@
-// What can be named as an environment in a scenario: the form of an entry, ours or a plugin's.
+// What can be named as an environment in a scenario.
 
 import { z } from 'zod';
-import type { VectorEnvironment } from '../core/environment.js';
-import { type Entry, Registry } from '../core/registry.js';
-import { type ClockSetting, clockOf } from './clocked-environment.js';
+import { Registry } from '../core/registry.js';
+import { clockOf, type EnvironmentEntry } from './clocked-environment.js';
 import { gymnasium } from './gymnasium/entry.js';
 import { bodyShape } from './mujoco/body-spec.js';
-
-/** An environment's settings, checked: the keys of its schema, and its clock. */
-export interface EnvironmentSettings extends ClockSetting {
-  readonly [key: string]: unknown;
-}
-
-/** `name` is the `id` that scenarios give; `schema` has the keys beside `id` and `maxEpisodeSteps`. */
-export interface EnvironmentEntry extends Entry<(settings: EnvironmentSettings) => Promise<VectorEnvironment>> {
-  readonly schema?: z.ZodObject;
-  /** The key of its schema that names it in place of `id`: there are many environments behind one entry. */
-  readonly namedBy?: string;
-}
 
 export const bodyKeys = z.strictObject(bodyShape).partial();
 

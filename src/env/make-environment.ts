@@ -7,13 +7,13 @@ import { entryFor, keysOf } from './environments.js';
 import { hideElements, stackObservations } from './partial-environment.js';
 import { parseStrictly } from './strict-parse.js';
 
-export interface MakeOptions {
+interface MakeOptions {
   /** Folder that a relative `mjcf` path starts from: the scenario's. Default: the working directory. */
   readonly folder?: string;
 }
 
 /** Environments with an `id`, and bodies of one's own, answer at once; others with a promise. */
-export type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: string }
+type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: string }
   ? SyncVectorEnvironment
   : VectorEnvironment;
 

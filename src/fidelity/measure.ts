@@ -1,5 +1,5 @@
-// Takes subjects through their instruments, chunk by chunk. A chunk that was measured is kept on disk before it counts, so a
-// killed run goes on where it was, and no chunk is measured twice.
+// Takes models through their instruments, chunk by chunk. A chunk that was measured is kept on disk before it counts, so a
+// killed run resumes where it was, and no chunk is measured twice.
 
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -7,8 +7,52 @@ import type { Json } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
 import { concurrently } from '../core/threads.js';
-import type { Finding, Instrument, Subject } from './instrument.js';
-import { SECTIONS, type SectionId, type SubjectReport } from './report/fidelity-report.js';
+import { type Samples, SECTIONS, type Section, type SectionId, type SubjectReport } from './report.js';
+
+/**
+ * Measures one aspect of fidelity of one model. Work is cut into chunks that depend on nothing but the plan and their number, so
+ * that any thread, in any order, before or after a crash, finds the same.
+ */
+export interface Instrument<Row extends Json = Json> {
+  readonly id: SectionId;
+  /** Fixed by the plan, never by the number of workers. */
+  readonly chunks: number;
+  /** What people are told it works through: `transitions`, `episodes`, ... */
+  readonly unit: string;
+  /** Rows of one chunk: a function of the plan, its seed and `chunk`. Rows are kept as JSON: no NaN, no infinity. */
+  measure(chunk: number, signal?: AbortSignal): Promise<readonly Row[]>;
+  /**
+   * The finding, from the rows of all chunks in their order. Pure: asked twice, says the same. Of no rows it says which metrics
+   * there are, as far as these do not depend on what is found.
+   */
+  conclude(rows: readonly Row[]): Finding;
+}
+
+export interface Finding {
+  readonly section: Section;
+  /** By the metric's key alone. */
+  readonly samples: Samples;
+  /** Of `k-steps`, where it was measured: in order of steps, in the units of the horizon's tolerance. */
+  readonly drift?: readonly DriftPoint[];
+}
+
+/** Drift of open-loop simulations after `step` steps, mean over starts, with its interval. */
+export interface DriftPoint {
+  readonly step: number;
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A model under judgement, with all that is to be measured of it. */
+export interface Subject {
+  readonly name: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly instruments: readonly Instrument[];
+  /** Sections that need others' findings, such as the trust horizon; called once all are there. */
+  readonly derive?: (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
+}
 
 export interface ChunkAddress {
   /** Place of the subject among those that are judged. */
@@ -38,19 +82,6 @@ export interface Measured {
 }
 
 /**
- * As `measureWithinBudget`, of all or nothing.
- * @throws BUDGET_SPENT as well
- */
-export async function measureSubjects(
-  subjects: readonly Subject[],
-  options: MeasureOptions,
-): Promise<readonly SubjectReport[]> {
-  const { subjects: reports, spent } = await measureWithinBudget(subjects, options);
-  if (spent !== undefined) throw spent;
-  return reports;
-}
-
-/**
  * Measures until a budget is spent. Where chunks are missing a section says so, and the subject has no samples: what was
  * measured of it in part cannot be paired with others.
  * @throws AbortError once `signal` is aborted, CHECKPOINT_CORRUPT, STORAGE_FULL, STORAGE_FAILED, and what a model throws
@@ -65,13 +96,12 @@ export async function measureWithinBudget(subjects: readonly Subject[], options:
   return { subjects: reports };
 }
 
-interface MeasuredSubject {
-  /** Undefined where no chunk at all was measured. */
-  readonly report?: SubjectReport;
-  readonly spent?: ReverieError;
-}
-
-async function measureSubject(subject: Subject, index: number, options: MeasureOptions): Promise<MeasuredSubject> {
+/** `report` is undefined where no chunk at all was measured. */
+async function measureSubject(
+  subject: Subject,
+  index: number,
+  options: MeasureOptions,
+): Promise<{ readonly report?: SubjectReport; readonly spent?: ReverieError }> {
   const addresses = subject.instruments.flatMap(({ id, chunks }) =>
     Array.from({ length: chunks }, (_, chunk): ChunkAddress => ({ subject: index, instrument: id, chunk })),
   );
@@ -100,7 +130,7 @@ async function measureSubject(subject: Subject, index: number, options: MeasureO
   return done === addresses.length ? { report } : { report: { ...report, samples: {} }, spent };
 }
 
-/** The finding of the chunks that are there; missing ones are told. */
+/** The finding of the chunks that are there; missing ones are reported. */
 function concluded(instrument: Instrument, chunks: readonly (readonly Json[] | undefined)[]): Finding {
   const measured = chunks.filter((rows) => rows !== undefined);
   const finding = instrument.conclude(measured.flat());
@@ -113,31 +143,21 @@ function concluded(instrument: Instrument, chunks: readonly (readonly Json[] | u
 async function chunkRows(
   subject: Subject,
   address: ChunkAddress,
-  options: MeasureOptions,
+  { folder, identity, signal, measureChunk }: MeasureOptions,
   mayBeMeasured: boolean,
 ): Promise<readonly Json[] | undefined> {
-  const { identity, signal } = options;
-  const folder = join(options.folder, String(address.subject), address.instrument);
-  const path = join(folder, `${address.chunk}.json`);
+  const own = join(folder, String(address.subject), address.instrument);
+  const path = join(own, `${address.chunk}.json`);
   const key = `${identity}:${subject.version}`;
-  const kept = await readChunk(path, key);
-  if (kept !== undefined || !mayBeMeasured) return kept;
+  const kept = (await readKept(path)) as { key: string; rows: readonly Json[] } | undefined;
+  if (kept?.key === key) return kept.rows;
+  if (!mayBeMeasured) return undefined;
   signal?.throwIfAborted();
-  const measure = options.measureChunk ?? (({ chunk }) => instrumentOf(subject, address).measure(chunk, signal));
-  const rows = await measure(address, signal);
-  await ensureFolder(folder);
+  const instrument = subject.instruments.find(({ id }) => id === address.instrument)!;
+  const rows = await (measureChunk?.(address, signal) ?? instrument.measure(address.chunk, signal));
+  await ensureFolder(own);
   await writeFileAtomic(path, sealedText({ key, rows }));
   return rows;
-}
-
-/** What is kept of a chunk; undefined where nothing is, or something else was measured. */
-async function readChunk(path: string, key: string): Promise<readonly Json[] | undefined> {
-  const kept = (await readKept(path)) as { key: string; rows: readonly Json[] } | undefined;
-  return kept?.key === key ? kept.rows : undefined;
-}
-
-function instrumentOf(subject: Subject, { instrument }: ChunkAddress): Instrument {
-  return subject.instruments.find(({ id }) => id === instrument)!;
 }
 
 function reportOf({ name, kind, version }: Subject, findings: ReadonlyMap<SectionId, Finding>): SubjectReport {
@@ -148,8 +168,6 @@ function reportOf({ name, kind, version }: Subject, findings: ReadonlyMap<Sectio
   const sections = found.map(({ section }) => section);
   return { name, kind, version, sections, samples: Object.fromEntries(samples) };
 }
-
-// What was measured or prepared once and lies on disk, sealed.
 
 /** The content of a sealed file; undefined where there is none. @throws CHECKPOINT_CORRUPT for a damaged one */
 export async function readKept(path: string): Promise<object | undefined> {

@@ -3,8 +3,8 @@
 
 import type { Json } from '../core/canonical-json.js';
 import { Rng } from '../core/rng.js';
-import type { Finding, Instrument } from './instrument.js';
-import type { Metric, Point, Section } from './report/fidelity-report.js';
+import type { Finding, Instrument } from './measure.js';
+import type { Metric, Point, Section } from './report.js';
 import { meanEstimate } from './statistics/bootstrap.js';
 import { type Estimate, NOTHING, shareEstimate } from './statistics/estimate.js';
 
@@ -13,6 +13,17 @@ export type Value = number | null;
 /** What a metric is, without its value. */
 export type MetricInfo = Omit<Metric, 'estimate' | 'key'>;
 
+/** Metrics described in a table of text, one a line: `key | better | unit | label | meaning`. */
+export function metricTable(text: string): Readonly<Record<string, MetricInfo>> {
+  const lines = text.trim().split('\n');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const [key, better, unit, label, meaning] = line.split('|').map((cell) => cell.trim());
+      return [key, { label, better, unit, meaning } as MetricInfo];
+    }),
+  );
+}
+
 /** A metric with the values it is made from, one a unit. */
 export interface FoundMetric {
   readonly metric: Metric;
@@ -20,22 +31,21 @@ export interface FoundMetric {
   readonly values?: readonly Value[];
 }
 
-type Told = Pick<Metric, 'key' | 'label' | 'better' | 'meaning'>;
+/** An estimate, with the values of the units where models can be compared by them. */
+type FoundValue = { readonly estimate: Estimate; readonly samples: readonly Value[] } | Estimate | undefined;
+export type Found = Readonly<Record<string, FoundValue>>;
 
-/** Of units that are right (1) or not (0); null: does not count. */
-export function shareMetric(told: Told, values: readonly Value[]): FoundMetric {
-  const there = values.filter((value) => value !== null);
+/** Of units that are right (1, true) or not (0, false); null: does not count. */
+export function shareOf(values: readonly (Value | boolean)[]): { estimate: Estimate; samples: readonly Value[] } {
+  const samples = values.map((value) => (value === null ? null : Number(value)));
+  const there = samples.filter((value) => value !== null);
   const hits = there.reduce((sum, value) => sum + value, 0);
-  return { metric: { ...told, unit: 'share', estimate: shareEstimate(hits, there.length) }, values };
+  return { estimate: shareEstimate(hits, there.length), samples };
 }
 
-/** Mean of values that are no mere yes or no. */
-export function meanMetric(told: Told & Pick<Metric, 'unit'>, values: readonly Value[]): FoundMetric {
-  return { metric: { ...told, estimate: meanEstimate(values, streamOf(told.key)) }, values };
-}
-
-export function plainMetric(told: Told & Pick<Metric, 'unit'>, estimate: Estimate): FoundMetric {
-  return { metric: { ...told, estimate } };
+/** Mean of values that are no mere yes or no. `key` names the stream of the bootstrap. */
+export function meanOf(key: string, values: readonly Value[]): { estimate: Estimate; samples: readonly Value[] } {
+  return { estimate: meanEstimate(values, streamOf(key)), samples: values };
 }
 
 /** Bootstraps of one metric draw the same whatever else is measured. */
@@ -43,14 +53,25 @@ export function streamOf(key: string): Rng {
   return Rng.fromSeed(0).split('fidelity', key);
 }
 
+type Told = Pick<Metric, 'key' | 'label' | 'better' | 'meaning'>;
+
+/** Of units that are right (1) or not (0); null: does not count. */
+export function shareMetric(told: Told, values: readonly Value[]): FoundMetric {
+  const { estimate, samples } = shareOf(values);
+  return { metric: { ...told, unit: 'share', estimate }, values: samples };
+}
+
+export function meanMetric(told: Told & Pick<Metric, 'unit'>, values: readonly Value[]): FoundMetric {
+  return { metric: { ...told, estimate: meanOf(told.key, values).estimate }, values };
+}
+
+export function plainMetric(told: Told & Pick<Metric, 'unit'>, estimate: Estimate): FoundMetric {
+  return { metric: { ...told, estimate } };
+}
+
 export function flag(value: boolean | null): Value {
   return value === null ? null : value ? 1 : 0;
 }
-
-/** Found values by metric; those that are missing here could not be measured. */
-export type Found = Readonly<
-  Record<string, { readonly estimate: Estimate; readonly samples: readonly Value[] } | Estimate | undefined>
->;
 
 /** All metrics of `infos`, in that order, with what was found of them. */
 export function metricsOfInfos(infos: Readonly<Record<string, MetricInfo>>, found: Found): FoundMetric[] {
@@ -68,11 +89,6 @@ export function findingOf(section: Omit<Section, 'metrics'>, found: readonly Fou
     section: { ...section, metrics: found.map(({ metric }) => metric) },
     samples: Object.fromEntries(sampled),
   };
-}
-
-/** A number of steps that nothing ended as long as anyone watched: of its interval only the lower end is known. */
-export function openAbove(found: FoundMetric): FoundMetric {
-  return { ...found, metric: { ...found.metric, estimate: { ...found.metric.estimate, high: null } } };
 }
 
 /** A metric of a finding. */
@@ -107,8 +123,6 @@ export function unavailable(
 function silent({ id, unit }: Pick<Instrument, 'id' | 'unit'>, conclude: () => Finding): Instrument<never> {
   return { id, unit, chunks: 0, measure: async () => [], conclude };
 }
-
-// Points and numbers, as sections say them.
 
 /** A point of a chart, where there is a value. */
 export function pointOf(x: number, { value, low, high }: Estimate, label?: string): readonly Point[] {

@@ -7,7 +7,7 @@ import { textGames } from './pddl/games-domain.js';
 const induceRecorded = {
   name: 'induced-operators',
   summary: 'Operators from recorded steps.',
-  make: async () => (await import('./operators/tries.js')).induceRecorded,
+  make: async () => (await import('./operators/induce-operators.js')).induceRecorded,
 };
 
 const fitted = {

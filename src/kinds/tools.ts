@@ -15,12 +15,11 @@ import { episodeFormatSchema } from '../synth/export/episodes/export-episodes.js
 import { hackerSchema } from '../synth/hacker/find-tricks.js';
 import { qualitySchema } from '../synth/quality/quality-config.js';
 import { tasksSchema } from '../synth/tasks/tasks-schema.js';
-import { judgeSchema } from '../worldmodel/reward/judge-schema.js';
-import { backendFiles } from '../worldmodel/tools/make-router.js';
+import { judgeSchema } from '../worldmodel/reward/judge.js';
+import { backendFiles } from '../worldmodel/tools/router.js';
 import { toolsModelSchema } from '../worldmodel/tools/tools-model-schema.js';
 import {
   count,
-  learningKeys,
   nameKey,
   overridesOf,
   pluginsKey,
@@ -132,20 +131,6 @@ const toolsFidelitySchema = z
       .describe('Times each question is asked with other seeds: how much of an error is mere sampling.'),
     tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
     rank: z.strictObject(rankKeys).prefault({}).describe('Do agents rank in the dream as they do for real?'),
-    learning: z
-      .strictObject({
-        demonstrations: positive
-          .default(300)
-          .describe(
-            'Episodes that are lived in each world; each learner is given those of two thirds of the families.',
-          ),
-        ...learningKeys,
-        episodes: positive
-          .default(20)
-          .describe('Real episodes in tasks of the other families that judge each learner.'),
-      })
-      .prefault({})
-      .describe('What dreamt episodes are worth to a learner.'),
     sections: sectionsKey,
   })
   .prefault({})

@@ -12,7 +12,6 @@ import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
 import {
   autoWorkersKey,
   count,
-  learningKeys,
   nameKey,
   overridesOf,
   pluginsKey,
@@ -104,15 +103,6 @@ const vectorFidelitySchema = z
         "Error, in standard deviations of each element, up to which a dreamt state is taken for the real one's.",
       ),
     rank: z.strictObject(rankKeys).prefault({}).describe('Do policies rank in the dream as they do for real?'),
-    learning: z
-      .strictObject({
-        rows: positive.default(5_000).describe('Transitions that each learner is given, whatever their mixture.'),
-        updates: positive.default(5_000).describe('Gradient updates of each learner.'),
-        ...learningKeys,
-        episodes: positive.default(10).describe('Real episodes that judge each learner.'),
-      })
-      .prefault({})
-      .describe('What dreamt rows are worth to a learner.'),
     sections: sectionsKey,
   })
   .prefault({})

@@ -3,7 +3,7 @@
 
 import { addCosts, type Cost, NO_COST, subtractCosts } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import { abortError, type BreakerState, type CallSignal } from './flow.js';
+import { abortError, type CallSignal } from './flow.js';
 
 export interface BudgetLimits {
   readonly calls?: number;
@@ -112,7 +112,6 @@ export interface EndpointStats {
   readonly inFlight: number;
   /** Requests that may be in flight at once, now. */
   readonly limit: number;
-  readonly breaker: BreakerState;
   /** How JSON is asked for. */
   readonly structured: string;
   /** Keys that the server refused, so that they are no longer sent. */

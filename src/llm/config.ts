@@ -75,14 +75,6 @@ const resilienceKeys = {
     .min(0)
     .default(0.5)
     .describe('Longest wait before the first retry; it doubles up to 8 s.'),
-  retryBudget: z
-    .number()
-    .min(0)
-    .max(1)
-    .default(0.1)
-    .describe('Retries as a share of requests; those beyond it are paced to fifty a second.'),
-  breakerFailures: positive.default(20).describe('Failures in a row after which a URL is left alone for a while.'),
-  breakerSeconds: seconds.default(5).describe('That while; then one request tries it.'),
 };
 
 export const serverConfigSchema = z.strictObject({
@@ -105,7 +97,6 @@ export const serverConfigSchema = z.strictObject({
     .enum(['auto', 'json_schema', 'json_object', 'prompt'])
     .default('auto')
     .describe('How JSON is asked for; `auto`: the strictest way that the server accepts.'),
-  stream: z.boolean().default(false).describe('Ask for replies as streams, for servers that only stream.'),
   parameters: parametersSchema.describe('More keys for the body of every request, such as `top_k`.'),
   ...commonKeys,
   ...resilienceKeys,
@@ -132,11 +123,7 @@ export type Prices = LlmConfig['prices'];
 /** Fills in defaults. Throws SETTING_INVALID. */
 export function parseLlmConfig(config: unknown): LlmConfig {
   const parsed = llmConfigSchema.safeParse(config);
-  if (!parsed.success)
-    throw reverieError('SETTING_INVALID', {
-      problem: `Language model: ${describeIssues(parsed.error)}.`,
-      hint: 'See section llm in docs/tools.md for every key and its meaning.',
-    });
+  if (!parsed.success) throw languageModelInvalid(describeIssues(parsed.error));
   return parsed.data;
 }
 
@@ -155,4 +142,9 @@ function isBaseUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, username, password, search, hash } = new URL(text);
   return /^https?:$/.test(protocol) && username + password + search + hash === '';
+}
+
+export function languageModelInvalid(problem: string, cause?: unknown): Error {
+  const hint = 'See section llm in docs/tools-reference.md for every key and its meaning.';
+  return reverieError('SETTING_INVALID', { problem: `Language model: ${problem}.`, hint }, cause);
 }

@@ -162,109 +162,18 @@ export class Limiter {
   }
 }
 
-// Leaves a server alone that fails again and again: open after so many failures in a row, then one request at a time
-// tries whether it is back. The pause doubles, up to a minute, while it is not.
-
-export type BreakerState = 'closed' | 'open' | 'half-open';
-
-const LONGEST_PAUSE = 60;
-
-export class Breaker {
-  private failures = 0;
-  private openUntil = 0;
-  private pause: number;
-  private probing = false;
-
-  constructor(
-    private readonly maxFailures: number,
-    private readonly pauseSeconds: number,
-    private readonly now: () => number = () => performance.now() / 1000,
-  ) {
-    this.pause = pauseSeconds;
-  }
-
-  get state(): BreakerState {
-    if (this.failures < this.maxFailures) return 'closed';
-    return this.probing || this.now() >= this.openUntil ? 'half-open' : 'open';
-  }
-
-  /** Whether a request may be sent now; a request that may must end in `succeed`, `fail` or `forget`. */
-  allow(): boolean {
-    if (this.failures < this.maxFailures) return true;
-    if (this.probing || this.now() < this.openUntil) return false;
-    this.probing = true;
-    return true;
-  }
-
-  succeed(): void {
-    this.failures = 0;
-    this.probing = false;
-    this.pause = this.pauseSeconds;
-  }
-
-  fail(): void {
-    this.failures++;
-    // Only what opened the circuit, or the trial after it, says how long to wait: others were sent before.
-    if (this.failures !== this.maxFailures && !this.probing) return;
-    this.openUntil = this.now() + this.pause;
-    if (this.probing) this.pause = Math.min(LONGEST_PAUSE, this.pause * 2);
-    this.probing = false;
-  }
-
-  /** The request said nothing about the server's health, as it was called off. */
-  forget(): void {
-    this.probing = false;
-  }
-}
-
-// When to try again after a failure: exponential backoff with full jitter (Brooker, AWS 2015), Retry-After where the
-// server gives one, and a budget so that retries cannot multiply the load of a server in trouble (Google SRE book, 22).
+// When to try again after a failure: exponential backoff with jitter (Brooker, AWS 2015), Retry-After where the server gives one.
 
 const LONGEST_DELAY = 8;
 /** A server that asks for more is asked again after this. */
 export const LONGEST_RETRY_AFTER = 60;
-const PACED_PER_SECOND = 50;
-const FREE_RETRIES = 10;
-/** Retries that a long time without any may save up for one bad moment. */
-const MOST_TOKENS = 1000;
+// Waits change when something is asked, never what is answered; so their stream is nobody's seed.
+const backoff = Rng.fromSeed(0).split('llm-backoff');
 
-export class RetryPolicy {
-  private tokens = FREE_RETRIES;
-  private refilled: number;
-  // Waits change when something is asked, never what is answered; so their stream is nobody's seed.
-  private readonly rng = Rng.fromSeed(0).split('llm-backoff');
-
-  constructor(
-    private readonly share: number,
-    private readonly firstDelay: number,
-    private readonly now: () => number = () => performance.now() / 1000,
-  ) {
-    this.refilled = now();
-  }
-
-  /** Counts a request that is not a retry, which earns a share of one. */
-  earn(): void {
-    if (this.tokens < MOST_TOKENS) this.tokens += this.share;
-  }
-
-  /** Seconds to wait before retry number `retry` (from 1). */
-  delay(retry: number, retryAfter: number | undefined): number {
-    const longest = Math.min(LONGEST_DELAY, this.firstDelay * 2 ** (retry - 1));
-    const backoff = longest * (0.25 + 0.75 * this.rng.uniform());
-    const asked = Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER);
-    return Math.max(backoff, asked, this.pace());
-  }
-
-  /** Takes a token; seconds until it would have been there. */
-  private pace(): number {
-    const now = this.now();
-    const refill = (now - this.refilled) * PACED_PER_SECOND;
-    // Time pays off debts and no more: only requests earn retries in advance.
-    if (this.tokens < FREE_RETRIES) this.tokens = Math.min(FREE_RETRIES, this.tokens + refill);
-    this.refilled = now;
-    this.tokens--;
-    return Math.max(0, -this.tokens / PACED_PER_SECOND);
-  }
+/** Seconds to wait before retry number `retry` (from 1). */
+export function retryDelay(retry: number, firstDelay: number, retryAfter: number | undefined): number {
+  const longest = Math.min(LONGEST_DELAY, firstDelay * 2 ** (retry - 1));
+  return Math.max(longest * (0.25 + 0.75 * backoff.uniform()), Math.min(retryAfter ?? 0, LONGEST_RETRY_AFTER));
 }
 
 /** Seconds of a `Retry-After` header (RFC 9110: seconds, or a date), or of `retry-after-ms`; undefined if there is none. */

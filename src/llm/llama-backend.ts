@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
 import type { Counters, EndpointStats } from './budget.js';
 import { type Answer, type Backend, type Completion, finishReply, separateThoughts } from './completion.js';
-import { type LlamaConfig, modelName } from './config.js';
+import { type LlamaConfig, languageModelInvalid, modelName } from './config.js';
 import { abortError, type CallSignal, Limiter, onAbort } from './flow.js';
 import type { ChatMessage } from './language-model.js';
 import type { PreparedRequest } from './request.js';
@@ -30,11 +30,7 @@ export class LlamaBackend implements Backend {
   /** Throws SETTING_INVALID if there is no such file, no such package, or the file cannot be loaded. */
   async load(): Promise<void> {
     const { modelPath, contextSize, threads } = this.config;
-    if (!existsSync(modelPath))
-      throw reverieError('SETTING_INVALID', {
-        problem: `Language model: ${`there is no file "${modelPath}" (modelPath)`}.`,
-        hint: 'See section llm in docs/tools.md for every key and its meaning.',
-      });
+    if (!existsSync(modelPath)) throw languageModelInvalid(`there is no file "${modelPath}" (modelPath)`);
     const { getLlama, LlamaChat } = await this.importPackage();
     try {
       const llama = await getLlama({ gpu: false, build: 'never', logLevel: 'error', maxThreads: threads });
@@ -44,14 +40,7 @@ export class LlamaBackend implements Backend {
       this.loaded = { llama, sequence, chat: new LlamaChat({ contextSequence: sequence }) };
     } catch (error) {
       const problem = `"${modelPath}" cannot be loaded (${(error as Error).message})`;
-      throw reverieError(
-        'SETTING_INVALID',
-        {
-          problem: `Language model: ${problem}.`,
-          hint: 'See section llm in docs/tools.md for every key and its meaning.',
-        },
-        error,
-      );
+      throw languageModelInvalid(problem, error);
     }
   }
 
@@ -75,7 +64,7 @@ export class LlamaBackend implements Backend {
   endpoints(): readonly EndpointStats[] {
     const { inFlight, limit } = this.limiter;
     const url = this.config.modelPath;
-    return [{ url, inFlight, limit, breaker: 'closed', structured: 'json_schema', omitted: [] }];
+    return [{ url, inFlight, limit, structured: 'json_schema', omitted: [] }];
   }
 
   async close(): Promise<void> {
@@ -237,13 +226,6 @@ export async function importLlamaPackage(name = 'node-llama-cpp'): Promise<Llama
   } catch (error) {
     const command = 'npm i --omit=optional node-llama-cpp @node-llama-cpp/linux-x64';
     const problem = `provider "node-llama-cpp" needs a package that is not installed (${(error as Error).message}); on Linux: ${command}`;
-    throw reverieError(
-      'SETTING_INVALID',
-      {
-        problem: `Language model: ${problem}.`,
-        hint: 'See section llm in docs/tools.md for every key and its meaning.',
-      },
-      error,
-    );
+    throw languageModelInvalid(problem, error);
   }
 }

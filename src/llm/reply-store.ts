@@ -40,11 +40,7 @@ export async function openReplyStore(folder: string, memoryBytes: number): Promi
 async function openStore(path: string, memoryBytes: number): Promise<ReplyStore> {
   await ensureFolder(path);
   const problem = databaseProblem(path);
-  if (problem !== undefined)
-    throw reverieError('FILE_INVALID', {
-      problem: `The cache of replies is damaged at "${path}": ${problem}.`,
-      hint: 'Restore it from a copy, or remove it and ask anew.',
-    });
+  if (problem !== undefined) throw cacheDamaged(path, problem);
   try {
     const database = open<string, string>({ path, encoding: 'string', noSubdir: false });
     return new ReplyStore(path, database, memoryBytes);
@@ -52,14 +48,7 @@ async function openStore(path: string, memoryBytes: number): Promise<ReplyStore>
     if (error instanceof ReverieError) throw error;
     const failure = storageError(path, error);
     if (failure instanceof ReverieError) throw failure;
-    throw reverieError(
-      'FILE_INVALID',
-      {
-        problem: `The cache of replies is damaged at "${path}": ${(error as Error).message}.`,
-        hint: 'Restore it from a copy, or remove it and ask anew.',
-      },
-      error,
-    );
+    throw cacheDamaged(path, (error as Error).message, error);
   }
 }
 
@@ -108,14 +97,7 @@ export class ReplyStore {
     try {
       return this.database.get(key);
     } catch (error) {
-      throw reverieError(
-        'FILE_INVALID',
-        {
-          problem: `The cache of replies is damaged at "${this.path}": ${(error as Error).message}.`,
-          hint: 'Restore it from a copy, or remove it and ask anew.',
-        },
-        error,
-      );
+      throw cacheDamaged(this.path, (error as Error).message, error);
     }
   }
 
@@ -179,4 +161,14 @@ function openSeal(key: string, sealed: string): string | undefined {
 function readEntry(text: string): Entry | undefined {
   const entry = JSON.parse(text) as Entry;
   return entry.kind === 'reply' || entry.kind === 'error' ? entry : undefined;
+}
+
+/** @param at the folder, or the key of an entry */
+export function cacheDamaged(at: string, problem: string, cause?: unknown): Error {
+  const hint = 'Restore it from a copy, or remove it and ask anew.';
+  return reverieError(
+    'FILE_INVALID',
+    { problem: `The cache of replies is damaged at "${at}": ${problem}.`, hint },
+    cause,
+  );
 }

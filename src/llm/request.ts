@@ -177,7 +177,7 @@ function jsonOf({ text }: HttpReply): Record<string, unknown> {
 
 /** Keys that some servers refuse, with what takes their place. */
 const OMITTABLE = [
-  ...['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'stream_options', 'max_tokens'],
+  ...['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'],
   'cache_prompt',
 ];
 
@@ -263,8 +263,6 @@ export function requestBody(prepared: PreparedRequest, { config, dialect, capabi
     stop: request.stop,
     logprobs: request.logprobs || undefined,
     tools: request.tools && wireTools(request.tools),
-    stream: config.stream,
-    ...(config.stream ? { stream_options: { include_usage: true } } : undefined),
     ...DIALECTS[dialect].extras,
     ...(request.tokens ? DIALECTS[dialect].tokens : undefined),
     ...config.parameters,

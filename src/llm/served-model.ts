@@ -11,6 +11,7 @@ import {
   answerParameters,
   type LlmConfig,
   type LlmConfigInput,
+  languageModelInvalid,
   modelName,
   parseLlmConfig,
   type ServerConfig,
@@ -18,7 +19,7 @@ import {
 import { abortError, type CallSignal, Cancellation, onAbort } from './flow.js';
 import type { ChatOptions, ChatReply, ChatRequest, LanguageModel } from './language-model.js';
 import { LlamaBackend } from './llama-backend.js';
-import { type Entry, openReplyStore, type ReplyStore } from './reply-store.js';
+import { cacheDamaged, type Entry, openReplyStore, type ReplyStore } from './reply-store.js';
 import { type PreparedRequest, RequestPreparer } from './request.js';
 import { ServerBackend } from './server-backend.js';
 
@@ -59,10 +60,7 @@ async function makeBackend(config: LlmConfig, counters: Counters, mode: CacheMod
 function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
   if (mode === 'auto') return folder === undefined ? 'live' : 'record';
   if (mode === 'live' || folder !== undefined) return mode;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Language model: ${`cache mode "${mode}" needs a folder to keep replies in`}.`,
-    hint: 'See section llm in docs/tools.md for every key and its meaning.',
-  });
+  throw languageModelInvalid(`cache mode "${mode}" needs a folder to keep replies in`);
 }
 
 /** Node checks header values itself, and would quote a faulty key in its error. */
@@ -73,10 +71,7 @@ function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
   const key = process.env[apiKeyEnv]?.trim();
   if (key && HEADER_VALUE.test(key)) return key;
   const what = key ? 'holds characters that no API key has' : 'is not set';
-  throw reverieError('SETTING_INVALID', {
-    problem: `Language model: ${`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`}.`,
-    hint: 'See section llm in docs/tools.md for every key and its meaning.',
-  });
+  throw languageModelInvalid(`environment variable ${apiKeyEnv} (apiKeyEnv) ${what}`);
 }
 
 // A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
@@ -155,11 +150,7 @@ export class ServedModel implements LanguageModel {
     const entry = store.get(key);
     if (entry === 'missing' || entry === 'corrupt') {
       if (entry === 'corrupt') this.parts.counters.corruptEntries++;
-      if (mode === 'replay' && entry === 'corrupt')
-        throw reverieError('FILE_INVALID', {
-          problem: `The cache of replies is damaged at "${key}": its digest does not fit.`,
-          hint: 'Restore it from a copy, or remove it and ask anew.',
-        });
+      if (mode === 'replay' && entry === 'corrupt') throw cacheDamaged(key, 'its digest does not fit');
       if (mode === 'replay') throw reverieError('LLM_REPLAY_MISS', { key, retryable: false });
       return undefined;
     }

@@ -7,17 +7,10 @@ import { ReverieError, reverieError } from '../core/errors.js';
 import type { Counters, EndpointStats } from './budget.js';
 import { type Answer, type Backend, type Completion, finishReply, readCompletion } from './completion.js';
 import type { ServerConfig } from './config.js';
-import { Breaker, type CallSignal, Limiter, type Outcome, RetryPolicy, retryAfterSeconds, wait } from './flow.js';
+import { type CallSignal, Limiter, type Outcome, retryAfterSeconds, retryDelay, wait } from './flow.js';
 import { depthExceeds } from './reply-json.js';
 import { Capabilities, type Dialect, type PreparedRequest, probeDialect, requestBody } from './request.js';
-import {
-  completionOfStream,
-  type HttpReply,
-  isEventStream,
-  ServerFailure,
-  Transport,
-  TransportError,
-} from './transport.js';
+import { type HttpReply, ServerFailure, Transport, TransportError } from './transport.js';
 
 /** Keys around the text of a reply. */
 const ENVELOPE_DEPTH = 16;
@@ -35,7 +28,6 @@ interface Ask {
 export class ServerBackend implements Backend {
   private readonly all: readonly Endpoint[];
   private readonly choice: EndpointChoice;
-  private readonly retry: RetryPolicy;
 
   /** `apiKey` is sent to every URL and shown nowhere. */
   constructor(
@@ -50,18 +42,16 @@ export class ServerBackend implements Backend {
     const urls = typeof config.url === 'string' ? [config.url] : config.url;
     this.all = urls.map((url) => new Endpoint(url, config, headers));
     this.choice = new EndpointChoice(this.all);
-    this.retry = new RetryPolicy(config.retryBudget, config.retryDelaySeconds);
   }
 
   async ask(prepared: PreparedRequest, signal?: CallSignal): Promise<Answer> {
     const ask: Ask = { prepared, signal, firstSent: undefined, tried: undefined };
-    this.retry.earn();
     for (let tries = 1; ; tries++) {
       try {
         return await this.tryOnce(ask);
       } catch (error) {
         if (!(error instanceof ServerFailure)) throw error;
-        const delay = this.retry.delay(tries, error.retryAfter);
+        const delay = retryDelay(tries, this.config.retryDelaySeconds, error.retryAfter);
         if (tries > this.config.retries || delay >= this.secondsLeft(ask)) throw error.toReverieError(tries);
         this.counters.retries++;
         await wait(delay, signal);
@@ -79,17 +69,12 @@ export class ServerBackend implements Backend {
 
   private async tryOnce(ask: Ask): Promise<Answer> {
     const endpoint = this.choice.choose(ask.prepared.request.messages[0]?.content ?? '', ask.tried);
-    const { limiter, breaker } = endpoint;
+    const { limiter } = endpoint;
     ask.tried = endpoint;
     const epoch = limiter.tryAcquire() ?? (await limiter.acquire(ask.signal));
-    if (!breaker.allow()) {
-      limiter.release(epoch, 'other');
-      throw endpoint.failure!.leftAlone();
-    }
     let outcome: Outcome = 'other';
     try {
       const reply = await this.exchange(endpoint, ask);
-      breaker.succeed();
       endpoint.failure = undefined;
       outcome = 'success';
       return reply;
@@ -103,20 +88,14 @@ export class ServerBackend implements Backend {
 
   /** What a failure says about the server. */
   private judge(endpoint: Endpoint, error: unknown): Outcome {
-    const { breaker } = endpoint;
     if (error instanceof ReverieError) {
       // It answered: what it said is another matter.
-      breaker.succeed();
       endpoint.failure = undefined;
       return 'success';
     }
-    if (!(error instanceof ServerFailure)) {
-      breaker.forget();
-      return 'other';
-    }
+    if (!(error instanceof ServerFailure)) return 'other';
     endpoint.failure = error;
-    if (!error.slowDown) breaker.fail();
-    else breaker.forget();
+    endpoint.failedAt = performance.now();
     return error.congestion ? 'congestion' : 'other';
   }
 
@@ -162,9 +141,8 @@ export class ServerBackend implements Backend {
   private read({ url }: Endpoint, reply: HttpReply, prepared: PreparedRequest): Answer {
     let completion: Completion;
     try {
-      completion = readCompletion(this.parse(url, reply));
+      completion = readCompletion(this.parse(reply));
     } catch (error) {
-      if (error instanceof ServerFailure) throw error;
       throw new ServerFailure({
         url,
         problem: (error as Error).message,
@@ -174,13 +152,8 @@ export class ServerBackend implements Backend {
     return finishReply(completion, prepared, this.config, this.counters);
   }
 
-  private parse(url: string, { headers, text }: HttpReply): unknown {
+  private parse({ text }: HttpReply): unknown {
     const depth = this.config.maxReplyDepth + ENVELOPE_DEPTH;
-    if (isEventStream(headers)) {
-      const completion = completionOfStream(text, depth);
-      if (completion === undefined) throw new ServerFailure({ url, problem: 'the stream ended before the reply did' });
-      return completion;
-    }
     if (depthExceeds(text, depth)) throw new Error(`it is nested deeper than ${depth} levels`);
     try {
       return JSON.parse(text);
@@ -210,7 +183,7 @@ class EndpointChoice {
   choose(firstMessage: string, tried?: Endpoint): Endpoint {
     if (this.endpoints.length === 1) return this.endpoints[0];
     const order = this.order(firstMessage).filter((endpoint) => endpoint !== tried);
-    const well = order.filter(({ breaker }) => breaker.state !== 'open');
+    const well = order.filter((endpoint) => endpoint.isWell);
     const candidates = well.length > 0 ? well : order;
     const inFlight = candidates.reduce((sum, { limiter }) => sum + limiter.inFlight, 0);
     const most = Math.ceil((MOST_LOAD * (inFlight + 1)) / candidates.length);
@@ -239,16 +212,18 @@ function load({ limiter: { inFlight, limit } }: Endpoint): number {
 // One URL of a model: its connections, how much it may be sent, whether it is well, and what it has been found to accept.
 
 const PROBE_SECONDS = 5;
+/** How long others are preferred to one that failed. */
+const REST_MILLISECONDS = 5000;
 
 export class Endpoint {
   readonly limiter: Limiter;
-  readonly breaker: Breaker;
   readonly capabilities: Capabilities;
   readonly transport: Transport;
   /** What is known now, without asking. */
   dialect: Dialect | undefined;
-  /** How the last request failed, until one succeeds. */
+  /** How the last request failed, until one succeeds, and when (monotonic milliseconds). */
   failure: ServerFailure | undefined;
+  failedAt = 0;
   private probe: Promise<Dialect | undefined> | undefined;
 
   constructor(
@@ -258,7 +233,6 @@ export class Endpoint {
   ) {
     const { concurrency, minConcurrency, connectSeconds, timeoutSeconds, maxReplyBytes } = config;
     this.limiter = new Limiter(Math.min(minConcurrency, concurrency), concurrency);
-    this.breaker = new Breaker(config.breakerFailures, config.breakerSeconds);
     this.capabilities = new Capabilities(config.structured);
     this.transport = new Transport(url, headers, {
       connections: concurrency,
@@ -267,6 +241,11 @@ export class Endpoint {
       maxReplyBytes,
     });
     if (config.dialect !== 'auto') this.dialect = config.dialect;
+  }
+
+  /** Whether it may be preferred: it did not fail just now, or only asked for less. */
+  get isWell(): boolean {
+    return this.failure === undefined || this.failure.slowDown || performance.now() - this.failedAt > REST_MILLISECONDS;
   }
 
   /** Finds out the dialect once; until something answers, the server is spoken to as if it were OpenAI's. */
@@ -279,10 +258,10 @@ export class Endpoint {
   }
 
   stats(): EndpointStats {
-    const { url, dialect, limiter, breaker, capabilities } = this;
+    const { url, dialect, limiter, capabilities } = this;
     const { inFlight, limit } = limiter;
     const { structured, omitted } = capabilities;
-    const picture = { url, dialect, inFlight, limit, breaker: breaker.state, structured, omitted: [...omitted] };
+    const picture = { url, dialect, inFlight, limit, structured, omitted: [...omitted] };
     return this.failure === undefined ? picture : { ...picture, problem: this.failure.problem };
   }
 

@@ -1,7 +1,7 @@
 // What the compiled addon (native/cuda/border/addon.cc) offers. Only cuda.ts calls it; here are its words.
 
-/** Arithmetic of the products: float32; tf32 (10 bits of mantissa) or bfloat16 (7 bits), both summed up in float32. */
-export type Precision = 'fp32' | 'tf32' | 'bf16';
+/** Arithmetic of the products: float32, or tf32 (10 bits of mantissa) summed up in float32. */
+export type Precision = 'fp32' | 'tf32';
 
 /** How a device would run an ensemble. */
 export interface DeviceFit {

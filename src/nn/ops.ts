@@ -168,7 +168,6 @@ export const sigmoid = (x: Value): Value => unary('Sigmoid', x);
 /** log(1 + exp(x)), stable for large |x|. */
 export const softplus = (x: Value): Value => unary('Softplus', x);
 export const relu = (x: Value): Value => unary('Relu', x);
-export const erf = (x: Value): Value => unary('Erf', x);
 
 /** x · sigmoid(x), also called SiLU. */
 export function swish(x: Value): Value {
@@ -176,13 +175,6 @@ export function swish(x: Value): Value {
   const y = mul(x, s);
   // From the outputs: dy/dx = s + y (1 - s) = y + s (1 - y), four nodes with the cotangent.
   return withGradient(y, [x], (g) => [mul(g, add(y, mul(s, sub(1, y))))]);
-}
-
-/** x · Φ(x) with the exact error function (Hendrycks and Gimpel 2016). */
-export function gelu(x: Value): Value {
-  const cdf = mul(add(erf(mul(x, Math.SQRT1_2)), 1), 0.5);
-  const density = () => mul(exp(mul(square(x), -0.5)), 1 / Math.sqrt(2 * Math.PI));
-  return withGradient(mul(x, cdf), [x], (g) => [mul(g, add(cdf, mul(x, density())))]);
 }
 
 /** The smaller of two; where they are equal the gradient goes to `left`. */

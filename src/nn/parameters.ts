@@ -8,7 +8,6 @@ import {
   div,
   exp,
   linear,
-  logSoftmax,
   minimum,
   mul,
   neg,
@@ -20,12 +19,9 @@ import {
   split,
   sqrt,
   square,
-  squeeze,
   sub,
   swish,
-  takeAlongAxis,
   tanh,
-  unsqueeze,
 } from './ops.js';
 
 /**
@@ -322,24 +318,7 @@ export function tanhNormalSample(
   return { action: tanh(preTanh), preTanh, logProb: reduceSum(add(density, squashCorrection(preTanh)), [-1]) };
 }
 
-/** Log-density [rows] of tanh(preTanh) under a squashed Gaussian. */
-export function tanhNormalLogProb(preTanh: Value, mean: Value, logStd: Value): Value {
-  const z = mul(sub(preTanh, mean), exp(neg(logStd)));
-  return reduceSum(add(sub(mul(square(z), -0.5), logStd), squashCorrection(preTanh)), [-1]);
-}
-
 /** -log(1 - tanh(u)^2) minus the Gaussian's constant, per element. */
 function squashCorrection(u: Value): Value {
   return add(mul(add(u, softplus(mul(u, -2))), 2), -2 * Math.LN2 - HALF_LOG_2PI);
-}
-
-/** Log-probability [rows] of the chosen actions (int32 [rows]) under logits [rows, n]. */
-export function categoricalLogProb(logits: Value, actions: Value): Value {
-  return squeeze(takeAlongAxis(logSoftmax(logits), unsqueeze(actions, [-1]), -1), [-1]);
-}
-
-/** Entropy [rows] of logits [rows, n]. */
-export function categoricalEntropy(logits: Value): Value {
-  const logProbs = logSoftmax(logits);
-  return neg(reduceSum(mul(exp(logProbs), logProbs), [-1]));
 }

@@ -16,16 +16,10 @@ const headerSchema = z.record(z.string(), z.union([entrySchema, z.record(z.strin
 const LENGTH_BYTES = 8;
 const METADATA = '__metadata__';
 
-/**
- * Float32 tensors in order of name. The same tensors give the same bytes.
- * @param metadata string pairs of the header, e.g. `{ format: 'pt' }`, which `transformers` asks for
- */
-export function encodeTensors(
-  tensors: Readonly<Record<string, Tensor>>,
-  metadata?: Readonly<Record<string, string>>,
-): Uint8Array {
+/** Float32 tensors in order of name. The same tensors give the same bytes. */
+export function encodeTensors(tensors: Readonly<Record<string, Tensor>>): Uint8Array {
   const names = Object.keys(tensors).sort();
-  const header: Record<string, unknown> = metadata === undefined ? {} : { [METADATA]: metadata };
+  const header: Record<string, unknown> = {};
   const starts = new Map<string, number>();
   let end = 0;
   for (const name of names) {
@@ -48,7 +42,7 @@ export function encodeTensors(
 }
 
 /**
- * The tensors of a safetensors file as float32; those kept as float16 or bfloat16 are widened.
+ * The float32 tensors of a safetensors file.
  * Throws an Error that says what is wrong with anything else.
  */
 export function decodeTensors(bytes: Uint8Array): Record<string, Tensor> {
@@ -64,30 +58,10 @@ export function decodeTensors(bytes: Uint8Array): Record<string, Tensor> {
   return tensors;
 }
 
-/** Bytes of an element, and the float32 values of a copy of their bytes, whose start is aligned. */
-const ELEMENTS: Readonly<Record<string, { bytes: number; widen: (copy: ArrayBuffer) => Float32Array }>> = {
-  F32: { bytes: 4, widen: (copy) => new Float32Array(copy) },
-  F16: { bytes: 2, widen: (copy) => Float32Array.from(new Uint16Array(copy), halfToNumber) },
-  BF16: { bytes: 2, widen: (copy) => new Float32Array(Uint32Array.from(new Uint16Array(copy), (x) => x << 16).buffer) },
-};
-
-function tensorOf(name: string, { dtype, shape, data_offsets }: Entry, data: Uint8Array): Tensor {
-  const element = ELEMENTS[dtype];
-  if (element === undefined) throw new Error(`tensor "${name}" is of type ${dtype}, not F32, F16 or BF16`);
-  const [from, to] = data_offsets;
-  if (to - from !== elementCount(shape) * element.bytes || to > data.length) {
+function tensorOf(name: string, { dtype, shape, data_offsets: [from, to] }: Entry, data: Uint8Array): Tensor {
+  if (dtype !== 'F32') throw new Error(`tensor "${name}" is of type ${dtype}, not F32`);
+  if (to - from !== elementCount(shape) * 4 || to > data.length)
     throw new Error(`the file ends within tensor "${name}"`);
-  }
   // Copied: a view of the file could start at any byte, and a Buffer's own `slice` does not copy.
-  return float32(element.widen(Uint8Array.from(data.subarray(from, to)).buffer), shape);
-}
-
-/** The number that the 16 bits of an IEEE 754 half stand for. */
-function halfToNumber(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
-  const exponent = (bits >> 10) & 0x1f;
-  const fraction = bits & 0x3ff;
-  if (exponent === 0) return sign * fraction * 2 ** -24;
-  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  return float32(new Float32Array(Uint8Array.from(data.subarray(from, to)).buffer), shape);
 }

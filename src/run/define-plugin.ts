@@ -2,12 +2,12 @@
 
 import type { Kind } from '../core/kind.js';
 import type { Plugin } from '../core/plugins.js';
-import type { EnvironmentEntry } from '../env/environments.js';
-import type { DomainEntry } from '../env/tools/domains.js';
+import type { EnvironmentEntry } from '../env/clocked-environment.js';
+import type { DomainEntry } from '../env/tools/domain.js';
 import type { LearnerEntry } from '../rl/learners.js';
 import type { EpisodeExport } from '../synth/export/episodes/export-episodes.js';
 import type { TransitionExport } from '../synth/export/transition-exports.js';
-import type { DynamicsEntry } from '../worldmodel/dynamics-kind.js';
+import type { DynamicsEntry } from '../worldmodel/dynamics.js';
 import type { BackendEntry } from '../worldmodel/tools/backend-model.js';
 
 export interface PluginEntries extends Plugin {

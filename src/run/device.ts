@@ -53,7 +53,7 @@ interface DeviceNeeds {
   readonly trains: boolean;
 }
 
-/** By family; undefined where the job computes with no network that a device is for. */
+/** By family; undefined where the job computes with no network that a device is for. `server`: whoever serves the scenario. */
 const NEEDS: Readonly<
   Record<string, (job: string, scenario: never, inputs: JobInputs) => Promise<DeviceNeeds | undefined>>
 > = {
@@ -100,12 +100,6 @@ export async function settleDevice(
   const needs = flags.device === 'cpu' ? undefined : await NEEDS[scenario.family]?.(job, scenario as never, inputs);
   if (needs?.simulates !== undefined) return settle(flags, scenario.config.name, needs.simulates);
   if (!isSimd(flags) || !needs?.trains) return onProcessor(flags, job, needs?.trains);
-  const { precision } = flags;
-  if (precision !== undefined && precision !== SIMD_PRECISIONS[0])
-    throw precisionRefused(
-      precision,
-      `fp32, as this ${job} does not dream, and gradient steps are computed in no other`,
-    );
   return settle(flags, scenario.config.name, async (wanted) => ({ precision: wanted }));
 }
 
@@ -116,13 +110,9 @@ export async function settleModelDevice(flags: DeviceFlags, folder: string): Pro
   return settle(flags, folder, (wanted) => folderDeviceFit(folder, wanted));
 }
 
-/**
- * tf32: its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can
- * be brought to the host; bfloat16 rounds eight times as coarsely for speed that only statistics on the device could use.
- */
+/** Its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can be brought to the host. */
 const GPU_PRECISION: Precision = 'tf32';
-/** The first unless it is asked for; gradient steps always. */
-const SIMD_PRECISIONS: readonly Precision[] = ['fp32', 'bf16'];
+const SIMD_PRECISION: Precision = 'fp32';
 
 const isSimd = ({ device }: DeviceFlags) => device === 'simd' || device === 'native';
 
@@ -134,9 +124,9 @@ async function settle(
   const { device: asked = 'auto', precision } = flags;
   const isAuto = asked === 'auto';
   const kind = isSimd(flags) ? 'native' : isAuto ? 'cuda' : (asked as Kind);
-  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISIONS[0] : GPU_PRECISION);
-  if (kind === 'native' && !SIMD_PRECISIONS.includes(wanted))
-    throw precisionRefused(wanted, `${SIMD_PRECISIONS.join(' or ')}, which is all that the device simd has`);
+  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISION : GPU_PRECISION);
+  if (kind === 'native' && wanted !== SIMD_PRECISION)
+    throw precisionRefused(wanted, `${SIMD_PRECISION}, which is all that the device simd has`);
   const status = kind === 'cuda' ? await cudaStatus() : undefined;
   if (isAuto && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };

@@ -246,7 +246,7 @@ export async function inductionText(result: InduceResult): Promise<string> {
 }
 
 export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
-  const { terminalTable } = await import('./result-text.js');
+  const { terminalTable } = await import('./report.js');
   const rows = rules.map(({ id, says, support, counterExamples, accepted }) => [
     id,
     says,
@@ -254,10 +254,8 @@ export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
     String(counterExamples),
     accepted ? 'yes' : 'no',
   ]);
-  return terminalTable(
-    { columns: ['rule', 'says', 'seen', 'against', 'accepted'], rows },
-    { alignment: 'text', columns: process.stdout.columns },
-  );
+  const columns = ['rule', 'says', 'seen', 'against', 'accepted'];
+  return terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns);
 }
 
 // `reverie induce SCENARIO --operators FILE`: operators from recorded episodes of a world whose states are facts about objects.
@@ -355,7 +353,7 @@ export async function induceScenarioOperators(
 
 /** What was found, for people. */
 export async function operatorsText(result: InduceOperatorsResult): Promise<string> {
-  const { terminalTable } = await import('./result-text.js');
+  const { terminalTable } = await import('./report.js');
   const columns = ['action', 'carried out', 'refused', 'needs', 'makes so', 'wordings', 'unexplained'];
   const rows = result.operators.map((one) => [
     one.action,
@@ -364,7 +362,7 @@ export async function operatorsText(result: InduceOperatorsResult): Promise<stri
   const { refused, transitions, accepted, episodes, file } = result;
   return [
     `${result.operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out.`,
-    terminalTable({ columns, rows }, { alignment: 'text', columns: process.stdout.columns }),
+    terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns),
     ...(refused.length === 0 ? [] : [`Refused each time: ${refused.join('; ')}.`]),
     `Written to ${file}. Next: model.backends: [operators], model.operators.file in a scenario of the same domain.`,
   ].join('\n');

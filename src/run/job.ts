@@ -1,21 +1,21 @@
 // What a job is: the context every job receives, and the JSON-safe results they answer.
 
 import type { Panel } from '../core/evaluation-set.js';
-import type { GateResult } from '../fidelity/report/fidelity-report.js';
+import type { Report } from '../core/report.js';
+import type { GateResult } from '../fidelity/report.js';
 import type { DeviceTarget } from '../nn/cuda.js';
 import type { Precision } from '../nn/cuda-addon.js';
 import type { ReturnSummary } from '../rl/evaluate.js';
 import type { TrainEvaluation } from '../training/training.js';
 import type { ArmSummary, BreakEven } from '../training/warm-start.js';
-import type { HeldOutReport } from '../worldmodel/dynamics-kind.js';
+import type { HeldOutReport } from '../worldmodel/dynamics.js';
 import type { MetricsWriter } from './metrics.js';
 import type { FitVerdict } from './pipeline/fit-verdict.js';
 import type { Progress } from './progress.js';
-import type { ReportInput } from './report/report-input.js';
 import type { AnyScenario, Scenario } from './scenario.js';
 
 export const DEVICES = ['auto', 'cpu', 'simd', 'cuda', 'emulated'] as const;
-export const PRECISIONS = ['fp32', 'tf32', 'bf16'] as const satisfies readonly Precision[];
+export const PRECISIONS = ['fp32', 'tf32'] as const satisfies readonly Precision[];
 
 /** The device that a run is asked to use, and the precision of its products. */
 export interface DeviceFlags {
@@ -233,7 +233,7 @@ export interface QuickstartResult extends JobResult {
   /** File of the HTML report. */
   readonly report: string;
   /** What the table and the report are made from. */
-  readonly reportInput: ReportInput;
+  readonly reportInput: Report;
 }
 
 /** Call at a safe point, after the checkpoint is written. @throws JobInterrupted: everything is on disk */

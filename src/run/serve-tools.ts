@@ -17,7 +17,7 @@ import type { LlmRole } from '../kinds/tools.js';
 import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
 import { taskFaults } from '../synth/tasks/task-checks.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
-import { makeRouter } from '../worldmodel/tools/make-router.js';
+import { makeRouter } from '../worldmodel/tools/router.js';
 import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/parts.js';
 import { reviveScenario, type ToolsScenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions } from './servable.js';
@@ -46,7 +46,7 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
   const { config } = scenario;
   const { real = false, folder, log } = options;
   const { device: asked = 'auto' } = options.device ?? {};
-  if (asked !== 'auto' && asked !== 'cpu') log(`${config.name}: nothing in it that ${asked} could compute.`);
+  if (!real && asked !== 'auto' && asked !== 'cpu') log(`${config.name}: nothing in it that ${asked} could compute.`);
   const parts = await makeParts({ scenario, out: join(folder, config.name), log, real });
   const { domain, cast } = parts;
   const { make, version } = environmentsOf(scenario, parts, real);

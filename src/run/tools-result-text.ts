@@ -1,10 +1,11 @@
 // How the results of jobs on tools scenarios read on a terminal.
 
+import type { Fact } from '../core/report.js';
 import { deficitText } from '../synth/signals/deficits.js';
 import type { DreamCheck, Gathered, ValueFit } from '../training/text-training.js';
-import { wilson } from '../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../worldmodel/tools/shadow.js';
 import { formatCount, formatNumber } from './format.js';
-import { type Line, resultLines } from './result-text.js';
+import { resultFacts } from './result-text.js';
 import type {
   AuditResult,
   BackendFitResult,
@@ -18,20 +19,20 @@ import type {
 
 /** By the job's name. */
 export const toolsResultText = {
-  collect: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
-  fit: (result: BackendFitResult) => resultLines(result, fitLines(result)),
-  synth: (result: SynthEpisodesResult) => resultLines(result, episodeLines(result)),
-  train: (result: TextTrainResult) => resultLines(result, trainLines(result)),
-  eval: (result: RealEpisodesResult) => resultLines(result, realLines(result)),
-  audit: (result: AuditResult) => resultLines(result, auditLines(result)),
+  collect: (result: RealEpisodesResult) => resultFacts(result, realLines(result)),
+  fit: (result: BackendFitResult) => resultFacts(result, fitLines(result)),
+  synth: (result: SynthEpisodesResult) => resultFacts(result, episodeLines(result)),
+  train: (result: TextTrainResult) => resultFacts(result, trainLines(result)),
+  eval: (result: RealEpisodesResult) => resultFacts(result, realLines(result)),
+  audit: (result: AuditResult) => resultFacts(result, auditLines(result)),
   export: (result: ExportResult) =>
-    resultLines(
+    resultFacts(
       result,
-      result.datasets.map((path): Line => ['dataset', path]),
+      result.datasets.map((path): Fact => ['dataset', path]),
     ),
 };
 
-function episodeLines(result: SynthEpisodesResult): Line[] {
+function episodeLines(result: SynthEpisodesResult): Fact[] {
   const { episodes, steps, accepted, abstained, success, answeredBy, cost, spent, stoppedBy } = result;
   return [
     ['lived', `${formatCount(episodes)} episodes, ${formatCount(steps)} turns of the agent`],
@@ -55,12 +56,12 @@ function episodeLines(result: SynthEpisodesResult): Line[] {
     ...shadowLine(result),
     ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
     ...(result.newTasks > 0 ? [['new tasks', formatCount(result.newTasks)] as const] : []),
-    ...result.datasets.map((path): Line => ['dataset', path]),
+    ...result.datasets.map((path): Fact => ['dataset', path]),
     ['report', result.report],
   ];
 }
 
-function realLines(result: RealEpisodesResult): Line[] {
+function realLines(result: RealEpisodesResult): Fact[] {
   const { episodes, steps, abstained, success, cost, spent, stoppedBy, policy } = result;
   return [
     ...policyLine(policy),
@@ -75,7 +76,7 @@ function realLines(result: RealEpisodesResult): Line[] {
   ];
 }
 
-function fitLines({ backend, model, modelVersion, episodes, isReady, report }: BackendFitResult): Line[] {
+function fitLines({ backend, model, modelVersion, episodes, isReady, report }: BackendFitResult): Fact[] {
   const percent = (share: number | null) => (share === null ? 'none' : `${(share * 100).toFixed(1)} %`);
   const { steps, learnedFrom, distinct, tooLong, byChanges } = report;
   const changes = byChanges.map((one) => `${one.changes}: ${percent(one.stateExact)} of ${formatCount(one.steps)}`);
@@ -96,7 +97,7 @@ function fitLines({ backend, model, modelVersion, episodes, isReady, report }: B
   ];
 }
 
-function policyLine(policy: TextPolicyNote | undefined): Line[] {
+function policyLine(policy: TextPolicyNote | undefined): Fact[] {
   return policy === undefined ? [] : [['policy', `${policy.version}, chooses among ${policy.choosesAmong}`]];
 }
 
@@ -106,7 +107,7 @@ export function momentOf({ after, round }: Pick<TextTrainResult['evaluations'][n
   return after === 'cloning' ? 'after imitation' : 'untrained';
 }
 
-function trainLines(result: TextTrainResult): Line[] {
+function trainLines(result: TextTrainResult): Fact[] {
   const { mode, algorithm, rounds, realSteps, dreamtSteps, clonedSteps, parameters, evaluations } = result;
   const real = `${formatCount(realSteps)} steps, ${formatCount(clonedSteps)} of them of walkthroughs`;
   return [
@@ -115,41 +116,41 @@ function trainLines(result: TextTrainResult): Line[] {
     ['learned', `${formatCount(rounds)} rounds of ${algorithm} (${mode})`],
     ['real', real],
     ...(mode === 'real' ? [] : mode === 'value' ? valueLines(result) : dreamLines(result, dreamtSteps)),
-    ...evaluations.map((evaluation): Line => {
+    ...evaluations.map((evaluation): Fact => {
       const { realSteps: steps, success } = evaluation;
       return [momentOf(evaluation), `${shareText(success)}, ${formatCount(steps)} real steps`];
     }),
     ...lackingLine(result),
-    ...result.alarms.map(({ round, problem }): Line => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
+    ...result.alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
     ...(result.page === undefined ? [] : [['dream to play', result.page] as const]),
     ['report', result.report],
   ];
 }
 
-function lackingLine({ lacking = [] }: TextTrainResult): Line[] {
+function lackingLine({ lacking = [] }: TextTrainResult): Fact[] {
   const most = lacking
     .slice(0, SHOWN_KINDS)
     .map(({ deficit, share }) => `${deficitText(deficit)} (${Math.round(100 * share)} % of the episodes that need it)`);
   return most.length === 0 ? [] : [['lacking', most.join('; ')]];
 }
 
-function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSteps: number): Line[] {
+function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSteps: number): Fact[] {
   const last = gathered.at(-1);
   return [
     ['dreamt', `${formatCount(dreamtSteps)} steps`],
     ...counted('answered by', answeredBy),
-    ...(last?.made ?? []).map((made): Line => ['made', made]),
+    ...(last?.made ?? []).map((made): Fact => ['made', made]),
     ...(last?.heldOut == null ? [] : [heldOutLine(last.heldOut, last.trustHorizon)]),
-    ...checks.map((check): Line => ['dream checked', checkText(check)]),
+    ...checks.map((check): Fact => ['dream checked', checkText(check)]),
   ];
 }
 
-function valueLines({ gathered, valuedChoices = 0 }: TextTrainResult): Line[] {
+function valueLines({ gathered, valuedChoices = 0 }: TextTrainResult): Fact[] {
   const { made = [], values } = gathered.at(-1) ?? {};
   return [
     ['judged', `${formatCount(valuedChoices)} choices, by what records came to`],
-    ...made.map((line): Line => ['made', line]),
+    ...made.map((line): Fact => ['made', line]),
     ...(values === undefined ? [] : [['held out', valueText(values)] as const]),
   ];
 }
@@ -170,7 +171,7 @@ function checkText({ round, episodes, steps, apart, dreamWins, confirmedWins, re
   return `after ${formatCount(round)} rounds: ${wrong} of ${episodes} episodes went wrong in it${how}, in ${formatCount(steps)} steps; ${wins}`;
 }
 
-function heldOutLine({ steps, wrongStates }: NonNullable<Gathered['heldOut']>, horizon: number | null): Line {
+function heldOutLine({ steps, wrongStates }: NonNullable<Gathered['heldOut']>, horizon: number | null): Fact {
   const share = shareText({ ...wilson(wrongStates, steps), of: steps });
   return ['wrong states', `${share} recorded steps held out; ${trustedText(horizon)}`];
 }
@@ -181,19 +182,19 @@ function trustedText(horizon: number | null): string {
 
 const SHOWN_FAILURES = 5;
 
-function auditLines(result: AuditResult): Line[] {
+function auditLines(result: AuditResult): Fact[] {
   const { mustFail, mustSucceed, judge, tasks } = result;
   const isFit = mustFail.passed && tasks.length === 0;
-  const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Line => [`  ${kind}`, shareText(rate)]);
+  const kinds = Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, shareText(rate)]);
   const failures = mustFail.failures.slice(0, SHOWN_FAILURES);
   return [
     ['must-fail suite', `${shareText(mustFail.rate)}: ${isFit ? 'fit to give rewards' : 'NOT fit to give rewards'}`],
     ...(tasks.length === 0
       ? []
-      : [['tasks', `FAILED: ${tasks.length} ${tasks.length === 1 ? 'fault' : 'faults'}`] as Line]),
-    ...tasks.map(({ task, problem }): Line => ['  task', `${task}: ${problem}`]),
+      : [['tasks', `FAILED: ${tasks.length} ${tasks.length === 1 ? 'fault' : 'faults'}`] as Fact]),
+    ...tasks.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
     ...kinds,
-    ...failures.map(({ probe, problem }): Line => ['  fell for', `${probe}: ${problem}`]),
+    ...failures.map(({ probe, problem }): Fact => ['  fell for', `${probe}: ${problem}`]),
     ...(mustSucceed === null ? [] : mustSucceedLines(mustSucceed)),
     ...judgeLines(judge),
     ...hackerLines(result),
@@ -201,20 +202,20 @@ function auditLines(result: AuditResult): Line[] {
   ];
 }
 
-function mustSucceedLines(result: NonNullable<AuditResult['mustSucceed']>): Line[] {
+function mustSucceedLines(result: NonNullable<AuditResult['mustSucceed']>): Fact[] {
   const { rate, passed, faults, failures, report } = result;
   const verdict = passed ? 'answers what is possible' : 'does NOT answer what is possible';
   const first = failures.slice(0, SHOWN_FAILURES);
   return [
     ['must-succeed suite', `${shareText(rate)}: ${verdict}${reasons(faults, '; ')}`],
-    ...first.map(({ probe, problem }): Line => ['  did not do', `${probe}: ${problem}`]),
+    ...first.map(({ probe, problem }): Fact => ['  did not do', `${probe}: ${problem}`]),
     ['report', report],
   ];
 }
 
 const SHOWN_TRICKS = 3;
 
-function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Line[] {
+function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Fact[] {
   if (hacker === null) return [];
   const { passed, plays, tasks, tricks } = hacker;
   const tried = `${formatCount(plays)} plays in ${formatCount(tasks)} tasks`;
@@ -223,12 +224,12 @@ function hackerLines({ hacker }: Pick<SynthEpisodesResult, 'hacker'>): Line[] {
   return [
     ['reward hacks', `${tried}: ${verdict}`],
     ...shown.map(
-      ({ task, moves, by, truth }): Line => ['  trick', `${task}: ${moves.join(', then ')} (${by}; ${truth})`],
+      ({ task, moves, by, truth }): Fact => ['  trick', `${task}: ${moves.join(', then ')} (${by}; ${truth})`],
     ),
   ];
 }
 
-function judgeLines(judge: AuditResult['judge']): Line[] {
+function judgeLines(judge: AuditResult['judge']): Fact[] {
   if (judge === null) return [];
   const { falsePositive, falseNegative, abstention, flip } = judge;
   return [
@@ -258,7 +259,7 @@ function costText(cost: SynthEpisodesResult['cost'], spent: SynthEpisodesResult[
   return `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`;
 }
 
-function shadowLine({ shadow }: SynthEpisodesResult): Line[] {
+function shadowLine({ shadow }: SynthEpisodesResult): Fact[] {
   if (shadow === null || shadow.transitionError.value === null) return [];
   const { value, low, high } = shadow.transitionError;
   const share = (part: number) => `${(100 * part).toFixed(1)} %`;
@@ -271,7 +272,7 @@ function shadowLine({ shadow }: SynthEpisodesResult): Line[] {
   ];
 }
 
-function mustFailLine({ mustFail }: SynthEpisodesResult): Line[] {
+function mustFailLine({ mustFail }: SynthEpisodesResult): Fact[] {
   if (mustFail === null) return [];
   const verdict = mustFail.passed ? 'passed' : 'FAILED: no episode was given a reward';
   return [['must-fail suite', `${Math.round(100 * mustFail.rate)} % of probes, ${verdict}`]];
@@ -285,7 +286,7 @@ function imitatedText({ imitated, accepted }: SynthEpisodesResult): string {
     : text;
 }
 
-function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
+function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Fact[] {
   if (mustSucceed === null) return [];
   const verdict = mustSucceed.passed ? 'passed' : 'FAILED: no reward was given and no dataset written';
   const share = Math.round(100 * mustSucceed.rate);
@@ -297,7 +298,7 @@ function mustSucceedLine({ mustSucceed }: SynthEpisodesResult): Line[] {
 const SHOWN_KINDS = 4;
 
 /** The filters that cost most turns; the report has all. */
-function removedLine({ removed }: SynthEpisodesResult): Line[] {
+function removedLine({ removed }: SynthEpisodesResult): Fact[] {
   const most = [...removed].sort((a, b) => b.turns - a.turns).slice(0, SHOWN_KINDS);
   if (most.length === 0) return [];
   const told = most.map(({ filter, turns }) => `${formatCount(turns)} by ${filter}`);
@@ -306,19 +307,19 @@ function removedLine({ removed }: SynthEpisodesResult): Line[] {
 }
 
 /** What the agent cannot do yet. */
-function deficitLine({ deficits }: SynthEpisodesResult): Line[] {
+function deficitLine({ deficits }: SynthEpisodesResult): Fact[] {
   const most = deficits.slice(0, SHOWN_KINDS).map(({ name, lost }) => `${formatCount(lost)} ${deficitText(name)}`);
   const rest = deficits.length - most.length;
   return most.length === 0 ? [] : [['cannot yet', `${most.join(', ')}${rest > 0 ? `, and ${rest} more` : ''}`]];
 }
 
 /** The kinds of failure, and what the first of each was. */
-function failedLines({ failed, failedFor = {} }: Pick<RealEpisodesResult, 'failed' | 'failedFor'>): Line[] {
-  const why = Object.entries(failedFor).map(([code, message]): Line => [`  ${code}`, message]);
+function failedLines({ failed, failedFor = {} }: Pick<RealEpisodesResult, 'failed' | 'failedFor'>): Fact[] {
+  const why = Object.entries(failedFor).map(([code, message]): Fact => [`  ${code}`, message]);
   return [...counted('failed', failed), ...why];
 }
 
-function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Line[] {
+function counted(label: string, counts: Readonly<Record<string, number>>, after = ''): Fact[] {
   const text = reasons(Object.fromEntries(Object.entries(counts).sort(([, a], [, b]) => b - a)), '');
   return text === '' ? [] : [[label, `${text}${after}`]];
 }

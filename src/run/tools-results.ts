@@ -2,11 +2,11 @@
 
 import type { Cost } from '../core/cost.js';
 import type { Panel } from '../core/evaluation-set.js';
+import type { Report } from '../core/report.js';
 import type { Deficit } from '../synth/signals/deficits.js';
 import type { DreamCheck, Gathered, TextEvaluation, TextMode } from '../training/text-training.js';
 import type { BackendFitReport } from '../worldmodel/tools/backend-model.js';
 import type { JobResult } from './job.js';
-import type { ReportInput } from './report/report-input.js';
 
 /** Rates with their 95 % intervals (Wilson). */
 export interface Rate {
@@ -125,7 +125,7 @@ export interface TextQuickstartResult extends JobResult, TextComparison {
   /** File of the HTML report. */
   readonly report: string;
   /** What the table and the report are made from. */
-  readonly reportInput: ReportInput;
+  readonly reportInput: Report;
 }
 
 /** A backend of the router that learned from records. */

@@ -1,21 +1,22 @@
 // How the results of jobs on numbers read on a terminal.
 
-import type { HeldOutFigures } from '../worldmodel/dynamics-kind.js';
+import type { Fact } from '../core/report.js';
+import type { HeldOutFigures } from '../worldmodel/dynamics.js';
 import { formatCount, formatNumber, formatRate, formatSpread } from './format.js';
 import type { CollectResult, EvalResult, FitResult, GenerativeReport, SynthResult, TrainResult } from './job.js';
-import { type Line, quickstartText, resultLines } from './result-text.js';
+import { quickstartText, resultFacts } from './result-text.js';
 
 /** By the job's name. */
 export const vectorResultText = {
-  collect: (result: CollectResult) => resultLines(result, collectLines(result)),
-  fit: (result: FitResult) => resultLines(result, fitLines(result)),
-  synth: (result: SynthResult) => resultLines(result, synthLines(result)),
-  train: (result: TrainResult) => resultLines(result, trainLines(result)),
-  eval: (result: EvalResult) => resultLines(result, evalLines(result)),
+  collect: (result: CollectResult) => resultFacts(result, collectLines(result)),
+  fit: (result: FitResult) => resultFacts(result, fitLines(result)),
+  synth: (result: SynthResult) => resultFacts(result, synthLines(result)),
+  train: (result: TrainResult) => resultFacts(result, trainLines(result)),
+  eval: (result: EvalResult) => resultFacts(result, evalLines(result)),
   quickstart: quickstartText,
 };
 
-function collectLines(result: CollectResult): Line[] {
+function collectLines(result: CollectResult): Fact[] {
   return [
     ['recorded', `${formatCount(result.transitions)} real transitions, ${formatCount(result.episodes)} whole episodes`],
     ['mean return', result.meanReturn === null ? 'no episode ended' : formatNumber(result.meanReturn)],
@@ -24,7 +25,7 @@ function collectLines(result: CollectResult): Line[] {
   ];
 }
 
-function fitLines(result: FitResult): Line[] {
+function fitLines(result: FitResult): Fact[] {
   return [
     ['fitted', `${result.epochs} epochs on ${formatCount(result.transitions)} transitions`],
     ...verdictLine(result),
@@ -42,7 +43,7 @@ function errorText({ holdoutError, rewardError }: FitResult): string {
   return `${formatNumber(holdoutError)} standard deviations a step${reward}`;
 }
 
-function verdictLine({ verdict }: FitResult): Line[] {
+function verdictLine({ verdict }: FitResult): Fact[] {
   if (verdict === undefined) return [];
   return [
     ['verdict', `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`],
@@ -50,11 +51,11 @@ function verdictLine({ verdict }: FitResult): Line[] {
 }
 
 /** What is wrong and why, how sure the model is of itself, and what more records would bring. */
-function verdictLines({ verdict }: FitResult): Line[] {
+function verdictLines({ verdict }: FitResult): Fact[] {
   if (verdict === undefined) return [];
   const { faults, within90, moreData } = verdict;
   return [
-    ...faults.slice(0, SHOWN_FAULTS).map((fault): Line => ['beware', fault]),
+    ...faults.slice(0, SHOWN_FAULTS).map((fault): Fact => ['beware', fault]),
     ...(within90 === null
       ? []
       : [['sureness', `${(100 * within90).toFixed(0)} % of held-out values within its 90 % intervals`] as const]),
@@ -75,14 +76,14 @@ const SHOWN_FAULTS = 5;
 const SHOWN_ELEMENTS = 12;
 
 /** What the fit is worth, element by element, and whether it was cut off. */
-function heldOutLines({ heldOut }: FitResult): Line[] {
+function heldOutLines({ heldOut }: FitResult): Fact[] {
   if (heldOut === undefined) return [];
   const { elements, logLikelihood } = heldOut;
   const worstFirst = elements.toSorted((a, b) => (a.r2.model ?? 1) - (b.r2.model ?? 1));
   const shown = elements.length <= SHOWN_ELEMENTS ? elements : worstFirst.slice(0, SHOWN_ELEMENTS);
   return [
     ['explained (R²)', figuresText('model', 'linear model', 'nothing changes')],
-    ...shown.map(({ element, r2 }): Line => [`  ${element}`, r2.model === null ? 'never changes' : figuresOf(r2)]),
+    ...shown.map(({ element, r2 }): Fact => [`  ${element}`, r2.model === null ? 'never changes' : figuresOf(r2)]),
     ...(shown.length < elements.length
       ? [['', `the worst ${shown.length} of ${elements.length}; all are in result.json`] as const]
       : []),
@@ -102,7 +103,7 @@ function figuresText(...cells: readonly string[]): string {
     .trimEnd();
 }
 
-function synthLines(result: SynthResult): Line[] {
+function synthLines(result: SynthResult): Fact[] {
   return [
     [
       'dreamt',
@@ -111,11 +112,11 @@ function synthLines(result: SynthResult): Line[] {
     ['cut by doubt', `${formatCount(result.truncatedByDoubt)} branches`],
     ['model', result.modelVersion.slice(0, 12)],
     ['kept in', result.data],
-    ...result.datasets.map((path): Line => ['dataset', path]),
+    ...result.datasets.map((path): Fact => ['dataset', path]),
   ];
 }
 
-function trainLines(result: TrainResult): Line[] {
+function trainLines(result: TrainResult): Fact[] {
   const last = result.evaluations.at(-1);
   const solved = result.realStepsToThreshold;
   const threshold = result.threshold === null ? [] : [thresholdLine(result.threshold, solved)];
@@ -131,16 +132,16 @@ function trainLines(result: TrainResult): Line[] {
 }
 
 /** What was learned from, by where it came from. */
-function sourceLines({ realSteps, syntheticSteps, records, generative }: TrainResult): Line[] {
+function sourceLines({ realSteps, syntheticSteps, records, generative }: TrainResult): Fact[] {
   const lived = generative ? `${formatCount(realSteps)} real steps` : null;
   const given = records && `${formatCount(records.real)} real and ${formatCount(records.synthetic)} synthetic rows`;
-  const first: Line = given
+  const first: Fact = given
     ? ['given', given]
     : ['lived', lived ?? `${formatCount(realSteps)} real steps, ${formatCount(syntheticSteps)} dreamt`];
   return generative ? [first, drawnLine(generative)] : [first];
 }
 
-function drawnLine({ rows, fits, share, modelVersion }: GenerativeReport): Line {
+function drawnLine({ rows, fits, share, modelVersion }: GenerativeReport): Fact {
   if (modelVersion === null)
     return ['drawn', 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'];
   const fitted = fits === 1 ? 'one diffusion' : `${formatCount(fits)} diffusions`;
@@ -148,23 +149,23 @@ function drawnLine({ rows, fits, share, modelVersion }: GenerativeReport): Line 
 }
 
 /** Whether the model was worth dreaming in, and the settings that found themselves. */
-function dreamLines({ dream }: TrainResult): Line[] {
+function dreamLines({ dream }: TrainResult): Fact[] {
   if (dream === undefined) return [];
   const { rounds, shutRounds, shutBecause, settings } = dream;
   const open = `in ${rounds - shutRounds} of ${rounds} rounds`;
   const found = settings.filter(({ reason }) => reason !== 'pinned');
   return [
     ['dreamt', shutRounds === 0 ? open : `${open}; in the others it learnt from real rows alone, as ${shutBecause}`],
-    ...found.map(({ key, value, reason }): Line => [`  ${key}`, `${value}: ${reason}`]),
+    ...found.map(({ key, value, reason }): Fact => [`  ${key}`, `${value}: ${reason}`]),
   ];
 }
 
-function thresholdLine(threshold: number, realSteps: number | null): Line {
+function thresholdLine(threshold: number, realSteps: number | null): Fact {
   const reached = realSteps === null ? 'not reached' : `reached after ${formatCount(realSteps)} real steps`;
   return ['threshold', `${formatNumber(threshold)} ${reached}`];
 }
 
-function evalLines(result: EvalResult): Line[] {
+function evalLines(result: EvalResult): Fact[] {
   return [
     ['return', `${formatSpread(result.meanReturn, result.stdReturn)} over ${result.episodes} real episodes`],
     ['range', `${formatNumber(result.minReturn)} to ${formatNumber(result.maxReturn)}`],

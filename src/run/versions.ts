@@ -5,9 +5,41 @@ import { arch, cpus, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
 import type { Panel } from '../core/evaluation-set.js';
 import { packageRoot } from '../core/packs.js';
+import type { Block } from '../core/report.js';
 import type { JobContext } from './job.js';
-import type { ReportProvenance } from './report/report-input.js';
 import type { AnyScenario } from './scenario.js';
+
+/** Where the figures of a report come from. */
+export interface ReportProvenance {
+  readonly command: string;
+  readonly scenario: string;
+  readonly scenarioHash: string;
+  readonly seeds: readonly number[];
+  /** Hash of what the figures were measured on. */
+  readonly panel?: string;
+  readonly machine: string;
+  /** ISO 8601. */
+  readonly date: string;
+  /** Package to version: reverie, node, onnxruntime-node, mujoco. */
+  readonly versions: Readonly<Record<string, string>>;
+}
+
+/** The foot of a report. */
+export function provenanceBlock(from: ReportProvenance): Block {
+  const told = Object.entries(from.versions).map(([name, version]) => `${name} ${version}`);
+  return {
+    kind: 'facts',
+    rows: [
+      ['Command', from.command],
+      ['Scenario', `${from.scenario} ${from.scenarioHash.slice(0, 12)}`],
+      ['Seeds', from.seeds.join(', ')],
+      ...(from.panel === undefined ? [] : [['Evaluation set', from.panel] as const]),
+      ['Machine', from.machine],
+      ['Versions', told.join(' · ')],
+      ['Made', from.date],
+    ],
+  };
+}
 
 /** Packages whose version can move a result. */
 const TOLD = ['onnxruntime-node', '@mujoco/mujoco'];
@@ -25,7 +57,7 @@ export function machine(): string {
   return `${cores.length} × ${cores[0]?.model.trim() ?? 'unknown CPU'}, ${Math.round(totalmem() / 2 ** 30)} GiB, ${platform()} ${arch()}`;
 }
 
-/** The foot of a report on this job. @param otherwise what would run it, where no command line did; `from` what its figures are of */
+/** Where the figures of a report on this job come from. @param otherwise what would run it, where no command line did; `from` what its figures are of */
 export function reportProvenance(
   context: Pick<JobContext<AnyScenario>, 'scenario' | 'command'>,
   otherwise: string,

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { contentHash, type Json } from '../core/canonical-json.js';
-import type { DomainEntry } from '../env/tools/domains.js';
+import type { DomainEntry } from '../env/tools/domain.js';
 import type { AppSpec, PageContract } from './page/page-browser.js';
 import { type ScreensDomainOptions, screensDomain } from './screens-domain.js';
 import { type ScreenPage, seededPages } from './seeded-pages.js';

@@ -214,7 +214,7 @@ function isSameScreen(before: ScreenState, after: ScreenState): boolean {
 const quote = (text: string) => JSON.stringify(text);
 
 /** What an element is to be, as far as it is told. */
-export type ShownElement = Readonly<Record<string, string | boolean>>;
+type ShownElement = Readonly<Record<string, string | boolean>>;
 
 const SHOWS = 'shows ';
 const SCREEN = 'screen ';

@@ -33,7 +33,7 @@ export const screens: Plugin = {
     {
       name: 'screen-fidelity',
       summary: 'What is measured of simulated screens.',
-      make: async () => (await import('./fidelity/elements.js')).screensKind,
+      make: async () => (await import('./fidelity/elements.js')).SCREEN_QUESTIONS,
     },
   ],
 };

@@ -72,7 +72,7 @@ export function browserPlayer({
 }
 
 /** A page by the id of its task. */
-export interface PlayedPage {
+interface PlayedPage {
   readonly id: string;
   readonly spec: PageSpec;
 }
@@ -91,7 +91,7 @@ const PICTURES = 64;
 
 const NOWHERE: PageMoment = { focused: '', root: '', elements: {}, goal: '', reward: 0, done: false };
 
-export class ScreenPlays {
+class ScreenPlays {
   private slots = 0;
   private readonly pool = new SeatPool<PageMoment>(SEATS, () => String(++this.slots), NOWHERE);
   private readonly moments = new LRUCache<string, string>({ max: MOMENTS });
@@ -207,13 +207,13 @@ function hashOf({ picture: _, ...moment }: PageMoment): string {
 }
 
 /** The browser ended, or was ended as it did not answer. */
-export class BrowserDied extends Error {}
+class BrowserDied extends Error {}
 
 /** The page threw, or did not load. */
-export class PageThrown extends Error {}
+class PageThrown extends Error {}
 
 /** The browser could not carry an action out. */
-export class ActionRefused extends Error {}
+class ActionRefused extends Error {}
 
 const WORKER_URL = new URL(compiledUrl(import.meta.url, './page/page-thread.js'));
 
@@ -232,7 +232,7 @@ export const INSTALLS: Readonly<Record<BrowserName, string>> = {
     'Run "npm install playwright-core" beside reverie, and install Chromium (on Debian: apt-get install chromium), or name it: REVERIE_CHROMIUM=PATH.',
 };
 
-export class PageMachine {
+class PageMachine {
   private thread: AskedThread<PageReply> | undefined;
   private closed = false;
 
@@ -301,7 +301,7 @@ export class PageMachine {
 // Games or pages held elsewhere, each where it was left, so that who goes on there need not have it played again.
 
 /** `M`: what is known of a moment of a game. */
-export interface Seat<M> {
+interface Seat<M> {
   /** Its id where it is held. */
   readonly object: string;
   /** Where its game stands. */
@@ -310,7 +310,7 @@ export interface Seat<M> {
   left: number;
 }
 
-export class SeatPool<M extends { readonly done: boolean }> {
+class SeatPool<M extends { readonly done: boolean }> {
   /** By the place where their games stand; several may stand at the same. */
   private readonly standing = new Map<string, Seat<M>[]>();
   /** Those whose game nobody goes on with. */

@@ -62,7 +62,7 @@ export function pagesNotFound(
 ): ReverieError {
   return reverieError('ENV_UNUSABLE', {
     problem: `The pages of ${what} were not found by "${place}": ${problem}.`,
-    hint: `Run "pip install ${name}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder or the package's wheel: domain.pages, or ${variable}.`,
+    hint: `Run "pip install ${name}" for the Python that REVERIE_PYTHON names (python3 by default), or name their folder: domain.pages, or ${variable}.`,
   });
 }
 
@@ -106,7 +106,7 @@ export function screensDomain(options: ScreensDomainOptions): ToolsDomain {
   });
 }
 
-export interface PlayedScreensOptions extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy'> {
+interface PlayedScreensOptions extends Pick<ScreensDomainOptions, 'id' | 'pages' | 'version' | 'policy'> {
   readonly player: ScreenPlayer;
   readonly actions: readonly ScreenAction[];
   /** Version of what answers. */

@@ -10,8 +10,7 @@ import { openServable, type Servable } from '../run/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type Sessions } from './core/sessions.js';
-import { type Endpoint, endpointsAt, protocols } from './facades/protocols.js';
-import { type Hosting, hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
+import { hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
 import { makeApp, type Phase } from './http/app.js';
 import { HeldPort } from './http/port.js';
@@ -19,6 +18,7 @@ import { HTTP_LIMITS, type HttpLimits } from './http/requests.js';
 import { closeSockets } from './http/sockets.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageFacade } from './page/page.js';
+import { type Endpoint, endpointsAt, protocols } from './protocols/registry.js';
 
 export interface ServeOptions extends OpenOptions {
   /** Default: 127.0.0.1. Any address that others reach needs tokens. */
@@ -76,83 +76,58 @@ const LAST_ANSWERS = 1;
  * @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ENV_NAME_INVALID, SETTING_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
-  const { host = '127.0.0.1', port = 8000, tokens = [], workers } = options;
+  const { host = '127.0.0.1', tokens = [], workers, persist, runs, pageFiles, logger } = options;
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  const held = options.held ?? (await HeldPort.hold({ host, port, hasTokens: tokens.length > 0, limits }));
-  try {
-    const opened = await openScenarios(options);
-    const hosting = await hosted(opened, { workers });
-    return await withHosting(options, hosting, held);
-  } catch (error) {
-    held.server.closeAllConnections();
-    await held.close();
-    throw error;
-  }
-}
-
-async function withHosting(options: ServeOptions, hosting: Hosting, port: HeldPort): Promise<RunningServer> {
-  const { served } = hosting;
-  try {
-    const sessions = await sessionsOf(options, served);
-    try {
-      return await overHttp(options, { hosting, sessions, port });
-    } catch (error) {
-      await sessions.drain(0);
-      throw error;
-    }
-  } catch (error) {
-    await hosting.close();
-    throw error;
-  }
-}
-
-function sessionsOf({ tokens = [], limits, persist }: ServeOptions, served: Hosting['served']): Promise<Sessions> {
-  const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
-  return openSessions(served, { limits, persist, quotaOf: (owner) => quotas.get(owner) ?? {} });
-}
-
-interface Parts {
-  readonly hosting: Hosting;
-  readonly sessions: Sessions;
-  readonly port: HeldPort;
-}
-
-async function overHttp(options: ServeOptions, { hosting, sessions, port }: Parts): Promise<RunningServer> {
-  const { host: workerHost } = hosting;
-  const { reverie: version } = versions();
-  const metrics = new ServerMetrics({ sessions, version, ...(workerHost && { gauges: () => hostGauges(workerHost) }) });
-  sessions.events.on('event', (event) => metrics.onEvent(event));
-  let phase: Phase = 'starting';
-  const routes: ServedRoute[] = [];
-  const { runs, pageFiles: files } = options;
-  options.log('loading protocols');
-  const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
-  const facades = [...spoken, pageFacade({ sessions, runs, files })];
-  const app = await makeApp({
-    sessions,
-    facades,
-    version,
-    access: accessRules(options, port),
-    port,
-    limits: options.httpLimits,
-    logger: options.logger,
-    metrics,
-    phase: () => phase,
-    onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
-  });
-  await app.ready();
-  phase = 'ready';
-  workerHost?.warm();
-  const { url } = port;
-  const endpoints = [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }];
-  const stop = async (seconds: number) => {
-    phase = 'draining';
-    await sessions.drain(seconds);
-    await closeApp(app, port);
-    await hosting.close();
+  const wanted = { host, port: options.port ?? 8000, hasTokens: tokens.length > 0, limits };
+  const port = options.held ?? (await HeldPort.hold(wanted));
+  /** What undoes what was started, in the order of starting. */
+  const closePort = async () => {
+    port.server.closeAllConnections();
+    await port.close();
   };
-  let stopping: Promise<void> | undefined;
-  return { url, endpoints, routes, sessions, metrics, workerHost, stop: (seconds) => (stopping ??= stop(seconds)) };
+  const ends: (() => Promise<void>)[] = [closePort];
+  try {
+    const hosting = await hosted(await openScenarios(options), { workers });
+    ends.push(() => hosting.close());
+    const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
+    const quotaOf = (owner: string) => quotas.get(owner) ?? {};
+    const sessions = await openSessions(hosting.served, { limits: options.limits, persist, quotaOf });
+    ends.push(() => sessions.drain(0));
+    const { host: workerHost } = hosting;
+    const { reverie: version } = versions();
+    const gauges = workerHost && (() => hostGauges(workerHost));
+    const metrics = new ServerMetrics({ sessions, version, gauges });
+    sessions.events.on('event', (event) => metrics.onEvent(event));
+    options.log('loading protocols');
+    const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
+    let phase: Phase = 'starting';
+    const routes: ServedRoute[] = [];
+    const app = await makeApp({
+      ...{ sessions, version, port, logger, metrics, limits: options.httpLimits, access: accessRules(options, port) },
+      facades: [...spoken, pageFacade({ sessions, runs, files: pageFiles })],
+      phase: () => phase,
+      onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
+    });
+    await app.ready();
+    phase = 'ready';
+    workerHost?.warm();
+    const stop = async (seconds: number) => {
+      phase = 'draining';
+      await sessions.drain(seconds);
+      await closeApp(app, port);
+      await hosting.close();
+    };
+    let stopping: Promise<void> | undefined;
+    const { url } = port;
+    return {
+      ...{ url, routes, sessions, metrics, workerHost },
+      endpoints: [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }],
+      stop: (seconds) => (stopping ??= stop(seconds)),
+    };
+  } catch (error) {
+    for (const end of ends.reverse()) await end();
+    throw error;
+  }
 }
 
 /** On loopback, names that a page could have rebound to it are refused; elsewhere strangers have no token. */

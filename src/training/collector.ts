@@ -14,7 +14,7 @@ import type { Provenance, TransitionBatch } from '../replay/transition.js';
 import { PlannerPolicy } from '../rl/icem.js';
 import { RandomPolicy } from '../rl/policies.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { ModelSection } from '../worldmodel/dynamics-kind.js';
+import type { ModelSection } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 
 interface CollectorState {

@@ -7,8 +7,8 @@ import type { EnvSpec } from '../env/env-spec.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
 import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
-import type { HeldOutReport, ModelSection } from '../worldmodel/dynamics-kind.js';
-import type { ModelTrial } from '../worldmodel/model-trial.js';
+import type { HeldOutReport, ModelSection } from '../worldmodel/dynamics.js';
+import type { ModelTrial } from '../worldmodel/model-folder.js';
 
 export interface TrainingSettings {
   /** Name of the scenario, recorded with every row. */

@@ -5,7 +5,7 @@ import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
 import type { EstimatorEntry, GroupOptions, WatchedRound } from '../rl/group-estimators.js';
 import type { TextLearner, TextSituation } from '../rl/text/text-policy.js';
-import type { ShadowCounts } from '../worldmodel/tools/shadow-estimates.js';
+import type { ShadowCounts } from '../worldmodel/tools/shadow.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
 

@@ -10,9 +10,9 @@ import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/result.js';
 import { drawStarts } from '../synth/rollout/starts.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { DynamicsKind } from '../worldmodel/dynamics-kind.js';
+import type { DynamicsKind } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
-import { type ModelTrial, tryModel } from '../worldmodel/model-trial.js';
+import { type ModelTrial, tryModel } from '../worldmodel/model-folder.js';
 import {
   type DreamPlan,
   type DreamSettings,

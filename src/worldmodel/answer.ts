@@ -4,7 +4,7 @@ import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import { makeEnvironment } from '../env/make-environment.js';
-import { requireFinite } from './input-check.js';
+import { requireFinite } from './model-folder.js';
 
 /** Where a model gets its reward and its end by the task. */
 export interface Outcome {

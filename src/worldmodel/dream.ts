@@ -14,7 +14,7 @@ import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import { requireAction } from '../env/space-values.js';
 import type { VectorDynamics } from './dynamics.js';
-import { type RowShape, rowShape } from './model-spaces.js';
+import { type RowShape, rowShape } from './model-folder.js';
 import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';
 import { batchOfStarts, beginFrom, type DrawStart, type StartStates, startSampler } from './starts.js';
 

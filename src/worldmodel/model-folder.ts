@@ -1,12 +1,195 @@
-// A stored world model is a folder: manifest.json (sealed), and the files it names with their hashes. Reading trusts nothing.
+// Spaces of a world model as its networks see them: row widths, one-hot actions, bounds of what may be predicted.
 
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import type { Rngs } from '../core/dynamics.js';
+import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { openSealed, parseObject, recoverFolder, replaceFolderAtomic, SEAL, sealedText } from '../core/files.js';
+import { Rng } from '../core/rng.js';
+import { rowSize } from '../env/space-values.js';
+import type { ReplayBuffer } from '../replay/buffer.js';
+import type { Columns } from '../replay/columns.js';
+import type { TransitionBatch } from '../replay/transition.js';
+import type { VectorDynamics } from './dynamics.js';
+
+/** Any environment, dream or world model has these two. */
+export interface Spaces {
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+}
+
+const bound = z.number().nullable();
+const boxSchema = z
+  .strictObject({ type: z.literal('box'), shape: z.array(z.int().min(0)), low: z.array(bound), high: z.array(bound) })
+  .refine(({ shape, low, high }) => {
+    const size = shape.reduce((product, dim) => product * dim, 1);
+    return low.length === size && high.length === size;
+  }, 'low and high need one bound per element of the shape (null for none)');
+
+/** A vector space as JSON, checked. */
+export const vectorSpaceSchema = z.discriminatedUnion('type', [
+  boxSchema,
+  z.strictObject({ type: z.literal('discrete'), n: z.int().min(1), start: z.int().default(0) }),
+]);
+
+/** Widths of one row. */
+export interface RowShape {
+  readonly obsDim: number;
+  readonly actionDim: number;
+  /** Elements of an encoded action: `n` for a discrete one (one-hot). */
+  readonly actionWidth: number;
+  /** obsDim + actionWidth. */
+  readonly inputDim: number;
+}
+
+export function rowShape({ observationSpace, actionSpace }: Spaces): RowShape {
+  const obsDim = rowSize(observationSpace);
+  const actionDim = rowSize(actionSpace);
+  const actionWidth = actionSpace.type === 'discrete' ? actionSpace.n : actionDim;
+  return { obsDim, actionDim, actionWidth, inputDim: obsDim + actionWidth };
+}
+
+/** Writes rows `order[first..first + rows)` (or those rows themselves) of obs and action into `into` [rows, inputDim]. */
+export type EncodeRows = (
+  obs: Float32Array,
+  action: Float32Array,
+  order: Uint32Array | undefined,
+  first: number,
+  rows: number,
+  into: Float32Array,
+) => void;
+
+/** An encoder for these spaces: observation and action side by side, a discrete action one-hot. */
+export function rowEncoder(spaces: Spaces): EncodeRows {
+  const { obsDim, actionDim, actionWidth, inputDim } = rowShape(spaces);
+  const { actionSpace } = spaces;
+  return (obs, action, order, first, rows, into) => {
+    if (actionSpace.type === 'discrete') into.fill(0, 0, rows * inputDim);
+    for (let r = 0; r < rows; r++) {
+      const row = order === undefined ? first + r : order[first + r];
+      const at = r * inputDim;
+      const from = row * obsDim;
+      for (let j = 0; j < obsDim; j++) into[at + j] = obs[from + j];
+      if (actionSpace.type === 'discrete') into[at + obsDim + action[row * actionDim] - actionSpace.start] = 1;
+      else for (let j = 0; j < actionWidth; j++) into[at + obsDim + j] = action[row * actionDim + j];
+    }
+  };
+}
+
+/**
+ * Throws DATA_MISMATCH unless obs is [rows, obsDim] and action [rows, actionDim] with discrete actions in their space;
+ * NON_FINITE_VALUE for NaN or infinity.
+ */
+export function checkStepInput(
+  backend: string,
+  spaces: Spaces,
+  obs: Float32Array,
+  action: Float32Array,
+  rows: number,
+  { obsDim, actionDim }: RowShape = rowShape(spaces),
+): void {
+  checkLength(backend, 'obs', obs, rows, obsDim);
+  checkLength(backend, 'action', action, rows, actionDim);
+  requireFinite('obs', obs, rows, 'the input of a world model');
+  requireFinite('action', action, rows, 'the input of a world model');
+  checkDiscrete(backend, 'action', action, spaces.actionSpace);
+  checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
+}
+
+/** As `checkStepInput`, of observations alone. */
+export function checkObservations(
+  backend: string,
+  spaces: Spaces,
+  obs: Float32Array,
+  rows: number,
+  { obsDim }: RowShape = rowShape(spaces),
+): void {
+  const whole = Math.floor(Number.isFinite(rows) ? rows : 0);
+  checkLength(backend, 'obs', obs, whole, obsDim);
+  requireFinite('obs', obs, whole, 'the input of a world model');
+  checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
+}
+
+/** Throws DATA_MISMATCH unless there is one stream for all rows, or one for each. */
+export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
+  if (rngs instanceof Rng || rngs.length === rows) return;
+  throw refused(backend, `${rngs.length} random streams where one, or ${rows}, are needed.`);
+}
+
+/**
+ * Throws DATA_MISMATCH or NON_FINITE_VALUE unless a world model can learn from every row.
+ * @param before rows that came before these, of the same data
+ */
+export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces, before = 0): void {
+  const { obsDim, actionDim } = rowShape(spaces);
+  const { rows } = batch;
+  if (before + rows < 2) {
+    const hint = 'Collect more transitions first: one row is held out, and at least one must be left.';
+    throw reverieError('DATA_MISMATCH', {
+      problem: `A world model cannot be fitted to this data: ${`it has ${rows} rows, where two are the least.`}`,
+      hint,
+    });
+  }
+  const widths = { obs: obsDim, action: actionDim, reward: 1, nextObs: obsDim, terminated: 1 } as const;
+  for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
+    const values = batch[column];
+    if (values.length !== rows * widths[column]) {
+      const problem = `column "${column}" has ${values.length} values where ${rows} rows of ${widths[column]} are needed.`;
+      throw reverieError('DATA_MISMATCH', {
+        problem: `A world model cannot be fitted to this data: ${problem}`,
+        hint: 'Columns are row-major [rows, dim]; check the spaces.',
+      });
+    }
+    if (values instanceof Float32Array)
+      requireFinite(column, values, rows, 'the training data of a world model', INPUT_HINT, before);
+  }
+  checkDiscrete(backend, 'action', batch.action, spaces.actionSpace);
+}
+
+/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim], of data that has rows before them. */
+export function requireFinite(
+  what: string,
+  values: Float32Array,
+  rows: number,
+  where: string,
+  hint = INPUT_HINT,
+  before = 0,
+): void {
+  // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass decides the usual case.
+  let poison = 0;
+  for (let i = 0; i < values.length; i++) poison += values[i] * 0;
+  if (poison === 0) return;
+  const at = values.findIndex((value) => !Number.isFinite(value));
+  const dim = values.length / rows;
+  const place = `row ${before + Math.floor(at / dim)}, element ${at % dim} of ${where}`;
+  throw reverieError('NON_FINITE_VALUE', { what: `The value of "${what}"`, value: values[at], where: place, hint });
+}
+
+const INPUT_HINT = 'Find where the environment, the policy or the model diverged.';
+
+function checkLength(backend: string, name: string, values: Float32Array, rows: number, dim: number): void {
+  if (values instanceof Float32Array && values.length === rows * dim) return;
+  const got = values instanceof Float32Array ? `${values.length} values` : `${Object.prototype.toString.call(values)}`;
+  throw refused(backend, `${name} of ${got} where a Float32Array of ${rows} rows of ${dim} is needed.`);
+}
+
+function checkDiscrete(backend: string, name: string, values: Float32Array, space: VectorSpace): void {
+  if (space.type !== 'discrete') return;
+  const at = values.findIndex((v) => !Number.isInteger(v) || v < space.start || v >= space.start + space.n);
+  if (at < 0) return;
+  throw refused(backend, `${name} ${values[at]} in row ${at}, outside ${space.start}..${space.start + space.n - 1}.`);
+}
+
+function refused(backend: string, problem: string): Error {
+  return reverieError('DATA_MISMATCH', {
+    problem: `World model "${backend}" was asked with ${problem}`,
+    hint: 'Give obs [rows, obsDim] and action [rows, actionDim] as Float32Array, actions within the action space.',
+  });
+}
 
 export const MANIFEST = 'manifest.json';
 
@@ -82,4 +265,227 @@ async function readRegularFile(folder: string, name: string): Promise<Uint8Array
     const hint = name === MANIFEST ? 'Give the folder that a world model was saved in.' : CORRUPT_HINT;
     throw folderInvalid(folder, `"${name}" cannot be read: ${(error as Error).message}.`, hint, error);
   }
+}
+
+export interface TrialOptions {
+  /** Rows before this one (numbered as they were inserted) are left out; those no longer held are anyway. */
+  readonly from: number;
+  /** Not advanced. */
+  readonly rng: Rng;
+}
+
+/** Plain numbers, JSON-safe. Null where there is nothing to tell it by. */
+export interface ModelTrial {
+  /** Real stretches it was held against. */
+  readonly windows: number;
+  /** Steps of the longest stretches that there were enough of. */
+  readonly longest: number;
+  /** Steps after which four of five imagined stretches are still near the real ones. */
+  readonly trustedSteps: number;
+  /** Of one step: share of the changes' variance that is explained, mean over elements that change; at least -1 each. */
+  readonly r2: number | null;
+  /** The same of the reward. */
+  readonly rewardR2: number | null;
+  /** 95th percentile of the disagreement on real steps. */
+  readonly doubt: number | null;
+}
+
+/** Stretches at most, and at least for a figure. */
+const WINDOWS = 256;
+const LEAST_WINDOWS = 16;
+
+/** Steps that a stretch has at most. */
+const LONGEST = 50;
+
+/** Root mean square over elements, in standard deviations of the observations, within which an imagined state is near. */
+const NEAR = 0.3;
+const SHARE_NEAR = 0.8;
+
+/** Elements whose deviation is below this, relative to their size, never change. */
+const STILL = 1e-6;
+
+/** Models with a memory are shown the start alone. @throws what the model throws, but for values that run off to infinity */
+export async function tryModel(
+  model: VectorDynamics,
+  real: ReplayBuffer,
+  { from, rng }: TrialOptions,
+): Promise<ModelTrial> {
+  const oldest = real.inserted - real.size;
+  const first = Math.max(0, from - oldest);
+  const lived = real.slice(first, real.size - first);
+  const stretches = stretchesOf(lived, real.size - first);
+  const scale = deviations(real.columns().obs, real.obsDim);
+  const run = new TrialRun(model, lived, real.obsDim, real.actionDim, scale);
+  let [trustedSteps, longest, isTrusted] = [0, 0, true];
+  for (let step = 1; step <= LONGEST; step++) {
+    const near = await run.step(stretches, step, rng.split('step', step));
+    if (near === undefined) break;
+    longest = step;
+    isTrusted &&= near >= SHARE_NEAR;
+    if (isTrusted) trustedSteps = step;
+  }
+  return { windows: stretches.length, longest, trustedSteps, ...run.firstStep };
+}
+
+/** First row of a stretch, and how many steps of its episode follow from there on. */
+interface Stretch {
+  readonly row: number;
+  readonly steps: number;
+}
+
+/** Spread evenly over the rows, so that old and new ones count alike. */
+function stretchesOf({ episode, step, terminated, truncated }: Columns, rows: number): Stretch[] {
+  const steps = new Uint32Array(rows);
+  for (let row = rows - 1; row >= 0; row--) {
+    const isCut = row + 1 === rows || terminated[row] === 1 || truncated[row] === 1;
+    const goesOn = !isCut && episode[row + 1] === episode[row] && step[row + 1] === step[row] + 1;
+    steps[row] = goesOn ? steps[row + 1] + 1 : 1;
+  }
+  const count = Math.min(WINDOWS, rows);
+  return Array.from({ length: count }, (_, i) => {
+    const row = Math.floor((i * rows) / count);
+    return { row, steps: steps[row] };
+  });
+}
+
+class TrialRun {
+  firstStep: Pick<ModelTrial, 'r2' | 'rewardR2' | 'doubt'> = { r2: null, rewardR2: null, doubt: null };
+  private carry: Awaited<ReturnType<VectorDynamics['begin']>> | undefined;
+  /** Stretches that the carry holds, and whether each was near in all steps so far. */
+  private held: readonly Stretch[] = [];
+  private near: readonly boolean[] = [];
+
+  constructor(
+    private readonly model: VectorDynamics,
+    private readonly lived: Columns,
+    private readonly obsDim: number,
+    private readonly actionDim: number,
+    private readonly scale: Float64Array,
+  ) {}
+
+  /** Share of stretches that are near after `step` steps and were before; undefined where too few are that long. */
+  async step(stretches: readonly Stretch[], step: number, rng: Rng): Promise<number | undefined> {
+    if (stretches.filter(({ steps }) => steps >= step).length < Math.min(LEAST_WINDOWS, stretches.length))
+      return undefined;
+    await this.keep(stretches, step, rng);
+    const rows = this.held.map(({ row }) => row + step - 1);
+    const imagined = await this.imagine(this.rowsOf(this.lived.action, this.actionDim, rows), step, rng.split('model'));
+    if (imagined === undefined) return 0;
+    this.carry = imagined.carry;
+    const { nextObs, obs, reward } = this.lived;
+    const real = this.rowsOf(nextObs, this.obsDim, rows);
+    if (step === 1) {
+      const before = this.rowsOf(obs, this.obsDim, rows);
+      this.firstStep = {
+        r2: explainedChange(before, real, imagined.observation, this.obsDim),
+        rewardR2: explained(this.rowsOf(reward, 1, rows), imagined.reward, 0, 1),
+        doubt: imagined.disagreement === undefined ? null : percentile(imagined.disagreement, 0.95),
+      };
+    }
+    this.near = this.near.map((wasNear, i) => wasNear && this.distance(real, imagined.observation, i) <= NEAR);
+    return this.near.filter(Boolean).length / this.near.length;
+  }
+
+  /** Brings the carry to the stretches that are at least `step` steps long. */
+  private async keep(stretches: readonly Stretch[], step: number, rng: Rng): Promise<void> {
+    if (this.carry === undefined) {
+      this.held = stretches;
+      this.near = stretches.map(() => true);
+      const starts = this.rowsOf(
+        this.lived.obs,
+        this.obsDim,
+        stretches.map(({ row }) => row),
+      );
+      this.carry = await this.model.begin(starts, rng.split('begin'));
+      return;
+    }
+    const living = Uint32Array.from(this.held.keys()).filter((i) => this.held[i].steps >= step);
+    if (living.length === this.held.length) return;
+    this.carry = this.model.pick(this.carry, living);
+    this.held = Array.from(living, (i) => this.held[i]);
+    this.near = Array.from(living, (i) => this.near[i]);
+  }
+
+  /** Undefined where the model ran off to infinity. */
+  private async imagine(action: Float32Array, step: number, rng: Rng) {
+    const disagreement = step === 1 && (this.model.opinions ?? 1) > 1;
+    try {
+      return await this.model.imagine(this.carry!, action, rng, {
+        propagation: 'mean',
+        deterministic: true,
+        disagreement,
+      });
+    } catch (error) {
+      if ((error as { code?: string }).code === 'NON_FINITE_VALUE') return undefined;
+      throw error;
+    }
+  }
+
+  private distance(real: Float32Array, imagined: Float32Array, row: number): number {
+    let [sum, count] = [0, 0];
+    for (let j = 0; j < this.obsDim; j++) {
+      if (this.scale[j] === 0) continue;
+      sum += ((real[row * this.obsDim + j] - imagined[row * this.obsDim + j]) / this.scale[j]) ** 2;
+      count++;
+    }
+    return Math.sqrt(sum / Math.max(1, count));
+  }
+
+  private rowsOf(column: Float32Array, width: number, rows: readonly number[]): Float32Array {
+    const picked = new Float32Array(rows.length * width);
+    for (const [to, row] of rows.entries()) {
+      for (let j = 0; j < width; j++) picked[to * width + j] = column[row * width + j];
+    }
+    return picked;
+  }
+}
+
+/** R² of the changes, mean over elements that change; null where none does. */
+function explainedChange(
+  before: Float32Array,
+  after: Float32Array,
+  imagined: Float32Array,
+  width: number,
+): number | null {
+  const change = after.map((value, i) => value - before[i]);
+  const foreseen = imagined.map((value, i) => value - before[i]);
+  const all = Array.from({ length: width }, (_, j) => explained(change, foreseen, j, width)).filter(
+    (r2) => r2 !== null,
+  );
+  return all.length === 0 ? null : all.reduce((sum, r2) => sum + r2, 0) / all.length;
+}
+
+/** R² of column `j`, at least -1; null where the real one never changes. */
+function explained(real: Float32Array, foreseen: Float32Array, j: number, width: number): number | null {
+  const rows = real.length / width;
+  let [sum, squares, errors] = [0, 0, 0];
+  for (let at = j; at < real.length; at += width) {
+    sum += real[at];
+    squares += real[at] ** 2;
+    errors += (real[at] - foreseen[at]) ** 2;
+  }
+  const variance = squares / rows - (sum / rows) ** 2;
+  return isStill(variance, squares / rows) ? null : Math.max(-1, 1 - errors / rows / variance);
+}
+
+function deviations(obs: Float32Array, width: number): Float64Array {
+  const rows = obs.length / width;
+  return Float64Array.from({ length: width }, (_, j) => {
+    let [sum, squares] = [0, 0];
+    for (let at = j; at < obs.length; at += width) {
+      sum += obs[at];
+      squares += obs[at] ** 2;
+    }
+    const variance = squares / rows - (sum / rows) ** 2;
+    return isStill(variance, squares / rows) ? 0 : Math.sqrt(variance);
+  });
+}
+
+function isStill(variance: number, meanSquare: number): boolean {
+  return !(variance > STILL * Math.max(meanSquare, STILL));
+}
+
+function percentile(values: Float32Array, share: number): number {
+  const sorted = values.slice().sort();
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 }

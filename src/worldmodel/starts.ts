@@ -4,8 +4,7 @@ import type { Carry, Rngs } from '../core/dynamics.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { VectorDynamics } from './dynamics.js';
-import { requireFinite } from './input-check.js';
-import { rowShape } from './model-spaces.js';
+import { requireFinite, rowShape } from './model-folder.js';
 
 /** Real steps before each of some starts, oldest first. */
 export interface History {

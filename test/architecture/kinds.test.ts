@@ -19,8 +19,8 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/worldmodel/state.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
-  'src/run/result-text.ts': ["layout.alignment === 'text'"],
-  'src/serve/facades/ors.ts': ["route === 'tools'"],
+  'src/run/report.ts': ["alignment === 'text'"],
+  'src/serve/protocols/ors.ts': ["route === 'tools'"],
 };
 
 const sources = filesUnder('src', '.ts').filter((file) => !file.startsWith('src/kinds/'));

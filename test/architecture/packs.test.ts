@@ -48,7 +48,7 @@ describe('the engine', () => {
 });
 
 /** What a client sends as an example of a request. */
-const EXAMPLES = ['src/serve/facades/ors.ts'];
+const EXAMPLES = ['src/serve/protocols/ors.ts'];
 
 function isOwn(file: string, name: string): boolean {
   const pack = file.split('/').slice(0, 2).join('/');

@@ -27,14 +27,6 @@ it('uses packages that bring nothing with them', () => {
   expect(brought).toEqual([]);
 });
 
-it('is asked of the page too: what it takes of the report brings no package with it', () => {
-  for (const name of ['figures', 'shown-report', 'wording']) {
-    const { files, packages } = loadedAtStart(`src/fidelity/report/${name}.ts`);
-    expect([...packages]).toEqual([]);
-    expect([...files].filter((file) => !/^src\/(core|fidelity\/report)\//.test(file))).toEqual([]);
-  }
-});
-
 /** All that `file` loads before it runs: what is imported statically and not for its types alone, and so on. */
 function loadedAtStart(file: string, found = { files: new Set<string>(), packages: new Set<string>() }) {
   if (found.files.has(file)) return found;

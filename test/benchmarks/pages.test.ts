@@ -11,14 +11,7 @@ it('what is kept is drawn', async () => {
   const root = mkdtempSync(join(tmpdir(), 'pages-'));
   await keepReport(root, 'some.id', {
     title: 'A title that is kept',
-    lead: 'A sentence.',
-    figures: [],
-    summary: { columns: ['arm'], rows: [['one']] },
-    charts: [],
-    provenance: {
-      ...{ command: 'npm run bench -- some.id', scenario: 'none', scenarioHash: 'none', seeds: [1] },
-      ...{ machine: 'any', date: '2026-01-01', versions: {} },
-    },
+    blocks: [{ kind: 'paragraph', text: 'A sentence.' }],
   });
   const [page] = await drawPages(root, join(root, 'pages'));
   expect(page).toBe(join(root, 'pages', 'some.id.html'));

@@ -16,7 +16,7 @@ import { makeLanguageModel } from '../../src/llm/served-model.js';
 import { LlmAgent } from '../../src/synth/episodes/agents/llm-agent.js';
 import { amplifyTrajectory } from '../../src/worldmodel/llm/amplify.js';
 import { LlmUser } from '../../src/worldmodel/llm/llm-user.js';
-import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { faultsOf, questionsOf, stepBody } from './asking.js';
 import { answerOf, type ControlledModel, startControlledModel } from './controlled-model.js';

@@ -10,8 +10,7 @@ import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { readEpisodeLogs } from '../../src/replay/experience/logs/read-episode-logs.js';
 import { loadToolsScenario } from '../../src/run/scenario.js';
-import { generateProbes } from '../../src/worldmodel/must-fail/generated-probes.js';
-import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
+import { generateProbes, readProbes } from '../../src/worldmodel/must-fail/probes.js';
 import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
 import { readLabelledEpisodes } from '../../src/worldmodel/reward/judge-audit.js';
 

@@ -1,4 +1,4 @@
-// The tables of docs/scenarios.md and docs/tools.md, written from the scenario schemas: one a section, and one for each kind
+// The tables of docs/scenarios.md and docs/tools-reference.md, written from the scenario schemas: one a section, and one for each kind
 // it can be. A key that means what it means in an earlier table is named there and not described again.
 
 import type { z } from 'zod';

@@ -76,7 +76,7 @@ describe('the hotel from three logs', () => {
 
   it('accepts, is fit to give rewards, and makes a dataset', async () => {
     expect(await run(blocks[1][0])).not.toMatch(/ no$/m);
-    expect(await run(blocks[2][0])).toContain('fit to mint reward');
+    expect(await run(blocks[2][0])).toContain('fit to give rewards');
     const made = await run(blocks[3][0]);
     expect(made).toMatch(/answered by +\d+ induced/);
     expect(existsSync(join(folder, 'runs/hotel/report.html'))).toBe(true);

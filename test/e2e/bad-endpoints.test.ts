@@ -36,10 +36,6 @@ const MISBEHAVIOURS: Readonly<Record<string, Misbehave>> = {
     response.write('{"choices": [{"mess');
     setImmediate(() => response.destroy());
   },
-  'ends a stream early': (response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    response.end('data: {"choices": [{"delta": {"content": "Good"}}]}\n\n');
-  },
   'never answers': () => undefined,
   'malformed JSON': json(200, '{"choices": [{"message": '),
   'a web page instead of JSON': json(200, '<html>Sign in</html>', { 'content-type': 'text/html' }),
@@ -111,7 +107,7 @@ function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
     ...[`llm.url=${server.url}`, 'llm.model=m', 'llm.dialect=openai'],
-    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3', 'llm.breakerSeconds=0.05'],
+    ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false', 'synth.recipe={kind: plain}'],
     ...(role === 'agent' ? ['agent.kind=llm'] : ['model.backends=[llm]', 'agent={kind: reference, error: 0}']),

@@ -61,7 +61,7 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
   });
 
   it('is what models are judged against', async () => {
-    const set = ['fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.sections=[one-step,k-steps,distribution]'];
+    const set = ['fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.sections=[one-step,k-steps]'];
     const backends = ['--set', 'model.backends=[real]', ...set.flatMap((each) => ['--set', each])];
     const { code, stderr } = await reverie(['fidelity', '.', '--out', 'judged', ...backends], folder);
     expect([code, stderr]).toEqual([0, expect.anything()]);

@@ -303,7 +303,9 @@ describe('one clear error each', () => {
   });
 
   test('a key that does not apply to an environment', async () => {
-    await expect(makeEnvironment({ id: 'pendulum', slip: 0.1 })).rejects.toThrow(/"slip" does not apply to "pendulum"/);
+    await expect(makeEnvironment({ id: 'pendulum', frameSkip: 2 })).rejects.toThrow(
+      /"frameSkip" does not apply to "pendulum"/,
+    );
     await expect(makeEnvironment({ id: 'hoper' })).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
     await expect(makeEnvironment({})).rejects.toThrow(/give "id"/);
   });

@@ -11,7 +11,7 @@ import type { Operator, OperatorsFile } from '../../src/games/operators/operator
 import type { Transition } from '../../src/games/operators/tries.js';
 import { listsAlike } from '../../src/games/operators/wordings.js';
 import { ExplorerAgent } from '../../src/synth/episodes/agents/explorer-agent.js';
-import { type TakenAction, takenAction } from '../../src/worldmodel/taken-action.js';
+import { type TakenAction, takenAction } from '../../src/worldmodel/situation.js';
 import { depot } from './depot.js';
 
 type Told = Transition & { readonly call: ToolCall; readonly options: readonly TakenAction[] };

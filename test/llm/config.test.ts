@@ -9,15 +9,14 @@ const SERVER = { provider: 'openai-compatible', url: 'http://localhost:8000/v1',
 
 describe('the configuration', () => {
   it('needs a URL and a model, and has sensible values for the rest', () => {
-    const { concurrency, connectSeconds, stream, temperature, maxReplyBytes, retryBudget, ...rest } =
-      llmConfigSchema.parse(SERVER) as never as Record<string, unknown>;
-    expect({ concurrency, connectSeconds, stream, temperature, maxReplyBytes, retryBudget }).toEqual({
+    const { concurrency, connectSeconds, temperature, maxReplyBytes, ...rest } = llmConfigSchema.parse(
+      SERVER,
+    ) as never as Record<string, unknown>;
+    expect({ concurrency, connectSeconds, temperature, maxReplyBytes }).toEqual({
       concurrency: 2048,
       connectSeconds: 60,
-      stream: false,
       temperature: 0,
       maxReplyBytes: 4 << 20,
-      retryBudget: 0.1,
     });
     expect(rest.cache).toEqual({ mode: 'auto', memoryMegabytes: 64 });
   });

@@ -12,9 +12,8 @@ const VARIANTS: readonly { name: string; server?: Partial<LlmServerOptions>; con
   { name: 'a server like OpenAI’s' },
   { name: 'a server like vLLM', server: { dialect: 'vllm' } },
   {
-    name: 'a server like llama.cpp that is spoken to by streams',
+    name: 'a server like llama.cpp',
     server: { dialect: 'llamacpp' },
-    config: { stream: true },
   },
   { name: 'a server without schemas', server: { structured: 'none', dialect: 'sglang' } },
   {

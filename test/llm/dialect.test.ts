@@ -151,7 +151,6 @@ describe('keys of a request', () => {
       top_k: 4,
       max_tokens: 4096,
       seed: 2 ** 31 - 5,
-      stream: false,
     });
   });
 });

@@ -3,10 +3,9 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { countUsage, readCompletion } from '../../src/llm/completion.js';
-import { Breaker, Limiter, RetryPolicy, retryAfterSeconds } from '../../src/llm/flow.js';
+import { Limiter, retryAfterSeconds, retryDelay } from '../../src/llm/flow.js';
 import { depthExceeds, dropNulls, readJson, strictSchema } from '../../src/llm/reply-json.js';
-import { completionOfStream } from '../../src/llm/transport.js';
-import { completion, completionChunks } from '../llm-server/completion.js';
+import { completion } from '../llm-server/completion.js';
 
 describe('the limiter', () => {
   it('doubles until it is told to slow down, then grows by one a round', () => {
@@ -54,56 +53,15 @@ describe('the limiter', () => {
   });
 });
 
-describe('the breaker', () => {
-  it('opens after failures in a row, lets one through after its pause, and waits twice as long if that fails', () => {
-    let now = 0;
-    const breaker = new Breaker(3, 5, () => now);
-    const fail = () => {
-      expect(breaker.allow()).toBe(true);
-      breaker.fail();
-    };
-    fail();
-    fail();
-    breaker.succeed();
-    for (let i = 0; i < 3; i++) fail();
-    expect([breaker.state, breaker.allow()]).toEqual(['open', false]);
-    now = 5;
-    expect([breaker.allow(), breaker.allow(), breaker.state]).toEqual([true, false, 'half-open']);
-    breaker.fail();
-    now = 9;
-    expect(breaker.allow()).toBe(false);
-    now = 10;
-    fail();
-    now = 19;
-    expect(breaker.allow()).toBe(false);
-    now = 20;
-    expect(breaker.allow()).toBe(true);
-    breaker.succeed();
-    expect([breaker.state, breaker.allow()]).toEqual(['closed', true]);
-  });
-});
-
 describe('retries', () => {
   it('wait longer each time, never longer than told, and as long as the server asks', () => {
-    const policy = new RetryPolicy(1, 0.5, () => 0);
-    const delays = [1, 2, 3, 4, 5, 6].map((retry) => policy.delay(retry, undefined));
+    const delays = [1, 2, 3, 4, 5, 6].map((retry) => retryDelay(retry, 0.5, undefined));
     for (const [i, delay] of delays.entries()) {
       expect(delay).toBeLessThanOrEqual(Math.min(8, 0.5 * 2 ** i));
       expect(delay).toBeGreaterThan(Math.min(8, 0.5 * 2 ** i) / 4);
     }
-    expect(policy.delay(1, 30)).toBe(30);
-    expect(policy.delay(1, 3600)).toBe(60);
-  });
-
-  it('are a share of requests, and more of them are paced', () => {
-    let now = 0;
-    const policy = new RetryPolicy(0.125, 0, () => now);
-    for (let i = 0; i < 1000; i++) policy.earn();
-    const delays = Array.from({ length: 137 }, () => policy.delay(1, undefined));
-    expect(delays.filter((delay) => delay === 0)).toHaveLength(135);
-    expect(delays.at(-1)).toBeCloseTo(2 / 50, 9);
-    now = 10;
-    expect(policy.delay(1, undefined)).toBe(0);
+    expect(retryDelay(1, 0.5, 30)).toBe(30);
+    expect(retryDelay(1, 0.5, 3600)).toBe(60);
   });
 
   it.each([
@@ -221,17 +179,17 @@ describe('JSON of strangers', () => {
     expect(performance.now() - start).toBeLessThan(5000);
   });
 
-  it('is read or refused, never thrown at: spoilt replies, whole and streamed', () => {
+  it('is read or refused, never thrown at: spoilt replies', () => {
     const rng = Rng.fromSeed(11);
     const body = { model: 'm', messages: [] };
     const answer = { text: '{"x": [1, {"y": "z\\n"}]}', toolCalls: [{ name: 'f', arguments: '{}' }], logprobs: [-1] };
     const whole = completion({ body: { ...body, logprobs: true }, answer, id: 1, model: 'm' });
-    const texts = [JSON.stringify(whole), completionChunks(whole).join('')];
+    const sent = JSON.stringify(whole);
     for (let i = 0; i < 3000; i++) {
-      const text = spoil(texts[i % 2], rng);
+      const text = spoil(sent, rng);
       let outcome: unknown;
       try {
-        outcome = readCompletion(i % 2 === 0 ? JSON.parse(text) : completionOfStream(text, 100));
+        outcome = readCompletion(JSON.parse(text));
       } catch (error) {
         outcome = error;
         expect((error as Error).message).not.toMatch(/undefined|null \(reading|is not a function|iterable/);

@@ -34,7 +34,7 @@ async function stepped(kind, precision) {
 
 const failure = ({ kind, driverCode, message }) => ({ kind, driverCode, message });
 const told = { probe: await addon.probe(), steps: {} };
-for (const precision of ['fp32', 'tf32', 'bf16']) {
+for (const precision of ['fp32', 'tf32']) {
   told.steps[precision] = await stepped('cuda', precision).catch(failure);
 }
 told.emulated = await stepped('emulated', 'tf32').catch(failure);

@@ -22,7 +22,7 @@ interface Failed {
 }
 interface Told<T> {
   readonly probe: { readonly missing: string; readonly devices: readonly { readonly name: string }[] };
-  readonly steps: Readonly<Record<'fp32' | 'tf32' | 'bf16', T>>;
+  readonly steps: Readonly<Record<'fp32' | 'tf32', T>>;
   readonly emulated: Stepped;
 }
 

@@ -27,15 +27,15 @@ describe.skipIf(lacksCompiler('gpu-bench.test.ts') || !python)('measuring on a G
     expect({ status, wrong: stdout.match(/^WRONG.*$/gm), stderr }).toMatchObject({ status: 0, wrong: null });
     const checks = JSON.parse(readFileSync(join(folder, 'check.json'), 'utf8')) as { check: string; verdict: string }[];
     expect(checks.length).toBeGreaterThan(30);
-    for (const topic of ['step bf16', 'step tf32', 'step fp32', 'rollout bf16', 'as on the host']) {
+    for (const topic of ['step tf32', 'step fp32', 'rollout tf32', 'as on the host']) {
       expect(checks.filter(({ check }) => check.startsWith(topic)).length, topic).toBeGreaterThan(0);
     }
   });
 
   it('prints a table and leaves a result in the shape of the others', () => {
-    const { status, stdout, stderr } = run(folder, 'time', '--only', 'ts1.bf16.1M');
+    const { status, stdout, stderr } = run(folder, 'time', '--only', 'ts1.tf32.1M');
     expect({ status, stderr }).toMatchObject({ status: 0 });
-    expect(stdout).toMatch(/ts1\.bf16\.1M +ours/);
+    expect(stdout).toMatch(/ts1\.tf32\.1M +ours/);
     const result = JSON.parse(readFileSync(join(folder, 'gpu.ensemble.json'), 'utf8'));
     expect(result).toMatchObject({ id: 'gpu.ensemble', unit: 'transitions/s', n: 3, baseline: 'none' });
     expect(result.low).toBeLessThanOrEqual(result.value);
@@ -61,7 +61,7 @@ describe.skipIf(!python)('rooflines', () => {
 import sys; sys.path.insert(0, ${JSON.stringify(join(SCRIPT, '..'))}); sys.dont_write_bytecode = True
 import cases, roofline
 steps = {case.id: case for case in cases.ENSEMBLE}
-step, all7 = steps["step.bf16.1M"], steps["all7.bf16.1M"]
+step, all7 = steps["step.tf32.1M"], steps["all7.tf32.1M"]
 print(roofline.ensemble_flop(cases.SHAPE, step), roofline.ensemble_bytes(cases.SHAPE, step))
 print(roofline.ensemble_flop(cases.SHAPE, all7))
 `;

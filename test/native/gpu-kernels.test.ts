@@ -1,5 +1,4 @@
-// The kernels compiled for GPUs: they compile, and keep their numbers in registers. For one generation, one precision of those
-// that differ by it alone and the widest of those that differ by width, which is most of what can go wrong in a tenth of the time;
+// The kernels compiled for GPUs: they compile, and keep their numbers in registers. For one generation and the widest of those that differ by width, which is most of what can go wrong in a tenth of the time;
 // with REVERIE_GPU_GENERATIONS=all for every one, as a package has them. Kept in test/.cache, where make sees what has changed.
 // Needs nvcc, named by REVERIE_NVCC (scripts/cuda-compiler.mjs gets one), but no GPU.
 
@@ -16,9 +15,7 @@ const isWhole = process.env['REVERIE_GPU_GENERATIONS'] === 'all';
 const GENERATIONS = isWhole ? ['sm_80', 'sm_90a', 'sm_100'] : ['sm_80'];
 /** As in the Makefile, machine code and PTX, but for the generations that are left out. */
 const SETTINGS = isWhole ? [] : ['GPUS=-gencode arch=compute_80,code=[sm_80,compute_80] -DREVERIE_WIDEST_ALONE'];
-const KERNELS = readdirSync(join(NATIVE, 'kernels')).filter(
-  (file) => file.endsWith('.cu') && (isWhole || !file.endsWith('-bf16.cu')),
-);
+const KERNELS = readdirSync(join(NATIVE, 'kernels')).filter((file) => file.endsWith('.cu'));
 
 if (nvcc === undefined) console.warn('gpu-kernels.test.ts skips: REVERIE_NVCC names no nvcc.');
 

@@ -116,8 +116,8 @@ describe.skipIf(isSkipped)('a device', () => {
   );
 
   it('says what it does not know, and refuses what does not fit', async () => {
-    expect(deviceFit(weights, 'bf16')).toEqual({ precision: 'bf16' });
-    expect(deviceFit({ ...weights, elites: [] }, 'bf16').problem).toMatch(/elites/);
+    expect(deviceFit(weights, 'tf32')).toEqual({ precision: 'tf32' });
+    expect(deviceFit({ ...weights, elites: [] }, 'tf32').problem).toMatch(/elites/);
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 4, actionDim: 1 })).toBe(true);
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 5, actionDim: 1 })).toBe(false);
     expect(isKnownToDevices('chess', 'reward', { obsDim: 4, actionDim: 1 })).toBe(false);

@@ -27,27 +27,16 @@ export type {
   Precision,
   SacShape,
 } from '../../src/nn/cuda-addon.js';
+export { type DecoderConfig, type DecoderConfigInput, decoderConfig } from '../../src/nn/decoder/config.js';
 export { Decoder, DecoderSessions, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
-export {
-  DECODER_FILES,
-  type DecoderConfig,
-  type DecoderConfigInput,
-  decoderConfig,
-  loadDecoder,
-  resumeTraining,
-  type SpecialIds,
-  saveDecoder,
-  saveTraining,
-} from '../../src/nn/decoder/folder.js';
+export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,
   GenerateRequest,
-  SamplingOptions,
   TokenSequence,
 } from '../../src/nn/decoder/generation.js';
-export { SPECIAL_TOKENS, Tokenizer } from '../../src/nn/decoder/tokenizer.js';
-export { type TokenizerTraining, trainTokenizer } from '../../src/nn/decoder/train-tokenizer.js';
+export { Tokenizer, trainTokenizer } from '../../src/nn/decoder/tokenizer.js';
 export type { DecoderTrainingInput, DecoderTrainingSettings } from '../../src/nn/decoder/trainer.js';
 export {
   DecoderTrainer,
@@ -101,7 +90,6 @@ export {
   transpose,
   unsqueeze,
 } from '../../src/nn/ops.js';
-export * from '../../src/nn/parameters.js';
 export * from '../../src/nn/parameters.js';
 export {
   type Activation,

@@ -70,9 +70,7 @@ const ELEMENTWISE: OpCase[] = [
   one('sigmoid', nn.sigmoid),
   one('softplus', nn.softplus),
   one('relu', nn.relu),
-  one('erf', nn.erf),
   one('swish', nn.swish),
-  one('gelu', nn.gelu),
   one('clip', (x) => nn.clip(x, -0.5, 0.5), [3, 4]),
   one('stopGradient', (x) => nn.mul(nn.stopGradient(nn.sign(x)), x)),
   one('cast there and back', (x) => nn.mul(nn.cast(nn.cast(nn.mul(x, 3), 'int32'), 'float32'), x)),
@@ -184,17 +182,6 @@ const DISTRIBUTIONS: OpCase[] = [
       return nn.add(nn.reduceSum(action, [1]), logProb);
     },
   },
-  {
-    name: 'tanhNormalLogProb',
-    inputs: { u: [4, 2], mean: [4, 2], logStd: [4, 2] },
-    build: ({ u, mean, logStd }) => nn.tanhNormalLogProb(u, mean, logStd),
-  },
-  {
-    name: 'categoricalLogProb',
-    inputs: { logits: [4, 3] },
-    build: ({ logits }, graph) => nn.categoricalLogProb(logits, ints(graph, [0, 2, 2, 1])),
-  },
-  one('categoricalEntropy', nn.categoricalEntropy, [4, 3]),
   one('clipByGlobalNorm, shrinking', (x) => nn.clipByGlobalNorm(x, 0.5), [6]),
   one('clipByGlobalNorm, leaving', (x) => nn.clipByGlobalNorm(x, 50), [6]),
 ];

@@ -330,23 +330,6 @@ function rmsNorm([x, scale]: readonly RefArray[], node: Node): RefArray[] {
   ];
 }
 
-/** The error function by its Maclaurin series, or for large |x| by the continued fraction of its complement. */
-function erf(x: number): number {
-  const z = Math.abs(x);
-  if (z > 3) {
-    let fraction = 0;
-    for (let k = 60; k >= 1; k--) fraction = k / 2 / (z + fraction);
-    return Math.sign(x) * (1 - Math.exp(-z * z) / Math.sqrt(Math.PI) / (z + fraction));
-  }
-  let term = x;
-  let sum = x;
-  for (let k = 1; k < 100; k++) {
-    term *= (-x * x) / k;
-    sum += term / (2 * k + 1);
-  }
-  return (sum * 2) / Math.sqrt(Math.PI);
-}
-
 function castTo(x: RefArray, node: Node): RefArray {
   const { dtype } = node.outputs[0];
   if (dtype === 'float32') return x;
@@ -378,7 +361,6 @@ export const KERNELS: Readonly<Record<string, Kernel>> = {
   Sigmoid: unary((x) => 1 / (1 + Math.exp(-x))),
   Softplus: unary((x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))),
   Relu: unary((x) => Math.max(x, 0)),
-  Erf: unary(erf),
   Identity: unary((x) => x),
   Cast: ([x], node) => castTo(x, node),
   ReduceSum: reduce(0, (sum, x) => sum + x, Number),

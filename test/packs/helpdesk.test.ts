@@ -2,7 +2,7 @@
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
-import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
+import { readProbes } from '../../src/worldmodel/must-fail/probes.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { playCalls, readEpisodes, replayFiled } from './own-scenario.js';
 import { describeOwnScenario } from './own-scenario-suite.js';

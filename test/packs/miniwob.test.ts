@@ -1,15 +1,13 @@
-// MiniWoB++'s pages in jsdom, from the wheel of its Python package; and what is said where something of it is missing. Skipped without
+// MiniWoB++'s pages in jsdom, from its Python package; and what is said where something of it is missing. Skipped without
 // the package.
 
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import AdmZip from 'adm-zip';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import type { JsonObject } from '../../src/core/canonical-json.js';
-import { pythonPackage } from '../../src/env/gymnasium/python-program.js';
 import { NO_SCREEN } from '../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain } from '../../src/env/tools/domain.js';
@@ -96,20 +94,6 @@ describe.skipIf(python === '')('MiniWoB++', () => {
     expect(existsSync(join(out, 'logs', 'episodes.jsonl'))).toBe(true);
   }, 120_000);
 
-  it('is the same world from a wheel, unpacked, as from the folder', async () => {
-    vi.stubEnv('REVERIE_CACHE', join(folder, 'cache'));
-    vi.stubEnv('REVERIE_PYTHON', python);
-    const html = (pythonPackage('miniwob') as { folder: string }).folder;
-    const wheel = new AdmZip();
-    wheel.addLocalFolder(join(html, 'html'), 'miniwob/html');
-    wheel.writeZip(join(folder, 'miniwob.whl'));
-    const settings = { screens: ['click-button'], seeds: 1 };
-    const zipped = await domainOf({ ...settings, pages: 'miniwob.whl' });
-    const lying = await domainOf(settings);
-    expect(zipped.version).toBe(lying.version);
-    expect(zipped.tasks.every(({ reference }) => reference !== undefined)).toBe(true);
-  }, 60_000);
-
   it('names what it does not have', async () => {
     await expect(domainOf({ screens: ['click-buton'] })).rejects.toMatchObject({
       code: 'NAME_UNKNOWN',
@@ -123,22 +107,6 @@ describe('pages that are not there', () => {
     await expect(domainOf({ pages: 'nowhere' })).rejects.toMatchObject({
       code: 'ENV_UNUSABLE',
       message: expect.stringContaining(join(folder, 'nowhere')),
-    });
-  });
-
-  it('are told of an archive that holds others, and of one that is none', async () => {
-    vi.stubEnv('REVERIE_CACHE', join(folder, 'cache'));
-    const zip = new AdmZip();
-    zip.addFile('other/page.html', Buffer.from('<p>'));
-    zip.writeZip(join(folder, 'other.whl'));
-    await expect(domainOf({ pages: 'other.whl' })).rejects.toMatchObject({
-      code: 'ENV_UNUSABLE',
-      message: expect.stringContaining('other.whl": there is no miniwob/click-button.html'),
-    });
-    writeFileSync(join(folder, 'text.whl'), 'not a zip');
-    await expect(domainOf({ pages: 'text.whl' })).rejects.toMatchObject({
-      code: 'FILE_INVALID',
-      message: expect.stringContaining(join(folder, 'text.whl')),
     });
   });
 });

@@ -5,7 +5,7 @@ import { compileSchema, stateHash } from '../../src/env/state/state.js';
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
 import { loadDomain } from '../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { readProbes } from '../../src/worldmodel/must-fail/probe.js';
+import { readProbes } from '../../src/worldmodel/must-fail/probes.js';
 import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { liveThrough, playCalls, readEpisodes, replayFiled, stateFaults } from './own-scenario.js';

@@ -1,8 +1,7 @@
 // Colours of a report's arms: told apart by everyone, on light and dark pages.
 
 import { describe, expect, it } from 'vitest';
-import { ARM_COLOURS } from '../../src/run/report/arm-colours.js';
-import { armColour } from '../../src/run/report/chart.js';
+import { ARM_COLOURS, armColour } from '../../src/run/report-chart.js';
 
 type Triple = readonly number[];
 

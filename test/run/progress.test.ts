@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { formatCount, formatDuration, formatNumber, formatRate, formatSpread } from '../../src/run/format.js';
 import { makeProgress } from '../../src/run/progress.js';
-import { terminalTable } from '../../src/run/result-text.js';
+import { terminalTable } from '../../src/run/report.js';
 import { recordingStream, screenAfter } from './streams.js';
 
 afterEach(() => vi.unstubAllEnvs());
@@ -96,8 +96,9 @@ describe('a narrow terminal', () => {
           ['one', 'a description that is far too long for a line'],
           ['two', 'short'],
         ],
+        alignment: 'text',
       },
-      { alignment: 'text', columns: 32 },
+      32,
     );
     expect(text.split('\n')).toEqual([
       'name   what it is',

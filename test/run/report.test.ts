@@ -1,124 +1,138 @@
+// Reports as pages, as Markdown and on a terminal: one content, safe and alike in each.
+
 import { describe, expect, it } from 'vitest';
-import { seedBand } from '../../src/run/report/chart.js';
-import { reportPage } from '../../src/run/report/report.js';
-import { terminalTable } from '../../src/run/result-text.js';
+import type { Block, CurvesBlock, Report } from '../../src/core/report.js';
+import { fidelityDocument } from '../../src/fidelity/document.js';
+import { markdownText, terminalTable, terminalText } from '../../src/run/report.js';
+import { seedBand } from '../../src/run/report-chart.js';
+import { reportPage } from '../../src/run/report-page.js';
+import { inventedReport as inventedFidelity } from '../fidelity/report/invented-report.js';
 import { inventedReport } from './invented-report.js';
 
-describe('the report page', () => {
-  it('is one file that asks for nothing else', async () => {
-    const page = await reportPage(inventedReport);
-    const addresses = [...page.matchAll(/(?:src|href|url)\s*[=(]\s*["']?([^"')\s>]*)/g)].map((match) => match[1]);
-    expect(addresses.filter((address) => !address.startsWith('#'))).toEqual([]);
+const EVIL = '<img src=x onerror="alert(1)">& a | b\n```\n*x*';
+const point = { x: 0, y: 1, low: 0.5, high: 2, label: EVIL };
+const evil: Report = {
+  title: EVIL,
+  blocks: [
+    { kind: 'heading', text: EVIL },
+    { kind: 'paragraph', text: EVIL, tone: 'warning' },
+    { kind: 'list', title: EVIL, items: [EVIL], tone: 'failed' },
+    { kind: 'facts', rows: [[EVIL, EVIL]] },
+    { kind: 'figures', items: [{ value: EVIL, label: EVIL, text: EVIL }] },
+    {
+      kind: 'table',
+      title: EVIL,
+      columns: [EVIL, EVIL],
+      rows: [[EVIL, { text: EVIL, about: EVIL, bar: { value: -1, low: -2, high: 1, range: [-2, 1] } }]],
+      note: EVIL,
+    },
+    {
+      kind: 'curves',
+      ...{ title: EVIL, caption: EVIL, xTitle: EVIL, yTitle: EVIL, isScatter: true, diagonal: true },
+      curves: [{ name: EVIL, points: [point] }],
+      threshold: { value: 1, label: EVIL },
+    },
+    { kind: 'bars', title: EVIL, caption: EVIL, bars: [{ label: EVIL, text: EVIL, bar: null }] },
+    { kind: 'details', title: EVIL, blocks: [{ kind: 'code', text: EVIL }] },
+    { kind: 'transcript', lines: [{ role: 'user', text: EVIL, note: EVIL }] },
+    { kind: 'link', file: EVIL, title: EVIL, about: EVIL },
+  ],
+};
+
+const REPORTS = { 'a comparison': inventedReport, fidelity: fidelityDocument(inventedFidelity), hostile: evil };
+const chartsIn = (blocks: readonly Block[]) => blocks.filter(({ kind }) => kind === 'curves').length;
+
+describe.each(Object.entries(REPORTS))('the page of %s', (name, report) => {
+  it('is one file that asks for nothing else, the same bytes for the same report', async () => {
+    const page = await reportPage(report);
     expect(page).not.toMatch(/<script|<link|<img|@import/);
     expect(page).toContain("default-src 'none'");
+    expect(page).not.toContain('NaN');
+    if (name !== 'hostile') expect(page).not.toMatch(/(?:src|href)="[^#]/);
+    expect(await reportPage(report)).toBe(page);
   });
 
   it('draws every chart twice, for a desk and for a phone, with ids that do not clash', async () => {
-    const page = await reportPage(inventedReport);
-    expect(page.match(/<svg /g)).toHaveLength(2 * inventedReport.charts.length);
+    const page = await reportPage(report);
+    expect(page.match(/<svg /g)).toHaveLength(2 * chartsIn(report.blocks));
     const ids = [...page.matchAll(/ id="([^"]*)"/g)].map((match) => match[1]);
     expect(new Set(ids).size).toBe(ids.length);
-    const used = [...page.matchAll(/url\(#([^)]*)\)/g)].map((match) => match[1]);
-    for (const id of used) expect(ids).toContain(id);
+    const used = [...page.matchAll(/(?:url\(#|href="#)([^)"]*)/g)].map((match) => match[1]);
+    expect(used.filter((id) => !ids.includes(id))).toEqual([]);
   });
 
-  it('escapes all text, in charts too', async () => {
-    const evil = '<img src=x onerror="alert(1)">&';
-    const page = await reportPage({
-      ...inventedReport,
-      title: evil,
-      lead: evil,
-      figures: [{ value: evil, label: evil }],
-      summary: { columns: [evil, evil], rows: [[evil, evil]], note: evil },
-      charts: [
-        {
-          title: evil,
-          caption: evil,
-          xTitle: evil,
-          yTitle: evil,
-          curves: [
-            { arm: evil, seed: 0, points: [{ x: 0, y: 1 }] },
-            { arm: `${evil}2`, seed: 0, points: [{ x: 0, y: 1 }] },
-          ],
-          threshold: { value: 1, label: evil },
-        },
-      ],
-      notes: [evil],
-      provenance: { ...inventedReport.provenance, command: evil, machine: evil, scenario: evil },
-    });
-    expect(page).not.toContain('<img');
-    expect(page).not.toMatch(/<[^<>]*onerror="/);
+  it('is Markdown with tables of equal width, in which nothing of anyone is a mark', () => {
+    const text = markdownText(report);
+    expect(text.match(/^```/gm)?.length ?? 0).toSatisfy((fences: number) => fences % 2 === 0);
+    expect(text.replaceAll(/^```json\n.*?^```$/gms, '')).not.toContain('<img');
+    for (const block of text.split('\n\n').filter((one) => one.startsWith('|'))) {
+      const widths = block.split('\n').map((line) => line.replaceAll('\\|', '').split('|').length);
+      expect(new Set(widths).size).toBe(1);
+    }
   });
 
-  it('is the same bytes for the same input', async () => {
-    expect(await reportPage(inventedReport)).toBe(await reportPage(inventedReport));
+  it('fits a terminal of any width', () => {
+    for (const columns of [40, 80, 120]) {
+      const lines = terminalText(report, columns).split('\n');
+      // A column of a table keeps its least width.
+      const text = lines.filter((line) => !line.includes('   '));
+      expect(Math.max(...text.map((line) => [...line].length))).toBeLessThanOrEqual(columns);
+    }
+  });
+});
+
+describe('the page', () => {
+  it('says at its top how far each model may be trusted and which gates are shut', async () => {
+    const page = await reportPage(fidelityDocument(inventedFidelity));
+    const top = page.slice(0, page.indexOf('>One step</h2>'));
+    expect([...top.matchAll(/<b>(\d+ steps)<\/b>/g)].map((match) => match[1])).toEqual([
+      '3 steps',
+      '0 steps',
+      '50 steps',
+    ]);
+    expect(top).toContain('Gates failed: 1 of 3');
+    expect(top).toContain('>Contents<'.slice(1, -1));
+    expect(top).toMatch(/▼ worse/);
   });
 
-  it('draws charts without points, with one point, and on a log scale', async () => {
-    const chart = { title: 't', xTitle: 'x', yTitle: 'y', curves: [] };
-    const one = { arm: 'a', seed: 0, points: [{ x: 1, y: 0.01 }] };
-    const charts = [chart, { ...chart, curves: [one] }, { ...chart, curves: [one], yScale: 'log' as const }];
-    const page = await reportPage({ ...inventedReport, charts });
-    expect(page.match(/<svg /g)).toHaveLength(6);
+  it('draws charts without points, with one point, on a log scale and of shares', async () => {
+    const chart: CurvesBlock = { kind: 'curves', title: 't', xTitle: 'x', yTitle: 'y', curves: [] };
+    const one = { name: 'a', points: [{ x: 1, y: 0.01 }] };
+    const log = { ...chart, yScale: 'log' as const };
+    const none = { name: 'a', points: [{ x: 1, y: 0 }] };
+    const blocks = [chart, log, { ...log, curves: [one] }, { ...log, curves: [none] }];
+    const share = { ...chart, curves: [one], yScale: 'share' as const };
+    const page = await reportPage({ title: 't', blocks: [...blocks, share] });
+    expect(page.match(/<svg /g)).toHaveLength(10);
     expect(page).not.toContain('NaN');
+    expect(page).toContain('1 points at 0 or below have no place on this scale.');
   });
 });
 
 describe('the band of several seeds', () => {
-  const curve = (seed: number, points: [number, number][]) => ({
-    arm: 'a',
-    seed,
-    points: points.map(([x, y]) => ({ x, y })),
-  });
+  const points = (...pairs: [number, number][]) => pairs.map(([x, y]) => ({ x, y }));
 
   it('covers the stretch that all seeds cover, at every place where one has a point', () => {
-    const long = curve(0, [
-      [0, 0],
-      [10, 10],
-      [20, 20],
+    expect(seedBand([points([0, 0], [10, 10], [20, 20]), points([0, 2], [15, 17])])).toEqual([
+      { x: 0, y: 1, low: 0, high: 2 },
+      { x: 10, y: 11, low: 10, high: 12 },
+      { x: 15, y: 16, low: 15, high: 17 },
     ]);
-    const short = curve(1, [
-      [0, 2],
-      [15, 17],
-    ]);
-    expect(seedBand([long, short])).toEqual([
-      { x: 0, mean: 1, low: 0, high: 2 },
-      { x: 10, mean: 11, low: 10, high: 12 },
-      { x: 15, mean: 16, low: 15, high: 17 },
-    ]);
-  });
-
-  it('holds values until the next point where curves are stepped', () => {
-    const a = curve(0, [
-      [0, 1],
-      [10, 5],
-      [20, 5],
-    ]);
-    const b = curve(1, [
-      [0, 1],
-      [5, 3],
-      [20, 5],
-    ]);
-    expect(seedBand([a, b], true).find((point) => point.x === 5)).toEqual({ x: 5, mean: 2, low: 1, high: 3 });
   });
 
   it('ignores seeds without points', () => {
-    expect(seedBand([curve(0, []), curve(1, [[0, 1]])])).toEqual([{ x: 0, mean: 1, low: 1, high: 1 }]);
+    expect(seedBand([[], points([0, 1])])).toEqual([{ x: 0, y: 1, low: 1, high: 1 }]);
     expect(seedBand([])).toEqual([]);
   });
 });
 
 describe('the terminal table', () => {
   it('aligns names to the left and figures to the right', () => {
-    const text = terminalTable({
-      columns: ['arm', 'steps'],
-      rows: [
-        ['cold', '20 250'],
-        ['warm start', '2 750'],
-      ],
-      note: 'Medians.',
-    });
-    expect(text.split('\n')).toEqual([
+    const rows = [
+      ['cold', '20 250'],
+      ['warm start', '2 750'],
+    ];
+    expect(terminalTable({ columns: ['arm', 'steps'], rows, note: 'Medians.' }).split('\n')).toEqual([
       'arm           steps',
       '──────────   ──────',
       'cold         20 250',

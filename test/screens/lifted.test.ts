@@ -16,7 +16,7 @@ import { liftedBackend } from '../../src/screens/lifted/entry.js';
 import { Act } from '../../src/screens/lifted/layout.js';
 import { LiftedBook, LiftedModel, lastId } from '../../src/screens/lifted/lifted-model.js';
 import type { LearnedEpisode } from '../../src/worldmodel/sequence/recorded-steps.js';
-import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain } from '../worldmodel/tools/desk.js';
 import { pagesDomain } from './fixture.js';

@@ -10,8 +10,8 @@ import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
-import { checkProposal } from '../../src/worldmodel/state.js';
-import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { checkProposal } from '../../src/worldmodel/tools/checks.js';
+import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from './fixture.js';
 

@@ -8,7 +8,7 @@ import { applyOperations } from '../../src/env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../src/env/tools/domain.js';
 import type { Prediction } from '../../src/env/tools/prediction.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
-import { makeRouter } from '../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
 import { modelOf, serve } from '../llm/helpers.js';
 import { prediction, ScriptedModel, sectionsOf } from '../worldmodel/tools/scripted-model.js';

@@ -12,7 +12,7 @@ import { screenEnvironment } from '../../src/screens/screen-environment.js';
 import { chromiumProgram } from '../../src/screens/screen-player.js';
 import type { ScreensDomainOptions } from '../../src/screens/screens-domain.js';
 import type { Turn } from '../../src/serve/core/session-contract.js';
-import { stepResult } from '../../src/serve/facades/mcp.js';
+import { stepResult } from '../../src/serve/protocols/mcp.js';
 import { pagesDomain } from './fixture.js';
 
 const open: ToolsDomain[] = [];

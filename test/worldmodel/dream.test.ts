@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { checkEnvironment, describeReport } from '../../src/env/check-environment.js';
-import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
 import { Dream } from '../../src/worldmodel/dream.js';
-import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { Gridworld, gridDynamics } from '../controlled/gridworld.js';
@@ -79,90 +77,5 @@ describe('Dream', () => {
     expect(make(new Float32Array(3))).toThrowError(expect.objectContaining({ code: 'SETTING_INVALID' }));
     expect(make(new Float32Array(0))).toThrowError(expect.objectContaining({ code: 'SETTING_INVALID' }));
     expect(make(Float32Array.of(1, Number.NaN))).toThrowError(expect.objectContaining({ code: 'NON_FINITE_VALUE' }));
-  });
-});
-
-describe('BatchedDream', () => {
-  const rows = 64;
-  const make = (options = {}) =>
-    new BatchedDream({ model, rows, starts, rng: Rng.fromSeed(4), maxEpisodeSteps: 5, ...options });
-  const actions = (seed: number) => Rng.fromSeed(seed).fillUniform(new Float32Array(rows), -1, 1);
-
-  it('truncates by the clock, ends by the model, and starts again at a start state', async () => {
-    const dream = make();
-    let obs = await dream.reset();
-    const isStart = (row: number, of: Float32Array) => {
-      for (let s = 0; s < starts.length; s += 2)
-        if (starts[s] === of[2 * row] && starts[s + 1] === of[2 * row + 1]) return true;
-      return false;
-    };
-    const age = new Array<number>(rows).fill(0);
-    let [ends, clocks] = [0, 0];
-    for (let step = 0; step < 12; step++) {
-      const result = await dream.step(actions(step));
-      for (let row = 0; row < rows; row++) {
-        age[row]++;
-        expect(result.truncated[row]).toBe(age[row] === 5 ? 1 : 0);
-        const isOver = result.terminated[row] === 1 || result.truncated[row] === 1;
-        if (isOver) expect(isStart(row, result.obs)).toBe(true);
-        else expect(result.obs.subarray(2 * row, 2 * row + 2)).toEqual(result.nextObs.subarray(2 * row, 2 * row + 2));
-        if (isOver) age[row] = 0;
-        ends += result.terminated[row];
-        clocks += result.truncated[row];
-      }
-      obs = result.obs;
-    }
-    expect(obs).toHaveLength(2 * rows);
-    expect(ends).toBeGreaterThan(0);
-    expect(clocks).toBeGreaterThan(0);
-  });
-
-  it('truncates by doubt, and there alone', async () => {
-    const free = make({ maxEpisodeSteps: undefined, step: { disagreement: true } });
-    await free.reset();
-    const doubts = [...(await free.step(actions(1))).disagreement!].sort((a, b) => a - b);
-    const disagreementLimit = doubts[rows / 2];
-    const dream = make({ maxEpisodeSteps: undefined, disagreementLimit });
-    await dream.reset();
-    const { disagreement, truncated } = await dream.step(actions(1));
-    expect([...truncated]).toEqual([...disagreement!].map((doubt) => (doubt > disagreementLimit ? 1 : 0)));
-    expect(truncated.reduce((sum, flag) => sum + flag, 0)).toBe(rows / 2 - 1);
-    const mute = Object.assign(Object.create(model) as VectorDynamics, {
-      imagine: async (...given: Parameters<VectorDynamics['imagine']>) => ({
-        ...(await (model as VectorDynamics).imagine(...given)),
-        disagreement: undefined,
-      }),
-    });
-    const certain = make({ model: mute, disagreementLimit });
-    await certain.reset();
-    await expect(certain.step(actions(1))).rejects.toMatchObject({ code: 'SETTING_INVALID' });
-  });
-
-  it('is the same for the same seed, and goes on exactly from a snapshot, in another instance too', async () => {
-    const [a, b] = [make(), make()];
-    expect(await a.reset()).toEqual(await b.reset());
-    for (let step = 0; step < 3; step++) expect(await a.step(actions(step))).toEqual(await b.step(actions(step)));
-    const saved = structuredClone(a.snapshot());
-    const expected = [await a.step(actions(7)), await a.step(actions(8))];
-    for (const dream of [a, make({ rng: Rng.fromSeed(77) })]) {
-      dream.restore(saved);
-      expect([await dream.step(actions(7)), await dream.step(actions(8))]).toEqual(expected);
-    }
-    expect(() => make({ rows: 3 }).restore(saved)).toThrowError(expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }));
-  });
-
-  it('starts where it is told to', async () => {
-    const own = Rng.fromSeed(5).fillNormal(new Float32Array(2 * rows));
-    expect(await make().reset(own)).toEqual(own);
-    await expect(make().reset(own.subarray(2))).rejects.toMatchObject({ code: 'SETTING_INVALID' });
-  });
-
-  it('is as it was after a step that failed', async () => {
-    const dream = make();
-    await dream.reset();
-    const before = dream.snapshot();
-    await expect(dream.step(new Float32Array(3))).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
-    expect(dream.snapshot()).toEqual(before);
-    await expect(make().step(actions(1))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
   });
 });

@@ -5,7 +5,6 @@ import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { drawStarts } from '../../src/synth/rollout/starts.js';
-import { BatchedDream } from '../../src/worldmodel/batched-dream.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type History, type Start } from '../../src/worldmodel/starts.js';
@@ -75,18 +74,6 @@ describe('dreams of a model that remembers', () => {
     const fork = new Dream({ model, starts });
     await fork.restore(snapshot);
     expect(await fork.step(actions.slice(4))).toEqual(expected);
-  });
-
-  it('remember anew where an episode begins again, and only there', async () => {
-    const dream = new BatchedDream({ model, rows: 2, starts, rng, maxEpisodeSteps: 2 });
-    await dream.reset();
-    const push = (t: number) => Float32Array.of(actions[t], 0);
-    const first = await dream.step(push(3));
-    expect(first.nextObs[0]).toBe(course[4]);
-    const second = await dream.step(push(4));
-    expect(second.nextObs[0]).toBe(course[5]);
-    expect([...second.obs]).toEqual([course[3], course[3]]);
-    expect((await dream.step(push(3))).nextObs).toEqual(first.nextObs);
   });
 });
 

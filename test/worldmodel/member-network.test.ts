@@ -3,7 +3,7 @@ import { Rng } from '../../src/core/rng.js';
 import { float32, Graph } from '../../src/nn/graph.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
-import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/dataset.js';
+import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/fit.js';
 import {
   decayVector,
   type MemberShape,
@@ -11,7 +11,7 @@ import {
   memberModel,
   memberOutput,
   renormalise,
-} from '../../src/worldmodel/ensemble/member-network.js';
+} from '../../src/worldmodel/ensemble/members.js';
 import { drawElites, groupByElite } from '../../src/worldmodel/ensemble/propagation.js';
 
 const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };

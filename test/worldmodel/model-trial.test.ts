@@ -5,7 +5,7 @@ import { Rng } from '../../src/core/rng.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { tryModel } from '../../src/worldmodel/model-trial.js';
+import { tryModel } from '../../src/worldmodel/model-folder.js';
 import { linearSpaces, linearTransitions, meanChange, smallConfig } from './linear-system.js';
 
 const EPISODE = 10;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import type { FitProgress } from '../../src/worldmodel/ensemble/member-training.js';
+import type { FitProgress } from '../../src/worldmodel/ensemble/members.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 4 };

@@ -12,13 +12,9 @@ export class ApiError extends Error {
   }
 }
 
-/** @throws ApiError; goes to the login where the server asks for a token */
+/** @throws ApiError */
 export async function ask<R>(path: string, body?: unknown, method = body === undefined ? 'GET' : 'POST'): Promise<R> {
   const reply = await sent(path, body, method);
-  if (reply.status === 401) {
-    const next = `${location.pathname}${location.hash}`;
-    location.assign(`/login?next=${encodeURIComponent(next)}`);
-  }
   const text = await reply.text();
   if (reply.ok) return (text === '' ? undefined : JSON.parse(text)) as R;
   throw errorIn(reply, text);

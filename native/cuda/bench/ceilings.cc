@@ -54,22 +54,19 @@ double copyRate(Device& device, std::size_t bytes, int repeats) {
 }
 
 /** FLOP/s of matrix instructions on registers. */
-double productRate(Device& device, bool isBf16, int rounds, int repeats) {
+double productRate(Device& device, int rounds, int repeats) {
   const unsigned blocks = static_cast<unsigned>(2 * device.limits().multiprocessors);
-  const auto numbers = randomNormals(32 * 6 * 2, 2);
+  const auto numbers = randomNormals(32 * 6, 2);
   std::vector<std::uint32_t> words(32 * 6);
   for (std::size_t i = 0; i < words.size(); i++) {
-    std::uint32_t low, high;
-    std::memcpy(&low, &numbers[2 * i], 4);
-    std::memcpy(&high, &numbers[2 * i + 1], 4);
-    words[i] = isBf16 ? (low >> 16) | (high & 0xffff0000u) : low & 0xffffe000u;
+    std::memcpy(&words[i], &numbers[i], 4);
+    words[i] &= 0xffffe000u;
   }
   Buffer fragments(device, 4 * words.size()), sums(device, std::size_t{4} * blocks * threads);
   device.upload(fragments.address(), words.data(), 4 * words.size());
   const ProductArgs args{fragments.as<const std::uint32_t>(), sums.as<float>(), rounds};
-  const char* kernel = isBf16 ? "multiplyBf16" : "multiplyTf32";
-  const auto ms = timed(device, repeats, [&] { device.launch(launchOf(kernel, blocks, threads, 0, args)); });
-  const double flop = 2.0 * 16 * 8 * (isBf16 ? 16 : 8) * PRODUCT_CHAINS * rounds * blocks * (threads / 32);
+  const auto ms = timed(device, repeats, [&] { device.launch(launchOf("multiplyTf32", blocks, threads, 0, args)); });
+  const double flop = 2.0 * 16 * 8 * 8 * PRODUCT_CHAINS * rounds * blocks * (threads / 32);
   return flop / median(ms) * 1e3;
 }
 
@@ -98,8 +95,7 @@ std::string measureCeilings(Device& device, const Request& request) {
   const int repeats = static_cast<int>(request.integer("repeats")), rounds = static_cast<int>(request.integer("rounds"));
   JsonObject result;
   result.put("copyBytesPerSecond", copyRate(device, bytes, repeats));
-  result.put("bf16InstructionFlops", productRate(device, true, rounds, repeats));
-  result.put("tf32InstructionFlops", productRate(device, false, rounds, repeats));
+  result.put("tf32InstructionFlops", productRate(device, rounds, repeats));
   result.put("toHostBytesPerSecond", busRate(device, bytes / 32, true, repeats));
   result.put("fromHostBytesPerSecond", busRate(device, bytes / 32, false, repeats));
   return result.text();

@@ -48,15 +48,7 @@ void CheckReport::put(const std::string& what, bool isRight, const std::string& 
 std::string CheckReport::json() const { return "[\n  " + lines_ + "\n]\n"; }
 
 double toleranceOf(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return 2e-5;
-    case Precision::tf32:
-      return 1.5e-3;
-    case Precision::bf16:
-      return 1.5e-2;
-  }
-  return 0;
+  return precision == Precision::fp32 ? 2e-5 : 1.5e-3;
 }
 
 }  // namespace reverie::bench

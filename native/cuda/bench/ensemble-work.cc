@@ -32,9 +32,9 @@ StepOptions optionsOf(const Request& request) {
 
 /** Chosen by the plan unless asked for. */
 std::optional<TileHeight> heightOf(const Request& request) {
-  const int tiles = static_cast<int>(request.integer("tiles", 0));
-  if (tiles == 0) return std::nullopt;
-  return TileHeight{tiles, static_cast<int>(request.integer("warps"))};
+  const int warps = static_cast<int>(request.integer("warps", 0));
+  if (warps == 0) return std::nullopt;
+  return TileHeight{warps};
 }
 
 class RolloutWork : public Work {

@@ -33,7 +33,7 @@ std::vector<float> randomNormals(std::size_t count, std::uint64_t seed);
 std::vector<float> randomUniforms(std::size_t count, std::uint64_t seed);
 std::vector<RandomStream> randomStreams(std::size_t count, std::uint64_t seed);
 
-/** Throws std::invalid_argument for another word than fp32, tf32, bf16. */
+/** Throws std::invalid_argument for another word than fp32, tf32. */
 Precision precisionOf(const std::string& name);
 
 }  // namespace reverie::bench

@@ -76,7 +76,7 @@ std::vector<HostCase> allCases() {
   ending.learnsEnds = true;
   HostCase plain;
   plain.shape = small;
-  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+  for (const Precision precision : {Precision::fp32, Precision::tf32}) {
     plain.precision = precision;
     plain.name = std::string("plain ") + nameOf(precision);
     cases.push_back(plain);

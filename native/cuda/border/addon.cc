@@ -33,9 +33,9 @@ class Resident {
   }
 
   /** On the processor, by vector code: no device is between. */
-  void openNative(const std::string& width, int threads, const EnsembleSpec& spec, Precision precision) {
+  void openNative(const std::string& width, int threads, const EnsembleSpec& spec) {
     const processor::Width& chosen = processor::widthNamed(width);
-    auto ensemble = std::make_unique<processor::NativeEnsemble>(spec, chosen, threads, precision);
+    auto ensemble = std::make_unique<processor::NativeEnsemble>(spec, chosen, threads);
     briefRows = ensemble->briefRows();
     ensemble_ = std::move(ensemble);
     bytes = ensemble_->bytes();
@@ -223,7 +223,7 @@ class Addon : public Napi::Addon<Addon> {
     const std::string width = isNative ? textAt(where, "width") : "";
     const int threads = isNative ? intAt(where, "threads") : 1;
     auto job = [=] {
-      if (isNative) return resident->openNative(width, threads, *spec, precision);
+      if (isNative) return resident->openNative(width, threads, *spec);
       resident->open(sharedDevice(kind, ordinal, fatbin), *spec, precision);
     };
     return Work::begin(info.Env(), job, [this, resident](Napi::Env env) {

@@ -169,7 +169,7 @@ Activation activationAt(const Napi::Object& from) {
 Precision precisionOf(const Napi::Value& value) {
   const std::string name = value.IsString() ? value.As<Napi::String>().Utf8Value() : "";
   if (const auto precision = precisionNamed(name)) return *precision;
-  refuse(value.Env(), "a precision that is none of fp32, tf32, bf16");
+  refuse(value.Env(), "a precision that is neither fp32 nor tf32");
 }
 
 EnsembleSpec ensembleOf(const Napi::Value& value) {

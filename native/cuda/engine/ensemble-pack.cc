@@ -1,4 +1,4 @@
-// Packing of networks. Fragment layouts: PTX ISA, mma.m16n8k16 (bf16) and mma.m16n8k8 (tf32), operand B.
+// Packing of networks. Fragment layout: PTX ISA, mma.m16n8k8 (tf32), operand B.
 #include "ensemble-pack.h"
 
 #include <algorithm>
@@ -7,68 +7,46 @@
 namespace reverie {
 namespace {
 
+/** Inputs of one fragment. */
+constexpr int FUSED_DEPTH = 8;
 constexpr int FRAGMENT = 512;
 constexpr int BIAS = CHUNK_COLUMNS * 4;
 
 int wholes(int size, int of) { return (size + of - 1) / of; }
 
-std::uint32_t bitsOfFloat(float value) {
-  std::uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  return bits;
-}
-
-/** Nearest, ties to even. */
-std::uint32_t bf16Of(float value) {
-  const std::uint32_t bits = bitsOfFloat(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffu;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-
 /** Nearest, ties away. */
 std::uint32_t tf32Of(float value) {
-  const std::uint32_t bits = bitsOfFloat(value);
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, 4);
   if ((bits & 0x7f800000u) == 0x7f800000u) return bits;
   return (bits + 0x1000u) & 0xffffe000u;
 }
 
-float weightOf(const Layer& layer, int input, int column, float scale) {
+float weightOf(const Layer& layer, int input, int column) {
   if (input >= layer.in || column >= layer.out) return 0.0f;
-  return scale *
-         layer.w[static_cast<std::size_t>(input) * static_cast<std::size_t>(layer.out) + static_cast<std::size_t>(column)];
+  return layer.w[static_cast<std::size_t>(input) * static_cast<std::size_t>(layer.out) + static_cast<std::size_t>(column)];
 }
 
-float biasOf(const Layer& layer, int column, float scale) {
-  return column < layer.out ? scale * layer.b[static_cast<std::size_t>(column)] : 0.0f;
-}
+float biasOf(const Layer& layer, int column) { return column < layer.out ? layer.b[static_cast<std::size_t>(column)] : 0.0f; }
 
 /** The four words of a lane for 16 columns: two fragments of eight columns, two words each. */
-void packLane(const Layer& layer, Precision precision, int step, int chunk, int lane, float scale, std::uint32_t* to) {
+void packLane(const Layer& layer, int step, int chunk, int lane, std::uint32_t* to) {
   const int group = lane / 4, pair = lane % 4;
   for (int half = 0; half < 2; half++) {
     const int column = CHUNK_COLUMNS * chunk + 8 * half + group;
-    for (int i = 0; i < 2; i++) {
-      if (precision == Precision::bf16) {
-        const int input = 16 * step + 2 * pair + 8 * i;
-        to[2 * half + i] = bf16Of(weightOf(layer, input, column, scale)) | bf16Of(weightOf(layer, input + 1, column, scale))
-                                                                               << 16;
-      } else {
-        to[2 * half + i] = tf32Of(weightOf(layer, 8 * step + 2 * pair + i, column, scale));
-      }
-    }
+    for (int i = 0; i < 2; i++) to[2 * half + i] = tf32Of(weightOf(layer, FUSED_DEPTH * step + 2 * pair + i, column));
   }
 }
 
-void packFused(const Layer& layer, const LayerShape& shape, Precision precision, float scale, char* to) {
+void packFused(const Layer& layer, const LayerShape& shape, char* to) {
   for (int chunk = 0; chunk < shape.chunks; chunk++) {
     char* start = to + static_cast<std::size_t>(chunk) * chunkBytesOf(shape);
     auto* words = reinterpret_cast<std::uint32_t*>(start);
     for (int step = 0; step < shape.steps; step++) {
-      for (int lane = 0; lane < 32; lane++)
-        packLane(layer, precision, step, chunk, lane, scale, words + (step * 32 + lane) * 4);
+      for (int lane = 0; lane < 32; lane++) packLane(layer, step, chunk, lane, words + (step * 32 + lane) * 4);
     }
     auto* bias = reinterpret_cast<float*>(start + shape.steps * FRAGMENT);
-    for (int i = 0; i < CHUNK_COLUMNS; i++) bias[i] = biasOf(layer, CHUNK_COLUMNS * chunk + i, scale);
+    for (int i = 0; i < CHUNK_COLUMNS; i++) bias[i] = biasOf(layer, CHUNK_COLUMNS * chunk + i);
   }
 }
 
@@ -76,10 +54,10 @@ void packPlain(const Layer& layer, const LayerShape& shape, char* to) {
   auto* at = reinterpret_cast<float*>(to);
   for (int chunk = 0; chunk < shape.chunks; chunk++) {
     for (int input = 0; input < shape.steps * PLAIN_DEPTH; input++) {
-      for (int i = 0; i < PLAIN_COLUMNS; i++) *at++ = weightOf(layer, input, chunk * PLAIN_COLUMNS + i, 1.0f);
+      for (int i = 0; i < PLAIN_COLUMNS; i++) *at++ = weightOf(layer, input, chunk * PLAIN_COLUMNS + i);
     }
   }
-  for (int i = 0; i < shape.chunks * PLAIN_COLUMNS; i++) *at++ = biasOf(layer, i, 1.0f);
+  for (int i = 0; i < shape.chunks * PLAIN_COLUMNS; i++) *at++ = biasOf(layer, i);
 }
 
 LayerShape shapeOf(const Layer& layer, const PackForm& form, bool isFirst, bool isLast) {
@@ -97,7 +75,7 @@ std::size_t bytesOf(const LayerShape& shape, bool isFused) {
 
 }  // namespace
 
-int depthOf(const PackForm& form) { return form.isFused && form.precision == Precision::tf32 ? 8 : 16; }
+int depthOf(const PackForm& form) { return form.isFused ? FUSED_DEPTH : PLAIN_DEPTH; }
 
 std::uint32_t chunkBytesOf(const LayerShape& layer) { return static_cast<std::uint32_t>(layer.steps * FRAGMENT + BIAS); }
 
@@ -123,15 +101,12 @@ PackedNetworks packNetworks(const std::vector<const std::vector<Layer>*>& networ
   }
   packed.args.bytes = bytes;
   packed.bytes.resize(bytes * networks.size());
-  // Halved hidden layers let the bf16 kernel take swish with one instruction less; halving is exact.
-  const bool isHalved = form.isFused && form.precision == Precision::bf16 && activation == LayerActivation::swish;
   for (std::size_t n = 0; n < networks.size(); n++) {
     for (std::size_t i = 0; i < first.size(); i++) {
       const LayerShape& shape = packed.args.layer[i];
       char* to = packed.bytes.data() + n * bytes + shape.offset;
-      const float scale = isHalved && i + 1 < first.size() ? 0.5f : 1.0f;
       if (form.isFused) {
-        packFused((*networks[n])[i], shape, form.precision, scale, to);
+        packFused((*networks[n])[i], shape, to);
       } else {
         packPlain((*networks[n])[i], shape, to);
       }

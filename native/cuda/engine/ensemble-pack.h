@@ -13,8 +13,8 @@ constexpr int CHUNK_COLUMNS = 16;
 
 /** How a kernel wants networks packed. */
 struct PackForm {
+  /** In tf32; else in fp32. */
   bool isFused;
-  Precision precision;
   /** Fragments to which all layers but the first are padded; 0: each layer to its own. */
   int steps;
 };

@@ -45,23 +45,22 @@ struct Candidate {
   double alone, shared;
 };
 constexpr Candidate CANDIDATES[] = {
-    {{2, 8}, 1.0, 1.9}, {{2, 4}, 0.87, 0.97}, {{1, 8}, 0.72, 0.89}, {{1, 4}, 0.65, 0.67}, {{1, 2}, 0.66, 0.74}};
+    {{8}, 0.72, 0.89}, {{4}, 0.65, 0.67}, {{2}, 0.66, 0.74}};
 
-std::string kernelOf(const PackForm& form, const PlanNeeds& needs, TileHeight height) {
+std::string kernelOf(const PackForm& form, const PlanNeeds& needs) {
   const std::string job = needs.isRollout ? "ensembleRollout" : "ensembleStep";
   if (!form.isFused) return job + "Plain";
-  const std::string precision = form.precision == Precision::bf16 ? "Bf16" : "Tf32";
-  return job + precision + "Width" + std::to_string(form.steps * depthOf(form)) + "Tiles" + std::to_string(height.tiles);
+  return job + "Tf32Width" + std::to_string(form.steps * depthOf(form));
 }
 
 /** Bytes of one column's answers of all rows of a warp. */
-std::uint64_t columnBytes(TileHeight height) { return static_cast<std::uint64_t>(16 * height.tiles + 4) * 4; }
+constexpr std::uint64_t COLUMN_BYTES = (16 + 4) * 4;
 
 bool layOutFused(LaunchPlan& plan, const PackForm& form, const PlanNeeds& needs, TileHeight height, std::size_t limit) {
   int steps = form.steps;
   for (const NetworkArgs* network : needs.networks) steps = std::max(steps, activationSteps(*network, form));
   SharedLayout& shared = plan.shared;
-  shared.activationBytes = static_cast<std::uint32_t>(height.tiles * steps) * 512;
+  shared.activationBytes = static_cast<std::uint32_t>(steps) * 512;
   shared.warpRows = CONTROL_BYTES;
   shared.activations = aligned(shared.warpRows + static_cast<std::uint64_t>(height.warps) * WARP_ROWS_BYTES);
   shared.ring = aligned(shared.activations + static_cast<std::uint64_t>(height.warps) * shared.activationBytes);
@@ -82,7 +81,7 @@ bool layOutFused(LaunchPlan& plan, const PackForm& form, const PlanNeeds& needs,
   plan.sharedBytes = shared.ring + RING_STAGES * shared.stageBytes;
   std::uint64_t answers = 0;
   for (std::size_t i = 0; i < needs.networks.size(); i++) {
-    const std::uint64_t size = static_cast<std::uint64_t>(needs.networks[i]->outputs) * columnBytes(height);
+    const std::uint64_t size = static_cast<std::uint64_t>(needs.networks[i]->outputs) * COLUMN_BYTES;
     const int passes = i == 0 ? needs.passes : 1;
     if (passes > 1 || size > shared.activationBytes)
       answers = std::max(answers, size * static_cast<unsigned>(passes * height.warps));
@@ -130,8 +129,8 @@ std::optional<LaunchPlan> layOut(Device& device, const DeviceLimits& limits, con
                                  TileHeight height) {
   LaunchPlan plan;
   plan.threads = form.isFused ? static_cast<unsigned>(height.warps) * 32 : PLAIN_THREADS;
-  plan.tileRows = form.isFused ? 16 * height.tiles * height.warps : PLAIN_ROWS;
-  plan.kernel = kernelOf(form, needs, height);
+  plan.tileRows = form.isFused ? 16 * height.warps : PLAIN_ROWS;
+  plan.kernel = kernelOf(form, needs);
   const auto most = static_cast<std::int64_t>(limits.multiprocessors) * 2;
   // The table of a block has room for as many segments as there may be blocks.
   plan.scratch.answers = aligned(static_cast<std::uint64_t>(needs.elites) * static_cast<std::uint64_t>(most + 1) * 4);
@@ -151,7 +150,7 @@ std::optional<LaunchPlan> layOut(Device& device, const DeviceLimits& limits, con
 }  // namespace
 
 PackForm packFormOf(const EnsembleSpec& spec, Precision precision) {
-  PackForm form{precision != Precision::fp32, precision, 0};
+  PackForm form{precision != Precision::fp32, 0};
   if (!form.isFused) return form;
   const int widest = widestHidden(spec.elites.front().layers);
   for (const int width : WIDTHS) {
@@ -159,7 +158,7 @@ PackForm packFormOf(const EnsembleSpec& spec, Precision precision) {
     form.steps = width / depthOf(form);
     return form;
   }
-  return PackForm{false, precision, 0};
+  return PackForm{false, 0};
 }
 
 std::optional<PackForm> policyFormOf(const PolicySpec& policy, const PackForm& model) {
@@ -175,8 +174,7 @@ LaunchPlan planLaunch(Device& device, const PackForm& form, const PlanNeeds& nee
   std::optional<LaunchPlan> best;
   double soonest = 0;
   for (const Candidate& candidate : CANDIDATES) {
-    if (form.isFused && form.precision == Precision::tf32 && candidate.height.tiles > 1) continue;
-    if (height && (height->tiles != candidate.height.tiles || height->warps != candidate.height.warps)) continue;
+    if (height && height->warps != candidate.height.warps) continue;
     const auto plan = layOut(device, limits, form, needs, candidate.height);
     if (!plan) continue;
     const double rounds = static_cast<double>(static_cast<std::int64_t>(tilesOf(needs, plan->tileRows) / plan->blocks) + 1);

@@ -15,7 +15,7 @@
 
 namespace reverie {
 
-enum class Precision { fp32, tf32, bf16 };
+enum class Precision { fp32, tf32 };
 
 /** One fully connected layer: w [in, out] row-major, b [out]. */
 struct Layer {
@@ -136,11 +136,11 @@ struct RolloutAnswer {
 };
 
 /**
- * Rows a block takes at once through the fused kernels: `warps` (2, 4 or 8) times `tiles` (1, or 2 in bf16) times 16. Results do
- * not depend on it; chosen by a model of the time where it is left out.
+ * Rows a block takes at once through the fused kernels: `warps` (2, 4 or 8) times 16. Results do not depend on it; chosen by a
+ * model of the time where it is left out.
  */
 struct TileHeight {
-  int tiles, warps;
+  int warps;
 };
 
 class Ensemble {

@@ -8,22 +8,12 @@
 
 namespace reverie {
 
-inline const char* nameOf(Precision precision) {
-  switch (precision) {
-    case Precision::fp32:
-      return "fp32";
-    case Precision::tf32:
-      return "tf32";
-    default:
-      return "bf16";
-  }
-}
+inline const char* nameOf(Precision precision) { return precision == Precision::fp32 ? "fp32" : "tf32"; }
 
-/** Nothing for another word than fp32, tf32, bf16. */
+/** Nothing for another word than fp32, tf32. */
 inline std::optional<Precision> precisionNamed(const std::string& name) {
-  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
-    if (name == nameOf(precision)) return precision;
-  }
+  if (name == "fp32") return Precision::fp32;
+  if (name == "tf32") return Precision::tf32;
   return std::nullopt;
 }
 

@@ -4,13 +4,13 @@
 
 namespace reverie {
 
-using Policy = FusedNet<Tf32, 32, 1, false>;
+using Policy = FusedNet<32, false>;
 
 #ifndef REVERIE_WIDEST_ALONE
-REVERIE_KERNEL(ensembleRolloutTf32Width64Tiles1, RolloutArgs, 256, 1) { runRollout<FusedNet<Tf32, 8, 1, true>, Policy>(args); }
-REVERIE_KERNEL(ensembleRolloutTf32Width128Tiles1, RolloutArgs, 256, 1) { runRollout<FusedNet<Tf32, 16, 1, true>, Policy>(args); }
-REVERIE_KERNEL(ensembleRolloutTf32Width208Tiles1, RolloutArgs, 256, 1) { runRollout<FusedNet<Tf32, 26, 1, true>, Policy>(args); }
+REVERIE_KERNEL(ensembleRolloutTf32Width64, RolloutArgs, 256, 1) { runRollout<FusedNet<8, true>, Policy>(args); }
+REVERIE_KERNEL(ensembleRolloutTf32Width128, RolloutArgs, 256, 1) { runRollout<FusedNet<16, true>, Policy>(args); }
+REVERIE_KERNEL(ensembleRolloutTf32Width208, RolloutArgs, 256, 1) { runRollout<FusedNet<26, true>, Policy>(args); }
 #endif
-REVERIE_KERNEL(ensembleRolloutTf32Width256Tiles1, RolloutArgs, 256, 1) { runRollout<FusedNet<Tf32, 32, 1, true>, Policy>(args); }
+REVERIE_KERNEL(ensembleRolloutTf32Width256, RolloutArgs, 256, 1) { runRollout<FusedNet<32, true>, Policy>(args); }
 
 }  // namespace reverie

@@ -54,14 +54,6 @@ REVERIE_DEVICE T addAtomic(T* to, T value) {
 
 REVERIE_DEVICE std::uint32_t mulHigh(std::uint32_t a, std::uint32_t b) { return __umulhi(a, b); }
 
-/** c += a b: a 16 x 16 row-major, b 16 x 8 column-major, bfloat16, accumulated in float (PTX mma.m16n8k16). */
-REVERIE_DEVICE void mmaBf16(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 /** c += a b: a 16 x 8, b 8 x 8, tf32, accumulated in float (PTX mma.m16n8k8). */
 REVERIE_DEVICE void mmaTf32(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   asm volatile(
@@ -75,31 +67,6 @@ REVERIE_DEVICE std::uint32_t tf32Bits(float value) {
   std::uint32_t bits;
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(value));
   return bits;
-}
-
-/** Two bfloat16 in a word, `low` in the lower half. */
-REVERIE_DEVICE std::uint32_t packBf16(float low, float high) {
-  std::uint32_t packed;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
-  return packed;
-}
-
-/** Four 8 x 8 matrices of 16-bit elements; lane i names row i % 8 of matrix i / 8, 16 bytes of shared memory (ldmatrix.x4). */
-REVERIE_DEVICE void loadMatrices(std::uint32_t (&r)[4], const void* row) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address)
-               : "memory");
-}
-
-/** The same, each matrix transposed. */
-REVERIE_DEVICE void loadMatricesTransposed(std::uint32_t (&r)[4], const void* row) {
-  const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(row));
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-               : "r"(address)
-               : "memory");
 }
 
 /** 16 bytes from global to shared memory, both 16-byte aligned, there after the copyWait of its group. */

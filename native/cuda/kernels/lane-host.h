@@ -1,5 +1,5 @@
 // The words of lane.cuh on the host, where threads are fibers of the emulator. Arithmetic is that of the instructions: products
-// of bfloat16 and tf32 are exact in float, sums are taken in float.
+// of tf32 are exact in float, sums are taken in float.
 #pragma once
 
 #include <algorithm>
@@ -70,13 +70,6 @@ REVERIE_DEVICE std::uint32_t mulHigh(std::uint32_t a, std::uint32_t b) {
 
 namespace host {
 
-inline float bf16(std::uint32_t word, int half) {
-  const std::uint32_t bits = (half ? word >> 16 : word & 0xffffu) << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
-}
-
 inline float tf32(std::uint32_t word) {
   const std::uint32_t bits = word & 0xffffe000u;
   float value;
@@ -107,25 +100,12 @@ void multiply(const void* const* ins, void* const* outs, A a, B b) {
 
 inline const Fragments& lane(const void* const* ins, int i) { return *static_cast<const Fragments*>(ins[i]); }
 
-inline float aBf16(const void* const* ins, int row, int k) {
-  return bf16(lane(ins, 4 * (row % 8) + (k % 8) / 2).a[row / 8 + 2 * (k / 8)], k % 2);
-}
-inline float bBf16(const void* const* ins, int k, int column) {
-  return bf16(lane(ins, 4 * column + (k % 8) / 2).b[k / 8], k % 2);
-}
 inline float aTf32(const void* const* ins, int row, int k) {
   return tf32(lane(ins, 4 * (row % 8) + k % 4).a[row / 8 + 2 * (k / 4)]);
 }
 inline float bTf32(const void* const* ins, int k, int column) { return tf32(lane(ins, 4 * column + k % 4).b[k / 4]); }
 
 }  // namespace host
-
-REVERIE_DEVICE void mmaBf16(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
-  const host::Fragments in{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}, {c[0], c[1], c[2], c[3]}};
-  emulator::together(&in, c, [](const void* const* ins, void* const* outs) {
-    host::multiply<16>(ins, outs, host::aBf16, host::bBf16);
-  });
-}
 
 REVERIE_DEVICE void mmaTf32(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   const host::Fragments in{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}, {c[0], c[1], c[2], c[3]}};
@@ -139,46 +119,6 @@ REVERIE_DEVICE std::uint32_t tf32Bits(float value) {
   std::memcpy(&bits, &value, 4);
   if ((bits & 0x7f800000u) == 0x7f800000u) return bits;
   return (bits + 0x1000u) & 0xffffe000u;
-}
-
-REVERIE_DEVICE std::uint32_t packBf16(float low, float high) {
-  const auto half = [](float value) {
-    std::uint32_t bits;
-    std::memcpy(&bits, &value, 4);
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return std::uint32_t{0x7fff};
-    return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  };
-  return half(low) | (half(high) << 16);
-}
-
-namespace host {
-
-template <bool isTransposed>
-void matrices(const void* const* ins, void* const* outs) {
-  const auto element = [&](int matrix, int row, int column) {
-    std::uint16_t value;
-    const char* from = *static_cast<const char* const*>(ins[8 * matrix + row]);
-    std::memcpy(&value, from + 2 * column, 2);
-    return static_cast<std::uint32_t>(value);
-  };
-  for (int lane = 0; lane < 32; lane++) {
-    auto* out = static_cast<std::uint32_t*>(outs[lane]);
-    for (int m = 0; m < 4; m++) {
-      const int row = lane / 4, column = 2 * (lane % 4);
-      out[m] = isTransposed ? element(m, column, row) | (element(m, column + 1, row) << 16)
-                            : element(m, row, column) | (element(m, row, column + 1) << 16);
-    }
-  }
-}
-
-}  // namespace host
-
-REVERIE_DEVICE void loadMatrices(std::uint32_t (&r)[4], const void* row) {
-  emulator::together(&row, r, host::matrices<false>);
-}
-
-REVERIE_DEVICE void loadMatricesTransposed(std::uint32_t (&r)[4], const void* row) {
-  emulator::together(&row, r, host::matrices<true>);
 }
 
 REVERIE_DEVICE void copyAsync(void* shared, const void* global) { emulator::startCopy(shared, global); }

@@ -48,13 +48,4 @@ REVERIE_DEVICE float floatOf(std::uint32_t bits) {
   return value;
 }
 
-/** bfloat16 of a float, nearest, ties to even; NaN stays NaN. */
-REVERIE_DEVICE std::uint32_t bf16Bits(float value) {
-  const std::uint32_t bits = bitsOf(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fffu;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-
-REVERIE_DEVICE float floatOfBf16(std::uint32_t bits) { return floatOf(bits << 16); }
-
 }  // namespace reverie

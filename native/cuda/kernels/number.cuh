@@ -1,4 +1,4 @@
-// Functions of a number in two makes: Fast, of the special-function unit, for results that are rounded to bfloat16 or tf32
+// Functions of a number in two makes: Fast, of the special-function unit, for results that are rounded to tf32
 // anyway, and Exact, to a few units in the last place of a float.
 #pragma once
 

@@ -204,7 +204,7 @@ inline double runPeak(std::int64_t rounds, float* to) {
   return static_cast<double>(rounds) * chains * LANES;
 }
 
-constexpr Width table(const char* name, const TrainingKernels& training, const Bfloat16Kernels& bfloat16) {
+constexpr Width table(const char* name, const TrainingKernels& training) {
   return {name,
           LANES,
           BLOCK,
@@ -217,8 +217,7 @@ constexpr Width table(const char* name, const TrainingKernels& training, const B
           inPlace<exponential>,
           inPlace<logarithm>,
           runPeak,
-          &training,
-          &bfloat16};
+          &training};
 }
 
 }  // namespace reverie::REVERIE_WIDTH

@@ -37,8 +37,8 @@ void cut(std::vector<Part>& parts, int elite, std::uint32_t first, std::uint32_t
 
 }  // namespace
 
-NativeEnsemble::NativeEnsemble(const EnsembleSpec& spec, const Width& width, int threads, Precision precision)
-    : shape_(checked(spec)), blocks_(spec, width, precision), team_(threads) {
+NativeEnsemble::NativeEnsemble(const EnsembleSpec& spec, const Width& width, int threads)
+    : shape_(checked(spec)), blocks_(spec, width), team_(threads) {
   for (Member& member : shape_.elites) member.layers.clear();
 }
 

@@ -10,8 +10,8 @@ namespace reverie::processor {
 
 class NativeEnsemble : public Ensemble {
  public:
-  /** Packs the weights, for products in fp32 or bf16. Throws std::invalid_argument for what `unsupported` names. */
-  NativeEnsemble(const EnsembleSpec& spec, const Width& width, int threads, Precision precision = Precision::fp32);
+  /** Packs the weights. Throws std::invalid_argument for what `unsupported` names. */
+  NativeEnsemble(const EnsembleSpec& spec, const Width& width, int threads);
 
   /** May be called from several threads at a time. */
   void step(const StepRequest& request, const StepAnswer& answer) override;

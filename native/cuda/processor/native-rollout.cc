@@ -73,7 +73,7 @@ class NativeRollout {
         request_(request),
         answer_(answer),
         shape_(ensemble.shape_),
-        policy_(*request.policy, shape_.obsDim, request.isPolicyDeterministic, ensemble.blocks_.width(), ensemble.blocks_.precision()),
+        policy_(*request.policy, shape_.obsDim, request.isPolicyDeterministic, ensemble.blocks_.width()),
         obsDim_(size(shape_.obsDim)),
         actionDim_(size(policy_.actionDim())),
         options_(request.step),

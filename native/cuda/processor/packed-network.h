@@ -25,10 +25,10 @@ class AlignedFloats {
   std::size_t size_ = 0;
 };
 
-/** One network, packed once for a width and what its products are computed in: fp32 or bf16. */
+/** One network, packed once for a width. */
 class PackedNetwork {
  public:
-  PackedNetwork(const std::vector<Layer>& layers, Activation activation, const Width& width, Precision precision);
+  PackedNetwork(const std::vector<Layer>& layers, Activation activation, const Width& width);
 
   /** Floats of the widest layer's outputs, padded: rows of both buffers of `run` lie so far apart. */
   int stride() const { return stride_; }
@@ -42,7 +42,6 @@ class PackedNetwork {
 
  private:
   const Width* width_;
-  Precision precision_;
   AlignedFloats memory_;
   std::vector<PackedLayer> layers_;
   int stride_ = 0;

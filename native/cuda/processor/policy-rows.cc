@@ -21,10 +21,10 @@ AlignedFloats padded(int count, const Width& width) { return AlignedFloats(size(
 
 }  // namespace
 
-PolicyRows::PolicyRows(const PolicySpec& policy, int obsDim, bool isDeterministic, const Width& width, Precision precision)
+PolicyRows::PolicyRows(const PolicySpec& policy, int obsDim, bool isDeterministic, const Width& width)
     : policy_(withoutWeights(policy)),
       width_(width),
-      network_(policy.layers, policy.activation, width, precision),
+      network_(policy.layers, policy.activation, width),
       obsDim_(obsDim),
       actionDim_(policy.head == PolicyHead::categorical ? 1 : static_cast<int>(policy.scale.size())),
       isDeterministic_(isDeterministic),

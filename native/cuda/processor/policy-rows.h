@@ -7,7 +7,7 @@ namespace reverie::processor {
 
 class PolicyRows {
  public:
-  PolicyRows(const PolicySpec& policy, int obsDim, bool isDeterministic, const Width& width, Precision precision);
+  PolicyRows(const PolicySpec& policy, int obsDim, bool isDeterministic, const Width& width);
 
   int actionDim() const { return actionDim_; }
 

@@ -61,9 +61,9 @@ Scratch::Scratch(const EnsembleSpec& spec, int stride, const Width& width) {
   ranks.resize(size(BLOCK_ROWS));
 }
 
-RowBlocks::RowBlocks(const EnsembleSpec& spec, const Width& width, Precision precision)
-    : spec_(withoutWeights(spec)), width_(width), precision_(precision), scales_(spec, width) {
-  for (const Member& member : spec.elites) networks_.emplace_back(member.layers, Activation::swish, width, precision);
+RowBlocks::RowBlocks(const EnsembleSpec& spec, const Width& width)
+    : spec_(withoutWeights(spec)), width_(width), scales_(spec, width) {
+  for (const Member& member : spec.elites) networks_.emplace_back(member.layers, Activation::swish, width);
   for (const Layer& layer : spec.elites.front().layers) products_ += static_cast<double>(layer.in) * layer.out;
 }
 

@@ -55,7 +55,7 @@ class StepWords {
 /** The elites, packed for a width. */
 class RowBlocks {
  public:
-  RowBlocks(const EnsembleSpec& spec, const Width& width, Precision precision);
+  RowBlocks(const EnsembleSpec& spec, const Width& width);
 
   /** Rows `rows[0 .. count)` of the step; `elite` answers them, or -1: all do. `elites`: the elite of each row, null for none. */
   void run(const StepWork& work, Scratch& scratch, int elite, const std::uint32_t* rows, int count,
@@ -66,7 +66,6 @@ class RowBlocks {
   /** Multiply-adds of one elite for one row. */
   double products() const { return products_; }
   const Width& width() const { return width_; }
-  Precision precision() const { return precision_; }
 
  private:
   void gather(const StepWork& work, const std::uint32_t* rows, int count, float* to) const;
@@ -79,7 +78,6 @@ class RowBlocks {
   /** Without the elites' weights. */
   EnsembleSpec spec_;
   const Width& width_;
-  const Precision precision_;
   Scales scales_;
   std::vector<PackedNetwork> networks_;
   double products_ = 0;

@@ -2,12 +2,11 @@
 #if defined(__AVX2__) && defined(__FMA__)
 #define REVERIE_WIDTH avx2
 #define REVERIE_LANES 8
-#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width avx2Width = avx2::table("avx2", avx2::trainingKernels, avx2::bfloat16Kernels);
+extern constexpr Width avx2Width = avx2::table("avx2", avx2::trainingKernels);
 
 }  // namespace reverie::processor
 #endif

@@ -2,12 +2,11 @@
 #if defined(__AVX512F__)
 #define REVERIE_WIDTH avx512
 #define REVERIE_LANES 16
-#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width avx512Width = avx512::table("avx512", avx512::trainingKernels, avx512::bfloat16Kernels);
+extern constexpr Width avx512Width = avx512::table("avx512", avx512::trainingKernels);
 
 }  // namespace reverie::processor
 #endif

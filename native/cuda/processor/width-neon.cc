@@ -2,12 +2,11 @@
 #if defined(__aarch64__)
 #define REVERIE_WIDTH neon
 #define REVERIE_LANES 4
-#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width neonWidth = neon::table("neon", neon::trainingKernels, neon::bfloat16Kernels);
+extern constexpr Width neonWidth = neon::table("neon", neon::trainingKernels);
 
 }  // namespace reverie::processor
 #endif

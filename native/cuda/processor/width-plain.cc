@@ -2,11 +2,10 @@
 #define REVERIE_PLAIN
 #define REVERIE_WIDTH plain
 #define REVERIE_LANES 4
-#include "bfloat16-kernels.h"
 #include "training-kernels.h"
 
 namespace reverie::processor {
 
-extern constexpr Width plainWidth = plain::table("plain", plain::trainingKernels, plain::bfloat16Kernels);
+extern constexpr Width plainWidth = plain::table("plain", plain::trainingKernels);
 
 }  // namespace reverie::processor

@@ -12,9 +12,7 @@ namespace reverie::processor {
 
 /**
  * A fully connected layer as packed: blocks of whole vectors of outputs, one after another (`blockOf`); each has the weights
- * of its outputs step by step, [steps, outputs of the block]. Outputs are padded with zeros to whole vectors. A step is an input
- * in float32. In bfloat16 it is a pair of inputs, as one word, where the processor takes pairs; and otherwise an input, the odd one of a
- * pair before the even one. Of an odd number of inputs, the last has a zero beside it.
+ * of its outputs step by step, [steps, outputs of the block]. Outputs are padded with zeros to whole vectors. A step is an input.
  */
 struct PackedLayer {
   const float* weights;
@@ -62,15 +60,6 @@ struct GaussianRow {
   float *unit, *density;
 };
 
-/** Layers whose products have factors of bfloat16, and sums of float32. */
-struct Bfloat16Kernels {
-  bool takesPairs;
-  /** To the nearest bfloat16, in place, padded to whole vectors. */
-  void (*round)(float* values, int count);
-  /** x = end(x w + b) with rows of x `stride` apart, in whole vectors; `rounded` has room for as many. */
-  void (*layer)(const PackedLayer& layer, float* x, std::int64_t stride, int rows, float* rounded);
-};
-
 struct Width {
   const char* name;
   int lanes;
@@ -93,7 +82,6 @@ struct Width {
   /** Multiply-adds without memory, to measure what a core can do at most; answers how many were done. */
   double (*peak)(std::int64_t rounds, float* to);
   const TrainingKernels* training;
-  const Bfloat16Kernels* bfloat16;
 };
 
 /** Those that are compiled and that this processor has, best first: "plain" is always among them, and last. */

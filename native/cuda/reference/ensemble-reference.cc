@@ -28,7 +28,7 @@ double roundTo(double x, Precision rounding) {
   if (rounding == Precision::fp32 || x == 0 || !std::isfinite(x)) return x;
   int exponent;
   const double fraction = std::frexp(x, &exponent);
-  const int bits = rounding == Precision::bf16 ? 8 : 11;
+  constexpr int bits = 11;
   return std::ldexp(std::nearbyint(std::ldexp(fraction, bits)), exponent - bits);
 }
 

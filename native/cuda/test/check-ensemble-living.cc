@@ -31,7 +31,7 @@ void checkOrders(Checks& checks, const RolloutCase& c, const RolloutInputs& inpu
   }
   emulator::Options wide;
   wide.multiprocessors = 7;
-  const RolloutAnswer other = rolloutOn(wide, c, inputs, inputs.request, TileHeight{1, 4});
+  const RolloutAnswer other = rolloutOn(wide, c, inputs, inputs.request, TileHeight{4});
   checks.that(isSame(whole, other), c.name + ": more blocks");
   checks.near(other.rewardSum, whole.rewardSum, 1e-9 * std::fabs(whole.rewardSum), c.name + ": sum over more blocks");
 }

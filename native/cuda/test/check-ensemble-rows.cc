@@ -9,7 +9,7 @@
 namespace reverie::test {
 namespace {
 
-constexpr Precision PRECISIONS[] = {Precision::fp32, Precision::tf32, Precision::bf16};
+constexpr Precision PRECISIONS[] = {Precision::fp32, Precision::tf32};
 const ModelShape SHAPE{5, 2, 0, true, true, 3, {24, 24}};
 
 struct Asked {
@@ -71,14 +71,13 @@ void checkOrders(Checks& checks) {
 void checkTiles(Checks& checks) {
   const Asked asked(300, {true, false, false});
   const auto device = emulator::makeEmulatedDevice();
-  const Answered tall = stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{2, 8});
-  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 8})), "tiles of 128 rows");
-  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{2, 4})), "warps of 32 rows");
-  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})), "tiles of 64 rows");
+  const Answered tall = stepOn(*device, asked.spec, Precision::tf32, asked.request, TileHeight{8});
+  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::tf32, asked.request, TileHeight{2})), "tiles of 32 rows");
+  checks.that(isSame(tall, stepOn(*device, asked.spec, Precision::tf32, asked.request, TileHeight{4})), "tiles of 64 rows");
   emulator::Options wide;
   wide.multiprocessors = 11;
   const auto other = emulator::makeEmulatedDevice(wide);
-  checks.that(isSame(tall, stepOn(*other, asked.spec, Precision::bf16, asked.request, TileHeight{1, 4})),
+  checks.that(isSame(tall, stepOn(*other, asked.spec, Precision::tf32, asked.request, TileHeight{4})),
               "eleven multiprocessors");
 }
 
@@ -147,7 +146,7 @@ void checkRefusals(Checks& checks) {
   const auto device = emulator::makeEmulatedDevice();
   EnsembleSpec spec = randomSpec(SHAPE, 5);
   spec.elites[1].layers[0].b.pop_back();
-  checks.throws<std::invalid_argument>([&] { makeEnsemble(*device, spec, Precision::bf16); }, "a layer's weights");
+  checks.throws<std::invalid_argument>([&] { makeEnsemble(*device, spec, Precision::tf32); }, "a layer's weights");
   checks.that(!unsupported(randomSpec(SHAPE, 5)), "a good one is not refused");
 }
 

@@ -19,19 +19,18 @@ constexpr StepOptions ts1{true, false, false}, doubt{true, false, true};
 
 void checkShapes(Checks& checks) {
   for (const StepCase& c : stepCases()) {
-    for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) run(checks, c, precision);
+    for (const Precision precision : {Precision::fp32, Precision::tf32}) run(checks, c, precision);
   }
 }
 
 void checkWide(Checks& checks) {
-  run(checks, {{111, 8, 0, true, true, 2, {128}}, 3, doubt}, Precision::bf16);
+  run(checks, {{111, 8, 0, true, true, 2, {128}}, 3, doubt}, Precision::tf32);
   run(checks, {{111, 8, 0, true, false, 2, {208}}, 3, ts1}, Precision::tf32);
-  run(checks, {{9, 2, 0, true, false, 2, {256, 256}}, 20, ts1}, Precision::bf16);
   run(checks, {{9, 2, 0, true, false, 2, {256, 256}}, 5, ts1}, Precision::tf32);
   run(checks, {{9, 2, 0, true, false, 2, {400, 40}}, 5, doubt}, Precision::fp32);
   // The sizes of MBPO, in whole tiles.
-  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 261, ts1}, Precision::bf16, TileHeight{2, 8});
-  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 130, ts1}, Precision::bf16, TileHeight{2, 4});
+  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 261, ts1}, Precision::tf32, TileHeight{8});
+  run(checks, {{17, 6, 0, true, false, 1, {200, 200, 200, 200}}, 130, ts1}, Precision::tf32, TileHeight{4});
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 int checkEnsemble();
 int checkNative();
-int checkNativeBfloat16();
 
 namespace {
 
@@ -15,8 +14,7 @@ struct Part {
   int (*check)();
 };
 
-constexpr Part PARTS[] = {{"ensemble", checkEnsemble}, {"native", checkNative},
-                          {"native-bfloat16", checkNativeBfloat16}};
+constexpr Part PARTS[] = {{"ensemble", checkEnsemble}, {"native", checkNative}};
 
 bool isWanted(const Part& part, int count, char** names) {
   for (int i = 1; i < count; i++) {

@@ -10,7 +10,7 @@ namespace reverie::test {
 namespace {
 
 double toleranceOf(Precision precision) {
-  return precision == Precision::bf16 ? 6e-2 : precision == Precision::tf32 ? 2e-2 : 2e-4;
+  return precision == Precision::tf32 ? 2e-2 : 2e-4;
 }
 
 void compareRows(Checks& checks, const RolloutCase& c, const RolloutAnswer& got, const reference::RolloutResult& want,
@@ -46,15 +46,15 @@ std::vector<RolloutCase> rolloutCases() {
   const ModelShape hopper{11, 3, 0, true, false, 5, {24, 24}};
   const ModelShape chosen{4, 1, 3, true, true, 2, {17}};
   const ModelShape pendulum{3, 1, 0, false, false, 7, {12, 12}};
-  constexpr Precision fp32 = Precision::fp32, tf32 = Precision::tf32, bf16 = Precision::bf16;
+  constexpr Precision fp32 = Precision::fp32, tf32 = Precision::tf32;
   constexpr Activation swish = Activation::swish, tanh = Activation::tanh, relu = Activation::relu;
   constexpr PolicyHead squashed = PolicyHead::squashed, gaussian = PolicyHead::gaussian, categorical = PolicyHead::categorical;
   return {
       {"learned ends, fp32", fp32, learned, squashed, swish, {16, 16}, 150, 4, ts1, none},
-      {"learned ends, bf16", bf16, learned, squashed, swish, {16, 16}, 70, 2, ts1, none, false, {}, {}, false, 3},
+      {"learned ends, tf32", tf32, learned, squashed, swish, {16, 16}, 70, 2, ts1, none, false, {}, {}, false, 3},
       {"known end, tf32", tf32, hopper, gaussian, tanh, {30}, 90, 3, ts1, none, false, {}, KnownFunction::hopperEnd, false, 2},
       {"choices, doubt drops, fp32", fp32, chosen, categorical, relu, {9, 9}, 80, 5, ts1, 0.55, true, {}, {}, false, 4},
-      {"doubt truncates, bf16", bf16, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.2, false, {}, {}, false, 5},
+      {"doubt truncates, tf32", tf32, hopper, squashed, relu, {20, 20}, 40, 2, doubt, 1.2, false, {}, {}, false, 5},
       {"known reward, mean, fp32",
        fp32,
        pendulum,
@@ -69,8 +69,8 @@ std::vector<RolloutCase> rolloutCases() {
        KnownFunction::pendulumReward,
        KnownFunction::pendulumEnd},
       {"modes, tf32", tf32, learned, gaussian, relu, {70}, 20, 3, mode, none, false, {}, {}, true, 6},
-      {"policy wider than the fused kernels", bf16, learned, squashed, relu, {300}, 10, 2, ts1, none, false, {}, {}, false, 7},
-      {"one branch, one step", bf16, learned, squashed, swish, {16}, 1, 1, ts1, none},
+      {"policy wider than the fused kernels", tf32, learned, squashed, relu, {300}, 10, 2, ts1, none, false, {}, {}, false, 7},
+      {"one branch, one step", tf32, learned, squashed, swish, {16}, 1, 1, ts1, none},
   };
 }
 

@@ -1,8 +1,7 @@
 // `env: { gymnasium: Humanoid-v5 }`: any environment of Python's Gymnasium, in a Python process that we start.
 
 import { z } from 'zod';
-import type { EnvSpec } from '../env-spec.js';
-import type { EnvironmentEntry } from '../environments.js';
+import type { EnvironmentEntry } from '../clocked-environment.js';
 
 export const gymnasiumKeys = z.strictObject({
   gymnasium: z.string().min(1).describe("gymnasium: an id of Python's Gymnasium, e.g. Humanoid-v5"),
@@ -49,10 +48,14 @@ const SAME: Readonly<Record<string, readonly [id: string, entryPoint: string]>> 
  * The specification that `gymnasium.envs.registration.EnvSpec.from_json` reads, of the environment of Gymnasium's that behaves as
  * this one; undefined for one that has no such twin, or whose settings differ from its defaults.
  */
-export function gymnasiumSpecOf(spec: EnvSpec, maxEpisodeSteps: number | undefined): string | undefined {
-  const { id, maxEpisodeSteps: _clock, ...settings } = spec as EnvSpec & { readonly maxEpisodeSteps?: number };
+export function gymnasiumSpecOf(spec: object, maxEpisodeSteps: number | undefined): string | undefined {
+  const {
+    id,
+    maxEpisodeSteps: _clock,
+    ...settings
+  } = spec as { readonly id?: string; readonly maxEpisodeSteps?: number };
   const isChanged = Object.values(settings).some((value) => value !== undefined);
-  const same = Object.hasOwn(SAME, id ?? '') ? SAME[id as string] : undefined;
+  const same = Object.hasOwn(SAME, id ?? '') ? SAME[id!] : undefined;
   if (same === undefined || isChanged) return undefined;
   return JSON.stringify({
     ...{ id: same[0], entry_point: same[1], reward_threshold: null, nondeterministic: false },

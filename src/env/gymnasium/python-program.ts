@@ -7,7 +7,7 @@ export function pythonProgram(): string {
   return process.env.REVERIE_PYTHON || 'python3';
 }
 
-export type PythonPackage =
+type PythonPackage =
   | { readonly folder: string }
   /** The Python that was asked; `problem`: why it could not be asked, absent where it has no such package. */
   | { readonly python: string; readonly problem?: string };

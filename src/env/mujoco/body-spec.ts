@@ -2,7 +2,15 @@
 // written in this one language.
 
 import { z } from 'zod';
-import { expressionSchema, selectorSchema } from './expression.js';
+import { reverieError } from '../../core/errors.js';
+import {
+  type ExpressionScope,
+  expressionSchema,
+  type Scalar,
+  scalarOf,
+  scalarsOf,
+  selectorSchema,
+} from './expression.js';
 
 const noise = z.strictObject({
   qpos: selectorSchema.optional().describe('joints by name or elements of qpos by index'),
@@ -77,3 +85,27 @@ export type BodySpec = z.infer<typeof bodySpecSchema>;
 export type BodySpecInput = z.input<typeof bodySpecSchema>;
 export type ResetNoise = z.infer<typeof noiseSchema>;
 export type Termination = z.infer<typeof terminationSchema>;
+
+export interface BodyQuantities {
+  readonly observation: readonly Scalar[];
+  readonly reward: readonly { name: string; weight: number; of: Scalar }[];
+  readonly termination: readonly { of: readonly Scalar[]; range: Termination }[];
+}
+
+export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
+  return {
+    observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
+    reward: body.reward.map(({ name, of, weight }) => ({
+      name,
+      weight,
+      of: scalarOf(of, scope, `Reward term "${name}"`),
+    })),
+    termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
+  };
+}
+
+/** Whether the episode goes on is decided after observing, so only a reward can ask for it. */
+function lifeless(scalars: Scalar[]): Scalar[] {
+  if (!scalars.some(({ key }) => key.includes('alive['))) return scalars;
+  throw reverieError('ENV_SPEC_INVALID', { problem: '"alive" can be used in reward terms only.' });
+}

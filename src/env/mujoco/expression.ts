@@ -3,7 +3,6 @@
 
 import { z } from 'zod';
 import { nearest, reverieError } from '../../core/errors.js';
-import type { BodySpec, Termination } from './body-spec.js';
 import type { NamedKind, Simulation } from './simulation.js';
 
 const axes = z.string().regex(/^[xyz]{1,3}$/, 'axes are letters of x, y and z, such as "xz"');
@@ -21,7 +20,7 @@ export type Place = z.infer<typeof place>;
 const SIGMOIDS = ['gaussian', 'linear', 'quadratic', 'cosine', 'tanhSquared'] as const;
 export type Sigmoid = (typeof SIGMOIDS)[number];
 
-export interface Tolerance {
+interface Tolerance {
   of: Expression;
   bounds: [number, number];
   margin: number;
@@ -370,28 +369,4 @@ function fold(parts: readonly Read[], start: number, add: (total: number, value:
   let total = start;
   for (let i = 0; i < parts.length; i++) total = add(total, parts[i]());
   return total;
-}
-
-export interface BodyQuantities {
-  readonly observation: readonly Scalar[];
-  readonly reward: readonly { name: string; weight: number; of: Scalar }[];
-  readonly termination: readonly { of: readonly Scalar[]; range: Termination }[];
-}
-
-export function quantitiesOf(body: BodySpec, scope: ExpressionScope): BodyQuantities {
-  return {
-    observation: body.observation.flatMap((expression) => lifeless(scalarsOf(expression, scope))),
-    reward: body.reward.map(({ name, of, weight }) => ({
-      name,
-      weight,
-      of: scalarOf(of, scope, `Reward term "${name}"`),
-    })),
-    termination: body.termination.map((range) => ({ of: lifeless(scalarsOf(range.of, scope)), range })),
-  };
-}
-
-/** Whether the episode goes on is decided after observing, so only a reward can ask for it. */
-function lifeless(scalars: Scalar[]): Scalar[] {
-  if (!scalars.some(({ key }) => key.includes('alive['))) return scalars;
-  throw reverieError('ENV_SPEC_INVALID', { problem: '"alive" can be used in reward terms only.' });
 }

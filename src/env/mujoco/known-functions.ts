@@ -1,8 +1,8 @@
 // When a body's episode ends: a quantity leaves its range. NaN is in no range.
 
 import type { KnownFunctions } from '../../core/environment.js';
-import type { Termination } from './body-spec.js';
-import { type BodyQuantities, type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './expression.js';
+import type { BodyQuantities, Termination } from './body-spec.js';
+import { type Read, readerOf, readersOf, type Scalar, type ScalarSource } from './expression.js';
 
 /** Whether one number lies within the range in which the episode goes on. */
 export function isHealthy(range: Termination, value: number): boolean {

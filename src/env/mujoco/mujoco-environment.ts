@@ -13,19 +13,19 @@ import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
 import { parseStrictly } from '../strict-parse.js';
 import {
+  type BodyQuantities,
   type BodySpec,
   type BodySpecInput,
   bodyShape,
   bodySpecSchema,
+  quantitiesOf,
   type ResetNoise,
   type Termination,
 } from './body-spec.js';
 import {
   addressesOf,
-  type BodyQuantities,
   indexOf,
   type LeafArray,
-  quantitiesOf,
   type Read,
   readerOf,
   type Scalar,
@@ -34,7 +34,7 @@ import {
 import { isHealthy, knownFunctions } from './known-functions.js';
 import { inlineModel, type ModelFiles, readModelFiles, Simulation } from './simulation.js';
 
-export interface MujocoOptions {
+interface MujocoOptions {
   readonly id: string;
   readonly files: ModelFiles;
   readonly body: BodySpec;
@@ -360,7 +360,7 @@ function bodyKeysOf(settings: object): Record<string, unknown> {
 }
 
 /** Applies one entry of `resetNoise` to the state. */
-export function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
+function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
   const of = entry.qpos !== undefined ? 'qpos' : 'qvel';
   const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);
   const values = simulation.arrays[of];

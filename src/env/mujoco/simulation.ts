@@ -28,7 +28,7 @@ export function readModelFiles(file: string): ModelFiles {
   return { path: file, main: path.basename(file), contents: reader.contents };
 }
 
-export function mjcfInvalid(file: string, problem: string, cause?: unknown): Error {
+function mjcfInvalid(file: string, problem: string, cause?: unknown): Error {
   return reverieError(
     'ENV_UNUSABLE',
     {
@@ -123,7 +123,7 @@ function outsideProblem(name: string): string {
 }
 
 /** Live arrays of the simulation. Take them from `Simulation.arrays` anew in every operation: another model may move them. */
-export interface SimulationArrays {
+interface SimulationArrays {
   qpos: Float64Array;
   qvel: Float64Array;
   ctrl: Float64Array;

@@ -1,6 +1,5 @@
 // Opens an environment of a server, whatever its family.
 
-import type { Agent } from 'undici';
 import { z } from 'zod';
 import type {
   Environment,
@@ -15,7 +14,7 @@ import type {
   VectorSpace,
 } from '../../core/environment.js';
 import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
-import { undici } from '../../core/packs.js';
+import { type Asked, parsedJson, ServerHttp, SessionLost } from '../servers/server-http.js';
 import type { Message } from '../tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../tools/tools-family.js';
 import {
@@ -177,14 +176,7 @@ export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     } catch (error) {
       this.phase = 'lost';
       const problem = `observation: ${describeIssues(error as z.ZodError)}`;
-      throw reverieError(
-        'SERVER_FAULT',
-        {
-          problem: `What the server at ${this.connection.url} answered to a turn is not understood: ${problem}.`,
-          hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
-        },
-        error,
-      );
+      throw this.connection.invalid('a turn', turn.observation, problem);
     }
   }
 
@@ -217,7 +209,7 @@ export class RemoteVectorEnvironment extends RemoteEnvironment<Float32Array, Flo
 }
 
 /** Lines of text, of a game or of a screen. */
-export class RemoteTextEnvironment extends RemoteEnvironment<string, string> {
+class RemoteTextEnvironment extends RemoteEnvironment<string, string> {
   declare readonly family: 'text' | 'screen';
   declare readonly observationSpace: TextSpace;
   declare readonly actionSpace: TextSpace;
@@ -287,164 +279,84 @@ const OPEN: Readonly<Record<RemoteCard['family'], Open>> = {
     new RemoteToolsEnvironment(connection, card, new ConversationCodec(card.actionSpace as ToolsSpace)),
 };
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
   readonly token?: string;
   /** Until an answer is given up; the server itself gives up on a step after 55 s unless it was told otherwise. */
   readonly timeoutSeconds?: number;
 }
 
-interface Asked {
-  readonly method: 'GET' | 'POST' | 'DELETE';
-  readonly path: string;
-  readonly body?: unknown;
-  readonly signal?: AbortSignal;
-}
-
 const TIMEOUT_SECONDS = 70;
 const TRIES = 4;
 const FIRST_PAUSE_MS = 100;
-const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 const GONE = ['SESSION_UNKNOWN', 'SESSION_GONE'];
 
-export class RemoteConnection {
-  /** Without what may be secret. */
-  readonly url: string;
-  private readonly agent: Agent;
-  private readonly headers: Readonly<Record<string, string>>;
-  private readonly timeoutSeconds: number;
+/** One server of environments. What got no answer is sent again: every request here changes nothing, or carries an id by which it counts once. */
+class RemoteConnection {
+  private readonly http: ServerHttp;
 
   /** @throws REMOTE_URL_INVALID */
   constructor(url: string, { token, timeoutSeconds = TIMEOUT_SECONDS }: ConnectionOptions = {}) {
-    const parsed = addressOf(url);
-    this.url = `${parsed.origin}${parsed.pathname}`.replace(/\/+$/, '');
-    const secret = token ?? (decodeURIComponent(parsed.password) || process.env['REVERIE_TOKEN']);
-    this.headers = secret ? { authorization: `Bearer ${secret}` } : {};
-    this.timeoutSeconds = timeoutSeconds;
-    this.agent = new (undici().Agent)({
-      connections: 1,
-      maxResponseSize: MAX_ANSWER_BYTES,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
+    if (!url.includes('://')) throw reverieError('REMOTE_URL_INVALID', { url });
+    this.http = new ServerHttp('Reverie', url, timeoutSeconds, token);
+  }
+
+  /** Without what may be secret. */
+  get url(): string {
+    return this.http.url;
   }
 
   /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT; what `signal` is aborted with */
   async get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-    return this.read({ method: 'GET', path }, schema);
+    return this.http.read(`GET ${path}`, await this.answer('GET', path), schema);
   }
 
   /** @throws as `get` */
   async post<T>(path: string, body: unknown, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
-    return this.read({ method: 'POST', path, body, signal }, schema);
+    return this.http.read(`POST ${path}`, await this.answer('POST', path, body, signal), schema);
   }
 
   /** For answers that have no body. @throws as `get` */
   async tell(method: 'POST' | 'DELETE', path: string): Promise<void> {
-    await this.answer({ method, path });
+    await this.answer(method, path);
   }
 
   close(): Promise<void> {
-    return this.agent.destroy();
+    return this.http.close();
   }
 
-  private async read<T>(asked: Asked, schema: z.ZodType<T>): Promise<T> {
-    const text = await this.answer(asked);
-    const parsed = schema.safeParse(parsedJson(text));
-    if (parsed.success) return parsed.data;
-    throw this.invalid(asked, describeIssues(parsed.error));
+  /** The error for an answer that is none of this API. */
+  invalid(what: string, value: unknown, problem: string): Error {
+    return this.http.invalid(what, JSON.stringify(value) ?? String(value), problem);
   }
 
   /** The body of an answer of success. */
-  private async answer(asked: Asked): Promise<string> {
-    const { status, text } = await this.exchanged(asked);
+  private async answer(method: Asked['method'], path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
+    const { status, text } = await this.exchanged(path, { method, body, signal });
     if (status >= 200 && status < 300) return text;
+    const what = `${method} ${path}`;
     const { error } = (parsedJson(text) ?? {}) as { error?: { code?: unknown; message?: unknown; hint?: unknown } };
-    if (typeof error?.code !== 'string') throw this.invalid(asked, `status ${status}, and no error of this API`);
+    if (typeof error?.code !== 'string')
+      throw this.http.invalid(what, text, `status ${status}, and no error of this API`);
     const { code, message: problem, hint } = error;
-    throw reverieError('REMOTE_REFUSED', { url: this.url, what: whatOf(asked), code, problem, hint: hint ?? '' });
+    throw reverieError('REMOTE_REFUSED', { url: this.url, what, code, problem, hint: hint ?? '' });
   }
 
-  private async exchanged(asked: Asked): Promise<{ status: number; text: string }> {
+  private async exchanged(path: string, asked: Asked): Promise<{ status: number; text: string }> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.exchange(asked);
+        return await this.http.exchange(path, asked);
       } catch (error) {
-        asked.signal?.throwIfAborted();
-        this.requireRepeatable(error, asked);
-        if (attempt === TRIES) throw this.unreachable(error);
+        if (!(error instanceof SessionLost)) throw error;
+        if (attempt === TRIES) throw error.cause;
       }
       await new Promise((resolve) => setTimeout(resolve, FIRST_PAUSE_MS * 2 ** (attempt - 1)));
     }
   }
-
-  private async exchange({ method, path, body, signal }: Asked): Promise<{ status: number; text: string }> {
-    const timeout = AbortSignal.timeout(this.timeoutSeconds * 1000);
-    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-    const headers = body === undefined ? this.headers : { ...this.headers, 'content-type': 'application/json' };
-    const reply = await undici().request(`${this.url}${path}`, {
-      method,
-      headers,
-      ...sent,
-      dispatcher: this.agent,
-      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-    });
-    return { status: reply.statusCode, text: await reply.body.text() };
-  }
-
-  /** Trying again helps neither against a server that is too slow nor against answers that are too large. */
-  private requireRepeatable(error: unknown, asked: Asked): void {
-    const { name, code } = error as NodeJS.ErrnoException;
-    if (name === 'TimeoutError') {
-      const values = { url: this.url, seconds: this.timeoutSeconds, what: whatOf(asked) };
-      throw reverieError('REMOTE_TIMEOUT', values, error);
-    }
-    if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-      throw this.invalid(asked, `it is larger than ${MAX_ANSWER_BYTES} bytes`, error);
-    }
-  }
-
-  private unreachable(error: unknown): Error {
-    const { message, code } = error as NodeJS.ErrnoException;
-    return reverieError('SERVER_UNREACHABLE', { url: this.url, problem: message || code || String(error) }, error);
-  }
-
-  private invalid(asked: Asked, problem: string, cause?: unknown): Error {
-    return reverieError(
-      'SERVER_FAULT',
-      {
-        problem: `What the server at ${this.url} answered to ${whatOf(asked)} is not understood: ${problem}.`,
-        hint: 'Check that it is reverie serve of this version, and that nothing between changes answers; docs/native-api.md has their form.',
-      },
-      cause,
-    );
-  }
 }
 
 /** Whether the server refused because it no longer knows the session. */
-export function isSessionGone(error: unknown): boolean {
+function isSessionGone(error: unknown): boolean {
   if (!(error instanceof ReverieError)) return false;
   return error.code === 'REMOTE_REFUSED' && GONE.includes(String(error.values['code']));
-}
-
-function addressOf(url: string): URL {
-  try {
-    const parsed = new URL(url);
-    if (['http:', 'https:'].includes(parsed.protocol)) return parsed;
-  } catch {
-    // Said below, as what has another scheme.
-  }
-  throw reverieError('REMOTE_URL_INVALID', { url });
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function whatOf({ method, path }: Asked): string {
-  return `${method} ${path}`;
 }

@@ -135,7 +135,7 @@ const spaceSchema: z.ZodType<Space> = z.union([
 ]);
 
 /** What a server tells of an environment, in our own names. */
-export const cardSchema = z
+const cardSchema = z
   .object({
     name: z.string(),
     family: z.enum(ENV_FAMILIES),

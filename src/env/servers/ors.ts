@@ -208,10 +208,10 @@ function textOf(blocks: z.output<typeof blocksSchema>): string {
 // Server-sent events of the Open Reward Standard: `task_id`, then pieces of one text, the last of them as `end`; or an `error`.
 
 /** What a stream came to: all pieces joined, or what the server said was wrong; undefined where it broke off. */
-export type StreamEnd = { readonly text: string } | { readonly error: string } | undefined;
+type StreamEnd = { readonly text: string } | { readonly error: string } | undefined;
 
 /** @param chunks  of the body, cut anywhere */
-export async function streamEnd(chunks: AsyncIterable<string>): Promise<StreamEnd> {
+async function streamEnd(chunks: AsyncIterable<string>): Promise<StreamEnd> {
   let pieces = '';
   for await (const { event, data } of eventsIn(chunks)) {
     if (event === 'error') return { error: data };
@@ -222,7 +222,7 @@ export async function streamEnd(chunks: AsyncIterable<string>): Promise<StreamEn
 }
 
 /** The first event of this name; undefined where there is none. */
-export async function firstEvent(chunks: AsyncIterable<string>, name: string): Promise<string | undefined> {
+async function firstEvent(chunks: AsyncIterable<string>, name: string): Promise<string | undefined> {
   let found: string | undefined;
   for await (const { event, data } of eventsIn(chunks)) if (event === name) found ??= data;
   return found;

@@ -11,12 +11,13 @@ import { exactPrediction, type Prediction } from '../tools/prediction.js';
 import type { DomainElsewhere, RealEnvironment } from '../tools/rules-responder.js';
 import { ScriptedUser } from '../tools/scripted-user.js';
 import type { CallQuery, Responder, UserQuery, UserSimulator, UserTurn } from '../tools/tools-family.js';
-import type { ServerProtocol, ServerSettings } from './protocols.js';
 import { type Lived, ServerEpisodes } from './server-episodes.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,
   type ServerCard,
+  type ServerProtocol,
+  type ServerSettings,
   type ServerTask,
   SessionLost,
 } from './server-http.js';

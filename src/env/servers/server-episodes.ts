@@ -13,7 +13,7 @@ import {
   SessionLost,
 } from './server-http.js';
 
-export interface EpisodesOptions {
+interface EpisodesOptions {
   /** Sessions held at once; fewer where the server takes fewer. */
   readonly sessions: number;
   /** How long a server that is gone, or full, is asked again. */

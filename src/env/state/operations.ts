@@ -46,7 +46,7 @@ function failureOf(draft: unknown, operation: Operation): string | undefined {
 }
 
 /** What a state was made from, where it was made here. */
-export interface StateOrigin {
+interface StateOrigin {
   readonly before: JsonObject;
   readonly operations: readonly Operation[];
 }
@@ -111,7 +111,7 @@ type Node = Record<string, Json>;
 const END = '-';
 
 /** The state after all of them, frozen, or undefined where one of them is not plain. */
-export function appliedPlainly(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
+function appliedPlainly(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
   if (!isNode(state) || !Object.isFrozen(state)) return undefined;
   const change = new Change(state);
   return operations.every((operation) => change.takes(operation)) ? change.end() : undefined;

@@ -32,7 +32,7 @@ export interface ActRules extends ToolRules {
   walkthrough(id: string): readonly string[] | undefined;
 }
 
-export interface ActDomainOptions {
+interface ActDomainOptions {
   readonly id: string;
   readonly games: readonly ActGame[];
   /** SHA-256 or the like of all that decides what the games are. */
@@ -50,7 +50,7 @@ const POLICY =
   'You play a text game. Call act with one command each turn and read what happens. A command that cannot be carried out changes nothing.';
 
 /** The check of the rules that says whether a game was won. */
-export const GOAL_CHECK = 'goal';
+const GOAL_CHECK = 'goal';
 
 export function actDomain(options: ActDomainOptions): ToolsDomain {
   const { id, games, version, policy = POLICY, rules, stateSchema, initialState, paysCalls } = options;
@@ -89,7 +89,7 @@ function taskOf(game: ActGame, rules: ActRules): ToolsTask {
 }
 
 /** How what a task needs is worked out; each once, when it is first asked for. */
-export interface GameTaskParts {
+interface GameTaskParts {
   readonly begin: () => Begun;
   /** Calls that win, where they are known. */
   readonly solution: () => readonly CallSpec[] | undefined;

@@ -164,7 +164,7 @@ export interface JsonLimits {
 }
 
 /** Arguments of a call, as an agent writes them. */
-export const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
+const ARGUMENT_LIMITS: JsonLimits = { depth: 64, parts: 100_000, characters: 1_000_000 };
 
 /** A state, as a domain holds it. */
 export const STATE_LIMITS: JsonLimits = { depth: 128, parts: 20_000_000, characters: 500_000_000 };

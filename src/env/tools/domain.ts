@@ -1,7 +1,9 @@
 // A domain of tools: what a team has (tool schemas, a policy text, a database snapshot, tasks) and, where there is one,
 // exact code of what the tools do. The same domain is the real environment (with rules) and what a dream is made from.
 
+import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { Entry } from '../../core/registry.js';
 import type { InducedRules } from './induced-schema.js';
 import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
@@ -216,11 +218,26 @@ export interface ToolsDomain {
   readonly rendering?: (state: JsonObject) => string;
   /** The kind of world as which it is lived line by line, where it is another than its tools say. */
   readonly face?: string;
-  /** Episodes that the rules can live side by side without living parts of them again; absent: any number. */
-  readonly sideBySide?: number;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;
   /** What people come to it for, in a sentence each, beside what they do in any world of screens. */
   readonly goalKinds?: readonly string[];
   close(): void;
+}
+
+/** A domain's settings, checked: the keys of its schema. */
+export type DomainSettings = Readonly<Record<string, unknown>>;
+
+/** From settings, and the folder that relative paths in them start from, to the domain. */
+type MakeDomain = (settings: DomainSettings, folder: string) => Promise<ToolsDomain>;
+
+/** `name` is the `id` that scenarios give; `schema` has the keys of the section `domain` beside `id`. */
+export interface DomainEntry extends Entry<MakeDomain> {
+  readonly schema?: z.ZodObject;
+  /** The key of its schema that names it in place of `id`: there are many domains behind one entry. */
+  readonly namedBy?: string;
+  /** Absolute paths of the files that decide what it is, whether they are there or not: they count in a scenario's hash. */
+  readonly files?: (settings: DomainSettings, folder: string) => readonly string[];
+  /** Absolute path of the folder in which its probes and labelled episodes are looked for; absent: the scenario's. */
+  readonly home?: (settings: DomainSettings, folder: string) => string;
 }

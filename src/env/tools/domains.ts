@@ -5,34 +5,17 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf, threadPlugins } from '../../core/plugins.js';
-import { type Entry, Registry } from '../../core/registry.js';
+import { Registry } from '../../core/registry.js';
 import { serverDomains } from '../servers/protocols.js';
 import { parseStrictly } from '../strict-parse.js';
-import type { ToolsDomain } from './domain.js';
+import type { DomainEntry, ToolsDomain } from './domain.js';
 import { filesOf, loadDomain } from './load-domain.js';
-
-/** A domain's settings, checked: the keys of its schema. */
-export type DomainSettings = Readonly<Record<string, unknown>>;
-
-/** From settings, and the folder that relative paths in them start from, to the domain. */
-export type MakeDomain = (settings: DomainSettings, folder: string) => Promise<ToolsDomain>;
-
-/** `name` is the `id` that scenarios give; `schema` has the keys of the section `domain` beside `id`. */
-export interface DomainEntry extends Entry<MakeDomain> {
-  readonly schema?: z.ZodObject;
-  /** The key of its schema that names it in place of `id`: there are many domains behind one entry. */
-  readonly namedBy?: string;
-  /** Absolute paths of the files that decide what it is, whether they are there or not: they count in a scenario's hash. */
-  readonly files?: (settings: DomainSettings, folder: string) => readonly string[];
-  /** Absolute path of the folder in which its probes and labelled episodes are looked for; absent: the scenario's. */
-  readonly home?: (settings: DomainSettings, folder: string) => string;
-}
 
 /** By id. */
 export const domains = new Registry<DomainEntry>('domain');
 
 /** Which named domain a section means, by its `id` or by a key that stands in its place; undefined for a folder. @throws for an unknown id */
-export function domainEntryFor(spec: Readonly<Record<string, unknown>>): DomainEntry | undefined {
+function domainEntryFor(spec: Readonly<Record<string, unknown>>): DomainEntry | undefined {
   const { id } = spec;
   if (id !== undefined) return domains.get(id as string);
   return domains.list().find(({ namedBy }) => namedBy !== undefined && spec[namedBy] !== undefined);
@@ -139,11 +122,11 @@ export function settingsOf({ schema }: DomainEntry, spec: DomainSpec): Record<st
 }
 
 /** @throws UNKNOWN_KEY, ENV_SPEC_INVALID */
-export function checkDomainSpec(spec: DomainSpec): DomainSpec {
+function checkDomainSpec(spec: DomainSpec): DomainSpec {
   return parseStrictly(domainSpecSchema(), spec, 'domain');
 }
 
-export interface MakeDomainOptions {
+interface MakeDomainOptions {
   /** Folder that relative paths start from: the scenario's. Default: the working directory. */
   readonly folder?: string;
 }

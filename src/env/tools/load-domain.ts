@@ -313,7 +313,7 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
  * @param checks names of the checks that the rules have
  * @throws DOMAIN_FILE_INVALID if a task asks for another one
  */
-export function checkNamedChecks({ tasks }: ToolsDomain, checks: ReadonlySet<string>, file: string): void {
+function checkNamedChecks({ tasks }: ToolsDomain, checks: ReadonlySet<string>, file: string): void {
   for (const task of tasks) {
     const unknown = task.verifier.checks?.find((name) => !checks.has(name));
     if (unknown === undefined) continue;

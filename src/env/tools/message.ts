@@ -12,12 +12,12 @@ export interface ToolCall {
   readonly rawArguments?: string;
 }
 
-export interface SystemMessage {
+interface SystemMessage {
   readonly role: 'system';
   readonly content: string;
 }
 
-export interface UserMessage {
+interface UserMessage {
   readonly role: 'user';
   readonly content: string;
 }

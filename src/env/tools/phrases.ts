@@ -8,7 +8,6 @@ import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { packageRoot } from '../../core/packs.js';
 import type { Rng } from '../../core/rng.js';
-import type { CallSpec, ToolsDomain } from './domain.js';
 
 /** A text in which `{name}` stands for another way of the grammar, or for what is being spoken of. */
 const text = z.string();
@@ -56,7 +55,14 @@ export const phrasesFileSchema = z.strictObject({
 });
 
 export type PhraseBook = z.output<typeof phrasesFileSchema>;
-export type Rewording = PhraseBook['rewordings'][number];
+
+/** What of a domain is spoken of. */
+interface SpokenDomain {
+  readonly phrases?: PhraseBook;
+  readonly initialState: JsonObject;
+}
+
+type Rewording = PhraseBook['rewordings'][number];
 
 /** What is spoken of, by the places that speak. */
 const SLOTS = ['text', 'what', 'deed', 'report', 'value', 'problem'];
@@ -64,7 +70,7 @@ const SLOTS = ['text', 'what', 'deed', 'report', 'value', 'problem'];
 let english: PhraseBook['ways'] | undefined;
 
 /** The standard ways, with those of a domain in their place. */
-export function withStandard(book: PhraseBook | undefined): PhraseBook {
+function withStandard(book: PhraseBook | undefined): PhraseBook {
   english ??= (parse(readFileSync(join(packageRoot(), 'data/phrases.yaml'), 'utf8')) as PhraseBook).ways;
   const own = book ?? phrasesFileSchema.parse({});
   return { ...own, ways: { ...english, ...own.ways } };
@@ -117,7 +123,7 @@ function groupsOf(pattern: string): string[] {
 const compiled = new Map<string, RegExp>();
 
 /** The expression, to match a text as a whole; with flag `i` without case. */
-export function wholly(pattern: string, flags: '' | 'i' = ''): RegExp {
+function wholly(pattern: string, flags: '' | 'i' = ''): RegExp {
   const key = `${flags}/${pattern}`;
   const known = compiled.get(key) ?? new RegExp(`^(?:${pattern})$`, flags);
   compiled.set(key, known);
@@ -138,7 +144,7 @@ export class Phrases {
   readonly book: PhraseBook;
   private readonly ids: string;
 
-  private constructor({ phrases, initialState }: ToolsDomain) {
+  private constructor({ phrases, initialState }: SpokenDomain) {
     this.book = withStandard(phrases);
     this.ids = JSON.stringify(initialState);
   }
@@ -146,7 +152,7 @@ export class Phrases {
   private static readonly known = new WeakMap<JsonObject, Map<PhraseBook | undefined, Phrases>>();
 
   /** Those of a domain, or the standard ones; made once. */
-  static of(domain: ToolsDomain): Phrases {
+  static of(domain: SpokenDomain): Phrases {
     const known = Phrases.known.get(domain.initialState) ?? new Map<PhraseBook | undefined, Phrases>();
     Phrases.known.set(domain.initialState, known);
     const phrases = known.get(domain.phrases) ?? new Phrases(domain);
@@ -181,7 +187,11 @@ export class Phrases {
   }
 
   /** What a call does, in words, before (`todo`) or after it; undefined where the book has none. */
-  deed({ name, arguments: given }: CallSpec, tense: 'todo' | 'done', rng: Rng): string | undefined {
+  deed(
+    { name, arguments: given }: { readonly name: string; readonly arguments: JsonObject },
+    tense: 'todo' | 'done',
+    rng: Rng,
+  ): string | undefined {
     for (const deed of this.book.deeds) {
       const ways = deed[tense];
       if (deed.name !== name || ways === undefined) continue;

@@ -99,7 +99,7 @@ function lent(responder: Responder): Responder {
   };
 }
 
-export interface PlayedTurn {
+interface PlayedTurn {
   readonly situation: Situation;
   /** One for each call, in order. */
   readonly predictions: readonly Prediction[];

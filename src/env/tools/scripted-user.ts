@@ -94,7 +94,7 @@ function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean 
   throw reverieError('DOMAIN_FILE_INVALID', { problem: `Domain file "tasks": ${problem}`, hint }, failure);
 }
 
-export type ScriptLine = NonNullable<UserSpec['script']>[number];
+type ScriptLine = NonNullable<UserSpec['script']>[number];
 
 /** How often a user asks something on the side before they leave, where the phrases know of anything to ask. */
 const ASIDE_SHARE = 0.3;
@@ -103,7 +103,7 @@ const CASUAL_SHARE = 0.12;
 
 const ASKED_TO_CONFIRM = 'shall i|should i|do you want me to';
 
-export interface VariedUser {
+interface VariedUser {
   readonly opening: string;
   readonly script: readonly ScriptLine[];
 }

@@ -55,7 +55,7 @@ const message = z.discriminatedUnion('role', [
 ]);
 
 /** What is kept of a situation wherever it is kept. Operations are tried when it is loaded. */
-export const savedSituation = {
+const savedSituation = {
   seed: z.int(),
   row: z.int().optional(),
   operations: z.array(z.looseObject({ op: z.string(), path: z.string() })),
@@ -67,10 +67,10 @@ export const savedSituation = {
 };
 
 const saved = z.object(savedSituation);
-export type SavedSituation = z.output<typeof saved>;
+type SavedSituation = z.output<typeof saved>;
 
 /** Plain JSON, of a size with the conversation and not with the state. Shares its parts with the situation. */
-export function saveSituation({ seed, row, operations, messages, calls, state }: Situation): SavedSituation {
+function saveSituation({ seed, row, operations, messages, calls, state }: Situation): SavedSituation {
   return {
     seed,
     ...(row === undefined ? {} : { row }),
@@ -85,7 +85,7 @@ export function saveSituation({ seed, row, operations, messages, calls, state }:
  * The situation again.
  * @throws where it is damaged: operations that do not apply, or lead elsewhere
  */
-export function loadSituation(
+function loadSituation(
   domain: ToolsDomain,
   task: ToolsTask,
   { seed, row, calls, stateHash: hash, ...parts }: SavedSituation,
@@ -138,7 +138,7 @@ const savedEpisode = z.strictObject({
   rng: z.strictObject({ key: z.tuple([z.number(), z.number()]), position: z.number() }),
 });
 
-export type SavedEpisode = z.output<typeof savedEpisode>;
+type SavedEpisode = z.output<typeof savedEpisode>;
 
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {

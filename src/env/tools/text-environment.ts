@@ -36,7 +36,7 @@ export interface TextEnvironment extends LineEnvironment {
 }
 
 /** What a line is as a call of a tool. */
-export interface ReadLine {
+interface ReadLine {
   readonly call: ToolCall;
   /** Why it is none, where the tools' schemas would not tell it as well. */
   readonly problem?: string;

@@ -146,7 +146,7 @@ export interface WalkNote {
 }
 
 /** How a walk became a task that it solves. */
-export interface WrapNote {
+interface WrapNote {
   readonly instruction: string;
   /** Id of the recorded walk it was made of; absent where it was lived for this. */
   readonly episode?: string;

@@ -217,7 +217,7 @@ export type Told = 'told' | 'alternative' | 'untold';
  * Whether the assistant told the user `wanted`: case does not count. `all` are the values the task wants told: a list of them is no guess,
  * one with any other value is.
  */
-export function toldValue(wanted: string, all: readonly string[], messages: readonly SpokenMessage[]): Told {
+function toldValue(wanted: string, all: readonly string[], messages: readonly SpokenMessage[]): Told {
   const said = messages.flatMap((message) => (message.role === 'assistant' ? [message.content] : []));
   const found = said.map((text) => toldIn(text, wanted, all));
   if (found.includes('told')) return 'told';

@@ -1,4 +1,5 @@
-// How two lists of numbers go together. null where one of them does not vary, or there are fewer than two.
+// How two lists of numbers go together, and what a wrong order of policies costs. null where one of the lists does not vary, or
+// there are fewer than two.
 
 import { mean } from '../../core/statistics.js';
 import { allFinite, sameLength, unfit } from './estimate.js';
@@ -39,23 +40,25 @@ export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | n
 }
 
 /**
- * Kendall's tau-b, which allows for ties, in O(n log n) (Knight 1966, J. Am. Stat. Assoc. 61).
+ * Kendall's tau-b, which allows for ties (Kendall 1945). Every pair is looked at: for as many as there are policies.
  *
  * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function kendall(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
   checked('kendall', x, y);
-  const n = x.length;
-  const order = Array.from({ length: n }, (_, i) => i).sort((i, j) => x[i] - x[j] || y[i] - y[j]);
-  const inOrder = Float64Array.from(order, (i) => y[i]);
-  const both = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]] && y[order[i]] === y[order[j]]);
-  const tiedX = tiedPairs(n, (i, j) => x[order[i]] === x[order[j]]);
-  const swaps = discordantSwaps(inOrder);
-  const tiedY = tiedPairs(n, (i, j) => inOrder[i] === inOrder[j]);
-  const pairs = (n * (n - 1)) / 2;
-  if (pairs === tiedX || pairs === tiedY) return null;
-  const balance = pairs - tiedX - tiedY + both - 2 * swaps;
-  return withinOne((balance / (pairs - tiedX)) * Math.sqrt((pairs - tiedX) / (pairs - tiedY)));
+  let balance = 0;
+  let untiedX = 0;
+  let untiedY = 0;
+  for (let i = 0; i < x.length; i++) {
+    for (let j = 0; j < i; j++) {
+      const [a, b] = [Math.sign(x[i] - x[j]), Math.sign(y[i] - y[j])];
+      balance += a * b;
+      untiedX += a * a;
+      untiedY += b * b;
+    }
+  }
+  if (untiedX === 0 || untiedY === 0) return null;
+  return withinOne((balance / untiedX) * Math.sqrt(untiedX / untiedY));
 }
 
 /** Ranks from 1 on; equal numbers share their mean rank. */
@@ -72,21 +75,6 @@ export function ranks(values: ArrayLike<number>): Float64Array {
   return out;
 }
 
-/** Pairs that are equal, of a list in which equals are neighbours. */
-function tiedPairs(n: number, equal: (i: number, j: number) => boolean): number {
-  let pairs = 0;
-  let run = 1;
-  for (let i = 1; i <= n; i++) {
-    if (i < n && equal(i - 1, i)) {
-      run++;
-      continue;
-    }
-    pairs += (run * (run - 1)) / 2;
-    run = 1;
-  }
-  return pairs;
-}
-
 function checked(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>): void {
   sameLength(statistic, x, y);
   allFinite(statistic, x);
@@ -95,8 +83,7 @@ function checked(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>):
 
 /** A mean of equal numbers may be off by a rounding, which would pass for variation. */
 function isConstant(values: ArrayLike<number>): boolean {
-  for (let i = 1; i < values.length; i++) if (values[i] !== values[0]) return false;
-  return true;
+  return Array.prototype.every.call(values, (value) => value === values[0]);
 }
 
 /** A correlation that rounding took past an end. */
@@ -104,42 +91,7 @@ function withinOne(value: number): number {
   return Math.min(1, Math.max(-1, value));
 }
 
-// Sorting that counts how far a list was from sorted.
-
-/** Sorts `values` and answers how many pairs stood the wrong way round; equals never do. */
-function discordantSwaps(values: Float64Array): number {
-  let from = values;
-  let to: Float64Array = new Float64Array(values.length);
-  let swaps = 0;
-  for (let width = 1; width < values.length; width *= 2) {
-    for (let start = 0; start < values.length; start += 2 * width) swaps += merge(from, to, start, width);
-    [from, to] = [to, from];
-  }
-  if (from !== values) values.set(from);
-  return swaps;
-}
-
-/** Merges the two sorted runs of `width` from `start` on. */
-function merge(from: Float64Array, to: Float64Array, start: number, width: number): number {
-  const middle = Math.min(start + width, from.length);
-  const end = Math.min(start + 2 * width, from.length);
-  let left = start;
-  let right = middle;
-  let swaps = 0;
-  for (let at = start; at < end; at++) {
-    if (left < middle && (right >= end || from[left] <= from[right])) {
-      to[at] = from[left++];
-    } else {
-      swaps += middle - left;
-      to[at] = from[right++];
-    }
-  }
-  return swaps;
-}
-
-// What a wrong order of policies costs, in real return.
-
-/** One return a policy, the same order in both. Named, because neither statistic is symmetric. */
+/** One return a policy, the same order in both. Named, because what follows is not symmetric. */
 interface PolicyReturns {
   readonly real: ArrayLike<number>;
   readonly dreamt: ArrayLike<number>;
@@ -147,13 +99,13 @@ interface PolicyReturns {
 
 /**
  * Mean maximum rank violation (SIMPLER, 2405.05941, section 3): for each policy the largest real gap to another one that the
- * dream puts on the wrong side of it, averaged; in units of real return. 0 is best; null for fewer than two policies. As in
- * the released code of SIMPLER, a pair that is only tied in the dream counts, for its better policy alone.
+ * simulation puts on the wrong side of it, averaged; in units of real return. 0 is best; null for fewer than two policies. As in
+ * the released code of SIMPLER, a pair that is only tied in the simulation counts, for its better policy alone.
  *
  * @throws DATA_MISMATCH if lengths differ, or for NaN or infinity
  */
 export function mmrv({ real, dreamt }: PolicyReturns): number | null {
-  checkedReturns('mmrv', { real, dreamt });
+  checked('mmrv', real, dreamt);
   const n = real.length;
   if (n < 2) return null;
   let sum = 0;
@@ -177,24 +129,18 @@ export function mmrvShare(returns: PolicyReturns): number | null {
 }
 
 /**
- * Real return of the best policy minus that of the best among the `k` that the dream puts first (Fu et al. 2021, Benchmarks
- * for Deep Off-Policy Evaluation, section 4). Among policies tied in the dream the worst come first, so that a dream that
- * tells nothing apart earns nothing by their order. null without policies.
+ * Real return of the best policy minus that of the best among the `k` that the simulation puts first (Fu et al. 2021, Benchmarks
+ * for Deep Off-Policy Evaluation, section 4). Among policies tied in the simulation the worst come first, so that a simulation
+ * that tells nothing apart earns nothing by their order. null without policies.
  *
  * @throws DATA_MISMATCH if lengths differ, k is not a whole number from 1 on, or for NaN or infinity
  */
 export function regretAt(k: number, { real, dreamt }: PolicyReturns): number | null {
-  checkedReturns('regret', { real, dreamt });
+  checked('regret', real, dreamt);
   if (!(Number.isInteger(k) && k >= 1)) throw unfit('regret', `k is ${k}.`);
   if (real.length === 0) return null;
   const order = Array.from({ length: real.length }, (_, i) => i).sort(
     (i, j) => dreamt[j] - dreamt[i] || real[i] - real[j],
   );
   return Math.max(...Array.from(real)) - Math.max(...order.slice(0, k).map((i) => real[i]));
-}
-
-function checkedReturns(statistic: string, { real, dreamt }: PolicyReturns): void {
-  sameLength(statistic, real, dreamt);
-  allFinite(statistic, real);
-  allFinite(statistic, dreamt);
 }

@@ -4,7 +4,7 @@ import { normalQuantile, type Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { allFinite, type Estimate, NOTHING, sameLength, unfit } from './estimate.js';
 
-import { normalCdf } from './gaussian-scores.js';
+import { normalCdf } from './scores.js';
 
 export interface BootstrapOptions {
   /** Resamples, 1,000 unless said. */

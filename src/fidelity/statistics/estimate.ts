@@ -1,7 +1,7 @@
-// A measured number and how sure it is.
+// A measured number and how sure it is: shares of counted units, and what every statistic asks of its numbers.
 
 import { reverieError } from '../../core/errors.js';
-import { wilson } from '../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../worldmodel/tools/shadow.js';
 
 export interface Estimate {
   /** null where nothing was counted. */
@@ -18,8 +18,6 @@ export interface Estimate {
 }
 
 export const NOTHING: Estimate = { value: null, low: null, high: null, n: 0, method: 'none' };
-
-// What every statistic asks of its numbers: finite, and as many of one kind as of the other.
 
 /** @throws DATA_MISMATCH if lengths differ */
 export function sameLength(statistic: string, first: ArrayLike<unknown>, second: ArrayLike<unknown>): void {
@@ -48,8 +46,6 @@ export function unfit(statistic: string, problem: string): Error {
   });
 }
 
-// A share of counted units with its interval.
-
 /**
  * `hits` of `of` units as a share with Wilson's score interval (Wilson 1927); NOTHING where `of` is 0. Halves count as halves.
  *
@@ -62,8 +58,6 @@ export function shareEstimate(hits: number, of: number, confidence = 0.95): Esti
   return { value, low, high, n: of, method: 'wilson' };
 }
 
-// Precision, recall and their kin of a yes or no that is predicted.
-
 interface PrecisionRecall {
   /** Of what was predicted, the share that is so; NOTHING where nothing was predicted. */
   readonly precision: Estimate;
@@ -75,31 +69,22 @@ interface PrecisionRecall {
   readonly falsePositive: Estimate;
 }
 
-/** @throws DATA_MISMATCH if lengths differ */
+/**
+ * Of a yes or no that is predicted. F1 = 2 F* / (1 + F*) grows with F*, the share of hits among all that was predicted or is so,
+ * so F*'s interval carries over (Hand, Christen and Kirielle 2021, F*: an interpretable transformation of the F-measure).
+ *
+ * @throws DATA_MISMATCH if lengths differ
+ */
 export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]): PrecisionRecall {
   sameLength('precision and recall', predicted, actual);
-  let hits = 0;
-  let said = 0;
-  let is = 0;
-  for (let i = 0; i < actual.length; i++) {
-    hits += predicted[i] && actual[i] ? 1 : 0;
-    said += predicted[i] ? 1 : 0;
-    is += actual[i] ? 1 : 0;
-  }
+  const hits = actual.filter((is, i) => is && predicted[i]).length;
+  const [said, is] = [predicted, actual].map((values) => values.filter(Boolean).length);
+  const share = shareEstimate(hits, said + is - hits);
+  const f1 = (value: number | null) => (value === null ? null : (2 * value) / (1 + value));
   return {
     precision: shareEstimate(hits, said),
     recall: shareEstimate(hits, is),
-    f1: f1Of(shareEstimate(hits, said + is - hits)),
+    f1: { ...share, value: f1(share.value), low: f1(share.low), high: f1(share.high) },
     falsePositive: shareEstimate(said - hits, actual.length - is),
   };
-}
-
-/**
- * F1 = 2 F* / (1 + F*) grows with F*, the share of hits among all that was predicted or is so, so F*'s interval carries over
- * (Hand, Christen and Kirielle 2021, F*: an interpretable transformation of the F-measure).
- */
-function f1Of(share: Estimate): Estimate {
-  if (share.value === null) return NOTHING;
-  const f1 = (value: number | null) => (value === null ? null : (2 * value) / (1 + value));
-  return { ...share, value: f1(share.value), low: f1(share.low), high: f1(share.high) };
 }

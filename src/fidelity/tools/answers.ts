@@ -8,8 +8,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { idPatternOf } from '../../worldmodel/tools/id-pattern.js';
-import { unknownIds } from '../../worldmodel/tools/provenance.js';
+import { idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
 import { type LeafDifference, observationDistance, stateDistance, tokensOf } from './distances.js';
 import { isReadBackRight, isSameObservation, type ToolsQuestion } from './question.js';
 

@@ -2,7 +2,7 @@
 // not have changed.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
+import { comparableObservation } from '../../worldmodel/tools/checks.js';
 
 /** A scalar or an empty container whose values differ; one that is absent has no value. */
 export interface LeafDifference {

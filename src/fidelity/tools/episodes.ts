@@ -12,7 +12,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
-import { episodeWeight } from '../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../worldmodel/tools/checks.js';
 import { type RealCall, recordingRules, shuffled } from './question.js';
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
@@ -56,11 +56,6 @@ export function episodeEnvironment(
   const { maxSteps } = config.synth;
   const { maxTurns } = config.user;
   return new ToolsEpisodeEnvironment({ id: config.name, domain, responder, user, maxSteps, maxTurns });
-}
-
-/** Episodes of tools have no discount: one that looks as far ahead as the longest of them is. */
-export function agentGamma(maxSteps: number): number {
-  return 1 - 1 / Math.max(2, maxSteps);
 }
 
 /** Throws what the responder, the user or the judge throw. */

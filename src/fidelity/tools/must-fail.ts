@@ -1,10 +1,10 @@
 // The must-fail suite as a section: its verdict is the one that other jobs read, from the same report.
 
 import type { Json } from '../../core/canonical-json.js';
-import type { ProbeKind } from '../../worldmodel/must-fail/probe.js';
+import type { ProbeKind } from '../../worldmodel/must-fail/probes.js';
 import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
-import type { Finding, Instrument } from '../instrument.js';
-import type { WorstTransition } from '../report/fidelity-report.js';
+import type { Finding, Instrument } from '../measure.js';
+import type { WorstTransition } from '../report.js';
 import { type FoundMetric, findingOf, percent, plainMetric } from '../section.js';
 import type { Estimate } from '../statistics/estimate.js';
 

@@ -12,13 +12,18 @@ import { elsewhere } from '../../env/tools/rules-responder.js';
 import type { UserSimulator } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { horizonFindings } from '../horizon/horizon.js';
-import type { Subject } from '../instrument.js';
-import { type FidelityKind, instrumentsOf } from '../kind.js';
-import type { FidelityServices, FidelitySetup, OpenedSubjects } from '../setup.js';
-import { agentGamma, realEpisodes } from './episodes.js';
+import { horizonFindings, stepErrorRule } from '../horizon.js';
+import type { Subject } from '../measure.js';
+import {
+  type FidelityServices,
+  type FidelitySetup,
+  instrumentsOf,
+  type OpenedSubjects,
+  type Question,
+} from '../setup.js';
+import { realEpisodes } from './episodes.js';
 import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround, type ToolsJudged } from './judged.js';
-import { toolsKind } from './kind.js';
+import { TOOLS_QUESTIONS } from './kind.js';
 import { carryOutForReal, type TrueSequence } from './open-loop.js';
 import { drawQuestions, shuffled } from './question.js';
 import { fewer, LEAST_CALLS, recordedTruth, type ToolsTruth } from './recorded-truth.js';
@@ -45,8 +50,10 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   const { setup, domain, user, judge, judged } = judging;
   const truth = await truthOf(judging);
   const ground: ToolsGround = { setup, domain, user, truth, judge };
-  const kind = isScreenDomain(domain) ? await service<FidelityKind<ToolsJudged>>('screen-fidelity') : toolsKind;
-  const subjects = judged.map((one) => subjectOf(ground, kind, one));
+  const questions = isScreenDomain(domain)
+    ? await service<readonly Question<ToolsJudged>[]>('screen-fidelity')
+    : TOOLS_QUESTIONS;
+  const subjects = judged.map((one) => subjectOf(ground, questions, one));
   return { truth: truth.report, identity: identityOf(ground), panel: panelFor(ground), subjects };
 }
 
@@ -61,11 +68,8 @@ function truthOf({ setup, domain, answering, services }: ToolsJudging): Promise<
   return recordedTruth(scenario, domain, seed, heldOut === undefined ? undefined : { path: heldOut, from: answering });
 }
 
-function subjectOf(ground: ToolsGround, kind: FidelityKind<ToolsJudged>, judged: ToolsSubject): Subject {
-  const { fidelity, synth } = ground.setup.scenario.config;
-  const { tolerance, sections } = fidelity;
-  const { maxSteps } = synth;
-  const plan = { rule: toolsKind.horizon, tolerance, gamma: agentGamma(maxSteps), maxSteps };
+function subjectOf(ground: ToolsGround, questions: readonly Question<ToolsJudged>[], judged: ToolsSubject): Subject {
+  const { tolerance, sections } = ground.setup.scenario.config.fidelity;
   const [about, as] =
     'served' in judged
       ? [
@@ -78,9 +82,10 @@ function subjectOf(ground: ToolsGround, kind: FidelityKind<ToolsJudged>, judged:
         ];
   return {
     ...about,
-    instruments: instrumentsOf(kind, as, sections),
-    ...(sections.includes('horizon') ? { derive: (findings) => horizonFindings(findings, plan) } : {}),
-    close: async () => {},
+    instruments: instrumentsOf(questions, as, sections),
+    ...(sections.includes('horizon')
+      ? { derive: (findings) => horizonFindings(findings, stepErrorRule, tolerance) }
+      : {}),
   };
 }
 

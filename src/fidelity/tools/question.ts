@@ -11,7 +11,7 @@ import type { Message } from '../../env/tools/message.js';
 import { exactPrediction, type Operation, type Prediction, refusalOf } from '../../env/tools/prediction.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { comparableObservation } from '../../worldmodel/tools/observation-text.js';
+import { comparableObservation } from '../../worldmodel/tools/checks.js';
 
 export interface TrueAnswer {
   readonly observation: string;

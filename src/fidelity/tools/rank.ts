@@ -8,11 +8,10 @@ import type { Responder, ToolsPolicy } from '../../env/tools/tools-family.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { planRow, type RowPlan, runEpisode } from '../../synth/episodes/run-episode.js';
-import type { Instrument } from '../instrument.js';
-import { type RankSource, rankInstrument, unrankable, type World } from '../rank/rank.js';
-import type { EpisodeReturn } from '../rank/rank-metrics.js';
+import type { Instrument } from '../measure.js';
+import { type EpisodeReturn, type RankSource, rankInstrument, unrankable } from '../rank.js';
 import type { FidelitySetup } from '../setup.js';
-import { agentGamma, type EpisodeStage, episodeEnvironment } from './episodes.js';
+import { type EpisodeStage, episodeEnvironment } from './episodes.js';
 
 type Parts = Pick<EpisodeStage, 'domain' | 'user'>;
 
@@ -85,7 +84,6 @@ export function toolsRankInstrument(
 class AgentLadder implements RankSource {
   readonly policies: readonly string[];
   readonly episodes: number;
-  readonly gamma: number;
   private readonly agents: readonly NamedAgent[];
   private readonly solved: readonly ToolsTask[];
 
@@ -98,7 +96,6 @@ class AgentLadder implements RankSource {
     this.agents = agentLadder(fidelity.rank.policies);
     this.policies = this.agents.map(({ name }) => name);
     this.episodes = fidelity.rank.episodes;
-    this.gamma = agentGamma(setup.scenario.config.synth.maxSteps);
     this.solved = parts.domain.tasks.filter(({ reference }) => reference !== undefined);
   }
 
@@ -106,14 +103,14 @@ class AgentLadder implements RankSource {
     return this.solved.length;
   }
 
-  async returnsOf(world: World, policy: number, episodes: readonly number[], signal?: AbortSignal) {
+  async returnsOf(world: 'real' | 'dream', policy: number, episodes: readonly number[], signal?: AbortSignal) {
     const answers = world === 'real' ? rulesResponder(this.parts.domain) : this.dream;
     return Promise.all(episodes.map((episode) => this.live(answers, world, policy, episode, signal)));
   }
 
   private async live(
     responder: Responder | LiveInDream,
-    world: World,
+    world: 'real' | 'dream',
     policy: number,
     episode: number,
     signal?: AbortSignal,
@@ -148,6 +145,6 @@ class AgentLadder implements RankSource {
   /** null: the verifier could not decide. */
   private returnOf({ return: value, length }: Awaited<ReturnType<LiveInDream>>): EpisodeReturn | null {
     if (value === null) return null;
-    return { return: value, length, discounted: value * this.gamma ** (length - 1), largestReward: Math.abs(value) };
+    return { return: value, length };
   }
 }

@@ -14,7 +14,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
-import type { TruthReport } from '../report/fidelity-report.js';
+import type { TruthReport } from '../report.js';
 import { refuseSeenEpisodes } from './held-out.js';
 import type { TrueSequence, TrueStep } from './open-loop.js';
 import { questionId, readBacksOf, shuffled, type ToolsQuestion, type TrueAnswer } from './question.js';

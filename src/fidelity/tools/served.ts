@@ -11,7 +11,7 @@ import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { AssistantMessage, Message } from '../../env/tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
-import { judgedEnvironment } from '../remote.js';
+import { judgedEnvironment } from '../setup.js';
 import type { LivedEpisode } from './lived-episodes.js';
 import type { CarrySequence, DreamtStep } from './open-loop.js';
 

@@ -1,26 +1,87 @@
-// What is measured of every model, and with what: plain numbers, the truth, and what instruments share.
+// What models of numbers are held against: recorded transitions as whole episodes, the units that intervals are made over and
+// those that errors are told in, and the cheapest baseline. Made once for all models.
 
 import type { Carry } from '../../core/dynamics.js';
-import type { VectorEnvironment } from '../../core/environment.js';
+import type { EnvSnapshot, VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
+import type { EnvSpec } from '../../env/env-spec.js';
+import { rowSize } from '../../env/space-values.js';
+import type { Scenario } from '../../kinds/vector.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
+import type { TransitionBatch } from '../../replay/transition.js';
+import type { LoadedLearner } from '../../rl/checkpoint.js';
+import type { Learner } from '../../rl/learner.js';
 import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
-import type { Instrument } from '../instrument.js';
-import type { SectionId } from '../report/fidelity-report.js';
-import { crossFitted, type LinearBaseline } from './linear-baseline.js';
-import { type Scales, scalesOf, type Units, unitsOf, type VectorTruth } from './truth.js';
+import type { Instrument } from '../measure.js';
+import type { SectionId } from '../report.js';
+import type { FidelityInputs, FidelitySetup } from '../setup.js';
+import { bootstrapEstimate } from '../statistics/bootstrap.js';
+import { type Estimate, shareEstimate } from '../statistics/estimate.js';
+
+/** What judging models of numbers takes of the run that it is part of: where things lie in folders, and who opens them. */
+export interface VectorHost {
+  /** The folder of an input; undefined where the user gave none. @throws INPUT_MISSING */
+  find(inputs: FidelityInputs, name: 'data' | 'model' | 'checkpoint'): string | undefined;
+  /** The world model that the scenario itself names. */
+  ownModel(scenario: Scenario): string | undefined;
+  /** The scenario's environment, with files by their whole path. */
+  environment(scenario: Scenario): EnvSpec;
+  /** @throws CHECKPOINT_CORRUPT, INPUT_UNFIT */
+  records(env: VectorEnvironment, folder: string): Promise<ReplayBuffer>;
+  /** @throws CHECKPOINT_CORRUPT, INPUT_UNFIT */
+  learner(env: VectorEnvironment, folder: string): Promise<LoadedLearner>;
+  /** How a learner of that folder plans in its run's own world model; undefined where it does not. @throws MODEL_FILE_INVALID */
+  planner(learner: Learner, folder: string): Promise<{ readonly policy: Policy; close(): Promise<void> } | undefined>;
+  /** Learners that a training run kept on the way, the earliest first. */
+  keptLearners(run: string): Promise<readonly { readonly realSteps: number; readonly folder: string }[]>;
+  /** Folders of transitions that a model was made from, as far as runs say. */
+  trainingFolders(model: string): readonly string[];
+}
+
+export interface VectorSetup extends FidelitySetup<Scenario> {
+  readonly host: VectorHost;
+}
+
+/** An unbroken run of rows: each row's next observation is the next row's observation. */
+export interface TruthEpisode {
+  readonly first: number;
+  readonly rows: number;
+  /** Seed that the real environment was reset with, where it can be run again. */
+  readonly seed?: number;
+}
+
+/** A row that an open-loop simulation begins from. */
+export interface DriftStart {
+  readonly row: number;
+  /** The real environment right before that row; absent where only transitions were recorded. */
+  readonly snapshot?: EnvSnapshot;
+}
+
+export interface VectorTruth {
+  /** Hash of the rows and of where simulations start. */
+  readonly version: string;
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+  /** Names of the observation's elements, as people read them. */
+  readonly elements: readonly string[];
+  readonly rows: TransitionBatch;
+  /** In the order of their rows; together they are all rows. */
+  readonly episodes: readonly TruthEpisode[];
+  readonly starts: readonly DriftStart[];
+}
 
 export interface VectorPlan {
   readonly seed: number;
-  /** Steps of an open-loop dream. */
+  /** Steps of an open-loop simulation. */
   readonly horizon: number;
-  /** In standard deviations: up to here a dreamt state counts as right. */
+  /** In standard deviations: up to here a simulated state counts as right. */
   readonly tolerance: number;
-  /** How the model answers where it is lived in. */
+  /** How the model answers where policies act in it. */
   readonly propagation: Propagation;
 }
 
-/** Acts in the dream; what it did is then done for real. */
+/** Acts in the simulation; what it did is then done for real. */
 export interface Replay {
   readonly name: string;
   readonly policy: Policy;
@@ -28,7 +89,6 @@ export interface Replay {
   environment(): Promise<VectorEnvironment>;
 }
 
-/** The truth with what follows from it, made once for all models. */
 export interface Ground {
   readonly truth: VectorTruth;
   readonly plan: VectorPlan;
@@ -42,22 +102,40 @@ export function groundOf(truth: VectorTruth, plan: VectorPlan, replay?: Replay):
   return { truth, plan, scales: scalesOf(truth), units: unitsOf(truth), linear: crossFitted(truth), replay };
 }
 
+/** A model under judgement: something that says what follows, how sure it is, and an environment to act in. */
+export interface VectorSubjectModel {
+  readonly name: string;
+  /** `ensemble`, `onnx`, `served`. */
+  readonly kind: string;
+  readonly version: string;
+  /** Absent where one can only act in it from its own reset on, as in a served environment. */
+  readonly model?: VectorDynamics;
+  /** What each opinion of the model predicts of rows it remembers, the same when asked twice; absent where it says one thing only. */
+  readonly forecast?: (carry: Carry, action: Float32Array) => Promise<Forecast>;
+  /** What a reader should know of how this model was judged. */
+  readonly notes?: readonly string[];
+  /**
+   * An environment whose episode of `reset({ seed })` starts where the real environment's episode of that seed starts. The
+   * caller closes it.
+   */
+  dream(seed: number): Promise<VectorEnvironment>;
+}
+
 /** A ground and the model that is held against it. */
 export interface Judged {
   readonly ground: Ground;
   readonly subject: VectorSubjectModel;
-  /** What is measured by policies that act in it and learners that learn from it, as far as it was asked for. */
-  readonly policies?: Readonly<Partial<Record<'rank' | 'learning', (subject: VectorSubjectModel) => Instrument>>>;
+  /** How it is judged by policies that act in it, where that was asked for. */
+  readonly rank?: (subject: VectorSubjectModel) => Instrument;
 }
 
-/** Rows of a chunk of transitions, and starts of a chunk of dreams. */
+/** Why a model of which there is only an environment has no figures of single steps. */
+export const ONLY_LIVED_IN =
+  'One can only act in this model from its own reset on: it cannot be put into a recorded state.';
+
+/** Rows of a chunk of transitions, and starts of a chunk of simulations. */
 export const CHUNK_ROWS = 500;
 export const CHUNK_STARTS = 32;
-
-/** What a section draws before any chunk. */
-export function sectionRng({ seed }: VectorPlan, section: SectionId): Rng {
-  return Rng.fromSeed(seed).split('fidelity', section);
-}
 
 /** The stream of one chunk of one section: the same for every model, so that noise pairs. */
 export function chunkRng({ seed }: VectorPlan, section: SectionId, chunk: number): Rng {
@@ -74,30 +152,251 @@ export function chunkRange(chunk: number, size: number, of: number): readonly [n
   return [chunk * size, Math.min((chunk + 1) * size, of)];
 }
 
-// A model under judgement, as the instruments for vectors see it: something that says what follows, how sure it is, and
-// an environment to live in. A served environment has only the last.
-
-export interface VectorSubjectModel {
-  readonly name: string;
-  /** `ensemble`, `onnx`, `exact`, `served`. */
-  readonly kind: string;
-  readonly version: string;
-  /** Absent where one can only live in it from its own reset on. */
-  readonly model?: VectorDynamics;
-  /** How sure the model is of what it says; absent where it says one thing only. */
-  readonly forecast?: Forecaster;
-  /** What a reader should know of how this model was judged. */
-  readonly notes?: readonly string[];
-  /**
-   * An environment whose episode of `reset({ seed })` starts where the real environment's episode of that seed starts. The
-   * caller closes it.
-   */
-  dream(seed: number): Promise<VectorEnvironment>;
+/** Rows from `start` on to the end of its episode, at most `horizon`. */
+export function stepsFrom(truth: VectorTruth, start: number, horizon: number): number {
+  const { first, rows } = episodeAt(truth, start);
+  return Math.min(horizon, first + rows - start);
 }
 
-/** What each opinion of a model foresees of rows it remembers. Says the same when asked twice. */
-export type Forecaster = (carry: Carry, action: Float32Array) => Promise<Forecast>;
+/** The episode that holds a row. */
+export function episodeAt({ episodes }: VectorTruth, row: number): TruthEpisode {
+  let low = 0;
+  let high = episodes.length - 1;
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (episodes[middle].first <= row) low = middle;
+    else high = middle - 1;
+  }
+  return episodes[low];
+}
 
-/** Why a model of which there is only an environment has no figures of single steps. */
-export const ONLY_LIVED_IN =
-  'One can only live in this model from its own reset on: it cannot be put into a recorded state.';
+/** Elements of an observation and of an action. */
+export function widths({ observationSpace, actionSpace }: Pick<VectorTruth, 'observationSpace' | 'actionSpace'>) {
+  return { obsDim: rowSize(observationSpace), actionDim: rowSize(actionSpace) };
+}
+
+// Units that errors are told in: how much each element varies, and how much it changes in a step. A discrete state has no
+// distances: it is right or wrong.
+
+export interface Scales {
+  /** Standard deviation of each element's change in one step. */
+  readonly change: readonly number[];
+  /** Standard deviation of each element. */
+  readonly state: readonly number[];
+  /** Standard deviation of the reward; 1 where it never varies. */
+  readonly reward: number;
+  readonly isDiscrete: boolean;
+}
+
+/** Elements that never change are told in standard deviations of the element, and constant ones as they are. */
+export function scalesOf(truth: VectorTruth): Scales {
+  const { obsDim } = widths(truth);
+  const { obs, nextObs, reward, rows } = truth.rows;
+  const isDiscrete = truth.observationSpace.type === 'discrete';
+  const rewards = spread(rows, (r) => reward[r]) || 1;
+  if (isDiscrete) return { change: [1], state: [1], reward: rewards, isDiscrete };
+  const at = (r: number, j: number) => r * obsDim + j;
+  const elements = Array.from({ length: obsDim }, (_, j) => j);
+  const state = elements.map((j) => spread(rows, (r) => obs[at(r, j)]) || 1);
+  const change = elements.map((j) => spread(rows, (r) => nextObs[at(r, j)] - obs[at(r, j)]) || state[j]);
+  return { change, state, reward: rewards, isDiscrete };
+}
+
+/** Standard deviation; 0 where it is no more than rounding of float32. */
+function spread(rows: number, value: (row: number) => number): number {
+  let mean = 0;
+  let squares = 0;
+  let largest = 0;
+  for (let r = 0; r < rows; r++) {
+    const x = value(r);
+    const step = x - mean;
+    mean += step / (r + 1);
+    squares += step * (x - mean);
+    largest = Math.max(largest, Math.abs(x));
+  }
+  const deviation = Math.sqrt(squares / rows);
+  return deviation > 1e-6 * largest ? deviation : 0;
+}
+
+/** Difference of two values of an element in units of `scale`; of discrete states 0 or 1. */
+export function difference(dreamt: number, real: number, scale: number, isDiscrete: boolean): number {
+  if (isDiscrete) return dreamt === real ? 0 : 1;
+  return (dreamt - real) / scale;
+}
+
+export function meanSquare(errors: readonly number[]): number {
+  return errors.reduce((sum, error) => sum + error * error, 0) / errors.length;
+}
+
+// Means over rows that resemble their neighbours: intervals come from drawing whole units, never single rows.
+
+/** Rows of a unit at most: neighbours resemble one another, so intervals draw stretches (block bootstrap, Künsch 1989). */
+const UNIT_ROWS = 100;
+
+export interface Units {
+  readonly count: number;
+  /** Unit of each row. */
+  readonly of: Uint32Array;
+}
+
+/** Stretches of at most 100 rows of one episode, about equally long. */
+export function unitsOf({ rows, episodes }: Pick<VectorTruth, 'rows' | 'episodes'>): Units {
+  const of = new Uint32Array(rows.rows);
+  let count = 0;
+  for (const episode of episodes) {
+    const parts = Math.ceil(episode.rows / UNIT_ROWS);
+    for (let i = 0; i < episode.rows; i++) of[episode.first + i] = count + Math.floor((i * parts) / episode.rows);
+    count += parts;
+  }
+  return { count, of };
+}
+
+export interface Clustered {
+  readonly estimate: Estimate;
+  /** The statistic of each unit by itself: what pairs models. */
+  readonly samples: readonly (number | null)[];
+}
+
+/** A number of each row; null where there is none. */
+export type RowValues = readonly (number | null)[];
+
+const asItIs = (mean: number) => mean;
+
+/** `shape` of the mean of all rows, such as the root of a mean of squares. */
+export function clusteredMean(values: RowValues, units: Units, rng: Rng, shape = asItIs): Clustered {
+  return clusteredRatio(
+    values,
+    values.map(() => 1),
+    units,
+    rng,
+    shape,
+  );
+}
+
+/** A share of rows. Where all or none are hits, resampling sees no variation: then it is Wilson's, of the units. */
+export function clusteredShare(values: readonly (number | boolean | null)[], units: Units, rng: Rng): Clustered {
+  const hits = values.map((value) => (value === null ? null : Number(value)));
+  const found = clusteredMean(hits, units, rng);
+  const { value, n } = found.estimate;
+  if (value !== 0 && value !== 1) return found;
+  return { ...found, estimate: shareEstimate(value * n, n) };
+}
+
+/** Mean of `values` over mean of `others`, over rows that have both, through `shape`. */
+export function clusteredRatio(
+  values: RowValues,
+  others: RowValues,
+  { count, of }: Units,
+  rng: Rng,
+  shape = asItIs,
+): Clustered {
+  const sums = Array.from({ length: count }, () => ({ above: 0, below: 0, count: 0 }));
+  values.forEach((value, i) => {
+    const other = others[i];
+    if (value === null || other === null) return;
+    const unit = sums[of[i]];
+    unit.above += value;
+    unit.below += other;
+    unit.count++;
+  });
+  const ratio = (drawn: readonly { readonly above: number; readonly below: number }[]) => {
+    let above = 0;
+    let below = 0;
+    for (const unit of drawn) {
+      above += unit.above;
+      below += unit.below;
+    }
+    return below === 0 ? null : shape(above / below);
+  };
+  const estimate = bootstrapEstimate(
+    sums.filter((unit) => unit.count > 0),
+    ratio,
+    rng,
+  );
+  return { estimate, samples: sums.map((unit) => (unit.count === 0 ? null : ratio([unit]))) };
+}
+
+/** Rows by unit, those of units without rows left out. */
+export function byUnit<T>(rows: readonly T[], units: Units): T[][] {
+  const groups = Array.from({ length: units.count }, (): T[] => []);
+  rows.forEach((row, i) => {
+    groups[units.of[i]].push(row);
+  });
+  return groups.filter(({ length }) => length > 0);
+}
+
+// The cheapest learned model there is, which every other should beat: the change of each element and the reward as linear
+// functions of observation and action. Fitted on one half of the units, used on the other.
+
+export interface LinearBaseline {
+  /** What follows (obs, action) by the half that `row` does not belong to; writes next observation [obsDim], answers reward. */
+  predict(row: number, obs: ArrayLike<number>, action: ArrayLike<number>, next: Float64Array): number;
+}
+
+/** Relative to each input's own square: enough to keep collinear inputs apart, whatever their units. */
+const RIDGE = 1e-6;
+
+/** Two ridge regressions, each for the units of the other's rows: even units learn from odd ones and the reverse. */
+export function crossFitted(truth: VectorTruth): LinearBaseline {
+  const { of } = unitsOf(truth);
+  const { actionSpace, rows } = truth;
+  const { obsDim, actionDim } = widths(truth);
+  const actionWidth = actionSpace.type === 'discrete' ? actionSpace.n : actionDim;
+  const input = new Float64Array(obsDim + actionWidth + 1).fill(1);
+  const encode = (obs: ArrayLike<number>, action: ArrayLike<number>) => {
+    for (let j = 0; j < obsDim; j++) input[j] = obs[j];
+    for (let j = 0; j < actionWidth; j++) {
+      input[obsDim + j] = actionSpace.type === 'discrete' ? Number(action[0] - actionSpace.start === j) : action[j];
+    }
+  };
+  const weights = [1, 0].map((half) => {
+    const width = input.length;
+    const gram = new Float64Array(width * width);
+    const moments = new Float64Array((obsDim + 1) * width);
+    for (let r = 0; r < rows.rows; r++) {
+      if (of[r] % 2 !== half) continue;
+      const from = rows.obs.subarray(r * obsDim, (r + 1) * obsDim);
+      encode(from, rows.action.subarray(r * actionDim, (r + 1) * actionDim));
+      for (let i = 0; i < width; i++) for (let k = 0; k < width; k++) gram[i * width + k] += input[i] * input[k];
+      for (let j = 0; j <= obsDim; j++) {
+        const target = j < obsDim ? rows.nextObs[r * obsDim + j] - from[j] : rows.reward[r];
+        for (let i = 0; i < width; i++) moments[j * width + i] += input[i] * target;
+      }
+    }
+    return solved(gram, moments, width);
+  });
+  return {
+    predict(row, obs, action, next) {
+      encode(obs, action);
+      const w = weights[of[row] % 2];
+      const output = (j: number) => input.reduce((sum, value, i) => sum + w[j * input.length + i] * value, 0);
+      for (let j = 0; j < obsDim; j++) next[j] = obs[j] + output(j);
+      return output(obsDim);
+    },
+  };
+}
+
+/** Solves (gram + ridge) w = moments for every output by Cholesky's decomposition; weights row-major by output. */
+function solved(gram: Float64Array, moments: Float64Array, width: number): Float64Array {
+  const lower = new Float64Array(width * width);
+  for (let i = 0; i < width; i++) {
+    const ridge = RIDGE * gram[i * width + i] || 1;
+    for (let k = 0; k <= i; k++) {
+      let sum = gram[i * width + k] + (i === k ? ridge : 0);
+      for (let m = 0; m < k; m++) sum -= lower[i * width + m] * lower[k * width + m];
+      lower[i * width + k] = i === k ? Math.sqrt(Math.max(sum, ridge)) : sum / lower[k * width + k];
+    }
+  }
+  for (let at = 0; at < moments.length; at += width) {
+    const w = moments.subarray(at, at + width);
+    for (let i = 0; i < width; i++) {
+      for (let m = 0; m < i; m++) w[i] -= lower[i * width + m] * w[m];
+      w[i] /= lower[i * width + i];
+    }
+    for (let i = width - 1; i >= 0; i--) {
+      for (let m = i + 1; m < width; m++) w[i] -= lower[m * width + i] * w[m];
+      w[i] /= lower[i * width + i];
+    }
+  }
+  return moments;
+}

@@ -3,10 +3,9 @@
 
 import type { Carry, ImagineOptions } from '../../core/dynamics.js';
 import type { Rng } from '../../core/rng.js';
-import type { VectorDynamics } from '../../worldmodel/dynamics.js';
+import type { Forecast, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
-import type { Ground, Judged } from './ground.js';
-import { episodeAt, stepsFrom, type Units, type VectorTruth, widths } from './truth.js';
+import { episodeAt, type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
 
 /** Where a dream begins, and for how many recorded actions it goes on. */
 export interface Beginning {
@@ -185,4 +184,20 @@ export function begunAtRows(
 ): Promise<Carry> {
   const starts = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, model.context));
   return begunAt(model, truth, starts, rng);
+}
+
+/** The mixture that a forecast makes of one element of one row, in units of `scale`. */
+export function elementOf(
+  { components, mean, std }: Forecast,
+  row: number,
+  element: number,
+  obsDim: number,
+  scale: number,
+): { readonly means: number[]; readonly stds: number[] } {
+  const rows = mean.length / (components * obsDim);
+  const at = (c: number) => (c * rows + row) * obsDim + element;
+  return {
+    means: Array.from({ length: components }, (_, c) => mean[at(c)] / scale),
+    stds: Array.from({ length: components }, (_, c) => std[at(c)] / scale),
+  };
 }

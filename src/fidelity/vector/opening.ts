@@ -1,5 +1,6 @@
-// Opens all that is judged in family `vector`: the truth, the models, and what is measured of each.
+// Opens all that is judged in worlds of numbers: the truth, the models, and what is measured of each.
 
+import { basename, resolve } from 'node:path';
 import type { Json } from '../../core/canonical-json.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -7,32 +8,52 @@ import { panelOf } from '../../core/evaluation-set.js';
 import { Rng } from '../../core/rng.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import { rowSize } from '../../env/space-values.js';
+import { remoteEnvironment } from '../../env/remote/remote.js';
+import type { RemoteVectorEnvironment } from '../../env/remote/remote-environment.js';
+import { describeSpace, rowSize } from '../../env/space-values.js';
+import { faceOf } from '../../kinds/registry.js';
 import type { Scenario } from '../../kinds/vector.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
-import { horizonFindings } from '../horizon/horizon.js';
-import type { HorizonPlan } from '../horizon/return-bounds.js';
-import type { Finding, Subject } from '../instrument.js';
-import { instrumentsOf } from '../kind.js';
-import type { SectionId, TruthReport } from '../report/fidelity-report.js';
+import { Dream } from '../../worldmodel/dream.js';
+import { loadWorldModel } from '../../worldmodel/kinds.js';
+import { vectorCalibration } from '../calibration.js';
+import { driftRule, horizonFindings } from '../horizon.js';
+import type { Subject } from '../measure.js';
+import { unrankable } from '../rank.js';
+import type { TruthReport } from '../report.js';
+import { vectorRewardEnd } from '../reward-end.js';
 import {
   type FidelityInputs,
   type FidelityServices,
   type FidelitySetup,
+  instrumentsOf,
   isUrl,
+  judgedEnvironment,
   type OpenedSubjects,
+  type Question,
 } from '../setup.js';
-import { groundOf, type Judged } from './ground.js';
-import { driftRule } from './horizon.js';
-import { vectorKind } from './kind.js';
-import { vectorLearningInstrument } from './learning.js';
-import { type OpenedModel, openModels } from './models.js';
-import { openVectorLadder } from './rank.js';
-import { hashOf, recordedTruth, type TruthRows } from './recording.js';
-import { type PolicyMixture, policyMixture } from './recording-policies.js';
-import { policyGamma, type VectorHost, type VectorSetup } from './setup.js';
-import type { TruthEpisode, VectorTruth } from './truth.js';
+import {
+  groundOf,
+  type Judged,
+  type TruthEpisode,
+  type VectorHost,
+  type VectorSetup,
+  type VectorSubjectModel,
+  type VectorTruth,
+} from './ground.js';
+import { kStepsInstrument } from './k-steps.js';
+import { openVectorLadder } from './ladder.js';
+import { oneStepInstrument } from './one-step.js';
+import { hashOf, type PolicyMixture, policyMixture, recordedTruth, type TruthRows } from './record.js';
+
+export const VECTOR_QUESTIONS = [
+  { id: 'one-step', ask: oneStepInstrument },
+  { id: 'k-steps', ask: kStepsInstrument },
+  { id: 'reward-end', ask: vectorRewardEnd },
+  { id: 'calibration', ask: vectorCalibration },
+  { id: 'rank', ask: ({ rank, subject }) => rank?.(subject) ?? unrankable('No policies were opened.') },
+] as readonly Question<Judged>[];
 
 /**
  * Records the truth first where there is none yet. Worker threads open the same without `services`.
@@ -46,44 +67,45 @@ export async function openVectorSubjects(
   const setup: VectorSetup = { ...given, host };
   const { config, folder } = setup.scenario;
   const real = (): Promise<VectorEnvironment> => makeEnvironment(config.env, { folder });
-  const env = await real();
-  const mixture = await mixtureFor(setup, env);
-  let models: OpenedModel[] = [];
-  let policies: PolicyInstruments | undefined;
+  const opened: { close(): Promise<void> | void }[] = [];
   const close = async () => {
-    await policies?.close();
-    await Promise.all(models.map((model) => model.close()));
-    await mixture.close();
-    await env.close();
+    for (const one of opened.reverse()) await one.close();
   };
   try {
-    models = await openModels(setup, env, real);
+    const env = await real();
+    opened.push(env);
+    const mixture = await policyMixture(env, host.find(setup.inputs, 'checkpoint'), host);
+    opened.push(mixture);
+    const models: OpenedModel[] = [];
+    for (const named of namedModels(setup)) {
+      models.push(await openModel(named, setup, env, real));
+      opened.push(models.at(-1)!);
+    }
     const { truth, report, notes } = await openTruth(setup, env, mixture, services);
-    const judging = await openPolicyInstruments(setup);
-    policies = judging;
     const { horizon, tolerance, sections } = config.fidelity;
+    const ladder = sections.includes('rank') ? await openVectorLadder(setup) : undefined;
+    if (ladder !== undefined) opened.push(ladder);
     const plan = { seed: setup.seed, horizon, tolerance, propagation: config.rollout.propagation };
     const ground = groundOf(truth, plan, { ...mixture.replayed, environment: real });
     const subjects = models.map(({ model }): Subject => {
       const subject = { ...model, notes: [...notes, ...(model.notes ?? [])] };
-      const judged: Judged = { ground, subject, policies: judging.of(truth) };
       return {
         name: model.name,
         kind: model.kind,
         version: model.version,
-        instruments: instrumentsOf(vectorKind, judged, sections),
-        derive: vectorHorizon(setup.scenario, env.maxEpisodeSteps ?? horizon),
-        close: async () => {},
+        instruments: instrumentsOf(VECTOR_QUESTIONS, { ground, subject, rank: ladder?.rank }, sections),
+        derive: (findings) => (sections.includes('horizon') ? horizonFindings(findings, driftRule, tolerance) : []),
       };
     });
-    const identity = hashOf(truth.version, plan, mixture.replayed.policy.version, judging.identity);
+    const behaviour = mixture.replayed.policy.version;
     const panel = panelOf({
       environment: truth.version,
       tasks: [],
       seeds: [setup.seed],
-      policies: { behaviour: mixture.replayed.policy.version, ladder: hashOf(judging.identity) },
+      policies: { behaviour, ladder: hashOf(ladder?.identity ?? null) },
       settings: { plan, fidelity: config.fidelity } as unknown as Json,
     });
+    const identity = hashOf(truth.version, plan, behaviour, ladder?.identity ?? null);
     return { truth: report, identity, panel, subjects, close };
   } catch (error) {
     await close();
@@ -91,56 +113,118 @@ export async function openVectorSubjects(
   }
 }
 
-async function mixtureFor({ inputs, host }: VectorSetup, env: VectorEnvironment): Promise<PolicyMixture> {
-  try {
-    return await policyMixture(env, host.find(inputs, 'checkpoint'), host);
-  } catch (error) {
-    await env.close();
-    throw error;
-  }
-}
+// The models under judgement: folders of world models, and served environments.
 
-// What the trust horizon of a scenario's models is asked with.
-
-type Derive = (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
-
-/** For `Subject.derive` of models of numbers. @param maxSteps of an episode of the real environment */
-function vectorHorizon({ config }: Scenario, maxSteps: number): Derive {
-  const plan: HorizonPlan = {
-    rule: driftRule,
-    tolerance: config.fidelity.tolerance,
-    gamma: policyGamma(config),
-    maxSteps,
-  };
-  return (findings) => (config.fidelity.sections.includes('horizon') ? horizonFindings(findings, plan) : []);
-}
-
-// What is measured of a model of numbers by policies: do they rank in it, and what do they learn from it. Made once for all
-// models of a run, and only where it is asked for.
-
-interface PolicyInstruments {
-  /** Identifies policies and learners. */
-  readonly identity: string;
-  of(truth: VectorTruth): Judged['policies'];
+interface OpenedModel {
+  readonly model: VectorSubjectModel;
   close(): Promise<void>;
 }
 
-/** Throws what `openVectorLadder` throws. */
-async function openPolicyInstruments(setup: VectorSetup): Promise<PolicyInstruments> {
-  const { sections, learning } = setup.scenario.config.fidelity;
-  const ladder = sections.includes('rank') ? await openVectorLadder(setup) : undefined;
-  const isLearned = sections.includes('learning');
-  return {
-    identity: JSON.stringify([ladder?.identity ?? null, isLearned ? learning : null]),
-    of: (truth) => ({
-      ...(ladder && { rank: (subject) => ladder.rank(subject) }),
-      ...(isLearned && { learning: ({ model }) => vectorLearningInstrument(setup, truth, model) }),
-    }),
-    close: async () => ladder?.close(),
-  };
+/** Makes a real environment; whoever asks closes it. */
+type MakeReal = () => Promise<VectorEnvironment>;
+
+interface NamedModel {
+  readonly name: string;
+  /** Folder or URL. */
+  readonly at: string;
 }
 
-// The real transitions that dreams are held against: recorded once into the run, or brought by the user.
+/** The served one, the one of --model (or of the scenario), and those to compare; gates look at the first. @throws INPUT_NEEDED */
+function namedModels({ inputs, scenario, host }: VectorSetup): NamedModel[] {
+  const own = host.find(inputs, 'model') ?? host.ownModel(scenario);
+  const compared = (inputs.compare ?? []).map((given) => ({
+    given,
+    at: isUrl(given) ? given : host.find({ model: given }, 'model')!,
+  }));
+  const all = [
+    ...(inputs.url === undefined ? [] : [{ given: inputs.url, at: inputs.url }]),
+    ...(own === undefined ? [] : [{ given: inputs.model ?? own, at: own }]),
+    ...compared,
+  ];
+  if (all.length === 0) throw noModel(scenario.config.name);
+  const names = all.map(({ given }) => (isUrl(given) ? given : basename(resolve(given))));
+  const isOnce = (name: string) => names.filter((other) => other === name).length === 1;
+  return all.map(({ at, given }, i) => ({ at, name: isOnce(names[i]) ? names[i] : given }));
+}
+
+/** @throws INPUT_NEEDED, MODEL_FILE_INVALID, INPUT_MISSING, INPUT_UNFIT, and as `remoteEnvironment` */
+async function openModel(
+  { at, name }: NamedModel,
+  { scenario }: VectorSetup,
+  env: VectorEnvironment,
+  real: MakeReal,
+): Promise<OpenedModel> {
+  if (isUrl(at)) return { model: await servedModel(at, scenario.config.name, env), close: async () => {} };
+  const model = await loadWorldModel(at);
+  try {
+    requireSpaces(model, env, at, 'model');
+  } catch (error) {
+    await model.close();
+    throw error;
+  }
+  const { propagation, range } = scenario.config.rollout;
+  const subject: VectorSubjectModel = {
+    name,
+    kind: model.backend,
+    version: model.modelVersion,
+    model,
+    forecast: model.forecast?.bind(model),
+    dream: async (seed) => {
+      const first = await real();
+      try {
+        const starts = (await first.reset({ seed })).observation;
+        return new Dream({ model, starts, maxEpisodeSteps: env.maxEpisodeSteps, range, step: { propagation } });
+      } finally {
+        await first.close();
+      }
+    },
+  };
+  return { model: subject, close: () => model.close() };
+}
+
+/** A served environment: one can only act in it, from its own reset on. */
+async function servedModel(url: string, scenario: string, env: VectorEnvironment): Promise<VectorSubjectModel> {
+  const first = await judgedEnvironment(url, scenario);
+  try {
+    const { card } = first;
+    if (faceOf(card).acts !== 'numbers') throw noModel(url);
+    requireSpaces(first as RemoteVectorEnvironment, env, url, 'url');
+    return {
+      name: url,
+      kind: 'served',
+      version: card.version,
+      notes: [
+        `"${card.name}" is served as ${card.source === 'real' ? 'a real environment' : 'a simulation'}; its episodes are begun with the seeds of the real ones.`,
+      ],
+      dream: async () => (await remoteEnvironment(url, { environment: card.name })) as RemoteVectorEnvironment,
+    };
+  } finally {
+    await first.close();
+  }
+}
+
+function noModel(name: string): Error {
+  return reverieError('INPUT_NEEDED', {
+    problem: `There is no world model of "${name}" to judge.`,
+    hint: 'Give --model FOLDER (a run of fit or train), --url URL of a server, or a scenario whose model is an ONNX file.',
+  });
+}
+
+function requireSpaces(
+  model: Pick<VectorEnvironment, 'observationSpace' | 'actionSpace'>,
+  env: VectorEnvironment,
+  path: string,
+  input: keyof FidelityInputs,
+): void {
+  for (const space of ['observationSpace', 'actionSpace'] as const) {
+    const [theirs, ours] = [describeSpace(model[space]), describeSpace(env[space])];
+    if (theirs === ours) continue;
+    const what = space === 'actionSpace' ? 'action space' : 'observation space';
+    throw reverieError('INPUT_UNFIT', { path, input, env: env.id, what, theirs, ours });
+  }
+}
+
+// The real transitions that simulations are held against: recorded once into the run, or brought by the user.
 
 interface OpenedTruth {
   readonly truth: VectorTruth;
@@ -208,11 +292,11 @@ function elementNames(spec: EnvSpec, env: VectorEnvironment): readonly string[] 
 
 // Recorded transitions of the user's as truth: whole episodes, drawn until there are enough rows.
 
-/** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, INPUT_INVALID, INPUT_INVALID */
+/** @throws INPUT_UNFIT, CHECKPOINT_CORRUPT, INPUT_INVALID */
 async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: string): Promise<TruthRows> {
   const buffer = await setup.host.records(env, folder);
   if (buffer.source !== 'real' || buffer.size === 0) {
-    const problem = buffer.size === 0 ? 'it holds no transitions.' : 'its transitions were dreamt, not lived.';
+    const problem = buffer.size === 0 ? 'it holds no transitions.' : 'its transitions were simulated, not real.';
     throw reverieError('INPUT_INVALID', {
       problem: `"${folder}" is no truth to hold a dream against: ${problem}`,
       hint: 'Give real transitions of this environment (a run of collect or train), or none: then they are recorded first.',
@@ -224,51 +308,47 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
   const rows = buffer.gather(Uint32Array.from(indices));
   const drawn = rng.split('starts').permutation(rows.rows).subarray(0, wanted);
   const starts = Array.from(drawn.sort(), (row) => ({ row }));
+  const { model, compare = [], heldOut } = setup.inputs;
+  const judged = [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
   const seen = await seenRows(
     rows,
-    judged(setup.inputs).flatMap((model) => setup.host.trainingFolders(model)),
+    judged.flatMap((one) => setup.host.trainingFolders(one)),
   );
-  if (seen > 0 && setup.inputs.heldOut !== undefined) {
+  if (seen > 0 && heldOut !== undefined) {
     throw reverieError('INPUT_INVALID', {
-      problem: `"${folder}" is not held out: the model was made from what it holds (${`${seen} transitions`}).`,
+      problem: `"${folder}" is not held out: the model was made from what it holds (${seen} transitions).`,
       hint: 'Judge by records that the model never saw: other families of tasks, other episodes; or leave --held-out away and take the result as one on training data.',
     });
   }
+  const seenNote =
+    seen > 0
+      ? `${seen} of these transitions are among those that a model was made from, as far as runs tell: its errors are those on training data.`
+      : 'None of these transitions was found among those that models were made from, as far as runs tell; a model folder by itself does not say.';
+  const fewer = `Only ${rows.rows} transitions were given where ${transitions} are asked for.`;
   return {
     rows,
     episodes,
     starts,
     version: hashOf(buffer.hash(), indices, starts),
     description: `recorded transitions of ${env.id}`,
-    notes: [seenNote(seen), ...shortNote(rows.rows, transitions)],
+    notes: [seenNote, ...(rows.rows < transitions ? [fewer] : [])],
   };
-}
-
-/** Folders of models under judgement. */
-function judged({ model, compare = [] }: FidelityInputs): readonly string[] {
-  return [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
-}
-
-function seenNote(seen: number): string {
-  if (seen > 0)
-    return `${seen} of these transitions are among those that a model was made from, as far as runs tell: its errors are those on training data.`;
-  return 'None of these transitions was found among those that models were made from, as far as runs tell; a model folder by itself does not say.';
-}
-
-function shortNote(rows: number, wanted: number): string[] {
-  return rows < wanted ? [`Only ${rows} transitions were given where ${wanted} are asked for.`] : [];
 }
 
 /** Indices into the buffer of each unbroken episode, oldest first. */
 function episodesOf(buffer: ReplayBuffer): number[][] {
   const { episode, step, obs, nextObs, terminated, truncated } = buffer.columns();
   const { obsDim, size, capacity, inserted } = buffer;
+  const isSame = (now: number, before: number) => {
+    for (let j = 0; j < obsDim; j++) if (obs[now * obsDim + j] !== nextObs[before * obsDim + j]) return false;
+    return true;
+  };
   const follows = (now: number, before: number) =>
     episode[now] === episode[before] &&
     step[now] === step[before] + 1 &&
     !terminated[before] &&
     !truncated[before] &&
-    isSame(obs, now * obsDim, nextObs, before * obsDim, obsDim);
+    isSame(now, before);
   const found: number[][] = [];
   for (let id = inserted - size; id < inserted; id++) {
     const index = id % capacity;
@@ -302,13 +382,6 @@ function drawnEpisodes(
   });
   return { indices, episodes };
 }
-
-function isSame(a: Float32Array, at: number, b: Float32Array, bt: number, length: number): boolean {
-  for (let j = 0; j < length; j++) if (a[at + j] !== b[bt + j]) return false;
-  return true;
-}
-
-// Whether transitions were kept from a model.
 
 /**
  * How many of the rows lie, to the bit, in one of the folders.

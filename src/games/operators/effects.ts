@@ -24,7 +24,7 @@ import {
   type Vocabulary,
 } from './tries.js';
 
-export interface FoundEffects {
+interface FoundEffects {
   readonly effects: readonly OperatorEffect[];
   /** Changes that no effect explains. */
   readonly unexplained: number;

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { BackendEntry } from '../../worldmodel/tools/backend-model.js';
 
-export const operatorsSection = z
+const operatorsSection = z
   .strictObject({
     file: z
       .string()
@@ -22,8 +22,6 @@ export const operatorsSection = z
   .describe('Backend `operators`: STRIPS-like operators found in recorded transitions.');
 
 const NO_FILE = 'operators: no file of operators is named (model.operators.file)';
-/** What its file is called where it is carried to. */
-const CARRIED = 'operators.json';
 
 export const operatorsBackend: BackendEntry = {
   name: 'operators',
@@ -32,14 +30,6 @@ export const operatorsBackend: BackendEntry = {
   trust: 'proposal',
   files: ({ file }) => (file === undefined ? [] : [file as string]),
   minConfidence: ({ minConfidence }) => minConfidence as number,
-  carry: async () => {
-    const { readOperators } = await import('./induce-operators.js');
-    return ({ file, ...settings }, folder) => {
-      if (file === undefined) return NO_FILE;
-      const text = JSON.stringify(readOperators(file as string, folder));
-      return { settings: { ...settings, file: CARRIED }, files: { [CARRIED]: new TextEncoder().encode(text) } };
-    };
-  },
   make: async () => {
     const { OperatorsModel } = await import('./induce-operators.js');
     const { readOperators } = await import('./induce-operators.js');

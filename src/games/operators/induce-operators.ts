@@ -7,12 +7,12 @@ import { NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { writeFileAtomic } from '../../core/files.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { CallSpec, FactTable, Scene, ToolRules } from '../../env/tools/domain.js';
+import type { CallSpec, FactTable, Scene, ToolRules, ToolsDomain } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
+import type { ExperienceStep } from '../../replay/experience/experience.js';
 import type { FitRequest, FittedBackend } from '../../synth/train-backend.js';
-import { factKey, Situation } from '../../worldmodel/situation.js';
-import { takenAction } from '../../worldmodel/taken-action.js';
+import { factKey, Situation, takenAction } from '../../worldmodel/situation.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { type Case, Chances, type Condition, casesOf, conditionsOf, effectsOf, holds, truthIn } from './effects.js';
 import {
@@ -27,7 +27,6 @@ import {
   saidOf,
   truthOf,
   type Variable,
-  variablesFor,
   variablesIn,
 } from './operator.js';
 import { preconditionsOf } from './preconditions.js';
@@ -39,6 +38,7 @@ import {
   type Try,
   triesByAction,
   type Vocabulary,
+  variablesFor,
   vocabularyOf,
 } from './tries.js';
 import { listsAlike, type Told, toldIn, wordingsOf } from './wordings.js';
@@ -210,7 +210,7 @@ export class OperatorsModel implements BackendModel {
   }
 }
 
-export interface OperatorOutcome {
+interface OperatorOutcome {
   readonly accepted: boolean;
   readonly operations: readonly Operation[];
   /** undefined where it is not known what is answered. */
@@ -219,7 +219,7 @@ export interface OperatorOutcome {
   readonly confidence: number;
 }
 
-export interface NothingKnown {
+interface NothingKnown {
   readonly unknown: string;
 }
 
@@ -311,4 +311,9 @@ function changed(facts: FactTable, operations: readonly Operation[]): FactTable 
 
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+/** Operators from recorded steps: see `recordedTries`. */
+export function induceRecorded(steps: readonly ExperienceStep[], domain: ToolsDomain) {
+  return induceOperators(recordedTries(steps, domain));
 }

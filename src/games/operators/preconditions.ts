@@ -8,7 +8,7 @@ import { type Case, type Condition, holds, type Said } from './effects.js';
 import type { Precondition } from './operator.js';
 import { spread } from './tries.js';
 
-export interface FoundPreconditions {
+interface FoundPreconditions {
   readonly preconditions: readonly Precondition[];
   /** What held in every try that was carried out, and was not found to be needed. */
   readonly always: readonly string[];

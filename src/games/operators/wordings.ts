@@ -2,7 +2,7 @@
 // names ("a pen 1, a mug 2, and a cup 1") become lists of what some fact speaks of. Where there are several answers, each is told
 // from the others by what holds afterwards, and wherever another action was answered the same.
 
-import { splitByNames } from '../../worldmodel/taken-action.js';
+import { splitByNames } from '../../worldmodel/situation.js';
 import {
   type Binding,
   isSo,

@@ -9,8 +9,7 @@ import { type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
 import { originOf } from '../../env/state/operations.js';
 import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/act-domain.js';
-import type { CheckResult, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
-import type { DomainEntry } from '../../env/tools/domains.js';
+import type { CheckResult, DomainEntry, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolCall } from '../../env/tools/message.js';
 import {
   GAME_STATE_SCHEMA,
@@ -142,7 +141,6 @@ export const textGames: DomainEntry = {
     }
   },
   make: async () => {
-    const { gamesDomain } = await import('./games-domain.js');
     return async (given, folder) => {
       const found = findGames(path.resolve(folder, settings.parse(given).folder));
       const games = found.map((game) => ({ id: game.name, read: () => readGame(game) }));

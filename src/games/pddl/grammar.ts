@@ -4,7 +4,7 @@
 import { pddlInvalid } from './read-task.js';
 import type { WorldPlan, WorldState } from './world.js';
 
-export interface GrammarRule {
+interface GrammarRule {
   /** What must hold for the rule to be taken; absent: it always may be. */
   readonly condition?: Query;
   readonly rhs: Rhs;
@@ -85,26 +85,26 @@ function addRules(json: string, into: Map<string, readonly GrammarRule[]>, what:
 }
 
 /** A placeholder is told from others by name and type. */
-export interface Placeholder {
+interface Placeholder {
   readonly name: string;
   readonly type: string;
   readonly key: string;
 }
 
-export interface QueryLiteral {
+interface QueryLiteral {
   readonly predicate: string;
   /** Asks for facts that were made false (`not_opened`), which is not the same as all that are not true. */
   readonly denied: boolean;
   readonly placeholders: readonly Placeholder[];
 }
 
-export type Query = readonly QueryLiteral[];
+type Query = readonly QueryLiteral[];
 
 /** Objects by the placeholder's key; the order is that in which they were bound. */
 export type Bindings = ReadonlyMap<string, number>;
 
 /** `openable(r:receptacle) & not_opened(r:receptacle)`. @throws PDDL_UNFIT */
-export function readQuery(text: string, what: string): Query {
+function readQuery(text: string, what: string): Query {
   return text.split('&').map((part) => {
     const [, name, inside] = /^\s*(!?[\w/]+)\s*\(([^()]*)\)\s*$/.exec(part) ?? [];
     if (name === undefined)
@@ -274,7 +274,7 @@ export type Expression =
   | { readonly kind: 'sum'; readonly parts: readonly Expression[] }
   | { readonly kind: 'either'; readonly parts: readonly Expression[] };
 
-export type TextSymbol =
+type TextSymbol =
   | { readonly kind: 'words'; readonly words: string }
   | { readonly kind: 'rule'; readonly name: string }
   | { readonly kind: 'value'; readonly expression: Expression }
@@ -293,7 +293,7 @@ const QUOTED = /"([^;|"<>[\]#{}]*)"/y;
 const PLAIN = /[^;|"<>[\]#{}]+/y;
 
 /** @throws PDDL_UNFIT for an expression or a query that cannot be read */
-export function readSymbols(text: string, what: string): Rhs {
+function readSymbols(text: string, what: string): Rhs {
   return new SymbolReader(text, what).all();
 }
 

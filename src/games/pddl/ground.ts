@@ -15,7 +15,7 @@ import {
 } from './read-task.js';
 
 /** An atom made true or false where, before, all of `when` were true and none of `unless`. */
-export interface GroundEffect {
+interface GroundEffect {
   readonly atom: number;
   readonly adds: boolean;
   readonly when: readonly number[];
@@ -296,7 +296,7 @@ function byActionAndObjects(a: Operator, b: Operator): number {
 }
 
 /** Objects by number, with the objects of each type and below it. */
-export class Universe {
+class Universe {
   readonly names: readonly string[];
   readonly types: readonly string[];
   private readonly numbers: ReadonlyMap<string, number>;
@@ -417,24 +417,24 @@ export class Facts {
 }
 
 /** A literal whose arguments are slots of a binding (0, 1, ...) or objects (their number's complement, below zero). */
-export interface Pattern {
+interface Pattern {
   readonly predicate: string;
   readonly args: readonly number[];
 }
 
-export function objectAt(arg: number, binding: Int32Array): number {
+function objectAt(arg: number, binding: Int32Array): number {
   return arg < 0 ? ~arg : binding[arg];
 }
 
 /** A clause with its variables as slots of a binding. */
-export interface JoinPlan {
+interface JoinPlan {
   /** By slot: which objects may stand there. */
   readonly domains: readonly { readonly list: readonly number[]; readonly has: Uint8Array }[];
   readonly positive: readonly Pattern[];
   readonly negative: readonly Pattern[];
 }
 
-export function planOf(variables: readonly Typed[], literals: readonly Literal[], universe: Universe): JoinPlan {
+function planOf(variables: readonly Typed[], literals: readonly Literal[], universe: Universe): JoinPlan {
   const slots = new Map(variables.map(({ name }, i) => [name, i]));
   const pattern = ({ predicate, args }: Literal): Pattern => ({
     predicate,
@@ -508,7 +508,7 @@ export function join(
 }
 
 /** Binds the pattern to the objects of a fact; answers the slots it bound, or undefined (with nothing bound) if they differ. */
-export function unify(
+function unify(
   { domains }: JoinPlan,
   { args }: Pattern,
   objects: readonly number[],

@@ -69,7 +69,7 @@ export function supertypes(types: ReadonlyMap<string, string>, type: string): st
 
 /** A word, or a list of them and of further lists. */
 export type Term = string | TermList;
-export interface TermList extends ReadonlyArray<Term> {}
+interface TermList extends ReadonlyArray<Term> {}
 
 /** `what` names the text in errors: a file, or the part of one. */
 export function pddlInvalid(what: string, problem: string): ReverieError {
@@ -83,7 +83,7 @@ export function pddlInvalid(what: string, problem: string): ReverieError {
  * The one list a text consists of; comments run from a semicolon to the end of the line.
  * @throws PDDL_UNFIT if a bracket is missing, or something stands after the list
  */
-export function readTerms(text: string, what: string): TermList {
+function readTerms(text: string, what: string): TermList {
   const open: Term[][] = [];
   let whole: Term[] | undefined;
   let line = 1;
@@ -106,7 +106,7 @@ export function readTerms(text: string, what: string): TermList {
 }
 
 /** @throws PDDL_UNFIT unless the term is a word */
-export function wordOf(term: Term | undefined, what: string, role: string): string {
+function wordOf(term: Term | undefined, what: string, role: string): string {
   if (typeof term === 'string') return term;
   throw pddlInvalid(what, `${role} should be a word, not ${shown(term)}`);
 }
@@ -212,7 +212,7 @@ export interface Vocabulary {
 }
 
 /** `a b - type c`: without a type, `object`. */
-export function readTyped(list: TermList, { what, types }: Pick<Vocabulary, 'what' | 'types'>): Typed[] {
+function readTyped(list: TermList, { what, types }: Pick<Vocabulary, 'what' | 'types'>): Typed[] {
   const found: Typed[] = [];
   let names: string[] = [];
   for (let i = 0; i < list.length; i++) {
@@ -231,7 +231,7 @@ export function readTyped(list: TermList, { what, types }: Pick<Vocabulary, 'wha
 }
 
 /** @throws PDDL_UNFIT */
-export function readCondition(term: Term | undefined, vocabulary: Vocabulary, negated = false): Condition {
+function readCondition(term: Term | undefined, vocabulary: Vocabulary, negated = false): Condition {
   const list = listOf(term, vocabulary.what, 'a condition');
   if (list.length === 0) return TRUE;
   const tag = wordOf(list[0], vocabulary.what, 'the head of a condition');
@@ -274,7 +274,7 @@ export function readLiteral(list: TermList, { what, predicates }: Vocabulary, ne
 }
 
 /** @throws PDDL_UNFIT, PDDL_UNFIT */
-export function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
+function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
   const list = listOf(term, vocabulary.what, 'an effect');
   if (list.length === 0) return [];
   const { what } = vocabulary;
@@ -303,7 +303,7 @@ export function readEffects(term: Term | undefined, vocabulary: Vocabulary): Eff
 }
 
 /** What a domain may require. Costs of actions are read and passed over. */
-export const PDDL_REQUIREMENTS: readonly string[] = [
+const PDDL_REQUIREMENTS: readonly string[] = [
   ':strips',
   ':typing',
   ':equality',

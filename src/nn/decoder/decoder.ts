@@ -2,15 +2,14 @@
 // The log-probability it tells of a token is the same to the byte whether the token was generated, scored, or is a target in
 // training, in any batch and packed anyhow: see attention.ts for why, and `DecoderTrainer` for the third of these.
 
-import { Rng } from '../../core/rng.js';
+import type { Rng } from '../../core/rng.js';
 import { float32, Graph, int32, type Tensor, type Value } from '../graph.js';
 import { concat, gather, less, where } from '../ops.js';
 import type { ParamLayout } from '../parameters.js';
 import { InferenceSession } from '../runtime.js';
-import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './folder.js';
+import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './config.js';
 import {
   type Answer,
-  chooseToken,
   type Generated,
   type GenerateOptions,
   type GenerateRequest,
@@ -94,39 +93,6 @@ export class Decoder implements GeneratingModel {
     return generate(this, requests, options);
   }
 
-  /**
-   * What belongs after each prompt, all tokens foretold at once and the likeliest taken. An answer does not depend on the others.
-   * @throws CONTEXT_TOO_LONG; DATA_MISMATCH for an empty prompt or an unknown token
-   */
-  async answerAtOnce(prompts: readonly TokenSequence[], options: AtOnceOptions): Promise<Generated[]> {
-    for (const prompt of prompts) requireTokens(this.config, 'A prompt', prompt, 1, 0);
-    const rows = prompts.map((prompt) => withBlanks(prompt, options, this.config));
-    const answers: Generated[] = new Array(prompts.length);
-    for (const { length, members } of this.groups(rows.map(({ tokens }) => tokens.length))) {
-      const tokens = new Int32Array(members.length * length);
-      const places: number[] = [];
-      const starts = members.map((member, row) => {
-        const { tokens: own, places: count } = rows[member];
-        tokens.set(own, row * length);
-        const first = row * length + own.length - count;
-        return places.push(...Array.from({ length: count }, (_, i) => first + i)) - count;
-      });
-      // A product with one row takes another path.
-      if (places.length === 1) places.push(places[0]);
-      const session = await this.sessions.rows('places', length);
-      const { logProbs } = await session.run({
-        ...this.weights,
-        ...sharpnessOf(0),
-        tokens: int32(tokens, [members.length, length]),
-        places: int32(Int32Array.from(places)),
-      });
-      members.forEach((member, i) => {
-        answers[member] = readAtOnce(logProbs, starts[i], rows[member], options.stop);
-      });
-    }
-    return answers;
-  }
-
   /** See `GeneratingModel`. */
   async prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]> {
     const answers: Answer[] = new Array(prompts.length);
@@ -208,11 +174,8 @@ const SHORTEST = 8;
 /** Name of a parameter's input. */
 const weightName = (name: string) => `weight.${name}`;
 
-/**
- * What a session is for: `prefill` fills a cache and tells what follows a prompt; `score` tells how likely given tokens are; `places`
- * tells what follows each of some tokens.
- */
-type RowsPurpose = 'prefill' | 'score' | 'places';
+/** `prefill` fills a cache and tells what follows a prompt; `score` tells how likely given tokens are. */
+type RowsPurpose = 'prefill' | 'score';
 
 export class DecoderSessions {
   readonly layout: ParamLayout;
@@ -298,11 +261,6 @@ function rowsGraph(layout: ParamLayout, config: DecoderConfig, purpose: RowsPurp
     graph.output('logProbs', logProbOf(nextToken(params, config, hidden, sharpness), targets));
     return graph;
   }
-  if (purpose === 'places') {
-    const places = graph.input('places', 'int32', ['places']);
-    graph.output('logProbs', nextToken(params, config, gather(hidden, places), sharpness).logProbs);
-    return graph;
-  }
   const last = graph.input('last', 'int32', ['batch']);
   graph.output('logProbs', nextToken(params, config, gather(hidden, last), sharpness).logProbs);
   graph.output('newRows', concat(newRows, 1));
@@ -329,53 +287,4 @@ function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
   graph.output('logProbs', nextToken(params, config, hidden, sharpness).logProbs);
   graph.output('newRows', concat(newRows, 1));
   return graph;
-}
-
-export interface AtOnceOptions {
-  /** The token that stands in an answer's place. */
-  readonly blank: number;
-  /** Most tokens of an answer, that of `stop` included. */
-  readonly places: number;
-  /** The token that ends an answer, and is its last. */
-  readonly stop: number;
-}
-
-/** A prompt with blanks behind it: the network is asked what belongs to the last `places` of its tokens. */
-export interface BlankedRow {
-  readonly tokens: Int32Array;
-  readonly places: number;
-}
-
-/** As many blanks as places but one: the prompt's last token foretells the first. A full context leaves fewer. */
-export function withBlanks(
-  prompt: TokenSequence,
-  { blank, places }: AtOnceOptions,
-  { contextLength }: DecoderConfig,
-): BlankedRow {
-  const blanks = Math.min(places - 1, contextLength - prompt.length);
-  const tokens = new Int32Array(prompt.length + blanks).fill(blank);
-  tokens.set(Int32Array.from(prompt));
-  return { tokens, places: blanks + 1 };
-}
-
-const NO_DRAWS = Rng.fromSeed(0);
-
-/** @param logProbs [places, tokens], from `row` places on */
-export function readAtOnce(
-  { data, dims: [, width] }: Tensor,
-  row: number,
-  { places }: BlankedRow,
-  stop: number,
-): Generated {
-  const tokens: number[] = [];
-  const logProbs: number[] = [];
-  for (let place = 0; place < places; place++) {
-    const at = (row + place) * width;
-    const all = (data as Float32Array).subarray(at, at + width);
-    const token = chooseToken(all, { temperature: 0 }, NO_DRAWS);
-    tokens.push(token);
-    logProbs.push(all[token]);
-    if (token === stop) return { tokens, logProbs, end: 'stop' };
-  }
-  return { tokens, logProbs, end: 'length' };
 }

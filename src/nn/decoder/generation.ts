@@ -4,7 +4,7 @@
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { float32, type Tensor } from '../graph.js';
-import type { DecoderConfig } from './folder.js';
+import { type DecoderConfig, inputInvalid } from './config.js';
 
 export type TokenSequence = ArrayLike<number>;
 
@@ -25,24 +25,15 @@ export interface GeneratingModel {
   step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, temperature: number): Promise<Answer>;
 }
 
-/** What may be generated in one row; asked and told token by token. */
-export interface TokenConstraint {
-  /** The tokens that may come next, ascending; undefined: any. */
-  allowed(): readonly number[] | undefined;
-  accept(token: number): void;
-  /** Whether the text is complete, and nothing is allowed any more. */
-  readonly isComplete: boolean;
-}
-
 export interface GenerateRequest {
   readonly prompt: TokenSequence;
   /** The row's own stream: one draw a token that is chosen at random. */
   readonly rng: Rng;
-  /** What may be generated; absent: anything. A constraint is used up by one request. */
-  readonly constraint?: TokenConstraint;
 }
 
-export interface GenerateOptions extends SamplingOptions {
+export interface GenerateOptions {
+  /** 1 samples what the model says, less is more certain; 0 takes the most likely token. 1 unless given. */
+  readonly temperature?: number;
   /** Most tokens of an answer, those of `stop` included. */
   readonly maxTokens: number;
   /** Tokens that end an answer, and are its last. */
@@ -55,8 +46,8 @@ export interface Generated {
   readonly tokens: number[];
   /** Of each token at the given temperature (1 if greedy), among all tokens. */
   readonly logProbs: number[];
-  /** `stop`: a token of `stop`; `complete`: the constraint allows nothing more; `length`: `maxTokens` or the context is full. */
-  readonly end: 'stop' | 'complete' | 'length';
+  /** `stop`: a token of `stop`; `length`: `maxTokens` or the context is full. */
+  readonly end: 'stop' | 'length';
 }
 
 /** A request, and how far it has come. */
@@ -72,7 +63,7 @@ export async function generate(
   requests: readonly GenerateRequest[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
-  const rows = requests.map(beginRow);
+  const rows = requests.map((request): Row => ({ request, tokens: [], logProbs: [] }));
   const { temperature = 1 } = options;
   let { batch, cache } = await readPrompts(decoder, rows, options);
   while (batch.some((row) => row.end === undefined)) {
@@ -108,10 +99,6 @@ function positionsIn({ lengths }: KeyValueCache, { contextLength }: DecoderConfi
   return lengths.map((length) => Math.min(length, contextLength - 1));
 }
 
-function beginRow(request: GenerateRequest): Row {
-  return { request, tokens: [], logProbs: [], ...(request.constraint?.isComplete && { end: 'complete' as const }) };
-}
-
 /** A product with a single row takes another path in the runtime, so a lone row is computed twice. */
 function atLeastTwo<T>(items: readonly T[]): T[] {
   return items.length === 1 ? [items[0], items[0]] : [...items];
@@ -141,14 +128,12 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
 
 /** Chooses a row's next token, and sees whether the row is done. */
 function extendRow(row: Row, logProbs: Float32Array, { contextLength }: DecoderConfig, options: GenerateOptions): void {
-  const { constraint, rng, prompt } = row.request;
-  const token = chooseToken(logProbs, options, rng, constraint?.allowed());
+  const { rng, prompt } = row.request;
+  const token = options.temperature === 0 ? mostLikely(logProbs) : draw(logProbs, rng.uniform());
   row.tokens.push(token);
   row.logProbs.push(logProbs[token]);
-  constraint?.accept(token);
   const isFull = prompt.length + row.tokens.length > contextLength;
   if (options.stop?.includes(token)) row.end = 'stop';
-  else if (constraint?.isComplete) row.end = 'complete';
   else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
 }
 
@@ -168,92 +153,32 @@ export function requireTokens(
   }
   if (tokens.length < least) {
     const hint = 'Begin with the token that begins every document.';
-    throw reverieError('DATA_MISMATCH', {
-      problem: `The decoder was given ${`${tokens.length} tokens where it needs ${least}`}.`,
-      hint,
-    });
+    throw inputInvalid(`${tokens.length} tokens where it needs ${least}`, hint);
   }
   for (let i = 0; i < tokens.length; i++) {
     if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
     const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
     const problem = `token ${tokens[i]}, and it knows those from 0 to ${vocabSize - 1}`;
-    throw reverieError('DATA_MISMATCH', { problem: `The decoder was given ${problem}.`, hint });
+    throw inputInvalid(problem, hint);
   }
 }
 
-export interface SamplingOptions {
-  /** 1 samples what the model says, less is more certain; 0 takes the most likely token. 1 unless given. */
-  readonly temperature?: number;
-  /** Only this many of the most likely tokens may be chosen. */
-  readonly topK?: number;
-  /** Only the most likely tokens that together have this probability may be chosen (Holtzman et al. 2020). */
-  readonly topP?: number;
-}
-
-/**
- * The token chosen by one draw of `rng`; greedy choices draw nothing. Of equal tokens the one with the smaller id is more likely.
- * @param logProbs of all tokens, at the temperature of the options
- * @param allowed the tokens that may be chosen, ascending; absent: all
- */
-export function chooseToken(
-  logProbs: Float32Array,
-  { temperature = 1, topK, topP }: SamplingOptions,
-  rng: Rng,
-  allowed?: readonly number[],
-): number {
-  if (temperature === 0) return mostLikely(logProbs, allowed);
-  if (allowed?.length === 1) return allowed[0];
-  const candidates = topK === undefined && topP === undefined ? allowed : likeliest(logProbs, topK, topP, allowed);
-  return draw(logProbs, rng.uniform(), candidates);
-}
-
-function mostLikely(logProbs: Float32Array, allowed?: readonly number[]): number {
-  let best = allowed?.[0] ?? 0;
-  const count = allowed?.length ?? logProbs.length;
-  for (let i = 1; i < count; i++) {
-    const token = allowed?.[i] ?? i;
-    if (logProbs[token] > logProbs[best]) best = token;
-  }
+/** Of equal tokens the one with the smaller id. */
+function mostLikely(logProbs: Float32Array): number {
+  let best = 0;
+  for (let token = 1; token < logProbs.length; token++) if (logProbs[token] > logProbs[best]) best = token;
   return best;
 }
 
-/** The token in which a share of the candidates' total probability falls, in order of id. */
-function draw(logProbs: Float32Array, share: number, candidates?: readonly number[]): number {
-  const count = candidates?.length ?? logProbs.length;
-  const sums = new Float64Array(count);
-  // Candidates may all be unlikely: their largest log-probability is taken off first.
-  const peak = candidates === undefined ? 0 : logProbs[mostLikely(logProbs, candidates)];
+/** The token in which a share of the total probability falls, in order of id. */
+function draw(logProbs: Float32Array, share: number): number {
   let sum = 0;
-  for (let i = 0; i < count; i++) {
-    sum += Math.exp(logProbs[candidates?.[i] ?? i] - peak);
-    sums[i] = sum;
-  }
-  const target = share * sum;
-  let at = sums.findIndex((total) => total > target);
-  if (at < 0) at = count - 1;
-  return candidates?.[at] ?? at;
-}
-
-/** Tokens within `topK` and `topP`, ascending. */
-function likeliest(
-  logProbs: Float32Array,
-  topK = Number.POSITIVE_INFINITY,
-  topP = 1,
-  allowed?: readonly number[],
-): number[] {
-  const tokens = allowed === undefined ? Array.from(logProbs.keys()) : [...allowed];
-  tokens.sort((a, b) => logProbs[b] - logProbs[a] || a - b);
-  const peak = logProbs[tokens[0]];
-  const total = topP < 1 ? tokens.reduce((sum, token) => sum + Math.exp(logProbs[token] - peak), 0) : 0;
-  let kept = Math.min(tokens.length, topK);
-  if (topP < 1) {
-    let sum = 0;
-    for (let i = 0; i < kept; i++) {
-      sum += Math.exp(logProbs[tokens[i]] - peak);
-      if (sum >= topP * total) kept = i + 1;
-    }
-  }
-  return tokens.slice(0, kept).sort((a, b) => a - b);
+  const sums = Float64Array.from(logProbs, (logProb) => {
+    sum += Math.exp(logProb);
+    return sum;
+  });
+  const at = sums.findIndex((total) => total > share * sum);
+  return at < 0 ? sums.length - 1 : at;
 }
 
 /** Least growth, in tokens. */

@@ -8,8 +8,7 @@
 // Two limits remain. The runtime cuts a chain at multiples of some length (`chainLength`), so a packed document must lie between
 // two of them or begin at one. And a product with a single row takes another path, so there are always two rows or more.
 
-import { reverieError } from '../../core/errors.js';
-import { type Dim, float32, type Graph, type Tensor, type Value, withGradient } from '../graph.js';
+import { type Dim, type Graph, type Value, withGradient } from '../graph.js';
 import {
   add,
   concat,
@@ -40,7 +39,7 @@ import {
   unsqueeze,
 } from '../ops.js';
 import { ParamLayout, type ParamSpec } from '../parameters.js';
-import type { DecoderConfig } from './folder.js';
+import type { DecoderConfig } from './config.js';
 
 /** Columns of a block of ONNX Runtime's product, and the inner length of one, which grow as the other shrinks (MLAS, sgemm.cpp). */
 const BLOCK = 128;
@@ -374,89 +373,4 @@ export function decayMask(layout: ParamLayout): Float32Array {
   const mask = new Float32Array(layout.size);
   for (const { name, shape } of layout.specs) if (shape.length > 1) layout.view(mask, name).fill(1);
   return mask;
-}
-
-/** A tensor of Hugging Face's file: [out, in], the transpose of these columns of one of our matrices; or the whole of ours. */
-interface FilePart {
-  readonly file: string;
-  readonly own: string;
-  readonly columns?: readonly [from: number, to: number];
-}
-
-function fileParts(config: DecoderConfig): FilePart[] {
-  const { heads, kvHeads, headDim, intermediateSize: f, hiddenSize: d } = config;
-  const q = heads * headDim;
-  const k = kvHeads * headDim;
-  const blocks = Array.from({ length: config.layers }, (_, i): FilePart[] => {
-    const [file, own] = [`model.layers.${i}`, `layer${i}`];
-    return [
-      { file: `${file}.input_layernorm.weight`, own: `${own}.attentionNorm` },
-      { file: `${file}.self_attn.q_proj.weight`, own: `${own}.qkv`, columns: [0, q] },
-      { file: `${file}.self_attn.k_proj.weight`, own: `${own}.qkv`, columns: [q, q + k] },
-      { file: `${file}.self_attn.v_proj.weight`, own: `${own}.qkv`, columns: [q + k, q + 2 * k] },
-      { file: `${file}.self_attn.o_proj.weight`, own: `${own}.attentionOut`, columns: [0, d] },
-      { file: `${file}.post_attention_layernorm.weight`, own: `${own}.mlpNorm` },
-      { file: `${file}.mlp.gate_proj.weight`, own: `${own}.gateUp`, columns: [0, f] },
-      { file: `${file}.mlp.up_proj.weight`, own: `${own}.gateUp`, columns: [f, 2 * f] },
-      { file: `${file}.mlp.down_proj.weight`, own: `${own}.down`, columns: [0, d] },
-    ];
-  });
-  return [
-    { file: 'model.embed_tokens.weight', own: 'embedding' },
-    ...blocks.flat(),
-    { file: 'model.norm.weight', own: 'norm' },
-    ...(config.tieEmbeddings ? [] : [{ file: 'lm_head.weight', own: 'head' }]),
-  ];
-}
-
-/** The weights as tensors with Hugging Face's names and shapes; copies. */
-export function huggingFaceTensors(config: DecoderConfig, theta: Float32Array): Record<string, Tensor> {
-  const layout = decoderLayout(config);
-  const shapes = new Map(layout.specs.map(({ name, shape }) => [name, shape]));
-  const entries = fileParts(config).map(({ file, own, columns }): [string, Tensor] => {
-    const shape = shapes.get(own)!;
-    const values = layout.view(theta, own);
-    if (columns === undefined) return [file, float32(values.slice(), shape)];
-    const [from, to] = columns;
-    const [rows, width] = shape;
-    const out = new Float32Array((to - from) * rows);
-    for (let c = from; c < to; c++) for (let r = 0; r < rows; r++) out[(c - from) * rows + r] = values[r * width + c];
-    return [file, float32(out, [to - from, rows])];
-  });
-  return Object.fromEntries(entries);
-}
-
-/**
- * Theta from tensors with Hugging Face's names and shapes.
- * @param path where they came from, for messages
- * @throws MODEL_FILE_INVALID if one is missing or of another shape
- */
-export function thetaOfTensors(
-  config: DecoderConfig,
-  tensors: Readonly<Record<string, Tensor>>,
-  path: string,
-): Float32Array {
-  const layout = decoderLayout(config);
-  const theta = new Float32Array(layout.size);
-  const shapes = new Map(layout.specs.map(({ name, shape }) => [name, shape]));
-  for (const { file, own, columns } of fileParts(config)) {
-    const [rows, width] = shapes.get(own)!;
-    const dims = columns === undefined ? shapes.get(own)! : [columns[1] - columns[0], rows];
-    const tensor = tensors[file];
-    if (String(tensor?.dims) !== String(dims)) {
-      const found = tensor === undefined ? 'is missing' : `has shape [${tensor.dims}]`;
-      const problem = `tensor "${file}" ${found} where [${dims}] is needed`;
-      throw reverieError('MODEL_FILE_INVALID', {
-        problem: `Decoder "${path}" cannot be loaded: ${problem}.`,
-        hint: 'Give a folder with config.json, model.safetensors and tokenizer.json that belong together, as `saveDecoder` writes it.',
-      });
-    }
-    const target = layout.view(theta, own);
-    const source = tensor.data as Float32Array;
-    if (columns === undefined) target.set(source);
-    else
-      for (let i = 0; i < source.length; i++)
-        target[(i % rows) * width + columns[0] + Math.floor(i / rows)] = source[i];
-  }
-  return theta;
 }

@@ -10,8 +10,8 @@ import type { Value } from '../graph.js';
 import { and, div, equal, less, maximum, mul, neg, reduceSum, reshape, unsqueeze, where } from '../ops.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm, type ParamLayout } from '../parameters.js';
 import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
+import { type DecoderConfig, type DecoderConfigInput, decoderConfig, inputInvalid, settingsInvalid } from './config.js';
 import { Decoder, DecoderSessions } from './decoder.js';
-import { type DecoderConfig, type DecoderConfigInput, decoderConfig } from './folder.js';
 import { chainLength, decayMask, hiddenOfRows, logProbOf, nextToken } from './network.js';
 
 /** All that training goes on from: weights, scaled moments of Adam, steps done. */
@@ -58,20 +58,14 @@ export class DecoderTrainer {
     const settings = decoderTraining(training);
     if (settings.length > config.contextLength) {
       const problem = `rows of ${settings.length} tokens are longer than the context of ${config.contextLength}`;
-      throw reverieError('SETTING_INVALID', {
-        problem: `Settings of the decoder: ${problem}.`,
-        hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
-      });
+      throw settingsInvalid(problem);
     }
     const sessions = given ?? new DecoderSessions(config);
     const { layout } = sessions;
     const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
     if (theta.length !== layout.size) {
       const problem = `${theta.length} weights where it has ${layout.size}`;
-      throw reverieError('DATA_MISMATCH', {
-        problem: `The decoder was given ${problem}.`,
-        hint: 'Give the weights of a decoder of the same settings.',
-      });
+      throw inputInvalid(problem, 'Give the weights of a decoder of the same settings.');
     }
     const trainer = await buildTrainer(trainerSpec(config, settings, layout), open);
     return new DecoderTrainer(config, settings, sessions, trainer, decayMask(layout), theta);
@@ -93,7 +87,7 @@ export class DecoderTrainer {
   }
 
   /** Not to be written to; later steps do not change it. */
-  state(): DecoderTrainingState {
+  get state(): DecoderTrainingState {
     return this.state_;
   }
 
@@ -103,10 +97,7 @@ export class DecoderTrainer {
     const wrong = Object.values(state.arrays).find((array) => array.length !== size);
     if (wrong !== undefined) {
       const problem = `a state of ${wrong.length} numbers an array where it has ${size}`;
-      throw reverieError('DATA_MISMATCH', {
-        problem: `The decoder was given ${problem}.`,
-        hint: 'Give the state of a training of the same settings.',
-      });
+      throw inputInvalid(problem, 'Give the state of a training of the same settings.');
     }
     this.state_ = state;
   }
@@ -223,10 +214,7 @@ export type DecoderTrainingInput = z.input<typeof settingsSchema>;
 export function decoderTraining(input: DecoderTrainingInput): DecoderTrainingSettings {
   const parsed = settingsSchema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
-    hint: 'Sizes are whole numbers; heads are a multiple of kvHeads. A config.json must be that of a LlamaForCausalLM without biases or scaled rotations.',
-  });
+  throw settingsInvalid(describeIssues(parsed.error));
 }
 
 /** The learning rate of gradient step `step`, from 0. */
@@ -241,8 +229,6 @@ export interface TrainingDocument {
   readonly tokens: ArrayLike<number>;
   /** How much each token counts as a target; 1 unless given. The first is never one. */
   readonly weights?: ArrayLike<number>;
-  /** What is fed in the place of each token; the tokens themselves unless given. Blanks, where all of an answer is foretold at once. */
-  readonly shown?: ArrayLike<number>;
 }
 
 /** Where a document lies: its tokens but the last from `start` on in `row`, each with the next token as its target. */
@@ -329,21 +315,14 @@ export function layOut(
     places: plans.flatMap((plan, row) => plan.map(({ document, start }) => ({ document, row, start }))),
   };
   batch.places.forEach(({ document, row, start }, segment) => {
-    const { tokens, weights, shown = tokens } = documents[document];
-    for (const [what, given] of [
-      ['weights', weights],
-      ['shown tokens', shown],
-    ] as const) {
-      if (given === undefined || given.length === tokens.length) continue;
-      const problem = `${given.length} ${what} for the ${tokens.length} tokens of document ${document}`;
-      throw reverieError('DATA_MISMATCH', {
-        problem: `The decoder was given ${problem}.`,
-        hint: 'Give one for each token.',
-      });
+    const { tokens, weights } = documents[document];
+    if (weights !== undefined && weights.length !== tokens.length) {
+      const problem = `${weights.length} weights for the ${tokens.length} tokens of document ${document}`;
+      throw inputInvalid(problem, 'Give one for each token.');
     }
     const first = row * shape.length + start;
     for (let i = 0; i + 1 < tokens.length; i++) {
-      batch.tokens[first + i] = shown[i];
+      batch.tokens[first + i] = tokens[i];
       batch.targets[first + i] = tokens[i + 1];
       batch.segments[first + i] = segment;
       batch.positions[first + i] = i;
@@ -362,10 +341,7 @@ export function packAll(documents: readonly TrainingDocument[], shape: PackedSha
   const plans = planRows(sizes, documents.keys(), shape);
   if (plans.length > shape.rows) {
     const problem = `documents that fill ${plans.length} rows for a batch of ${shape.rows}`;
-    throw reverieError('DATA_MISMATCH', {
-      problem: `The decoder was given ${problem}.`,
-      hint: 'Make several batches, or a trainer of more rows.',
-    });
+    throw inputInvalid(problem, 'Make several batches, or a trainer of more rows.');
   }
   return layOut(documents, plans, shape);
 }
@@ -387,10 +363,7 @@ export class PackedCorpus {
     this.sizes = documents.map(({ tokens }) => tokens.length);
     if (documents.length > 0 && !this.sizes.some((tokens) => tokens < 2)) return;
     const problem = documents.length === 0 ? 'no documents' : 'a document of fewer than two tokens';
-    throw reverieError('DATA_MISMATCH', {
-      problem: `The decoder was given ${problem}.`,
-      hint: 'A document is two tokens or more.',
-    });
+    throw inputInvalid(problem, 'A document is two tokens or more.');
   }
 
   /** Batch number `step`, from 0. @throws CONTEXT_TOO_LONG for a document longer than a row */

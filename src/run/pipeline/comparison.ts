@@ -2,6 +2,7 @@
 // from which the dream pays.
 
 import type { Panel } from '../../core/evaluation-set.js';
+import type { Block, CurvesBlock, Report, TableBlock } from '../../core/report.js';
 import type { ScenarioConfig } from '../../kinds/vector.js';
 import {
   type ArmSummary,
@@ -17,12 +18,11 @@ import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
-import type { ReportChart, ReportInput, ReportTable } from '../report/report-input.js';
-import { reportProvenance } from '../versions.js';
+import { provenanceBlock, reportProvenance } from '../versions.js';
 import type { ArmRun } from './arms.js';
 
 export interface Comparison extends WarmStart {
-  readonly reportInput: ReportInput;
+  readonly reportInput: Report;
 }
 
 export function compare(runs: readonly ArmRun[], threshold: number, context: JobContext, panel: Panel): Comparison {
@@ -54,26 +54,31 @@ function report(
   threshold: number,
   context: JobContext,
   panel: Panel,
-): ReportInput {
+): Report {
   const { seeds } = panel;
   const { config } = context.scenario;
   const price = breakEvenText(found.breakEven, config.quickstart.computePerHour);
+  const charts = [returnChart(runs, threshold), errorChart(runs), dreamtChart(runs), ...lossCharts(runs)];
   return {
     title: `Warm start: ${config.name}`,
-    lead: `${lead(found, threshold, seeds.length)} ${price}`,
-    figures: figures(found),
-    summary: summaryTable(found, seeds.length),
-    charts: [returnChart(runs, threshold), errorChart(runs), dreamtChart(runs), ...lossCharts(runs)].filter(
-      (chart) => chart.curves.length > 0,
-    ),
-    notes: [
-      'Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in all. The ratio is that of the best baseline, the one that needed the fewest real steps, to the dream.',
-      `"${MANY_UPDATES_ARM}" is the learner of the dream with all its gradient updates and nothing dreamt (replay.realRatio=1): what a dream is worth beyond learning more often.`,
-      'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
-      rewardNote(config),
-      ...settingsNotes(runs),
+    blocks: [
+      { kind: 'paragraph', tone: 'lead', text: `${lead(found, threshold, seeds.length)} ${price}` },
+      figures(found),
+      summaryTable(found, seeds.length),
+      ...charts.filter(({ curves }) => curves.length > 0),
+      {
+        kind: 'list',
+        tone: 'note',
+        items: [
+          'Real steps count every training step in the real environment, the random ones at the start included; evaluation episodes are not counted, and are as many in all. The ratio is that of the best baseline, the one that needed the fewest real steps, to the dream.',
+          `"${MANY_UPDATES_ARM}" is the learner of the dream with all its gradient updates and nothing simulated (replay.realRatio=1): what a dream is worth beyond learning more often.`,
+          'A run ends at its first evaluation whose mean return reaches the threshold. The final return comes from episodes of their own, not from the evaluation that ended the run.',
+          rewardNote(config),
+          ...settingsNotes(runs),
+        ],
+      },
+      provenanceBlock(reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, panel)),
     ],
-    provenance: reportProvenance(context, `reverie quickstart ${config.name} --seed ${context.seed}`, panel),
   };
 }
 
@@ -132,21 +137,28 @@ function seedsText(seeds: number): string {
   return seeds === 1 ? '1 seed' : `${seeds} seeds`;
 }
 
-function figures({ arms, best, ratio }: WarmStart) {
+function figures({ arms, best, ratio }: WarmStart): Block {
   const dream = arms.find((arm) => arm.arm === DREAM_ARM);
-  return [
-    {
-      value: ratio === null ? '–' : `${formatNumber(ratio)}×`,
-      label: `fewer real steps than ${best ?? 'any baseline'}`,
-    },
-    { value: formatCount(dream?.dreamtTransitions ?? 0), label: 'transitions dreamt' },
-    { value: dream?.dreamtPerSecond ? formatCount(dream.dreamtPerSecond) : '–', label: 'dreamt a second, one thread' },
-  ];
+  return {
+    kind: 'figures',
+    items: [
+      {
+        value: ratio === null ? '–' : `${formatNumber(ratio)}×`,
+        label: `fewer real steps than ${best ?? 'any baseline'}`,
+      },
+      { value: formatCount(dream?.dreamtTransitions ?? 0), label: 'transitions simulated' },
+      {
+        value: dream?.dreamtPerSecond ? formatCount(dream.dreamtPerSecond) : '–',
+        label: 'simulated a second, one thread',
+      },
+    ],
+  };
 }
 
-function summaryTable({ arms, best }: WarmStart, seeds: number): ReportTable {
+function summaryTable({ arms, best }: WarmStart, seeds: number): TableBlock {
   const least = arms.find(({ arm }) => arm === best);
   return {
+    kind: 'table',
     columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'dreamt', 'dreamt/s'],
     rows: arms.map((arm) => [
       arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
@@ -180,23 +192,25 @@ function stepsText(steps: readonly (number | null)[]): string {
   return `${middle === null ? '–' : formatCount(middle)} ${range}${missing}`;
 }
 
-function returnChart(runs: readonly ArmRun[], threshold: number): ReportChart {
+function returnChart(runs: readonly ArmRun[], threshold: number): CurvesBlock {
   return {
+    kind: 'curves',
     title: 'Return in the real environment',
     caption: 'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
     xTitle: 'real environment steps',
     yTitle: 'return',
     threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },
     curves: runs.map(({ arm, seed, result }) => ({
-      arm,
+      name: arm,
       seed,
       points: result.evaluations.map(({ realSteps, meanReturn }) => ({ x: realSteps, y: meanReturn })),
     })),
   };
 }
 
-function errorChart(runs: readonly ArmRun[]): ReportChart {
+function errorChart(runs: readonly ArmRun[]): CurvesBlock {
   return {
+    kind: 'curves',
     title: 'One-step error of the world model',
     caption: 'On held-out real transitions, in standard deviations of the data.',
     xTitle: 'real environment steps',
@@ -205,8 +219,9 @@ function errorChart(runs: readonly ArmRun[]): ReportChart {
   };
 }
 
-function dreamtChart(runs: readonly ArmRun[]): ReportChart {
+function dreamtChart(runs: readonly ArmRun[]): CurvesBlock {
   return {
+    kind: 'curves',
     title: 'Transitions dreamt',
     caption: 'All synthetic transitions so far, against the real steps they were dreamt from.',
     xTitle: 'real environment steps',
@@ -215,9 +230,10 @@ function dreamtChart(runs: readonly ArmRun[]): ReportChart {
   };
 }
 
-function lossCharts(runs: readonly ArmRun[]): ReportChart[] {
+function lossCharts(runs: readonly ArmRun[]): CurvesBlock[] {
   return [
     {
+      kind: 'curves',
       title: 'Critic loss',
       xTitle: 'gradient updates',
       yTitle: 'mean squared error',
@@ -225,12 +241,14 @@ function lossCharts(runs: readonly ArmRun[]): ReportChart[] {
       curves: eventCurves(runs, 'update', 'criticLoss', 'updates'),
     },
     {
+      kind: 'curves',
       title: 'Temperature',
       xTitle: 'gradient updates',
       yTitle: 'alpha',
       curves: eventCurves(runs, 'update', 'alpha', 'updates'),
     },
     {
+      kind: 'curves',
       title: 'Value loss',
       xTitle: 'gradient updates',
       yTitle: 'half the squared error',
@@ -245,7 +263,7 @@ function eventCurves(runs: readonly ArmRun[], kind: string, key: string, xKey = 
     const told = events.filter((event) => event.kind === kind && Number.isFinite(event[key]));
     // Several events at one place (the cycles of a round): the last one counts.
     const last = new Map(told.map((event) => [Number(event[xKey]), Number(event[key])]));
-    return { arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
+    return { name: arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
   });
   return curves.filter((curve) => curve.points.length > 0);
 }

@@ -8,7 +8,7 @@ import { learners } from '../../rl/learners.js';
 import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../training/warm-start.js';
 import { comparisonPanel, requireSet } from '../evaluation-set.js';
 import type { JobContext, QuickstartResult } from '../job.js';
-import { writeReport } from '../report/report.js';
+import { writeReport } from '../report-page.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
 import { type Arm, armTask, trainArms } from './arms.js';
 import { compare } from './comparison.js';

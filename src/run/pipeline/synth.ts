@@ -20,7 +20,7 @@ import { saveRollouts, synthesizeToJournal } from '../../synth/synthesize.js';
 import { planDream } from '../../training/settings.js';
 import type { StoredDynamics } from '../../worldmodel/dynamics.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';
-import { tryModel } from '../../worldmodel/model-trial.js';
+import { tryModel } from '../../worldmodel/model-folder.js';
 import { deviceText, rolloutWorkers } from '../device.js';
 import { vectorSet } from '../evaluation-set.js';
 import type { JobContext, SynthResult } from '../job.js';

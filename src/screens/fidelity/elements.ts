@@ -3,9 +3,8 @@
 
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { Finding, Instrument } from '../../fidelity/instrument.js';
-import type { FidelityKind } from '../../fidelity/kind.js';
-import type { FidelityChart, FidelityTable } from '../../fidelity/report/fidelity-report.js';
+import type { Finding, Instrument } from '../../fidelity/measure.js';
+import type { FidelityChart, FidelityTable } from '../../fidelity/report.js';
 import {
   estimateIn,
   type FoundMetric,
@@ -18,15 +17,16 @@ import {
   streamOf,
   unmeasured,
 } from '../../fidelity/section.js';
+import type { Question } from '../../fidelity/setup.js';
 import { meanEstimate } from '../../fidelity/statistics/bootstrap.js';
 import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
-import { toolsKind } from '../../fidelity/tools/kind.js';
+import { TOOLS_QUESTIONS } from '../../fidelity/tools/kind.js';
 import type { DreamtStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
 
 /** Of a dreamt screen beside the real one that followed from the same. */
-export interface ElementScores {
+interface ElementScores {
   /** F1 over all elements. */
   readonly elements: number;
   /** F1 over what changed: elements that came, went or became others; null where nothing did in either. */
@@ -264,17 +264,14 @@ function backendTable(steps: readonly StepRow[]): FidelityTable {
 
 const ONLY_LIVED_IN = 'The screen is on the server: it cannot be put into one to be asked about.';
 
-export const screensKind: FidelityKind<ToolsJudged> = {
-  ...toolsKind,
-  questions: [
-    ...toolsKind.questions,
-    {
-      id: 'elements',
-      comesWith: 'one-step',
-      ask: (judged) => {
-        const instrument = elementsInstrument(judged);
-        return judged.answering === undefined ? unmeasured(instrument, ONLY_LIVED_IN) : instrument;
-      },
+export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [
+  ...TOOLS_QUESTIONS,
+  {
+    id: 'elements',
+    comesWith: 'one-step',
+    ask: (judged) => {
+      const instrument = elementsInstrument(judged);
+      return judged.answering === undefined ? unmeasured(instrument, ONLY_LIVED_IN) : instrument;
     },
-  ],
-};
+  },
+];

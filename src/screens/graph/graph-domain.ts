@@ -14,8 +14,7 @@ import {
   textsNamed,
 } from '../../env/screens/screen-actions.js';
 import type { ScreenElement } from '../../env/screens/screen-state.js';
-import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
-import type { DomainEntry } from '../../env/tools/domains.js';
+import type { CallSpec, DomainEntry, ToolsDomain } from '../../env/tools/domain.js';
 import type { ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';
 import { drawBySeed, type ScreenPage, seededPages } from '../seeded-pages.js';

@@ -34,7 +34,7 @@ export interface Scope {
 }
 
 /** A task as a seed sets it. */
-export interface GraphStart extends Pick<GraphTask, 'done' | 'over'> {
+interface GraphStart extends Pick<GraphTask, 'done' | 'over'> {
   readonly goal: string;
   readonly page: string;
   readonly data: Data;

@@ -17,7 +17,7 @@ import { type EpisodeSettings, episodeRecord, type RowPlan, settleVerdict } from
 import { type Played, playCalls } from '../../synth/tasks/task-checks.js';
 
 /** One action and what was seen after it. */
-export interface WalkStep {
+interface WalkStep {
   readonly call: ToolCall;
   readonly screen: string;
   readonly isError: boolean;
@@ -87,7 +87,7 @@ function titleOf(screen: string): string {
   return /RootWebArea '([^']*)'/.exec(screen)?.[1] ?? '';
 }
 
-export interface LabelRequest {
+interface LabelRequest {
   readonly model: LanguageModel;
   readonly walk: Walk;
   readonly seed: number;
@@ -129,14 +129,14 @@ export async function labelWalk({ model, walk, seed, signal }: LabelRequest): Pr
   return { instruction: instruction?.trim() ? instruction.trim() : null, cost: asked.cost };
 }
 
-export interface WalkClaim {
+interface WalkClaim {
   readonly instruction: string;
   /** What the user is told at the end, where something was asked. */
   readonly answer: string | null;
   readonly walk: Walk;
 }
 
-export interface UnanimousRequest {
+interface UnanimousRequest {
   readonly model: LanguageModel;
   /** At least 1. */
   readonly judges: number;
@@ -205,7 +205,7 @@ export interface WrapRequest {
 }
 
 /** Of a row whose instruction no audited judge and no exact check has confirmed. */
-export const UNVERIFIED_WEIGHT = 0.5;
+const UNVERIFIED_WEIGHT = 0.5;
 const LONGEST = 1_000;
 
 /** @throws WALK_INVALID, WALK_INVALID, and what models and the responder throw */
@@ -334,7 +334,7 @@ async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: 
 }
 
 /** What an instruction may not be: beside the walk, about what nobody did or saw, about ids. */
-export function instructionFaults(
+function instructionFaults(
   { instruction, thoughts, answer }: Pick<Written, 'instruction' | 'thoughts' | 'answer'>,
   walk: Walk,
 ): string[] {

@@ -1,7 +1,7 @@
 // The lifted model in the registry of backends.
 
 import { isScreenDomain } from '../../env/screens/screen-state.js';
-import { recordedBackend } from '../../worldmodel/from-records/entry.js';
+import { recordedBackend } from '../../worldmodel/from-records.js';
 
 export const liftedBackend = recordedBackend({
   name: 'lifted',

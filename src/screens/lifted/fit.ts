@@ -3,8 +3,8 @@
 
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { ScreenState } from '../../env/screens/screen-state.js';
-import type { RecordedFit, RecordedFitRequest } from '../../worldmodel/from-records/entry.js';
-import { type JudgedStep, judgeRecords } from '../../worldmodel/from-records/judging.js';
+import type { RecordedFit, RecordedFitRequest } from '../../worldmodel/from-records.js';
+import { type JudgedStep, judgeRecords } from '../../worldmodel/from-records.js';
 import { LiftedBook, type LiftedContents, recordedActs, walksOf } from './lifted-model.js';
 import type { RecordedAct } from './transfer.js';
 

@@ -5,7 +5,7 @@ import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.
 import type { CallSpec } from '../../env/tools/domain.js';
 
 /** A tree of elements. */
-export type Tree = Pick<ScreenState, 'root' | 'elements'>;
+type Tree = Pick<ScreenState, 'root' | 'elements'>;
 
 export class Layout {
   readonly parents: ReadonlyMap<string, string>;
@@ -186,7 +186,7 @@ function likeness(a: ScreenElement, b: ScreenElement): number {
   return 1 + named + looks + (a.children.length === b.children.length ? 0.25 : 0);
 }
 
-export interface ActGiven {
+interface ActGiven {
   readonly state: ScreenState;
   readonly call: CallSpec;
   /** The screen that the task began with. */

@@ -12,8 +12,7 @@ import type { Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { confidenceOf } from '../../worldmodel/from-records/calibration.js';
-import { ModelFile, type RecordedContents } from '../../worldmodel/from-records/model-file.js';
+import { confidenceOf, ModelFile, type RecordedContents } from '../../worldmodel/from-records.js';
 import { type LearnedEpisode, recordedSteps } from '../../worldmodel/sequence/recorded-steps.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { screenChanges } from '../mechanics.js';
@@ -105,7 +104,7 @@ function lastShown(message: Message): number {
 
 const plain = z.record(z.string(), z.json() as unknown as z.ZodType<Json>);
 
-export const walksSchema = z.strictObject({
+const walksSchema = z.strictObject({
   /** By task. */
   openings: z.record(z.string(), plain),
   walks: z.array(

@@ -242,13 +242,13 @@ const SHORTEST_PART = 3;
 /** A text of the recorded side, and what is said in its place. */
 type Source = readonly [theirs: string, ours: string];
 
-export interface RetoldOn {
+interface RetoldOn {
   readonly pairs: Pairing;
   /** Such a page may tell again what the opening screens told. */
   readonly isOfAnotherPage: boolean;
 }
 
-export class Retelling {
+class Retelling {
   private readonly found: Source[] = [];
   private readonly rest: Iterator<Source>;
 

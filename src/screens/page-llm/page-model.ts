@@ -23,19 +23,17 @@ import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
-import { parseOperations } from '../../worldmodel/llm/prediction-schema.js';
-import { failedReply } from '../../worldmodel/llm/reply-failure.js';
-import { clipped } from '../../worldmodel/llm/sections.js';
+import { clipped } from '../../worldmodel/llm/prompt.js';
+import { failedReply, parseOperations } from '../../worldmodel/llm/replies.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../../worldmodel/tools/backend-model.js';
-import { callsBefore } from '../../worldmodel/tools/calls-before.js';
-import { wordsIn } from '../../worldmodel/tools/tokens.js';
+import { callsBefore, wordsIn } from '../../worldmodel/tools/checks.js';
 import { KnownIds } from '../lifted/lifted-model.js';
 import { screenChanges } from '../mechanics.js';
-import type { PageLlmSettings } from './entry.js';
 import {
   type OverviewReply,
   operationsReply,
   overviewReply,
+  type PageLlmSettings,
   PROMPT_VERSION,
   SCHEMAS,
   type Stage,

@@ -4,14 +4,15 @@
 import { z } from 'zod';
 import type { Json } from '../../core/canonical-json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
-import { replySchema } from '../../worldmodel/llm/prediction-schema.js';
-import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/sections.js';
+import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/entry.js';
+import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/prompt.js';
+import { replySchema } from '../../worldmodel/llm/replies.js';
 
 const reasoning = z.string().describe('What the page does with the action, and what follows from that.');
 const confidence = z.number().describe('Probability in [0, 1] that the page becomes this, if the overview is right.');
 
 /** Properties that a reply may give an element; flags are told as "true" or "false". */
-export const TOLD_PROPERTIES = [
+const TOLD_PROPERTIES = [
   ...(['value', 'checked', 'selected', 'expanded'] as const),
   ...(['disabled', 'readonly', 'multiline', 'multiselectable'] as const),
 ] as const;
@@ -69,7 +70,7 @@ export const treeReply = z.strictObject({
 });
 
 export type OverviewReply = z.output<typeof overviewReply>;
-export type TreeReply = z.output<typeof treeReply>;
+type TreeReply = z.output<typeof treeReply>;
 export type TreeElement = TreeReply['elements'][number];
 
 export const SCHEMAS = {
@@ -146,3 +147,33 @@ export function stageMessages(stage: Stage, sections: Readonly<Record<string, Js
     { role: 'user', content: renderSections(told) },
   ];
 }
+
+// What a scenario says of the writer of pages: section `model.page-llm`.
+
+const wholeNumber = z.int().min(0);
+const positive = z.int().min(1);
+
+export const pageLlmSection = z
+  .strictObject({
+    draft: z.boolean().default(true).describe('Another page is drafted in free text before it is written as a tree.'),
+    retrieval: retrievalSection(
+      'actions',
+      wholeNumber.default(3).describe('Recorded actions shown to the model, with what became of the screen; 0: none.'),
+      positive.default(1_200).describe('Characters of one record. Few, as models copy what they are shown at length.'),
+    ),
+    memory: wholeNumber
+      .default(12)
+      .describe('Lines of what later pages must agree with, kept in the state, newest last; 0: none.'),
+    history: wholeNumber
+      .default(6)
+      .describe('Earlier actions of the episode that are shown, with what became of the screen.'),
+    screenTokens: positive
+      .default(8_000)
+      .describe('Tokens of the screen shown, four characters each; a longer one is cut around what is acted on.'),
+    ...replyKeys('reply of a stage'),
+    minConfidence,
+  })
+  // Without a default: where nobody asks for it, a scenario says nothing of it.
+  .describe('Backend `page-llm`: a language model (section `llm` says which) that writes what pages become.');
+
+export type PageLlmSettings = z.output<typeof pageLlmSection>;

@@ -8,7 +8,7 @@ import type { PageElement } from './page-dom.js';
 type EventOf = new (type: string, init: object) => object;
 
 /** As much of jsdom's objects as is touched here. */
-export interface InputElement extends PageElement {
+interface InputElement extends PageElement {
   value: string;
   readonly form: InputElement | null;
   /** Of a label: its field. */

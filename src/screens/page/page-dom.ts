@@ -27,7 +27,7 @@ export interface PageElement extends PageNode {
   getBoundingClientRect(): { readonly x: number; readonly y: number; readonly width: number; readonly height: number };
 }
 
-export interface PageDocument {
+interface PageDocument {
   readonly title: string;
   readonly body: PageElement;
   readonly activeElement: PageElement | null;

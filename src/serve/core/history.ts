@@ -23,10 +23,6 @@ const HISTORY_LIMITS: HistoryLimits = { steps: 1_000, bytes: 32 << 20 };
 
 /** No session may have more than this share of the bytes. */
 const SHARE = 1 / 8;
-/** Sessions are weighed again when they have changed by this share of the bytes: not at each step. */
-const UNIT = 1 / 4_096;
-/** Milliseconds between which the cache is not told that a session is used. */
-const LULL = 1000;
 /** Of a session, and of a step without its values, as measured. */
 const SESSION_BYTES = 1500;
 const STEP_BYTES = 170;
@@ -42,13 +38,9 @@ interface Step {
 }
 
 interface Recorded {
-  session: SessionState;
+  readonly session: SessionState;
   readonly steps: Step[];
-  bytes: number;
-  /** Bytes that the cache counts. */
-  weighed: number;
-  /** When the cache was told of it last, in milliseconds since the epoch. */
-  reportedAt: number;
+  readonly bytes: number;
 }
 
 export class Histories {
@@ -59,14 +51,13 @@ export class Histories {
   }
 
   record(event: SessionEvent): void {
-    const { session } = event;
-    const key = sessionKey(session.owner, session.id);
-    const known = this.recorded.peek(key);
-    if (event.kind === 'step') this.add(session, known?.steps ?? [], known, event.action, event.turn, event.seconds);
-    else if (event.kind === 'reset') this.add(session, [], undefined, null, event.turn, event.seconds);
-    else if (event.kind === 'restored') this.branch(session, key, event.turn);
-    else if (event.kind === 'forked') this.branch(session, sessionKey(session.owner, event.parent), event.turn);
-    else if (known !== undefined) known.session = session;
+    const { session, kind } = event;
+    const known = this.recorded.peek(sessionKey(session.owner, session.id));
+    if (kind === 'step') this.add(session, known, event.action, event.turn, event.seconds);
+    else if (kind === 'reset') this.add(session, undefined, null, event.turn, event.seconds);
+    else if (kind === 'restored') this.branch(session, session.id, event.turn);
+    else if (kind === 'forked') this.branch(session, event.parent, event.turn);
+    else if (known !== undefined) this.keep({ ...known, session });
   }
 
   /** The episode a session is in, or was in when it was closed; undefined where nothing of it is kept. */
@@ -83,41 +74,32 @@ export class Histories {
 
   /** What led to the turn of a snapshot stays known where the session it is of still has it. */
   private branch(session: SessionState, from: string, turn: Turn): void {
-    const steps = this.recorded.peek(from)?.steps ?? [];
-    const at = steps.findLastIndex((step) => isSame(step.turn, turn));
-    if (at < 0) this.add(session, [], undefined, null, turn, 0);
-    else this.keep(session, steps.slice(0, at + 1), undefined);
+    const steps = this.recorded.peek(sessionKey(session.owner, from))?.steps ?? [];
+    const kept = steps.slice(0, steps.findLastIndex((step) => isSame(step.turn, turn)) + 1);
+    if (kept.length === 0) this.add(session, undefined, null, turn, 0);
+    else this.keep({ session, steps: kept, bytes: SESSION_BYTES + kept.reduce((sum, step) => sum + step.bytes, 0) });
   }
 
   private add(
     session: SessionState,
-    steps: Step[],
     known: Recorded | undefined,
     action: Action | null,
     turn: Turn,
     seconds: number,
   ): void {
     const bytes = STEP_BYTES + roughBytes(action) + roughBytes(turn.observation) + roughBytes(turn.info);
+    const steps = known?.steps ?? [];
     steps.push({ action, turn, seconds, at: Date.now(), bytes });
-    if (known !== undefined) known.bytes += bytes;
-    this.keep(session, steps, known);
+    let all = (known?.bytes ?? SESSION_BYTES) + bytes;
+    const most = this.limits.bytes * SHARE;
+    while (steps.length > this.limits.steps || (all > most && steps.length > 1)) all -= steps.shift()!.bytes;
+    this.keep({ session, steps, bytes: all });
   }
 
-  /** Tells the cache that a session is used, and what it weighs. */
-  private keep(session: SessionState, steps: Step[], known: Recorded | undefined): void {
-    let bytes = known?.bytes ?? SESSION_BYTES + steps.reduce((sum, step) => sum + step.bytes, 0);
-    while (steps.length > this.limits.steps || (bytes > this.limits.bytes * SHARE && steps.length > 1)) {
-      bytes -= steps.shift()!.bytes;
-    }
-    const now = Date.now();
-    const unit = this.limits.bytes * UNIT;
-    if (known !== undefined) {
-      Object.assign(known, { session, bytes });
-      if (Math.abs(bytes - known.weighed) < unit && now - known.reportedAt < LULL) return;
-    }
-    // As a new object: the cache takes the same one for unchanged, and its size too.
-    const kept: Recorded = { session, steps, bytes, weighed: bytes, reportedAt: now };
-    this.recorded.set(sessionKey(session.owner, session.id), kept, { size: Math.ceil(bytes) });
+  /** As a new object each time: the cache takes the same one for unchanged, and its size too. */
+  private keep(recorded: Recorded): void {
+    const { owner, id } = recorded.session;
+    this.recorded.set(sessionKey(owner, id), recorded, { size: Math.ceil(recorded.bytes) });
   }
 }
 

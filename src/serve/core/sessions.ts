@@ -40,11 +40,9 @@ export interface SessionsOptions {
   readonly limits?: Partial<SessionLimits>;
   /** What each owner may take; without limit unless given. */
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
-  /** Writes sessions down, so that they outlive the process; what it has is there again. Closed by `drain`. */
-  readonly store?: SessionStore;
 }
 
-interface OpenSessionsOptions extends Omit<SessionsOptions, 'store'> {
+interface OpenSessionsOptions extends SessionsOptions {
   /**
    * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
    * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where
@@ -58,12 +56,11 @@ export async function openSessions(
   served: readonly Servable[],
   { persist, ...options }: OpenSessionsOptions = {},
 ): Promise<Sessions> {
-  if (persist === undefined) return new Sessions(served, options);
-  const store = await SessionStore.open(persist);
+  const store = persist === undefined ? undefined : await SessionStore.open(persist);
   try {
-    return new Sessions(served, { ...options, store });
+    return new Sessions(served, options, store);
   } catch (error) {
-    await store.close();
+    await store?.close();
     throw error;
   }
 }
@@ -75,20 +72,13 @@ const CLOSE_SECONDS = 30;
 /** Sessions of one group, at most. */
 const MOST_OF_GROUP = 1024;
 
-/** Where the members of a group continue from. */
-interface Origin {
-  readonly kept: Omit<KeptSnapshot, 'id'>;
-  readonly info: Info;
-  readonly deadline: Deadline;
-}
-
 export class Sessions implements SessionHost {
   readonly environments: ReadonlyMap<string, Servable>;
+  /** The one served where a client names none. */
   readonly defaultEnv: Servable;
   readonly events = new EventEmitter<{ event: [SessionEvent] }>();
   readonly limits: SessionLimits;
   readonly quotas: Quotas;
-  readonly store: SessionStore | undefined;
   private readonly slots: Slots;
   private readonly snapshots: SnapshotStore;
   private readonly histories = new Histories();
@@ -102,12 +92,16 @@ export class Sessions implements SessionHost {
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
 
-  constructor(served: readonly Servable[], { limits, quotaOf, store }: SessionsOptions = {}) {
+  /** @param store  writes sessions down, and what it has is there again; closed by `drain` */
+  constructor(
+    served: readonly Servable[],
+    { limits, quotaOf }: SessionsOptions = {},
+    readonly store?: SessionStore,
+  ) {
     this.environments = new Map(served.map((one) => [one.name, one]));
     this.defaultEnv = served[0];
     this.limits = { ...SESSION_LIMITS, ...limits };
     this.quotas = new Quotas(quotaOf);
-    this.store = store;
     this.slots = new Slots(this.limits.slots, this.limits.slotWaitSeconds * 1000);
     const keptFor = (owner: Owner) => this.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
     this.snapshots = new SnapshotStore(this.limits.snapshots, keptFor, (owner, id) => store?.forgetSnapshot(owner, id));
@@ -119,11 +113,6 @@ export class Sessions implements SessionHost {
   get counts(): SessionCounts {
     const { active, waiting, size } = this.slots;
     return { open: this.sessions.size, active, waiting, slots: size, closed: { ...this.closed } };
-  }
-
-  /** Seconds without a request after which what a client holds is closed. */
-  get idleSeconds(): number {
-    return this.limits.idleSeconds;
   }
 
   /** Takes no slot. An id is its owner's own: others may have the same. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
@@ -152,7 +141,7 @@ export class Sessions implements SessionHost {
       session.running();
       this.quotas.requireSpend(owner);
       this.quotas.takeStep(owner);
-      if (!session.hasSlot) await this.takeSlot(session, deadline);
+      await this.takeSlot(session, deadline);
       return session.take(deadline, {
         play: () => session.act(action, deadline),
         event: (done) => ({ kind: 'step', action, ...done }),
@@ -167,15 +156,14 @@ export class Sessions implements SessionHost {
    * session are steps one after another. An item that fails hinders no other.
    */
   async stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]> {
-    return Promise.all(
-      items.map(async ({ id, ...request }) => {
-        try {
-          return { id, turn: await this.step(id, request, owner, signal) };
-        } catch (error) {
-          return { id, error };
-        }
-      }),
-    );
+    const outcome = async ({ id, ...request }: StepItem): Promise<StepOutcome> => {
+      try {
+        return { id, turn: await this.step(id, request, owner, signal) };
+      } catch (error) {
+        return { id, error };
+      }
+    };
+    return Promise.all(items.map(outcome));
   }
 
   /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
@@ -184,8 +172,7 @@ export class Sessions implements SessionHost {
     return session.ask({ id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
       const kept = this.snapshots.put(owner, await session.save(deadline));
       await this.store?.keepSnapshot(owner, kept);
-      const { id: ref, env, stepCount } = kept;
-      return { id: ref, env, stepCount };
+      return { id: kept.id, env: kept.env, stepCount: kept.stepCount };
     });
   }
 
@@ -223,12 +210,11 @@ export class Sessions implements SessionHost {
       this.requireRoom(owner, count);
       const kept = await parent.save(deadline);
       if (hasSlot) this.slots.takeNow(count);
-      const forks = this.addAll(
-        Array.from({ length: count }, () => ({ id: unguessable(), served, owner, hasSlot, parent: id })),
+      const fork = () => ({ id: unguessable(), served, owner, hasSlot, parent: id });
+      const forks = await this.together(Array.from({ length: count }, fork), (all) =>
+        Promise.all(all.map((one, i) => branch(one, kept, turn.info, deadline, seeds?.[i]))),
       );
-      const from = { kept, info: turn.info, deadline };
-      await this.allOrNone(forks, () => Promise.all(forks.map((fork, i) => branch(fork, from, seeds?.[i]))));
-      return forks.map((fork) => fork.state);
+      return forks.map(([one]) => one.state);
     });
   }
 
@@ -250,13 +236,20 @@ export class Sessions implements SessionHost {
     if (signal?.aborted) leave();
     signal?.addEventListener('abort', leave, { once: true });
     try {
-      deadline.throwIfOver();
       await this.slots.take(deadline, count);
       const leader = { id: unguessable(), served, owner, hasSlot: true };
       const rest = Array.from({ length: count - 1 }, () => ({ ...leader, id: unguessable(), parent: leader.id }));
-      const all = this.addAll([leader, ...rest]);
-      const turns = await this.allOrNone(all, () => this.beginGroup(all, reset, seeds, deadline));
-      return all.map((one, i) => ({ session: one.state, turn: turns[i] }));
+      const members = await this.together([leader, ...rest], async ([first, ...others]) => {
+        const begun = await first.perform(deadline, async () => {
+          const turn = await this.begin(first, reset, deadline);
+          return { turn, kept: await first.save(deadline) };
+        });
+        const branched = (one: Session, seed?: number, id?: string) =>
+          branch(one, begun.kept, begun.turn.info, deadline, seed, id);
+        const own = seeds === undefined ? begun.turn : branched(first, seeds[0], begun.turn.episodeId);
+        return Promise.all([own, ...others.map((one, i) => branched(one, seeds?.[i + 1]))]);
+      });
+      return members.map(([one, turn]) => ({ session: one.state, turn }));
     } finally {
       signal?.removeEventListener('abort', leave);
       deadline.end();
@@ -281,6 +274,7 @@ export class Sessions implements SessionHost {
     };
   }
 
+  /** What it is a session of. */
   environmentOf(id: string, owner: Owner): Servable {
     return this.owned(id, owner).served;
   }
@@ -325,7 +319,12 @@ export class Sessions implements SessionHost {
   async drain(seconds: number): Promise<void> {
     this.isDraining = true;
     const patience = new Deadline(seconds);
-    await patience.race(this.emptied()).catch(() => {});
+    const emptied = new Promise<void>((resolve) => {
+      const look = () => this.sessions.size === 0 && resolve();
+      this.events.on('event', look);
+      look();
+    });
+    await patience.race(emptied).catch(() => {});
     patience.end();
     await Promise.all([...this.sessions.values()].map((session) => this.remove(session, 'drain')));
     await Promise.all(this.removals);
@@ -348,7 +347,7 @@ export class Sessions implements SessionHost {
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
-    const { requestId, ...content } = request;
+    const { requestId, timeoutSeconds: _, ...content } = request;
     const { seed, snapshot, episodeId = unguessable() } = content;
     this.quotas.requireSpend(session.owner);
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
@@ -361,21 +360,6 @@ export class Sessions implements SessionHost {
       isPaid: true,
       request: { id: requestId, kind: 'reset', content },
     });
-  }
-
-  private async beginGroup(
-    [leader, ...others]: readonly Session[],
-    reset: ResetRequest,
-    seeds: readonly number[] | undefined,
-    deadline: Deadline,
-  ): Promise<Turn[]> {
-    const { first, kept } = await leader.perform(deadline, async () => {
-      const first = await this.begin(leader, reset, deadline);
-      return { first, kept: await leader.save(deadline) };
-    });
-    const from = { kept, info: first.info, deadline };
-    const own = seeds === undefined ? first : branch(leader, from, seeds[0], first.episodeId);
-    return Promise.all([own, ...others.map((other, i) => branch(other, from, seeds?.[i + 1]))]);
   }
 
   /** Before `more` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */
@@ -402,25 +386,19 @@ export class Sessions implements SessionHost {
     return session;
   }
 
-  /** All of them or none. Where they have slots, these were taken before and are given back. @throws as `add` */
-  private addAll(wanted: readonly NewSession[]): Session[] {
+  /** All of them with their turns, or nothing is left of them; their slots were taken before. @throws as `add`; what `work` throws */
+  private async together(
+    wanted: readonly NewSession[],
+    work: (sessions: readonly Session[]) => Promise<Turn[]>,
+  ): Promise<(readonly [Session, Turn])[]> {
     const added: Session[] = [];
     try {
       for (const one of wanted) added.push(this.add(one));
-      return added;
+      const turns = await work(added);
+      return added.map((one, i) => [one, turns[i]]);
     } catch (error) {
       if (wanted[0].hasSlot) this.slots.release(wanted.length - added.length);
-      for (const one of added) void this.remove(one, 'lost');
-      throw error;
-    }
-  }
-
-  /** Where `work` fails nothing is left of the sessions. */
-  private async allOrNone<R>(sessions: readonly Session[], work: () => Promise<R>): Promise<R> {
-    try {
-      return await work();
-    } catch (error) {
-      await Promise.all(sessions.map((one) => this.remove(one, 'lost')));
+      await Promise.all(added.map((one) => this.remove(one, 'lost')));
       throw error;
     }
   }
@@ -479,23 +457,14 @@ export class Sessions implements SessionHost {
   private async closeSession(session: Session, reason: CloseReason): Promise<void> {
     const { state } = session;
     await session.shut(this.unknown(session.id, session.owner));
-    await this.closeEnvironment(session);
+    // An environment that fails or hangs as it is closed is no reason to keep its slot.
+    const grace = new Deadline(CLOSE_SECONDS);
+    await grace.race(session.closeEnvironment()).catch((error: Error) => process.emitWarning(error));
+    grace.end();
     if (session.hasSlot) this.releaseSlot(session);
     // What is drained continues after a restart, where sessions are kept.
     if (reason !== 'drain') await this.store?.forget(session.key);
     this.announce({ kind: 'closed', session: state, reason });
-  }
-
-  /** An environment that fails or hangs as it is closed is no reason to keep its slot. */
-  private async closeEnvironment(session: Session): Promise<void> {
-    const grace = new Deadline(CLOSE_SECONDS);
-    try {
-      await grace.race(session.closeEnvironment());
-    } catch (error) {
-      process.emitWarning(error as Error);
-    } finally {
-      grace.end();
-    }
   }
 
   private bury(key: string, reason: CloseReason): void {
@@ -518,18 +487,6 @@ export class Sessions implements SessionHost {
     return reverieError('SESSION_GONE', { id, reason, idleSeconds: this.limits.idleSeconds });
   }
 
-  private emptied(): Promise<void> {
-    return new Promise((resolve) => {
-      const look = () => {
-        if (this.sessions.size > 0) return;
-        this.events.off('event', look);
-        resolve();
-      };
-      this.events.on('event', look);
-      look();
-    });
-  }
-
   private reap(): void {
     const before = Date.now() - this.limits.idleSeconds * 1000;
     for (const session of this.sessions.values()) {
@@ -539,7 +496,14 @@ export class Sessions implements SessionHost {
 }
 
 /** A session of a group in the state of another. */
-function branch(fork: Session, { kept, info, deadline }: Origin, seed?: number, id = unguessable()): Promise<Turn> {
+function branch(
+  fork: Session,
+  kept: Omit<KeptSnapshot, 'id'>,
+  info: Info,
+  deadline: Deadline,
+  seed?: number,
+  id = unguessable(),
+): Promise<Turn> {
   return fork.perform(deadline, () =>
     fork.take(deadline, {
       play: async () => {

@@ -11,7 +11,7 @@ import { reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
-import { type OfferedTool, pythonTools, sayToolOf } from '../facades/tools.js';
+import { type OfferedTool, pythonTools, sayToolOf } from '../protocols/tools.js';
 
 /** Trainers, and the template of each. */
 const TEMPLATES = {

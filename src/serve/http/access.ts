@@ -3,12 +3,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { LRUCache } from 'lru-cache';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
-import { type Owner, type QuotaLimits, unguessable } from '../core/session-contract.js';
+import type { Owner, QuotaLimits } from '../core/session-contract.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -24,44 +23,32 @@ declare module 'fastify' {
 export interface AccessRules extends HostRules {
   /** None: whoever reaches the server is `local`, and its operator. */
   readonly tokens?: Tokens;
-  /** Browsers that showed a token: what their cookies stand for. */
-  readonly logins?: Logins;
 }
 
 const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
 
-/** Lets a request in and says so, or has answered it. @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
-type AccessGuard = (request: FastifyRequest, reply: FastifyReply) => boolean;
-
-export function accessGuard(app: FastifyInstance, rules: AccessRules): AccessGuard {
+/** @throws HOST_REFUSED, ORIGIN_REFUSED, TOKEN_NEEDED, TOKEN_WRONG, OPERATOR_NEEDED */
+export function accessGuard(app: FastifyInstance, rules: AccessRules): (request: FastifyRequest) => void {
   app.decorateRequest('caller', undefined);
   const checkOrigin = originCheck(rules);
-  return (request, reply) => {
+  return (request) => {
     checkOrigin(request);
     const { access } = request.routeOptions.config;
-    if (access === 'open') return true;
-    const caller = rules.tokens === undefined ? LOCAL : callerIn(request.headers, rules);
-    if (caller === undefined) {
-      if (!isPage(request)) throw reverieError(tokenIn(request.headers) === undefined ? 'TOKEN_NEEDED' : 'TOKEN_WRONG');
-      reply.redirect(`${LOGIN_PATH}?next=${encodeURIComponent(request.url)}`, 303);
-      return false;
-    }
+    if (access === 'open') return;
+    const caller = callerIn(request.headers, rules);
     if (access === 'operator' && !caller.operator) throw reverieError('OPERATOR_NEEDED');
     request.caller = caller;
-    return true;
   };
 }
 
-function callerIn(headers: IncomingHttpHeaders, { tokens, logins }: AccessRules): Caller | undefined {
+/** @throws TOKEN_NEEDED, TOKEN_WRONG */
+function callerIn(headers: IncomingHttpHeaders, { tokens }: AccessRules): Caller {
+  if (tokens === undefined) return LOCAL;
   const token = tokenIn(headers);
-  if (token !== undefined) return tokens!.find(token);
-  const cookie = cookieIn(headers);
-  return cookie === undefined ? undefined : logins?.get(cookie);
-}
-
-/** Somebody opens a page in a browser and can be asked for a token there. */
-function isPage({ method, headers, ws }: FastifyRequest): boolean {
-  return method === 'GET' && !ws && (headers.accept ?? '').includes('text/html') && headers.authorization === undefined;
+  if (token === undefined) throw reverieError('TOKEN_NEEDED');
+  const caller = tokens.find(token);
+  if (caller === undefined) throw reverieError('TOKEN_WRONG');
+  return caller;
 }
 
 // Pages of other sites in the browser of someone who may reach the server: they may not use it. A page whose name was
@@ -125,73 +112,6 @@ function nameOf(host: string): string {
   return host.toLowerCase().replace(/:\d*$/, '');
 }
 
-const LOGIN_PATH = '/login';
-
-const HOURS = 12;
-const BROWSERS = 1000;
-const FORM = 'application/x-www-form-urlencoded';
-
-type Logins = LRUCache<string, Caller>;
-
-export function browserLogins(): Logins {
-  return new LRUCache({ max: BROWSERS, ttl: HOURS * 3600_000 });
-}
-
-/** GET and POST /login, POST /logout. */
-export async function addLogin(app: FastifyInstance, tokens: Tokens, logins: Logins): Promise<void> {
-  await app.register(async (scope) => {
-    scope.addContentTypeParser(FORM, { parseAs: 'string' }, (_request, body, done) => {
-      done(null, Object.fromEntries(new URLSearchParams(String(body))));
-    });
-    const open = { config: { access: 'open' as const } };
-    scope.get(LOGIN_PATH, open, (request, reply) => sendForm(reply, nextOf(request.query)));
-    scope.post(LOGIN_PATH, open, (request, reply) => {
-      const { token = '' } = (request.body ?? {}) as { token?: unknown };
-      const caller = tokens.find(String(token));
-      const next = nextOf(request.body);
-      if (caller === undefined) return sendForm(reply.status(401), next, reverieError('TOKEN_WRONG').message);
-      const id = unguessable();
-      logins.set(id, caller);
-      return reply.header('set-cookie', cookieOf(request, id, HOURS * 3600)).redirect(next, 303);
-    });
-    scope.post('/logout', open, (request, reply) => {
-      const id = cookieIn(request.headers);
-      if (id !== undefined) logins.delete(id);
-      return reply.header('set-cookie', cookieOf(request, '', 0)).redirect(LOGIN_PATH, 303);
-    });
-  });
-}
-
-/** Where to go afterwards: never to another site. */
-function nextOf(given: unknown): string {
-  const { next } = (given ?? {}) as { next?: unknown };
-  return typeof next === 'string' && /^\/(?![/\\])[\x21-\x7e]*$/.test(next) ? next : '/docs';
-}
-
-function cookieOf({ headers }: FastifyRequest, value: string, seconds: number): string {
-  const secure = headers['x-forwarded-proto'] === 'https' ? '; Secure' : '';
-  return `${COOKIE}=${value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=${seconds}${secure}`;
-}
-
-const STYLE =
-  'body{font:16px system-ui,sans-serif;max-width:22rem;margin:15vh auto;padding:0 1rem}input,button{font:inherit;width:100%;box-sizing:border-box;padding:.5rem;margin:.25rem 0}';
-
-function sendForm(reply: FastifyReply, next: string, problem = ''): FastifyReply {
-  const page = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Reverie</title><style>${STYLE}</style></head><body><h1>Reverie</h1><p role="alert">${problem}</p>
-<form method="post" action="${LOGIN_PATH}"><label>Token <input type="password" name="token" autocomplete="current-password" required autofocus></label>
-<input type="hidden" name="next" value="${next.replace(/[&"<>]/g, (one) => `&#${one.charCodeAt(0)};`)}"><button>Log in</button></form></body></html>`;
-  return (
-    reply
-      .type('text/html; charset=utf-8')
-      .header('cache-control', 'no-store')
-      // Without a referrer a browser sends this form with `Origin: null`, which is no page of ours.
-      .header('referrer-policy', 'same-origin')
-      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'")
-      .send(page)
-  );
-}
-
 /** One that may come in. */
 export interface Caller {
   readonly owner: Owner;
@@ -223,14 +143,9 @@ export class Tokens {
   }
 }
 
-// The token in a request: in a header, in the header that a URL's user and password become, or behind a page's cookie.
-
-/** Name of the cookie that a browser gets for its token at /login. */
-const COOKIE = 'reverie';
-
 /**
- * What a request shows. `Basic` is for clients that can set no header but put the user and password of their URL into
- * one, such as OpenEnv's; the user's name does not count.
+ * The token that a request shows. `Basic` is for browsers, which ask for a name and a password, and for clients that can set
+ * no header but put the user and password of their URL into one, such as OpenEnv's; the user's name does not count.
  */
 export function tokenIn(headers: IncomingHttpHeaders): string | undefined {
   const [scheme, given] = splitOnce(headers.authorization ?? '', ' ');
@@ -238,12 +153,6 @@ export function tokenIn(headers: IncomingHttpHeaders): string | undefined {
   if (scheme.toLowerCase() === 'basic') return splitOnce(Buffer.from(given, 'base64').toString('utf8'), ':')[1];
   const key = headers['x-api-key'];
   return typeof key === 'string' && key !== '' ? key : undefined;
-}
-
-/** Value of the cookie that stands for a token. */
-function cookieIn({ cookie = '' }: IncomingHttpHeaders): string | undefined {
-  const pairs = cookie.split(';').map((pair) => splitOnce(pair.trim(), '='));
-  return pairs.find(([name]) => name === COOKIE)?.[1];
 }
 
 function splitOnce(text: string, separator: string): [before: string, after: string] {

@@ -13,7 +13,7 @@ import Fastify, {
 import { reverieError } from '../../core/errors.js';
 import type { Sessions } from '../core/sessions.js';
 import type { ServerMetrics } from '../observe/server-metrics.js';
-import { type AccessRules, accessGuard, addLogin, browserLogins } from './access.js';
+import { type AccessRules, accessGuard } from './access.js';
 import { docsPage, type Facade, openApiDocument } from './openapi.js';
 import { type HeldPort, nodeServer } from './port.js';
 import {
@@ -59,7 +59,7 @@ interface AppOptions {
 }
 
 /** First segments of the paths of the server itself. */
-const OWN_PATHS = ['openapi.json', 'docs', 'health', 'ready', 'metrics', 'login', 'logout'];
+const OWN_PATHS = ['openapi.json', 'docs', 'health', 'ready', 'metrics'];
 
 /** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_INVALID */
 function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
@@ -78,7 +78,7 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   const { sessions, facades, version } = options;
   checkNames(sessions, facades);
   const limits = { ...HTTP_LIMITS, ...options.limits };
-  const access = { hosts: 'any' as const, pagesOf: [], logins: browserLogins(), ...options.access };
+  const access = options.access ?? { hosts: 'any' as const, pagesOf: [] };
   const app = bareApp(limits, options);
   if (options.onRoute !== undefined) app.addHook('onRoute', options.onRoute);
   await app.register(websocket, { options: { maxPayload: limits.bodyBytes, perMessageDeflate: false } });
@@ -86,7 +86,6 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   readJson(app, limits);
   watchRequests(app, access, limits, options);
   addOwnRoutes(app, options);
-  if (access.tokens !== undefined) await addLogin(app, access.tokens, access.logins);
   const context = { sessions, version, limits, ownerOf: ({ caller }: FastifyRequest) => caller!.owner };
   // Each in a scope of its own: hooks, parsers and error handlers of one are not those of another.
   for (const facade of facades) await app.register(async (scope) => facade.register(scope, context));
@@ -130,7 +129,7 @@ function watchRequests(
 ): void {
   app.decorateRequest('failure', undefined);
   app.decorateRequest('startedAt', undefined);
-  const letsIn = accessGuard(app, access);
+  const letIn = accessGuard(app, access);
   const sockets = new WeakMap<IncomingMessage, FastifyRequest>();
   app.websocketServer.on('connection', (_socket, raw) => {
     const request = sockets.get(raw);
@@ -153,7 +152,8 @@ function watchRequests(
     guardRequest(request, limits);
     request.startedAt = performance.now();
     if (request.ws && logger !== undefined) sockets.set(request.raw, request);
-    if (letsIn(request, reply)) done();
+    letIn(request);
+    done();
   });
   app.addHook('onResponse', (request, reply, done) => {
     end(request, reply.statusCode);

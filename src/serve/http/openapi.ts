@@ -207,55 +207,34 @@ function contentOf(
   return { 'application/json': json, ...Object.fromEntries(others) };
 }
 
-// GET /docs: the document as a page to read: one file, no script, nothing fetched from elsewhere.
+// GET /docs: the routes as a page to read: no script, nothing fetched from elsewhere.
 
 const STYLE = `
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem;color:#1c2128;background:#fff}
-code,pre{font:13px/1.45 ui-monospace,monospace}pre{background:#f3f5f7;padding:.75rem;overflow-x:auto;border-radius:6px}
-h3{margin:2rem 0 .25rem;font-size:1rem}summary{cursor:pointer}
-@media(prefers-color-scheme:dark){body{color:#d5dbe3;background:#14171b}pre{background:#1e2329}a{color:#7ab7ff}}
+body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:0 auto;padding:1.5rem}
+code{font:13px/1.45 ui-monospace,monospace}pre{overflow-x:auto;margin:.25rem 0 1rem}
+@media(prefers-color-scheme:dark){body{color:#d5dbe3;background:#14171b}a{color:#7ab7ff}}
 `;
 
 /** @param base  where the server is reached, for the examples: `http://host:port` */
-export function docsPage({ info, tags, paths, components }: OpenApiDocument, base: string): string {
+export function docsPage({ info, tags, paths }: OpenApiDocument, base: string): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   );
   const sections = tags.map(({ name }) => {
     const own = operations.filter(({ operation }) => operation.tags[0] === name);
-    return `<h2>${escaped(name)}</h2>${own.map((one) => operationHtml(one, base)).join('')}`;
+    const shown = own.map(({ method, path, operation: { summary, description = '', requestBody } }) => {
+      const example = requestBody?.content['application/json']?.example;
+      const json = example && ` \\\n  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`;
+      const verb = method === 'GET' || json ? '' : ` -X ${method}`;
+      return `<h3>${method} <code>${escaped(path)}</code></h3><p>${escaped(`${summary}. ${description}`)}</p>
+<pre><code>${escaped(`curl${verb} ${base}${path}${json ?? ''}`)}</code></pre>`;
+    });
+    return `<h2>${escaped(name)}</h2>${shown.join('\n')}`;
   });
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escaped(info.title)} API</title><style>${STYLE}</style></head><body>
-<h1>${escaped(info.title)} API</h1><p>Version ${escaped(info.version)} · <a href="/openapi.json">openapi.json</a></p>
-<p>${prose(info.description)}</p>${sections.join('')}<h2>Schemas</h2>${schemaHtml('All that are named', components.schemas)}</body></html>`;
-}
-
-function operationHtml(
-  { method, path, operation }: { readonly method: string; readonly path: string; readonly operation: Operation },
-  base: string,
-): string {
-  const { operationId, summary, description = '', parameters = [], requestBody, responses } = operation;
-  const example = requestBody?.content['application/json']?.example;
-  const verb = method === 'get' || (method === 'post' && example !== undefined) ? '' : ` -X ${method.toUpperCase()}`;
-  const data =
-    example === undefined ? '' : ` \\\n  -H 'content-type: application/json' -d '${JSON.stringify(example)}'`;
-  return [
-    `<h3 id="${operationId}">${method.toUpperCase()} <code>${escaped(path)}</code></h3>`,
-    `<p>${prose(summary)}. ${prose(description)}</p><pre>${escaped(`curl${verb} ${base}${path}${data}`)}</pre>`,
-    parameters.length === 0 ? '' : schemaHtml('Parameters', parameters),
-    requestBody === undefined ? '' : schemaHtml('Body', requestBody.content),
-    schemaHtml('Answers', Object.fromEntries(Object.entries(responses).filter(([status]) => status !== 'default'))),
-  ].join('\n');
-}
-
-function schemaHtml(title: string, schema: unknown): string {
-  return `<details><summary>${title}</summary><pre>${escaped(JSON.stringify(schema, null, 2))}</pre></details>`;
-}
-
-/** Escaped; what stands in backticks as code. */
-function prose(text: string): string {
-  return escaped(text).replace(/`([^`]+)`/g, '<code>$1</code>');
+<title>${info.title} API</title><style>${STYLE}</style></head><body><h1>${info.title} API</h1>
+<p>Version ${escaped(info.version)}. Fields and answers: <a href="/openapi.json">openapi.json</a>.</p>
+<p>${escaped(info.description)}</p>${sections.join('\n')}</body></html>`;
 }
 
 function escaped(text: string): string {

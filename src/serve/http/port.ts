@@ -24,14 +24,7 @@ loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
  */
 export async function listenAddress(host: string, port: number): Promise<ListenAddress> {
   const found = await lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }).catch((error: NodeJS.ErrnoException) => {
-    throw reverieError(
-      'ADDRESS_UNUSABLE',
-      {
-        problem: `Cannot listen on "${host}", port ${port}: ${`no such address (${error.code})`}.`,
-        hint: 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.',
-      },
-      error,
-    );
+    throw unusable(host, port, `no such address (${error.code})`, error);
   });
   const isLoopback = found.every(({ address, family }) => loopback.check(address, family === 6 ? 'ipv6' : 'ipv4'));
   return { address: found[0].address, isLoopback };
@@ -43,28 +36,23 @@ export function urlOf(address: string, port: number): string {
   return `http://${isIPv6(reached) ? `[${reached}]` : reached}:${port}`;
 }
 
+function unusable(host: string, port: number, problem: string, cause: unknown) {
+  const hint = 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.';
+  return reverieError(
+    'ADDRESS_UNUSABLE',
+    { problem: `Cannot listen on "${host}", port ${port}: ${problem}.`, hint },
+    cause,
+  );
+}
+
 /** What listening failed with, as an error of the catalogue. */
 function listenError(host: string, port: number, error: NodeJS.ErrnoException): unknown {
-  if (error.code === 'EADDRINUSE')
-    return reverieError(
-      'ADDRESS_UNUSABLE',
-      {
-        problem: `Port ${port} of "${host}" is taken: something listens there already.`,
-        hint: 'Give another --port, or 0 for a free one.',
-      },
-      error,
-    );
+  if (error.code === 'EADDRINUSE') {
+    const problem = `Port ${port} of "${host}" is taken: something listens there already.`;
+    return reverieError('ADDRESS_UNUSABLE', { problem, hint: 'Give another --port, or 0 for a free one.' }, error);
+  }
   const problem = { EACCES: 'not allowed', EADDRNOTAVAIL: 'no address of this machine' }[error.code ?? ''];
-  return problem === undefined
-    ? error
-    : reverieError(
-        'ADDRESS_UNUSABLE',
-        {
-          problem: `Cannot listen on "${host}", port ${port}: ${problem}.`,
-          hint: 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.',
-        },
-        error,
-      );
+  return problem === undefined ? error : unusable(host, port, problem, error);
 }
 
 /** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */

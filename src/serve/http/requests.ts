@@ -185,7 +185,8 @@ export function errorAnswer(limits: HttpLimits) {
     const { code, message, hint, status } = known;
     if (code === 'SERVER_FAILED') request.log.error({ err: error }, 'request failed');
     request.failure = code;
-    if (status === 401) void reply.header('www-authenticate', 'Bearer');
+    // Browsers ask for a name and a password then.
+    if (status === 401) void reply.header('www-authenticate', ['Bearer', 'Basic realm="Reverie"']);
     sayWhenToRetry(reply, known);
     void reply.status(status).send({ error: { code, message, hint, trace: request.id } });
   };

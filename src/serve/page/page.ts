@@ -95,11 +95,10 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
 function runRoutes(app: FastifyInstance, root: string | undefined): void {
   const load = async () => {
     const [runs, recorded] = await Promise.all([import('./runs.js'), import('./recorded-episode.js')]);
-    return { ...runs, ...recorded, list: new runs.RunList(root), starts: new recorded.StartStates() };
+    return { ...runs, ...recorded, list: new runs.RunList(root) };
   };
   type Parts = Awaited<ReturnType<typeof load>>;
   let loading: Promise<Parts> | undefined;
-  app.addHook('onClose', async () => (await loading)?.starts.close());
   const get = <Q>(
     path: string,
     query: z.ZodType<Q>,
@@ -116,9 +115,7 @@ function runRoutes(app: FastifyInstance, root: string | undefined): void {
   const nothing = z.object({});
   get('runs', nothing, ({ list }) => list.view());
   get('episodes', episodesQuery, ({ searchEpisodes, list }, filter) => searchEpisodes(list, filter));
-  get('episode', episodeQuery, ({ recordedEpisode, starts }, { run, at }) =>
-    recordedEpisode(rootOf(), run, at, starts),
-  );
+  get('episode', episodeQuery, ({ recordedEpisode }, { run, at }) => recordedEpisode(rootOf(), run, at));
   get('reports', nothing, ({ listReports }) => (root === undefined ? [] : listReports(root)));
   get('report', runQuery, async ({ readReport, REPORT_POLICY }, { path }, reply) => {
     const page = await readReport(rootOf(), path);

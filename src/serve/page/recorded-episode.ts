@@ -1,40 +1,24 @@
 // One episode of a run, for the viewer.
 
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { LRUCache } from 'lru-cache';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { ReverieError, reverieError } from '../../core/errors.js';
-import type { ToolsDomain } from '../../env/tools/domain.js';
-import { makeDomain, serverKeyOf } from '../../env/tools/domains.js';
-import { initialStateOf } from '../../env/tools/situation.js';
-import { isToolsScenario } from '../../kinds/registry.js';
+import { reverieError } from '../../core/errors.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { SCENARIO_FILE, savedScenario } from '../../run/run-folder.js';
 import { deficitText } from '../../synth/signals/deficits.js';
 import { answerView, messageView, StateTrace } from './episode-view.js';
 import { EPISODES_FILE, fileIn, linesOf, pathBelow, type RunList } from './runs.js';
 import type { EpisodeRow, EpisodesPage, EpisodeView, Shares, TurnView } from './wire.js';
 
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, EPISODE_NOT_FOUND, LINE_TOO_LONG */
-export async function recordedEpisode(
-  root: string,
-  run: string,
-  at: number,
-  starts: StartStates,
-): Promise<EpisodeView> {
+export async function recordedEpisode(root: string, run: string, at: number): Promise<EpisodeView> {
   const folder = pathBelow(root, run);
   const file = fileIn(root, folder, EPISODES_FILE);
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
   const record = await recordAt(file, at);
   if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
-  const { state, problem } = await starts.of(folder, record.task);
-  const trace = new StateTrace(state);
+  const trace = new StateTrace(undefined);
   const turns = turnsOf(record, trace);
   const { task, seed, scenario, source, verdict } = record;
-  const notes = problem === undefined ? [] : [`Values before changes are not known: ${problem}.`];
-  notes.push(...lostNote(record));
-  if (trace.lost) notes.push('The domain has changed since: some changes are shown without what was before.');
+  const notes = lostNote(record);
   const about = { title: `${scenario} · ${task}`, env: scenario, family: 'tools' as const, source, task, seed };
   return { ...about, status: endOf(record), return: record.return, turns, verdict, notes, facts: factsOf(run, record) };
 }
@@ -97,62 +81,6 @@ function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
     ['user', userVersion],
     ['answered by', responderVersion],
   ];
-}
-
-// The states that tasks of a run began in, from the domain of its scenario as it is today. Making a domain takes seconds, so
-// the last ones are kept.
-
-const KEPT = 4;
-
-interface Start {
-  readonly state?: JsonObject;
-  /** Why it is not known. */
-  readonly problem?: string;
-}
-
-type Known = Promise<ToolsDomain | string>;
-
-function closeKnown(known: Known): void {
-  void known.then((domain) => typeof domain !== 'string' && domain.close());
-}
-
-export class StartStates {
-  private readonly domains = new LRUCache<string, Known>({ max: KEPT, dispose: closeKnown });
-
-  /** @param folder  of a run */
-  async of(folder: string, task: string): Promise<Start> {
-    const domain = await this.domainOf(folder);
-    if (typeof domain === 'string') return { problem: domain };
-    const found = domain.tasks.find(({ id }) => id === task);
-    return found === undefined
-      ? { problem: `its domain has no task "${task}"` }
-      : { state: initialStateOf(domain, found) };
-  }
-
-  close(): void {
-    this.domains.clear();
-  }
-
-  private domainOf(folder: string): Known {
-    const written = statSync(join(folder, SCENARIO_FILE), { throwIfNoEntry: false })?.mtimeMs;
-    const key = `${written}:${folder}`;
-    const known = this.domains.get(key) ?? made(folder);
-    this.domains.set(key, known);
-    return known;
-  }
-}
-
-async function made(folder: string): Promise<ToolsDomain | string> {
-  try {
-    const scenario = await savedScenario(folder, { plugins: false });
-    if (scenario === undefined || !isToolsScenario(scenario)) return 'the run keeps no scenario of tools';
-    // A saved file may come from anywhere: nobody is asked, and nothing started, for a look at it.
-    if (serverKeyOf(scenario.config.domain) !== undefined) return 'its domain is on a server of its own';
-    return await makeDomain(scenario.config.domain, { folder: scenario.folder });
-  } catch (error) {
-    if (error instanceof ReverieError) return error.message.replace(/\.$/, '');
-    throw error;
-  }
 }
 
 /** Episodes of a page. */

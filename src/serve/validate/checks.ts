@@ -1,8 +1,7 @@
-// Is it an environment that learning can stand on? Schemas, state, rewards; and the same again for the same seed, whoever
-// else is there.
+// Is it an environment that learning can stand on? Schemas, state, rewards; the same again for the same seed, whoever else is
+// there; and rewards that are neither free nor to be read somewhere. After OpenEnv's runtime checks and its RFC 008.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { concurrently } from '../../core/threads.js';
 import { compileSchema } from '../../env/state/state.js';
 import {
@@ -29,37 +28,25 @@ export interface Check {
   /** What was seen, where it passed. @throws CheckFailed, NotChecked */
   run(subject: Subject): Promise<string>;
 }
-const OTHER_SEEDS = 5;
 
-export const EPISODE_CHECKS: readonly Check[] = [
-  { name: 'observation-schema', run: observationSchema },
-  { name: 'state', run: stateContract },
-  { name: 'rewards', run: rewards },
-  { name: 'declarations', run: declarations },
-  { name: 'determinism', run: determinism },
-  { name: 'seed-control', run: seedControl },
-  { name: 'isolation', run: isolation },
-  { name: 'replay', run: replay },
-];
+const OTHER_SEEDS = 5;
 
 async function observationSchema(subject: Subject): Promise<string> {
   requireWords(subject.server, 'schemas');
   const check = compileSchema(subject.schemas.observation, 'observations');
+  const declared = (subject.schemas.observation['properties'] ?? {}) as JsonObject;
   const replies = await playAlone(subject.server, startOf(subject), randomActions(subject, 'schema'));
   for (const [i, { observation, reward, done, error }] of replies.entries()) {
+    if (error !== undefined) continue;
     // The reference's schema has the two among the fields; on the wire they stand beside.
-    const [problem] = error === undefined ? check({ ...observation, ...declared(subject, reward, done) }) : [];
+    const beside = {
+      ...('reward' in declared && reward !== undefined && { reward }),
+      ...('done' in declared && { done }),
+    };
+    const [problem] = check({ ...observation, ...(beside as JsonObject) });
     if (problem !== undefined) throw new CheckFailed(`${i === 0 ? 'reset' : `step ${i}`}: ${problem}`);
   }
   return `${replies.length} observations fit`;
-}
-
-function declared({ schemas }: Subject, reward: unknown, done: boolean): JsonObject {
-  const properties = (schemas.observation['properties'] ?? {}) as JsonObject;
-  return {
-    ...('reward' in properties && reward !== undefined ? { reward: reward as Json } : {}),
-    ...('done' in properties ? { done } : {}),
-  };
 }
 
 async function stateContract(subject: Subject): Promise<string> {
@@ -94,9 +81,8 @@ async function rewards(subject: Subject): Promise<string> {
       throw new CheckFailed(`step ${i + 1} answers reward ${JSON.stringify(reward)}, which is no number`);
     }
     if (isNumber && range !== undefined && (reward < range[0] || reward > range[1])) {
-      throw new CheckFailed(
-        `step ${i + 1}${done ? ' (the last)' : ''} answers reward ${reward}, outside ${range.join(' to ')}`,
-      );
+      const which = `step ${i + 1}${done ? ' (the last)' : ''}`;
+      throw new CheckFailed(`${which} answers reward ${reward}, outside ${range.join(' to ')}`);
     }
   }
   const within = range === undefined ? 'numbers; no range is declared' : `numbers within ${range.join(' to ')}`;
@@ -119,12 +105,8 @@ async function determinism(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
   const actions = randomActions(subject, 'determinism');
   for (const reset of starts(subject)) {
-    const [one, other] = [
-      await playAlone(subject.server, reset, actions),
-      await playAlone(subject.server, reset, actions),
-    ];
-    const problem = difference(one, other);
-    if (problem !== undefined) throw new CheckFailed(`same seed, same actions: ${problem}`);
+    const one = await playAlone(subject.server, reset, actions);
+    requireAlike(one, await playAlone(subject.server, reset, actions), 'same seed, same actions');
   }
   const { seeds } = subject.server.lacks;
   return seeds === undefined ? 'same seed and actions, same episode' : `same task and actions, same episode (${seeds})`;
@@ -132,54 +114,48 @@ async function determinism(subject: Subject): Promise<string> {
 
 async function seedControl(subject: Subject): Promise<string> {
   requireWords(subject.server, 'seeds');
-  const { server, options } = subject;
+  const { server, options, tasks, tools, schemas } = subject;
   const actions = randomActions(subject, 'seeds');
   const start = startOf(subject);
   const one = await playAlone(server, start, actions);
-  const again = await playAlone(server, start, []);
-  const first = difference(one.slice(0, 1), again);
-  if (first !== undefined) throw new CheckFailed(`seed ${options.seed} twice: ${first}`);
+  requireAlike(one.slice(0, 1), await playAlone(server, start, []), `seed ${options.seed} twice`);
   for (let i = 1; i <= OTHER_SEEDS; i++) {
     const seed = options.seed + i;
     const other = await playAlone(server, { ...start, seed }, actions);
     if (difference(one, other) !== undefined) return `seed ${options.seed} and seed ${seed} differ`;
   }
   const alike = `seeds ${options.seed} to ${options.seed + OTHER_SEEDS} all give the same episode`;
-  if (isOfNumbers(subject)) throw new CheckFailed(alike);
-  throw new NotChecked(`${alike}: nothing is drawn, the task alone decides, or the seed is ignored`);
-}
-
-/** There the seed is all that tells episodes apart; an environment of words that draws nothing may be whole without one. */
-function isOfNumbers({ tasks, tools, schemas }: Subject): boolean {
-  if (tools.length > 0 || tasks.some((task) => task['seed'] === undefined)) return false;
+  // Of numbers the seed is all that tells episodes apart; words that draw nothing may be whole without one.
   const fields = Object.values((schemas.action['properties'] ?? {}) as Record<string, JsonObject>);
-  return fields.some(({ type }) => ['array', 'number', 'integer'].includes(String(type)));
+  const isOfNumbers = fields.some(({ type }) => ['array', 'number', 'integer'].includes(String(type)));
+  const isOfSeeds = tools.length === 0 && tasks.every((task) => task['seed'] !== undefined);
+  if (isOfNumbers && isOfSeeds) throw new CheckFailed(alike);
+  throw new NotChecked(`${alike}: nothing is drawn, the task alone decides, or the seed is ignored`);
 }
 
 async function isolation(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
   const { server, options } = subject;
   const reset = startOf(subject);
-  const actions = randomActions(subject, 'isolation');
-  const others = randomActions(subject, 'intruder');
+  const [actions, others] = [randomActions(subject, 'isolation'), randomActions(subject, 'intruder')];
   const alone = await playAlone(server, reset, actions);
-  const otherwise = starts(subject).at(-1)!;
   const [mine, theirs] = [await server.connect(), await server.connect()];
   try {
     const seen = [await mine.reset({ ...reset, episode_id: 'mine' })];
-    const { error = '' } = await theirs.reset({ ...otherwise, seed: options.seed + 1, episode_id: 'theirs' });
-    if (error.includes('CAPACITY_REACHED')) throw new NotChecked('the server takes one session at a time');
+    const other = { ...starts(subject).at(-1)!, seed: options.seed + 1, episode_id: 'theirs' };
+    const { error = '' } = await theirs.reset(other);
+    if (isFull(error)) throw new NotChecked(ONE_AT_A_TIME);
     for (const [i, action] of actions.entries()) {
       if (seen.at(-1)!.done) break;
       await theirs.step(others[i]);
       seen.push(await mine.step(action));
     }
-    const problem = difference(alone, seen);
-    if (problem !== undefined) throw new CheckFailed(`beside another session it goes otherwise than alone: ${problem}`);
+    requireAlike(alone, seen, 'beside another session it goes otherwise than alone');
     if (server.lacks.state === undefined) {
       const { episode_id: episode } = await mine.state();
-      if (episode !== 'mine')
+      if (episode !== 'mine') {
         throw new CheckFailed(`state() tells of another session's episode: ${JSON.stringify(episode)}`);
+      }
     }
   } finally {
     await Promise.all([mine.close(), theirs.close()]);
@@ -196,41 +172,38 @@ async function replay(subject: Subject): Promise<string> {
     const recorded = JSON.parse(JSON.stringify({ reset, actions, replies: await play(player, reset, actions) }));
     const between = { ...starts(subject).at(-1)!, seed: subject.options.seed + 7 };
     await play(player, between, randomActions(subject, 'between'));
-    const problem = difference(recorded.replies, await play(player, recorded.reset, recorded.actions));
-    if (problem !== undefined) throw new CheckFailed(`an episode played again after another: ${problem}`);
+    const again = await play(player, recorded.reset, recorded.actions);
+    requireAlike(recorded.replies, again, 'an episode played again after another');
     return `${recorded.replies.length - 1} steps again, the same`;
   });
 }
 
+function requireAlike(one: Trajectory, other: Trajectory, what: string): void {
+  const problem = difference(one, other);
+  if (problem !== undefined) throw new CheckFailed(`${what}: ${problem}`);
+}
+
+// Whether rewards are fair.
+
 /** Of the maximum: what may be had without knowing anything. */
 const FLOOR = 0.25;
-const REPEATS = 3;
 const TOLERANCE = 1e-9;
-
-export const FAIRNESS_CHECKS: readonly Check[] = [
-  { name: 'floor-gap', run: floorGap },
-  { name: 'oracle', run: oracle },
-  { name: 'no-leakage', run: noLeakage },
-  { name: 'verifier-determinism', run: verifierDeterminism },
-  { name: 'judge-pinned', run: judgePinned },
-  { name: 'environment', run: environment },
-];
 
 async function floorGap(subject: Subject): Promise<string> {
   requireWords(subject.server, 'rewards');
   const { rewardRange: range } = subject.options;
   if (range === undefined) throw new NotChecked('no maximum is declared: give --reward-range LOW,HIGH');
-  const told: string[] = [];
+  const earned: string[] = [];
   for (const [who, actions] of policies(subject)) {
     const returns: number[] = [];
     for (const reset of starts(subject)) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
     const mean = returns.reduce((sum, one) => sum + one, 0) / returns.length;
-    const share = (mean - range[0]) / (range[1] - range[0]);
-    if (share > FLOOR)
+    if ((mean - range[0]) / (range[1] - range[0]) > FLOOR) {
       throw new CheckFailed(`${who} earns ${mean} of ${range[1]} on average of ${returns.length} episodes`);
-    told.push(`${who} ${mean}`);
+    }
+    earned.push(`${who} ${mean}`);
   }
-  return `${told.join(', ')}, of ${range[1]}`;
+  return `${earned.join(', ')}, of ${range[1]}`;
 }
 
 function policies(subject: Subject): (readonly [string, JsonObject[]])[] {
@@ -244,141 +217,76 @@ function policies(subject: Subject): (readonly [string, JsonObject[]])[] {
 }
 
 async function oracle(subject: Subject): Promise<string> {
-  const solved = solvable(subject);
-  const high = subject.options.rewardRange?.[1] ?? 1;
-  for (const { id, reset, actions } of solved) {
-    const replies = await playAlone(subject.server, reset, actions);
+  const { hidden, tasks, options } = subject;
+  if (hidden === undefined) {
+    throw new NotChecked('no task tells its solution, as it should be: give the scenario instead');
+  }
+  const high = options.rewardRange?.[1] ?? 1;
+  const solved = tasks.filter(({ id }) => hidden.solutions.has(String(id)));
+  if (solved.length === 0) throw new NotChecked('no task has a reference');
+  for (const task of solved) {
+    const id = String(task['id']);
+    const reset = { ...startOf(subject), ...resetOf(task) };
+    const replies = await playAlone(subject.server, reset, hidden.solutions.get(id)!);
     const sum = returnOf(replies);
-    if (Math.abs(sum - high) > TOLERANCE) {
-      throw new CheckFailed(`the reference of task "${id}" earns ${sum}, not ${high}; ${ending(replies)}`);
-    }
+    if (Math.abs(sum - high) <= TOLERANCE) continue;
+    const { done, error, observation } = replies.at(-1)!;
+    const end = `${done ? 'it ended' : 'it did not end'} with ${JSON.stringify(observation).slice(0, 200)}`;
+    throw new CheckFailed(`the reference of task "${id}" earns ${sum}, not ${high}; ${error ?? end}`);
   }
   return `the reference of ${solved.length} tasks earns ${high}`;
-}
-
-function ending(replies: Trajectory): string {
-  const { done, error, observation } = replies.at(-1)!;
-  return error ?? `${done ? 'it ended' : 'it did not end'} with ${JSON.stringify(observation).slice(0, 200)}`;
-}
-
-interface Solvable {
-  readonly id: string;
-  readonly reset: JsonObject;
-  readonly actions: readonly JsonObject[];
-}
-
-/** @throws NotChecked */
-function solvable(subject: Subject): readonly Solvable[] {
-  const { hidden, tasks } = subject;
-  if (hidden === undefined)
-    throw new NotChecked('no task tells its solution, as it should be: give the scenario instead');
-  const found = tasks.flatMap((task) => {
-    const actions = hidden.solutions.get(String(task['id']));
-    return actions === undefined
-      ? []
-      : [{ id: String(task['id']), reset: { ...startOf(subject), ...resetOf(task) }, actions }];
-  });
-  if (found.length === 0) throw new NotChecked('no task has a reference');
-  return found;
 }
 
 /** Keys that only a mistake puts where agents look. */
 const GIVEAWAY =
   /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
+const FIRST = 'the first observation';
 
 async function noLeakage(subject: Subject): Promise<string> {
+  const { server, tasks, tools, hidden } = subject;
+  const places: [string, Json][] = [['the tools', tools as unknown as Json]];
   // What only trainers read may hold the answer, where the protocol means it so.
-  const cards = subject.server.lacks.schemas === undefined ? subject.tasks : [];
-  const places: [string, Json][] = cards.map((task) => [`the card of task "${task['id']}"`, task]);
-  const told = subject.server.lacks.schemas === undefined ? ['/metadata', '/schema'] : [];
-  for (const path of told) places.push([`GET ${path}`, (await subject.server.ask(path)).body as Json]);
-  places.push(['the tools', subject.tools as unknown as Json]);
-  for (const reset of starts(subject)) places.push(...(await seenIn(subject, reset)));
+  if (server.lacks.schemas === undefined) {
+    for (const task of tasks) places.push([`the card of task "${task['id']}"`, task]);
+    for (const path of ['/metadata', '/schema']) places.push([`GET ${path}`, (await server.ask(path)).body as Json]);
+  }
+  for (const reset of starts(subject)) {
+    await connected(server, async (player) => {
+      const replies = await play(player, reset, randomActions(subject, 'leakage'));
+      for (const [i, { observation }] of replies.entries()) {
+        places.push([i === 0 ? FIRST : `the observation of step ${i}`, observation]);
+      }
+      if (server.lacks.state === undefined) places.push(['state()', await player.state()]);
+    });
+  }
   for (const [where, value] of places) {
-    const problem = leakIn(value, where, subject.hidden);
+    const problem = leakIn(value, where, hidden);
     if (problem !== undefined) throw new CheckFailed(`${where} holds ${problem}`);
   }
   return `${places.length} cards, observations and states looked through`;
 }
 
-function seenIn({ server, ...subject }: Subject, reset: JsonObject): Promise<[string, Json][]> {
-  return connected(server, async (player) => {
-    const replies = await play(player, reset, randomActions({ server, ...subject }, 'leakage'));
-    const seen = replies.map(({ observation }, i): [string, Json] => [
-      i === 0 ? FIRST : `the observation of step ${i}`,
-      observation,
-    ]);
-    return server.lacks.state === undefined ? [...seen, ['state()', await player.state()]] : seen;
-  });
-}
-
-const FIRST = 'the first observation';
-
 /** Calls of the reference are looked for only where no call was made yet: later an agent may have made them itself. */
 function leakIn(value: Json, where: string, hidden: Hidden | undefined): string | undefined {
-  const key = giveaway(value);
+  const objects = objectsIn(value);
+  const key = objects.flatMap((one) => Object.keys(one)).find((name) => GIVEAWAY.test(name));
   if (key !== undefined && where !== 'GET /schema') return `a key "${key}"`;
   const text = JSON.stringify(value) ?? '';
   const secret = hidden?.secrets.find((one) => text.includes(JSON.stringify(one.text).slice(1, -1)));
   if (secret !== undefined) return secret.what;
-  if (!(where === FIRST || where.startsWith('the card'))) return undefined;
-  const call = hidden?.calls.find((one) => holds(value, canonicalJson(one)));
+  if (where !== FIRST && !where.startsWith('the card')) return undefined;
+  const seen = new Set(objects.map(canonicalJson));
+  const call = hidden?.calls.find((one) => seen.has(canonicalJson(one)));
   return call === undefined ? undefined : `arguments of a call of the reference: ${JSON.stringify(call)}`;
 }
 
-function giveaway(value: Json): string | undefined {
-  if (Array.isArray(value)) return value.map(giveaway).find((key) => key !== undefined);
-  if (!isObject(value)) return undefined;
-  const own = Object.keys(value).find((key) => GIVEAWAY.test(key));
-  return (
-    own ??
-    Object.values(value)
-      .map(giveaway)
-      .find((key) => key !== undefined)
-  );
+/** All objects within a value, itself included. */
+function objectsIn(value: Json): JsonObject[] {
+  if (Array.isArray(value)) return value.flatMap(objectsIn);
+  return isObject(value) ? [value, ...Object.values(value).flatMap(objectsIn)] : [];
 }
 
-function holds(value: Json, wanted: string): boolean {
-  if (Array.isArray(value)) return value.some((one) => holds(one, wanted));
-  if (!isObject(value)) return false;
-  return canonicalJson(value) === wanted || Object.values(value).some((one) => holds(one, wanted));
-}
-
-async function verifierDeterminism(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'rewards');
-  await requireRepeatable(subject);
-  const [{ reset, actions }] = solvedOrIdle(subject);
-  const returns: number[] = [];
-  for (let i = 0; i < REPEATS; i++) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
-  if (new Set(returns).size > 1) throw new CheckFailed(`the same episode earns ${returns.join(', then ')}`);
-  return `the same episode earns ${returns[0]}, ${REPEATS} times`;
-}
-
-function solvedOrIdle(subject: Subject): readonly Pick<Solvable, 'reset' | 'actions'>[] {
-  try {
-    return solvable(subject);
-  } catch (error) {
-    if (!(error instanceof NotChecked)) throw error;
-    return [{ reset: starts(subject)[0], actions: randomActions(subject, 'verifier') }];
-  }
-}
-
-async function judgePinned({ hidden }: Subject): Promise<string> {
-  if (hidden === undefined)
-    throw new NotChecked('a server does not tell whether a model judges: give the scenario instead');
-  if (hidden.judge === null) return 'no model judges: rewards come from exact checks';
-  const { model, parameters } = hidden.judge;
-  if (/latest$/i.test(model)) throw new CheckFailed(`the judge is "${model}", which is another model tomorrow`);
-  return `${model}, ${parameters}`;
-}
-
-async function environment({ hidden }: Subject): Promise<string> {
-  if (hidden === undefined)
-    throw new NotChecked('only of a scenario: snapshots, forks and spaces cannot be asked of a server');
-  const problems = await hidden.environment();
-  if (problems.length > 0) throw new CheckFailed(problems.join('; '));
-  return 'its contract holds (reverie check-env)';
-}
+// Many at once.
 
 /** Sessions at once: as many as a group of GRPO. */
 const SESSIONS = 8;
@@ -391,22 +299,13 @@ const GROUP = 8;
 /** Milliseconds after which a slot of a client that is gone counts as lost. */
 const RELEASE = 10_000;
 const PAUSE = 250;
-
-export const LOAD_CHECKS: readonly Check[] = [
-  { name: 'seeds-under-load', run: seedsUnderLoad },
-  { name: 'threads', run: threads },
-  { name: 'slots', run: slots },
-];
+const ONE_AT_A_TIME = 'the server takes one session at a time';
 
 /** Everybody plays the same episode at the same time. */
 async function seedsUnderLoad(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
-  const episode = { reset: startOf(subject), actions: randomActions(subject, 'load') };
-  const alone = await playAlone(subject.server, episode.reset, episode.actions);
-  await together(
-    subject,
-    Array.from({ length: SESSIONS }, () => ({ ...episode, alone })),
-  );
+  const episode = await episodeOf(subject, startOf(subject), 'load');
+  await together(subject, Array(SESSIONS).fill(episode));
   const what = subject.server.lacks.seeds === undefined ? 'seed' : 'task';
   return `${SESSIONS} sessions of one ${what} at once, ${ROUNDS} times: all as alone`;
 }
@@ -414,18 +313,27 @@ async function seedsUnderLoad(subject: Subject): Promise<string> {
 /** Everybody plays another episode: what one session leaves lying about, the next one trips over. */
 async function threads(subject: Subject): Promise<string> {
   await requireRepeatable(subject);
-  const { seed } = subject.options;
+  const all = starts(subject);
   const episodes: Episode[] = [];
   for (let i = 0; i < SESSIONS; i++) {
     // Where there are no seeds, other tasks stand for them.
-    const begun =
-      subject.server.lacks.seeds === undefined ? startOf(subject) : starts(subject)[i % starts(subject).length];
-    const reset = { ...begun, seed: seed + i };
-    const actions = randomActions(subject, `thread ${i}`);
-    episodes.push({ reset, actions, alone: await playAlone(subject.server, reset, actions) });
+    const begun = subject.server.lacks.seeds === undefined ? startOf(subject) : all[i % all.length];
+    episodes.push(await episodeOf(subject, { ...begun, seed: subject.options.seed + i }, `thread ${i}`));
   }
   await together(subject, episodes);
   return `${SESSIONS} sessions of other seeds and actions at once, ${ROUNDS} times: each as alone`;
+}
+
+interface Episode {
+  readonly reset: JsonObject;
+  readonly actions: readonly JsonObject[];
+  /** How it goes where no other session is there. */
+  readonly alone: Trajectory;
+}
+
+async function episodeOf(subject: Subject, reset: JsonObject, stream: string): Promise<Episode> {
+  const actions = randomActions(subject, stream);
+  return { reset, actions, alone: await playAlone(subject.server, reset, actions) };
 }
 
 /** @throws CheckFailed, NotChecked where the server takes one session at a time */
@@ -437,33 +345,20 @@ async function together({ server }: Subject, episodes: readonly Episode[]): Prom
         try {
           return await play(players[i], reset, actions);
         } catch (error) {
-          if (isFull(error)) return undefined;
+          if (error instanceof CheckFailed && isFull(error.message)) return undefined;
           throw error;
         }
       });
-      requireAsAlone(episodes, seen);
+      // Whom the server had no place for has seen nothing wrong.
+      const others = seen.filter((replies) => replies !== undefined).length - 1;
+      if (others < 1) throw new NotChecked(ONE_AT_A_TIME);
+      for (const [i, replies] of seen.entries()) {
+        const what = `seed ${episodes[i].reset['seed']} beside ${others} other sessions goes otherwise than alone`;
+        if (replies !== undefined) requireAlike(episodes[i].alone, replies, what);
+      }
     } finally {
       await Promise.all(players.map((player) => player.close()));
     }
-  }
-}
-
-interface Episode {
-  readonly reset: JsonObject;
-  readonly actions: readonly JsonObject[];
-  /** How it goes with nobody else there. */
-  readonly alone: Trajectory;
-}
-
-/** Whom the server had no place for has seen nothing wrong. */
-function requireAsAlone(episodes: readonly Episode[], seen: readonly (Trajectory | undefined)[]): void {
-  const played = seen.filter((replies) => replies !== undefined).length;
-  if (played < 2) throw new NotChecked('the server takes one session at a time');
-  for (const [i, replies] of seen.entries()) {
-    const problem = replies && difference(episodes[i].alone, replies);
-    if (!problem) continue;
-    const { seed } = episodes[i].reset;
-    throw new CheckFailed(`seed ${seed} beside ${played - 1} other sessions goes otherwise than alone: ${problem}`);
   }
 }
 
@@ -495,34 +390,28 @@ async function requirePlace(subject: Subject, gone: number): Promise<void> {
   }
 }
 
-function isFull(error: unknown): boolean {
-  return error instanceof CheckFailed && error.message.includes('CAPACITY_REACHED');
+function isFull(problem: string): boolean {
+  return problem.includes('CAPACITY_REACHED');
 }
 
 /** Times that an episode has to go the same way. */
 const TIMES = 3;
 
-const found = new WeakMap<Server, Promise<string | undefined>>();
+const repeatable = new WeakMap<Server, Promise<string | undefined>>();
 
 /** Servers with seeds always have to be. @throws NotChecked */
 async function requireRepeatable(subject: Subject): Promise<void> {
   const { server } = subject;
   if (server.lacks.seeds === undefined) return;
-  const problem = await (found.get(server) ?? remembered(subject));
-  if (problem !== undefined) {
-    throw new NotChecked(
-      `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`,
-    );
-  }
+  const tried = repeatable.get(server) ?? firstDifference(subject);
+  repeatable.set(server, tried);
+  const problem = await tried;
+  if (problem === undefined) return;
+  const why = `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`;
+  throw new NotChecked(why);
 }
 
-function remembered(subject: Subject): Promise<string | undefined> {
-  const trying = tried(subject);
-  found.set(subject.server, trying);
-  return trying;
-}
-
-async function tried(subject: Subject): Promise<string | undefined> {
+async function firstDifference(subject: Subject): Promise<string | undefined> {
   const actions = randomActions(subject, 'repeatable');
   const first = await playAlone(subject.server, startOf(subject), actions);
   for (let i = 1; i < TIMES; i++) {
@@ -547,3 +436,26 @@ function starts(subject: Subject): readonly JsonObject[] {
 function resetOf({ split, index, seed }: JsonObject): JsonObject {
   return { split, index, ...(seed === undefined ? {} : { seed }) };
 }
+
+export const EPISODE_CHECKS: readonly Check[] = [
+  { name: 'observation-schema', run: observationSchema },
+  { name: 'state', run: stateContract },
+  { name: 'rewards', run: rewards },
+  { name: 'declarations', run: declarations },
+  { name: 'determinism', run: determinism },
+  { name: 'seed-control', run: seedControl },
+  { name: 'isolation', run: isolation },
+  { name: 'replay', run: replay },
+];
+
+export const LOAD_CHECKS: readonly Check[] = [
+  { name: 'seeds-under-load', run: seedsUnderLoad },
+  { name: 'threads', run: threads },
+  { name: 'slots', run: slots },
+];
+
+export const FAIRNESS_CHECKS: readonly Check[] = [
+  { name: 'floor-gap', run: floorGap },
+  { name: 'oracle', run: oracle },
+  { name: 'no-leakage', run: noLeakage },
+];

@@ -8,7 +8,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import type { Frame as OpenEnvFrame, OpenEnvSocket } from '../../env/servers/openenv.js';
-import { connectOpenEnv, serverKeys, serverProtocols } from '../../env/servers/protocols.js';
+import { connectOpenEnv, serverProtocols } from '../../env/servers/protocols.js';
 import {
   type EnvironmentServer,
   type ServerCard,
@@ -16,6 +16,7 @@ import {
   type ServerLacks,
   type ServerSession,
   SessionLost,
+  serverKeys,
 } from '../../env/servers/server-http.js';
 /** What a reset or a step answered; an error frame as what it says. */
 export interface Reply {
@@ -58,10 +59,6 @@ export interface Hidden {
   readonly secrets: readonly { readonly what: string; readonly text: string }[];
   /** Objects no client may see before it made them. */
   readonly calls: readonly JsonObject[];
-  /** Who judges, where rewards depend on a model. */
-  readonly judge: { readonly model: string; readonly parameters: string } | null;
-  /** What the checks of the environment itself found, one sentence a fault. */
-  readonly environment: () => Promise<readonly string[]>;
 }
 
 export interface ValidateOptions {

@@ -4,11 +4,10 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import type { EnvironmentServer } from '../../env/servers/server-http.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { faceOf, isToolsScenario } from '../../kinds/registry.js';
-import { checkedEnvironment } from '../../run/jobs.js';
+import { faceOf } from '../../kinds/registry.js';
 import type { AnyScenario } from '../../run/scenario.js';
 import type { Servable } from '../../run/servable.js';
-import { sayToolOf } from '../facades/tools.js';
+import { sayToolOf } from '../protocols/tools.js';
 import { startServer } from '../server.js';
 import { type Check, EPISODE_CHECKS, FAIRNESS_CHECKS, LOAD_CHECKS } from './checks.js';
 import {
@@ -86,11 +85,7 @@ export async function validateScenario(
 ): Promise<ValidationReport> {
   const server = await startServer({ scenarios: [scenario], folder, real, model, port: 0, workers: 0, log: () => {} });
   try {
-    const checked = async () => {
-      const { checks } = (await checkedEnvironment(scenario)).report;
-      return checks.flatMap(({ name, problems }) => problems.map((problem) => `${name}: ${problem}`));
-    };
-    const hidden = hiddenOf(scenario, server.sessions.defaultEnv, checked);
+    const hidden = hiddenOf(server.sessions.defaultEnv);
     return { target: scenario.config.name, ...(await validated(serverAt(server.url), options, hidden)) };
   } finally {
     await server.stop(0);
@@ -260,7 +255,7 @@ async function answers(server: Server, path: string, sent: unknown, fault: Fault
 /** A text this short stands in an observation by chance. */
 const TELLING = 20;
 
-function hiddenOf(scenario: AnyScenario, served: Servable, environment: Hidden['environment']): Hidden {
+function hiddenOf(served: Servable): Hidden {
   const tasks = served.domain?.tasks ?? [];
   return {
     solutions: new Map(tasks.flatMap((task) => solutionOf(task, served))),
@@ -270,8 +265,6 @@ function hiddenOf(scenario: AnyScenario, served: Servable, environment: Hidden['
       .flatMap(({ arguments: given }) => {
         return Object.keys(given).length > 1 ? [given] : [];
       }),
-    judge: judgeOf(scenario),
-    environment,
   };
 }
 
@@ -299,13 +292,4 @@ function secretsOf({ id, user, verifier, reference }: ToolsTask): { what: string
     ...of('what the reference says', [reference?.say]),
     ...of('the rubric', verifier.rubric ?? []),
   ];
-}
-
-function judgeOf(scenario: AnyScenario): Hidden['judge'] {
-  if (!isToolsScenario(scenario)) return null;
-  const { config } = scenario;
-  if (config.reward.judge === null || config.llm === null) return null;
-  const { votes, temperature } = config.reward.judge;
-  const llm = { ...config.llm, ...config.roles.judge } as { provider: string; model?: unknown };
-  return { model: String(llm.model ?? llm.provider), parameters: `${votes} votes at temperature ${temperature}` };
 }

@@ -9,8 +9,8 @@ import { replaceFolderAtomic } from '../../core/files.js';
 import { rowSize } from '../../env/space-values.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 import { encodeGroup, type ParquetColumns, ParquetFile } from './parquet-file.js';
-import type { ExportOptions } from './transition-exports.js';
 import {
+  type ExportOptions,
   encodedSlices,
   refuseExisting,
   rowOf,

@@ -3,20 +3,11 @@
 
 import { z } from 'zod';
 import type { VectorEnvironment } from '../../core/environment.js';
-import type { WorkerPool } from '../../core/pool.js';
 import { type Entry, Registry } from '../../core/registry.js';
 import type { EnvSpec } from '../../env/env-spec.js';
 import { gymnasiumSpecOf } from '../../env/gymnasium/entry.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
-
-export interface ExportOptions {
-  /** Threads that encode; absent: this one does. */
-  readonly pool?: WorkerPool;
-  /** Ends the export; the promise rejects with the signal's reason, and nothing is left at the path. */
-  readonly signal?: AbortSignal;
-  /** Told as rows are written. */
-  readonly onRows?: (rows: number) => void;
-}
+import type { ExportOptions } from './transitions.js';
 
 /** What an export is told beside the rows. */
 interface TransitionExportRequest extends ExportOptions {

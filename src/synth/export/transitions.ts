@@ -5,13 +5,22 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import { ensureFolder, type FileContent, writeFileAtomic } from '../../core/files.js';
+import type { WorkerPool } from '../../core/pool.js';
 import { inOrder, moved, type PoolTask, poolTask } from '../../core/pool-task.js';
 import type { Columns } from '../../replay/columns.js';
 import type { Origin } from '../../replay/provenance.js';
 import { SavedTransitions } from '../../replay/snapshot.js';
 import type { Source } from '../../replay/transition.js';
 import { type ColumnType, type EncodedGroup, encodeGroup, ParquetFile } from './parquet-file.js';
-import type { ExportOptions } from './transition-exports.js';
+
+export interface ExportOptions {
+  /** Threads that encode; absent: this one does. */
+  readonly pool?: WorkerPool;
+  /** Ends the export; the promise rejects with the signal's reason, and nothing is left at the path. */
+  readonly signal?: AbortSignal;
+  /** Told as rows are written. */
+  readonly onRows?: (rows: number) => void;
+}
 
 /** Rows [from, from + rows) of a buffer, oldest first. */
 export interface SliceRange {

@@ -8,7 +8,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { InducedRule, InducedRules } from '../../env/tools/induced-schema.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
+import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import { distinct, StateShape, scopeOf } from './explain.js';
 import {
   type Beliefs,

@@ -6,7 +6,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import { InducedBook } from '../../worldmodel/induced/induced-outcome.js';
+import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import type { Induction } from './induce.js';
 import { conflicts, isChange, listed, type ObservedCall, type ObservedLog, type Records, same } from './observed.js';
 

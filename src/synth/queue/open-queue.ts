@@ -1,17 +1,7 @@
 // From a URL to a queue. Who may use it is said in the environment alone, as command lines are recorded with runs.
 
 import { reverieError } from '../../core/errors.js';
-import type { QueueOptions, RolloutQueue } from './rollout-queue.js';
-
-export interface QueueAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: boolean;
-  /** Name of the queue: letters, digits, dashes, underscores. */
-  readonly name: string;
-  readonly user: string | undefined;
-  readonly password: string | undefined;
-}
+import type { QueueAddress, QueueOptions, RolloutQueue } from './rollout-queue.js';
 
 /** @throws QUEUE_REFUSED */
 export async function openQueue(url: string, options: QueueOptions): Promise<RolloutQueue> {

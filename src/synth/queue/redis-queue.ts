@@ -5,7 +5,6 @@ import { type Job, Queue, QueueEvents, Worker } from 'bullmq';
 import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { ERROR_CATALOGUE, type ErrorCode, type PackedError, packError, reverieError } from '../../core/errors.js';
-import type { QueueAddress } from './open-queue.js';
 import {
   checkedMessage,
   DEFAULT_LEASE_MS,
@@ -15,6 +14,7 @@ import {
   MAX_LOST_LEASES,
   type Outcome,
   PRESENCE_MS,
+  type QueueAddress,
   type QueueOptions,
   type QueueStats,
   type Refusal,

@@ -7,6 +7,16 @@ import { gunzip, gzip, gzipSync } from 'node:zlib';
 import type { z } from 'zod';
 import { describeIssues, type PackedError, reverieError } from '../../core/errors.js';
 
+export interface QueueAddress {
+  readonly host: string;
+  readonly port: number;
+  readonly tls: boolean;
+  /** Name of the queue: letters, digits, dashes, underscores. */
+  readonly name: string;
+  readonly user: string | undefined;
+  readonly password: string | undefined;
+}
+
 export interface RolloutItem {
   /** 64 hex digits (`rolloutId`): the same rollout always has the same id. */
   readonly id: string;

@@ -2,8 +2,9 @@
 
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
-import { describeIssues, reverieError } from '../../core/errors.js';
-import { rowShape, type Spaces } from '../model-spaces.js';
+import { describeIssues } from '../../core/errors.js';
+import { settingInvalid } from '../errors.js';
+import { rowShape, type Spaces } from '../model-folder.js';
 
 /** Of the folders that hold one. */
 export const ENSEMBLE_FORMAT = 'reverie-ensemble';
@@ -96,10 +97,7 @@ export type EnsembleConfigInput = z.input<typeof ensembleSectionSchema>;
 export function parseEnsembleConfig(input: EnsembleConfigInput = {}): EnsembleSection {
   const parsed = ensembleSectionSchema.safeParse(input);
   if (parsed.success) return parsed.data;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Settings of the world model: ${describeIssues(parsed.error)}`,
-    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
-  });
+  throw settingInvalid(describeIssues(parsed.error));
 }
 
 /** What decides where settings are left open. */

@@ -14,18 +14,17 @@ import type {
   Precision,
 } from '../../nn/cuda-addon.js';
 import { modelWeights } from '../../nn/model-weights.js';
-import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
-import type { DeviceSupport } from '../dynamics-kind.js';
-import { rowShape, type Spaces } from '../model-spaces.js';
+import type { DeviceSupport, WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
+import { rowShape, type Spaces } from '../model-folder.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';
 import {
   type EnsembleContents,
   type EnsembleDescription,
   ensembleDescriptionSchema,
   memberShapeOf,
-} from './contents.js';
-import type { Normaliser } from './dataset.js';
-import type { MemberShape } from './member-network.js';
+} from './ensemble-model.js';
+import type { Normaliser } from './fit.js';
+import type { MemberShape } from './members.js';
 import type { ElitePropagation, MemberAnswer, Propagated, PropagationRequest } from './propagation.js';
 
 /** As Verdict of native/cuda/engine/ensemble.h. */

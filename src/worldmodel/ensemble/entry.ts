@@ -1,6 +1,6 @@
 // The ensemble in the registry of dynamics.
 
-import type { DynamicsEntry, DynamicsKind, FitRequest } from '../dynamics-kind.js';
+import type { DynamicsEntry, DynamicsKind, FitRequest } from '../dynamics.js';
 import { ENSEMBLE_FORMAT, type EnsembleConfigInput, ensembleSectionSchema } from './config.js';
 import type { EnsembleModel } from './ensemble-model.js';
 

@@ -7,8 +7,8 @@ import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
-import type { EncodeRows } from '../model-spaces.js';
-import type { MemberShape } from './member-network.js';
+import type { EncodeRows } from '../model-folder.js';
+import type { MemberShape } from './members.js';
 
 /** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
 const CHUNK_ROWS = 4096;

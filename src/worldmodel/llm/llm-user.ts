@@ -9,9 +9,8 @@ import type { Message } from '../../env/tools/message.js';
 import { spokenMessages } from '../../env/tools/message.js';
 import type { UserQuery, UserSimulator, UserTurn } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
-import { replySchema } from './prediction-schema.js';
-import { failedReply } from './reply-failure.js';
-import { clipped, DATA_NOTICE, renderSections } from './sections.js';
+import { clipped, DATA_NOTICE, renderSections } from './prompt.js';
+import { failedReply, replySchema } from './replies.js';
 
 const userTurnReply = z.strictObject({
   reasoning: z.string().describe('What the user still wants, what the agent has done of it, what to say now.'),

@@ -2,8 +2,7 @@
 // 2511.03773) on a typed state. With several samples the most frequent outcome stands, and its share is the confidence.
 
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -14,23 +13,17 @@ import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
-import { callsBefore } from '../tools/calls-before.js';
-import { comparableObservation } from '../tools/observation-text.js';
-import { wordsIn } from '../tools/tokens.js';
-import { toolOf } from '../tools/tool-of.js';
-import { historyOf } from './history.js';
+import { callsBefore, comparableObservation, toolOf, wordsIn } from '../tools/checks.js';
+import { clipped, historyOf, oneLine, type Refused, renderPrompt, sliceState } from './prompt.js';
 import {
+  failedReply,
   normalisedReply,
   parseOperations,
   predictionReply,
   replySchema,
   reportsError,
   textPredictionReply,
-} from './prediction-schema.js';
-import { type Refused, renderPrompt } from './prompt-parts.js';
-import { failedReply } from './reply-failure.js';
-import { clipped, oneLine } from './sections.js';
-import { sliceState } from './state-slice.js';
+} from './replies.js';
 
 export interface LlmStepOptions extends PromptOptions {
   readonly temperature: number;

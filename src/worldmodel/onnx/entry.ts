@@ -1,9 +1,8 @@
 // Dynamics of a user's own in the registry.
 
 import { z } from 'zod';
-import type { DynamicsEntry, DynamicsKind } from '../dynamics-kind.js';
-import type { OnnxPayload } from './onnx-dynamics.js';
-import { ONNX_FORMAT, onnxFiles } from './onnx-manifest.js';
+import type { DynamicsEntry, DynamicsKind } from '../dynamics.js';
+import { ONNX_FORMAT, type OnnxPayload, onnxFiles } from './onnx-dynamics.js';
 
 const onnxSection = z.strictObject({
   kind: z.literal('onnx').describe('Dynamics of your own as an ONNX file.'),

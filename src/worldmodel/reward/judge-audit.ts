@@ -1,21 +1,110 @@
-// How good a judge is, measured on episodes whose verdict is known: how often it passes what failed and fails what was
-// good, abstains, and changes its mind. Without such an audit a judge gives no reward.
+// The audit of a judge as a file that vouches for itself, and the gate it opens: no reward by a judge without one.
 
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
+import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { RecordProblem, readConversation } from '../../replay/experience/logs/conversation.js';
 import { filesAt, type LogRecord, recordsOf, stateAfter } from '../../replay/experience/logs/read-episode-logs.js';
-import { type ShareEstimate, wilson } from '../tools/shadow-estimates.js';
-import type { Judge } from './judge.js';
-import { shownChanges } from './judge-episode.js';
+import { type ShareEstimate, wilson } from '../tools/shadow.js';
+import { type AuditLimits, type Judge, shownChanges } from './judge.js';
+
+const count = z.int().min(0);
+const rate = z.strictObject({ value: z.number().nullable(), low: z.number(), high: z.number(), count, of: count });
+const cost = z.strictObject({
+  calls: count,
+  promptTokens: count,
+  cachedTokens: count,
+  completionTokens: count,
+  money: z.number(),
+});
+
+const auditSchema = z.strictObject({
+  format: z.literal('reverie-judge-audit/1'),
+  judge: z.string(),
+  domain: z.strictObject({ id: z.string(), hash: z.string() }),
+  labelled: z.strictObject({ hash: z.string(), episodes: count, successes: count, failures: count }),
+  repeats: count,
+  falsePositive: rate,
+  falseNegative: rate,
+  abstention: rate,
+  flip: rate,
+  byKind: z.record(
+    z.string(),
+    z.strictObject({ success: z.boolean(), passed: count, failed: count, abstained: count }),
+  ),
+  worst: z.array(
+    z.strictObject({
+      id: z.string(),
+      task: z.string(),
+      kind: z.string(),
+      error: z.enum(['false positive', 'false negative', 'flip', 'abstention']),
+      confidence: z.number(),
+      label: z.string(),
+      said: z.string(),
+    }),
+  ),
+  cost,
+});
+
+/** Throws STORAGE_FULL, STORAGE_FAILED. */
+export async function writeAudit(path: string, report: AuditReport): Promise<void> {
+  await writeFileAtomic(path, sealedText(report));
+}
+
+/** Throws FILE_INVALID if the file is missing, was changed after it was written, or is no audit. */
+export async function readAudit(path: string): Promise<AuditReport> {
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw auditInvalid(path, error.message, error);
+  });
+  let content: unknown;
+  try {
+    content = openSealed(text);
+  } catch (error) {
+    throw auditInvalid(path, (error as Error).message, error);
+  }
+  const read = auditSchema.safeParse(content);
+  if (!read.success) throw auditInvalid(path, describeIssues(read.error));
+  return read.data;
+}
+
+/**
+ * Answers nothing if exactly this judge was audited on this domain and found good enough.
+ * Throws JUDGE_UNAUDITED or JUDGE_UNRELIABLE.
+ */
+export function requireAudited(
+  judge: Judge,
+  domain: ToolsDomain,
+  report: AuditReport | undefined,
+  limits: AuditLimits = judge.config.audit.limits,
+): void {
+  const problem = mismatch(judge, domain, report);
+  if (report === undefined || problem !== undefined)
+    throw reverieError('JUDGE_UNAUDITED', { judge: judge.version, domain: domain.id, problem });
+  const faults = (Object.keys(limits) as (keyof AuditLimits)[])
+    .filter((name) => report[name].high > limits[name])
+    .map((name) => `${name} ${shown(report[name])}, allowed ${limits[name]}`);
+  if (faults.length > 0)
+    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, faults: faults.join('; ') });
+}
+
+function mismatch(judge: Judge, domain: ToolsDomain, report: AuditReport | undefined): string | undefined {
+  if (report === undefined) return 'there is no audit';
+  if (report.judge !== judge.version) return `the audit is of ${report.judge}`;
+  if (report.domain.id !== domain.id) return `the audit was made on ${report.domain.id}`;
+  return report.domain.hash === judgedDomainHash(domain) ? undefined : 'policy or tools changed since the audit';
+}
+
+function shown({ count: hits, of, high }: Rate): string {
+  return `${hits} of ${of} (up to ${(100 * high).toFixed(0)} %)`;
+}
 
 /** What is judged of every labelled episode beside its task's rubric. */
 export const OVERALL_CRITERION =
@@ -88,11 +177,7 @@ export async function auditJudge(
   episodes: readonly LabelledEpisode[],
   { seed = 0, concurrency = CONCURRENCY, signal }: AuditOptions = {},
 ): Promise<AuditReport> {
-  if (episodes.length === 0)
-    throw reverieError('FILE_INVALID', {
-      problem: `Labelled episodes "${domain.id}", labelled episodes: there are none.`,
-      hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
-    });
+  if (episodes.length === 0) throw labelledInvalid(`of domain "${domain.id}"`, 'there are none');
   const judged = await concurrently(episodes, concurrency, (episode) =>
     judgeLabelled(judge, domain, episode, seed, signal),
   );
@@ -241,17 +326,10 @@ export async function readLabelledEpisodes(path: string, domain: ToolsDomain): P
   for (const file of filesAt(path)) {
     for await (const record of recordsOf(file)) {
       const read = labelled(record, domain);
-      if (typeof read === 'string')
-        throw reverieError('FILE_INVALID', {
-          problem: `Labelled episodes "${file}", ${record.where}: ${read}.`,
-          hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
-        });
+      if (typeof read === 'string') throw labelledInvalid(`"${file}", ${record.where}`, read);
       if (episodes.some(({ id }) => id === read.id)) {
         const problem = `the id "${read.id}" was there before`;
-        throw reverieError('FILE_INVALID', {
-          problem: `Labelled episodes "${file}", ${record.where}: ${problem}.`,
-          hint: 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.',
-        });
+        throw labelledInvalid(`"${file}", ${record.where}`, problem);
       }
       episodes.push(read);
     }
@@ -282,4 +360,18 @@ function labelled({ value, problem }: LogRecord, domain: ToolsDomain): LabelledE
 function kindOf(success: boolean, reason: string): string {
   const named = /^([^:.,]{1,40}):/.exec(reason)?.[1];
   return named ?? (success ? 'success' : 'failure');
+}
+
+function auditInvalid(path: string, problem: string, cause?: unknown): Error {
+  const hint = 'Make the audit anew; its file is not to be edited.';
+  return reverieError(
+    'FILE_INVALID',
+    { problem: `The judge audit "${path}" cannot be used: ${problem}.`, hint },
+    cause,
+  );
+}
+
+function labelledInvalid(where: string, problem: string): Error {
+  const hint = 'Give JSON lines {"id", "task", "messages", "success": true or false, "reason"} of tasks of the domain.';
+  return reverieError('FILE_INVALID', { problem: `Labelled episodes ${where}: ${problem}.`, hint });
 }

@@ -1,19 +1,66 @@
-// A language model as judge of what exact checks leave open: several votes, a majority, and no verdict where they
-// disagree, are unsure of themselves or cannot be read. It never answers 0 for want of an answer.
+// The section `judge` of a scenario: how a language model judges what exact checks leave open, and how good it must be
+// found to be before its word counts.
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { Json } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
-import type { CheckResult } from '../../env/tools/domain.js';
+import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
+import { stateChanges, verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
-import { replySchema } from '../llm/prediction-schema.js';
-import { failedReply } from '../llm/reply-failure.js';
-import { DATA_NOTICE, renderSections } from '../llm/sections.js';
-import { type JudgeConfig, type JudgeConfigInput, judgeSchema } from './judge-schema.js';
+import { DATA_NOTICE, renderSections } from '../llm/prompt.js';
+import { failedReply, replySchema } from '../llm/replies.js';
+
+const share = z.number().min(0).max(1);
+
+export const auditLimitsSchema = z
+  .strictObject({
+    falsePositive: share.default(0.2).describe('Failed episodes that it passes.'),
+    falseNegative: share.default(0.4).describe('Good episodes that it fails.'),
+    abstention: share.default(0.5).describe('Episodes that it does not decide.'),
+    flip: share.default(0.3).describe('Episodes that it decides otherwise when it is asked again.'),
+  })
+  .prefault({})
+  .describe('Largest shares allowed, each held against the upper end of its 95 % interval: few labels prove little.');
+
+export const judgeSchema = z.strictObject({
+  votes: z.int().min(1).max(15).default(3).describe('Times each episode is judged; the majority decides.'),
+  temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature of the votes.'),
+  maxTokens: z.int().min(1).default(2048).describe('Tokens of one vote.'),
+  minConfidence: share.default(0.5).describe('A vote that is less sure of itself counts as undecided.'),
+  margin: share
+    .default(0.3)
+    .describe(
+      'By how many of all votes, as a share, the side that has more than half of them must lead; otherwise nothing is decided.',
+    ),
+  onDisagreement: z
+    .enum(['abstain', 'fail'])
+    .default('abstain')
+    .describe('When votes disagree: leave the episode without reward, or (pessimistic) count it as failed.'),
+  maxCharacters: z
+    .int()
+    .min(1000)
+    .default(200_000)
+    .describe('A conversation that is longer, with its policy, is not judged: nothing is cut out of what is judged.'),
+  audit: z
+    .strictObject({
+      labelled: z
+        .string()
+        .min(1)
+        .default('labelled')
+        .describe('File or folder of episodes with a known verdict, relative to the domain.'),
+      repeats: z.int().min(1).max(20).default(2).describe('Times the whole audit is made, to count changes of mind.'),
+      limits: auditLimitsSchema,
+    })
+    .prefault({})
+    .describe('The audit on labelled episodes, without which a judge gives no reward.'),
+});
+
+export type JudgeConfig = z.output<typeof judgeSchema>;
+export type JudgeConfigInput = z.input<typeof judgeSchema>;
+export type AuditLimits = z.output<typeof auditLimitsSchema>;
 
 const verdictReply = z.strictObject({
   reasoning: z.string().describe('What the record shows for and against each criterion.'),
@@ -203,4 +250,56 @@ function turnOf(message: Message): Json[] {
       ...(calls.length > 0 ? { calls } : {}),
     },
   ];
+}
+
+/** A verdict and what it cost to find. */
+export interface JudgedVerdict extends Verdict {
+  readonly cost: Cost;
+}
+
+export interface JudgeEpisodeOptions {
+  /** Absent: the rubric stays open. */
+  readonly judge?: Judge;
+  /** Seed of the episode. */
+  readonly seed?: number;
+  readonly signal?: AbortSignal;
+}
+
+const RUBRIC = 'rubric: ';
+
+/** Throws what the judge's model throws. */
+export async function judgeEpisode(
+  domain: ToolsDomain,
+  task: ToolsTask,
+  end: EpisodeEnd,
+  { judge, seed = 0, signal }: JudgeEpisodeOptions = {},
+): Promise<JudgedVerdict> {
+  const exact = verifyEpisode(domain, task, end);
+  const criteria = task.verifier.rubric ?? [];
+  if (judge === undefined || criteria.length === 0 || exact.reward !== null) return { ...exact, cost: NO_COST };
+  const checks = exact.checks.filter(({ name }) => !name.startsWith(RUBRIC));
+  const judgement = await judge.judge(
+    {
+      policy: domain.policy,
+      goal: task.user.goal,
+      messages: end.messages,
+      criteria,
+      stateChanges: shownChanges(end.initialState, end.finalState),
+      checks,
+      seed,
+    },
+    signal,
+  );
+  const all = [...checks, ...judgement.checks.map((check) => ({ ...check, name: `${RUBRIC}${check.name}` }))];
+  const reward = all.some(({ passed }) => passed === false) ? 0 : all.some(({ passed }) => passed === null) ? null : 1;
+  return { reward, checks: all, judge: judge.version, cost: judgement.cost };
+}
+
+/** What an episode changed in the data, as a judge is shown it. */
+export function shownChanges(before: JsonObject, after: JsonObject): Json[] {
+  return stateChanges(before, after).map(({ op, path, value = null }) => ({
+    change: op,
+    at: `/${path.join('/')}`,
+    ...(op === 'remove' ? {} : { value }),
+  }));
 }

@@ -1,31 +1,101 @@
-// Training of the sequence model: steps of tasks that are not held out become documents; a decoder learns them; on the held-out ones it
-// is calibrated (one half of the tasks) and judged (the other). A fit that was stopped goes on from its last checkpoint to the same bytes.
+// Steps as documents that a decoder learns from. A question that occurs again is one document; forms of steps that are rare (heating,
+// among a thousand looks around) come more often than they did, as the square root of their number.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { JsonObject } from '../../core/canonical-json.js';
-import { canonicalJson, sha256 } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject, sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import { type DecoderConfigInput, resumeTraining, saveTraining } from '../../nn/decoder/folder.js';
-import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
-import { trainTokenizer } from '../../nn/decoder/train-tokenizer.js';
-import { DecoderTrainer, PackedCorpus } from '../../nn/decoder/trainer.js';
-import { calibrate, confidenceOf } from '../from-records/calibration.js';
-import { isExact, reportOf } from '../from-records/judging.js';
+import type { DecoderConfigInput } from '../../nn/decoder/config.js';
+import { resumeTraining, saveTraining } from '../../nn/decoder/folder.js';
+import { type Tokenizer, trainTokenizer } from '../../nn/decoder/tokenizer.js';
+import { DecoderTrainer, PackedCorpus, type TrainingDocument } from '../../nn/decoder/trainer.js';
+import { calibrate, confidenceOf, isExact, reportOf } from '../from-records.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
-import { type JudgedAnswer, judgeSteps } from './held-out.js';
+import type { SequenceFitSettings, SequenceSettings } from './entry.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
-import { sharedTexts } from './screen-form.js';
-import { BLANK_TOKEN, SCRIPT_TOKENS, ScriptCodec } from './script.js';
-import type { SequenceContents } from './sequence-folder.js';
-import type { SequenceSettings } from './settings.js';
+import { isMark, type Piece, SCRIPT_TOKENS, ScriptCodec } from './script.js';
+import { type JudgedAnswer, judgeSteps, type SequenceContents } from './sequence-model.js';
 import { StepForm } from './step-form.js';
-import { objectTypes } from './surroundings.js';
-import { type Documents, documentsOf, textsOf, writtenSteps } from './training-documents.js';
-import { sharedValues } from './value-form.js';
-import { factsOf, type WorldKind } from './world-form.js';
+import { factsOf, objectTypes, sharedTexts, sharedValues, type WorldKind } from './worlds.js';
+
+export interface WrittenStep {
+  readonly question: readonly Piece[];
+  readonly answer: readonly Piece[];
+}
+
+/** Steps in words; what its form has no words for is left out. */
+export function writtenSteps(steps: Iterable<RecordedStep>, form: StepForm): WrittenStep[] {
+  const written: WrittenStep[] = [];
+  for (const { question, answer } of steps) {
+    const asked = form.ask(question);
+    const told = form.answer(answer, asked);
+    if (told !== undefined) written.push({ question: asked.pieces, answer: told });
+  }
+  return written;
+}
+
+/** All texts between slots and marks. */
+export function* textsOf(steps: readonly WrittenStep[]): Generator<string> {
+  for (const { question, answer } of steps) {
+    for (const piece of [...question, ...answer]) if ('text' in piece) yield piece.text;
+  }
+}
+
+export interface Documents {
+  readonly documents: readonly TrainingDocument[];
+  /** Steps that differ; and of these, how many are left out, as they, or their answers, are too long. */
+  readonly distinct: number;
+  readonly tooLong: number;
+}
+
+/** Most times that a step of a rare form is repeated. */
+const MOST_COPIES = 16;
+
+export function documentsOf(
+  steps: readonly WrittenStep[],
+  codec: ScriptCodec,
+  { length, auxiliary }: Pick<SequenceFitSettings, 'length' | 'auxiliary'>,
+): Documents {
+  const { begin, end } = codec.tokenizer.special;
+  const forms = new Map<string, TrainingDocument[]>();
+  const seen = new Set<string>();
+  let tooLong = 0;
+  for (const { question, answer } of steps) {
+    const asked = [begin, ...codec.encode(question)];
+    const tokens = [...asked, ...codec.encode(answer), end];
+    const key = tokens.join();
+    if (seen.has(key)) continue;
+    seen.add(key);
+    if (tokens.length > length) {
+      tooLong += 1;
+      continue;
+    }
+    const weights = tokens.map((_, i) => (i < asked.length ? auxiliary : 1));
+    const form = formOf(question, answer);
+    forms.set(form, [...(forms.get(form) ?? []), { tokens, weights }]);
+  }
+  const largest = Math.max(0, ...[...forms.values()].map((own) => own.length));
+  const documents = [...forms.keys()].sort().flatMap((form) => {
+    const own = forms.get(form)!;
+    const copies = Math.min(MOST_COPIES, Math.round(Math.sqrt(largest / own.length)));
+    return Array.from({ length: copies }, () => own).flat();
+  });
+  return { documents, distinct: seen.size, tooLong };
+}
+
+/** What a step is but for the things it is about: the words of the call, and what changes. */
+function formOf(question: readonly Piece[], answer: readonly Piece[]): string {
+  const call = question.slice(0, afterCall(question));
+  const says = answer.findIndex((piece) => isMark(piece, 'says'));
+  return canonicalJson([...call, ...answer.slice(0, says)].map((piece) => ('slot' in piece ? { slot: 0 } : piece)));
+}
+
+/** Where the section after the call begins. */
+function afterCall(question: readonly Piece[]): number {
+  return question.findIndex((piece, i) => i > 0 && 'mark' in piece && piece.mark !== 'glue');
+}
 
 export interface SequenceFitRequest {
   readonly domain: ToolsDomain;
@@ -88,11 +158,9 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
     memory: fit.memory ?? (typed ? 0 : 4),
     types: objectTypes(world === 'facts' ? factsIn(stepsOf(parts.train)) : []),
     shared: sharedIn(world, () => valuesIn(stepsOf(parts.train))),
-    ...(fit.atOnce !== undefined && { atOnce: fit.atOnce }),
   });
   const written = writtenSteps(stepsOf(parts.train), form);
-  const specials = fit.atOnce === undefined ? SCRIPT_TOKENS : [...SCRIPT_TOKENS, BLANK_TOKEN];
-  const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials });
+  const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
   const codec = ScriptCodec.of(tokenizer)!;
   const documents = documentsOf(written, codec, fit);
   const [forCalibration, forJudging] = [parts.calibrate, parts.judge].map((own) =>
@@ -101,8 +169,8 @@ function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceF
   if (documents.documents.length === 0 || forJudging.length === 0) {
     const counts = `${documents.documents.length} steps to learn from and ${forJudging.length} to judge by`;
     throw reverieError('DATA_MISMATCH', {
-      problem: `A world model cannot be fitted to this data: ${`${episodes.length} episodes leave ${counts}.`}`,
-      hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length (and atOnce, where it is given) where steps are too long.',
+      problem: `A world model cannot be fitted to this data: ${episodes.length} episodes leave ${counts}.`,
+      hint: 'Collect episodes of more tasks, or raise model.sequence.fit.length where steps are too long.',
     });
   }
   return { form, codec, documents, steps: written.length, forCalibration, forJudging };

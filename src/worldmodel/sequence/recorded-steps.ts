@@ -7,7 +7,7 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
-import type { World, WorldKind } from './world-form.js';
+import type { World, WorldKind } from './worlds.js';
 
 export interface RecordedStep {
   readonly task: string;

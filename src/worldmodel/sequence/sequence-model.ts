@@ -1,16 +1,240 @@
-// The sequence model as a backend of the router. Calls that are asked at the same time are read and answered as one batch, each to the
-// byte as if alone.
+// A sequence model on disk: a decoder's folder, and beside it what it was trained to be shown, how its
+// probabilities are calibrated, and how right it was on held-out steps.
+//
+//   model.safetensors, decoder.json   the decoder
+//   sequence.json                                         the rest, sealed; names the decoder by its hash
 
+import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
+import { recoverFolder, sealedText } from '../../core/files.js';
+import { Rng } from '../../core/rng.js';
 import type { Message } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { confidenceOf } from '../from-records/calibration.js';
-import type { BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
-import { type Answered, type AskedTokens, answersOf, tokensOf } from './answering.js';
-import { goalOf, worldOf } from './recorded-steps.js';
+import type { Decoder } from '../../nn/decoder/decoder.js';
+import { loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
+import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
+import {
+  type Calibration,
+  calibrationSchema,
+  confidenceOf,
+  type JudgedStep,
+  modelFolder,
+  readSealed,
+} from '../from-records.js';
+import type { BackendFitReport, BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
+import { goalOf, type RecordedStep, worldOf } from './recorded-steps.js';
 import { ScriptCodec } from './script.js';
-import { type SequenceContents, versionOf } from './sequence-folder.js';
-import { type PastStep, StepForm } from './step-form.js';
+import { type Asked, type FormSettings, type PastStep, type StepAnswer, StepForm } from './step-form.js';
+import { WORLD_KINDS } from './worlds.js';
+
+const FILE = 'sequence.json';
+const HINT = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
+
+const count = z.int().min(0);
+const share = z.number().min(0).max(1);
+
+const reportSchema = z.strictObject({
+  /** Held-out steps that it was judged by. */
+  steps: count,
+  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
+  stateExact: share,
+  textExact: share,
+  exact: share,
+  /** With the true end and reward. */
+  endExact: share,
+  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
+  sure: share,
+  exactOfSure: share.nullable(),
+  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
+  /** Recorded steps that it learned from; those that differ; those left out for their length. */
+  learnedFrom: count,
+  distinct: count,
+  tooLong: count,
+});
+
+const formSchema: z.ZodType<FormSettings> = z.strictObject({
+  world: z.enum(WORLD_KINDS),
+  history: count,
+  memory: count,
+  types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
+  shared: z.array(z.string()),
+});
+
+const contentsSchema = z.strictObject({
+  format: z.literal('reverie-sequence'),
+  formatVersion: z.literal(1),
+  /** The domain it learned in. */
+  domain: z.string(),
+  decoder: z.string(),
+  form: formSchema,
+  calibration: calibrationSchema,
+  report: reportSchema,
+});
+
+/** A model whole. */
+export interface SequenceContents {
+  readonly decoder: Decoder;
+  readonly tokenizer: Tokenizer;
+  readonly form: FormSettings;
+  readonly calibration: Calibration;
+  readonly report: BackendFitReport;
+  readonly domain: string;
+}
+
+/** Changes whenever an answer could: weights, tokens, form and calibration. */
+export function versionOf({ decoder, tokenizer, form, calibration }: SequenceContents): string {
+  const rest = canonicalJson({ form, calibration } as unknown as Json);
+  return `sequence:${sha256(`${decoderHash(decoder, tokenizer)} ${rest}`).slice(0, 16)}`;
+}
+
+/** Writes (or atomically replaces) the folder; the same model gives the same bytes. @throws STORAGE_FULL, STORAGE_FAILED */
+export async function saveSequence(folder: string, contents: SequenceContents): Promise<void> {
+  const { decoder, tokenizer, form, calibration, report, domain } = contents;
+  const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
+  const text = sealedText({ format: 'reverie-sequence', formatVersion: 1, ...about });
+  await saveDecoder(folder, decoder, tokenizer, { [FILE]: text });
+}
+
+/** @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID for what is missing, damaged or does not belong together */
+export async function loadSequence(given: string): Promise<SequenceContents> {
+  for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
+  const folder = modelFolder(given, FILE);
+  const {
+    format,
+    formatVersion,
+    decoder: hash,
+    ...about
+  } = await readSealed(folder, FILE, {
+    schema: contentsSchema,
+    hint: HINT,
+  });
+  const { decoder, tokenizer } = await loadDecoder(folder);
+  if (decoderHash(decoder, tokenizer) !== hash)
+    throw reverieError('MODEL_FILE_INVALID', {
+      problem: `World model "${folder}" cannot be loaded: ${`its ${FILE} was written for other weights or another tokenizer.`}`,
+      hint: HINT,
+    });
+  return { decoder, tokenizer, ...about };
+}
+
+function decoderHash({ theta, config }: Decoder, tokenizer: Tokenizer): string {
+  const weights = sha256(new Uint8Array(theta.buffer, theta.byteOffset, theta.byteLength));
+  return sha256(`${weights} ${canonicalJson(config as unknown as Json)} ${tokenizer.toJson()}`);
+}
+
+export interface Answered {
+  /** What is answered, or why that cannot be understood. */
+  readonly answer: StepAnswer | string;
+  /** Of all that counts: done or not, changes and text, in nats. What is claimed of the end does not count. */
+  readonly logProb: number;
+}
+
+export interface AskedTokens {
+  readonly asked: Asked;
+  readonly tokens: readonly number[];
+}
+
+/** The tokens of a question; undefined where they leave no room for an answer. */
+export function tokensOf(asked: Asked, codec: ScriptCodec, contextLength: number): number[] | undefined {
+  const tokens = [codec.tokenizer.special.begin, ...codec.encode(asked.pieces)];
+  return tokens.length < contextLength ? tokens : undefined;
+}
+
+/** Answers do not depend on what is asked beside them. */
+export async function answersOf(
+  decoder: Decoder,
+  codec: ScriptCodec,
+  form: StepForm,
+  questions: readonly AskedTokens[],
+): Promise<Answered[]> {
+  const { end } = codec.tokenizer.special;
+  // The likeliest tokens: nothing is drawn.
+  const rng = Rng.fromSeed(0);
+  const generated = await decoder.generate(
+    questions.map(({ tokens }) => ({ prompt: tokens, rng })),
+    { maxTokens: decoder.config.contextLength, stop: [end], temperature: 0 },
+  );
+  const closing = [codec.idOf('goes-on'), codec.idOf('ends')];
+  return generated.map(({ tokens, logProbs }, i) => {
+    const { asked } = questions[i];
+    const counted = tokens.findIndex((token) => closing.includes(token));
+    const own = tokens.at(-1) === end ? tokens.slice(0, -1) : tokens;
+    return {
+      answer: form.read(codec.decode(own), asked),
+      logProb: logProbs.slice(0, counted < 0 ? undefined : counted).reduce((sum, one) => sum + one, 0),
+    };
+  });
+}
+
+export interface JudgedAnswer extends JudgedStep {
+  readonly logProb: number;
+  /** Whether there is an answer at all: the question fitted the context, and the answer could be read. */
+  readonly isAnswered: boolean;
+}
+
+/** Questions answered side by side. */
+const BATCH = 64;
+
+export async function judgeSteps(
+  decoder: Decoder,
+  codec: ScriptCodec,
+  form: StepForm,
+  steps: readonly RecordedStep[],
+  options: { readonly signal?: AbortSignal; readonly onProgress?: (done: number) => void } = {},
+): Promise<JudgedAnswer[]> {
+  const judged: JudgedAnswer[] = new Array(steps.length);
+  const asked = steps.map(({ question }): AskedTokens | undefined => {
+    const words = form.ask(question);
+    const tokens = tokensOf(words, codec, decoder.config.contextLength);
+    return tokens && { asked: words, tokens };
+  });
+  // Rows of similar length are read together.
+  const order = [...steps.keys()].sort((a, b) => (asked[a]?.tokens.length ?? 0) - (asked[b]?.tokens.length ?? 0));
+  for (let start = 0; start < order.length; start += BATCH) {
+    options.signal?.throwIfAborted();
+    const batch = order.slice(start, start + BATCH);
+    const fitting = batch.filter((i) => asked[i] !== undefined);
+    const answers = await answersOf(
+      decoder,
+      codec,
+      form,
+      fitting.map((i) => asked[i]!),
+    );
+    for (const i of batch) judged[i] = judgedStep(steps[i].answer, undefined, Number.NEGATIVE_INFINITY);
+    fitting.forEach((i, k) => {
+      const { answer, logProb } = answers[k];
+      judged[i] = judgedStep(steps[i].answer, typeof answer === 'string' ? undefined : answer, logProb);
+    });
+    options.onProgress?.(start + batch.length);
+  }
+  return judged;
+}
+
+function judgedStep(truth: StepAnswer, answer: StepAnswer | undefined, logProb: number): JudgedAnswer {
+  return {
+    changes: changesIn(truth).length,
+    isStateExact:
+      answer !== undefined &&
+      answer.isError === truth.isError &&
+      isDeepStrictEqual(changesIn(answer), changesIn(truth)),
+    isTextExact: answer?.observation === truth.observation,
+    isEndExact: answer !== undefined && answer.ends === truth.ends,
+    logProb,
+    isAnswered: answer !== undefined,
+  };
+}
+
+/** In an order of their own; tables of facts that are made on the way are no change. */
+function changesIn({ operations }: StepAnswer): string[] {
+  return operations
+    .filter((one) => !(one.op === 'add' && /^\/facts\/[^/]+$/.test(one.path)))
+    .map((one) => canonicalJson(one))
+    .sort();
+}
 
 interface Waiting {
   readonly question: AskedTokens;

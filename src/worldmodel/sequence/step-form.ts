@@ -4,13 +4,9 @@
 import { canonicalJson } from '../../core/canonical-json.js';
 import type { CallSpec } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
-import { FactForm } from './fact-form.js';
-import { ScreenForm } from './screen-form.js';
 import { isMark, mark, Names, type Piece, readText, type Splitter, written } from './script.js';
-import type { ObjectTypes } from './surroundings.js';
-import { namePieces, TextForm } from './text-form.js';
-import { ValueForm } from './value-form.js';
-import type { World, WorldForm, WorldKind } from './world-form.js';
+import type { ObjectTypes, World, WorldForm, WorldKind } from './worlds.js';
+import { FactForm, namePieces, ScreenForm, TextForm, ValueForm } from './worlds.js';
 
 /** What a model was trained to be shown. */
 export interface FormSettings {
@@ -23,8 +19,6 @@ export interface FormSettings {
   readonly types: ObjectTypes;
   /** Of entities and elements: values that are spelt. */
   readonly shared: readonly string[];
-  /** Most tokens of an answer, all foretold at once; absent: one after the other. */
-  readonly atOnce?: number;
 }
 
 export interface PastStep {

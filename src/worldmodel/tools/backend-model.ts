@@ -11,7 +11,6 @@ import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { DeviceTarget } from '../../nn/cuda.js';
-import type { DeviceFit } from '../../nn/cuda-addon.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
@@ -108,10 +107,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
   readonly isReal?: (domain: ToolsDomain, settings?: BackendSettings) => boolean;
-  /** Loads what says whether and how a device computes the network that it answers by; absent: it answers by none. */
-  readonly deviceFit?: () => Promise<BackendDeviceFit>;
-  /** Loads what takes such a backend along, to a page that answers by itself; absent: it can answer only where it is. */
-  readonly carry?: () => Promise<CarryBackend>;
   /** Domains that it can be learned in; all unless declared. */
   readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
@@ -123,18 +118,6 @@ export interface ModelUse {
   readonly requests: { readonly value: number; readonly low: number; readonly high: number };
   readonly promptTokens: number;
 }
-
-/** @param folder where relative paths of settings start from. Throws what loading the network throws. */
-export type BackendDeviceFit = (settings: BackendSettings, target: DeviceTarget, folder: string) => Promise<DeviceFit>;
-
-/** All that a backend answers from: its section, in which files are named as they are here. */
-export interface CarriedBackend {
-  readonly settings: BackendSettings;
-  readonly files: Readonly<Record<string, Uint8Array>>;
-}
-
-/** @param folder where relative paths of settings start from. @throws what making the backend throws; what could not answer is not carried */
-export type CarryBackend = (settings: BackendSettings, folder: string) => Awaitable<CarriedBackend | string>;
 
 export interface BackendFitRequest {
   readonly domain: ToolsDomain;

@@ -5,11 +5,11 @@ import { reverieError } from '../../core/errors.js';
 import { Registry } from '../../core/registry.js';
 import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
-import { realBackend } from '../real/entry.js';
-import { replayBackend } from '../replay/entry.js';
-import { rulesBackend } from '../rules/entry.js';
 import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
+import { realBackend } from './real-backend.js';
+import { replayBackend } from './replay-backend.js';
+import { rulesBackend } from './rules-backend.js';
 
 /** Keys of the section `model` that are no backend's, and what answers for nobody (`schema`: a call that was not asked for). */
 const TAKEN = ['kind', 'backends', 'check', 'schema', 'nobody'];

@@ -3,15 +3,25 @@
 // is refused with an error of the environment: never silently accepted. What was tried, why and at which cost is told.
 
 import { createHash } from 'node:crypto';
-import type { Json } from '../../core/canonical-json.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { describeIssues, reverieError } from '../../core/errors.js';
+import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { checkProposal, PROPOSAL_LIMITS } from '../state.js';
-import type { BackendModel, PredictOptions, RawProposal, Trust } from './backend-model.js';
-import { toolOf } from './tool-of.js';
+import { settingInvalid } from '../errors.js';
+import type {
+  BackendEntry,
+  BackendModel,
+  BackendParts,
+  BackendSettings,
+  PredictOptions,
+  RawProposal,
+  Trust,
+} from './backend-model.js';
+import { routerBackends } from './backends.js';
+import { checkProposal, PROPOSAL_LIMITS, toolOf } from './checks.js';
 import type { ToolsModelConfig } from './tools-model-schema.js';
 
 /** What an agent is shown of a call that nobody could answer. */
@@ -185,4 +195,102 @@ class Trail {
 
 function asJson({ reasoning, operations, observation, confidence }: RawProposal): Json {
   return { reasoning: reasoning ?? '', operations: operations as unknown as Json, observation, confidence };
+}
+
+/**
+ * @param entries  in the order in which they are asked
+ * @throws SCENARIO_UNFIT if none of them can be had, MODEL_BACKEND_UNAVAILABLE if one that is named cannot
+ */
+export async function assembleRouter(
+  entries: readonly BackendEntry[],
+  config: ToolsModelConfig,
+  parts: BackendParts,
+): Promise<Router> {
+  const made = await Promise.all(entries.map((entry) => backendOf(entry, config, parts)));
+  const backends = made.filter((backend) => typeof backend !== 'string');
+  const absent = made.filter((backend) => typeof backend === 'string');
+  const listed = entries.map((entry, i) => {
+    const one = made[i];
+    return { entry, settings: backendSettings(entry, config), ...(typeof one === 'string' ? { absent: one } : {}) };
+  });
+  requireBackends(listed, parts.domain);
+  return new Router(parts.domain, config, backends, absent);
+}
+
+/** The backend as it is asked, or why there is none. */
+async function backendOf(
+  { name, schema, trust = 'proposal', minConfidence = 0, make }: BackendEntry,
+  config: ToolsModelConfig,
+  parts: BackendParts,
+): Promise<AskedBackend | string> {
+  const settings = backendSettings({ name, schema }, config);
+  const model = await (await make())(parts, settings);
+  if (typeof model === 'string') return model;
+  return {
+    name,
+    model,
+    trust: typeof trust === 'function' ? trust(settings) : trust,
+    minConfidence: typeof minConfidence === 'function' ? minConfidence(settings) : minConfidence,
+  };
+}
+
+/** Its section, or what that is where the scenario has none. @throws SETTING_INVALID where it must be told something */
+export function backendSettings(
+  { name, schema }: Pick<BackendEntry, 'name' | 'schema'>,
+  config: ToolsModelConfig,
+): BackendSettings {
+  const given = (config as unknown as Record<string, BackendSettings | undefined>)[name];
+  if (given !== undefined || schema === undefined) return given ?? {};
+  const read = schema.safeParse({});
+  if (read.success) return read.data as BackendSettings;
+  const problem = `backend "${name}" needs a section "${name}": ${describeIssues(read.error)}`;
+  throw settingInvalid(problem);
+}
+
+/** What backends are made from; a configured backend whose part is missing is left out, and every answer says so. */
+export type RouterParts = BackendParts;
+
+/** @throws SCENARIO_UNFIT if none of the configured backends can be had; NAME_UNKNOWN for one that there is not */
+export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): Promise<Router> {
+  await threadPlugins();
+  const entries = config.backends.map((name) => routerBackends.get(name));
+  return assembleRouter(entries, config, parts);
+}
+
+/** Files that the sections of the listed backends name, relative to the scenario. */
+export function backendFiles(config: ToolsModelConfig): string[] {
+  return config.backends.flatMap((name) => {
+    const entry = routerBackends.get(name);
+    return entry.files === undefined ? [] : entry.files(backendSettings(entry, config));
+  });
+}
+
+/** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
+export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
+
+export interface ListedBackend {
+  readonly entry: Pick<BackendEntry, 'name' | 'isReal'>;
+  readonly settings: BackendSettings;
+  /** Why the domain cannot have it; absent: it can. */
+  readonly absent?: string;
+}
+
+/**
+ * A backend may be absent where one before it answers every call, and so may those of the default list that depend on the domain.
+ * @throws SCENARIO_UNFIT if none is there, MODEL_BACKEND_UNAVAILABLE if one that would be asked is not
+ */
+export function requireBackends(listed: readonly ListedBackend[], domain: ToolsDomain): void {
+  const reasons = listed.flatMap(({ absent }) => absent ?? []);
+  if (reasons.length === listed.length)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `No backend of the world model can answer calls of domain "${domain.id}": ${reasons.join('; ')}.`,
+      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+    });
+  const isDefault = listed.map(({ entry }) => entry.name).join() === DEFAULT_BACKENDS.join();
+  for (const { entry, settings, absent } of listed) {
+    if (absent === undefined && entry.isReal?.(domain, settings) === true) return;
+    if (absent === undefined || (isDefault && entry.name !== 'llm')) continue;
+    const reason = absent.replace(`${entry.name}: `, '');
+    throw reverieError('MODEL_BACKEND_UNAVAILABLE', { backend: entry.name, domain: domain.id, reason });
+  }
 }

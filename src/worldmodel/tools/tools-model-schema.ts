@@ -1,11 +1,12 @@
 // Section `model` of a scenario of family tools or text: who answers calls, in which order, and what is believed.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../core/errors.js';
+import { describeIssues } from '../../core/errors.js';
+import { settingInvalid } from '../errors.js';
 import { llmSection } from '../llm/entry.js';
-import { rulesSection } from '../rules/entry.js';
 import { routerBackends } from './backends.js';
-import { DEFAULT_BACKENDS } from './require-backends.js';
+import { DEFAULT_BACKENDS } from './router.js';
+import { rulesSection } from './rules-backend.js';
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);
@@ -71,10 +72,7 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
 export function parseToolsModelConfig(input: unknown): ToolsModelConfig {
   const result = toolsModelSchema().safeParse(input);
   if (result.success) return result.data;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Settings of the world model: ${describeIssues(result.error)}`,
-    hint: 'See ensembleConfigSchema for every setting, its meaning and its default.',
-  });
+  throw settingInvalid(describeIssues(result.error));
 }
 
 function regularExpression() {

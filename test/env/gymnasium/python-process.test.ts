@@ -123,9 +123,9 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
       code: 'GYMNASIUM_IMPORT',
     });
     await expect(makeEnvironment({ id: 'gymnasium' })).rejects.toMatchObject({ code: 'NAME_UNKNOWN' });
-    await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', slip: 0.1 })).rejects.toMatchObject({
+    await expect(makeEnvironment({ gymnasium: 'Pendulum-v1', frameSkip: 2 })).rejects.toMatchObject({
       code: 'ENV_SPEC_INVALID',
-      message: expect.stringContaining('"slip" does not apply to "gymnasium"'),
+      message: expect.stringContaining('"frameSkip" does not apply to "gymnasium"'),
     });
     process.env.REVERIE_PYTHON = '/no/such/python';
     await expect(makeEnvironment({ gymnasium: 'Pendulum-v1' })).rejects.toMatchObject({

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { compareSubjects, holm, signFlipP } from '../../../src/fidelity/report/compare.js';
-import type { SubjectReport } from '../../../src/fidelity/report/fidelity-report.js';
-import { turnOf } from '../../../src/fidelity/report/shown-report.js';
+import { compareSubjects, holm, signFlipP } from '../../../src/fidelity/gates.js';
+import type { SubjectReport } from '../../../src/fidelity/report.js';
+import { turnOf } from '../../../src/fidelity/shown.js';
 import { inventedSubjects } from './invented-report.js';
 
 const rng = () => Rng.fromSeed(5);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { Metric } from '../../../src/fidelity/report/fidelity-report.js';
-import { judgeGates, parseGates } from '../../../src/fidelity/report/gate.js';
-import type { ShownSubject } from '../../../src/fidelity/report/shown-report.js';
+import { judgeGates, parseGates } from '../../../src/fidelity/gates.js';
+import type { Metric } from '../../../src/fidelity/report.js';
+import type { ShownSubject } from '../../../src/fidelity/shown.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
 
 const estimate = { value: 0.96, low: 0.93, high: 0.98, n: 200, method: 'wilson' as const };

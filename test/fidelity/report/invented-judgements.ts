@@ -1,10 +1,10 @@
 // Invented findings on what a model is good for; nothing here was measured.
 
 import type { Rng } from '../../../src/core/rng.js';
-import type { Section } from '../../../src/fidelity/report/fidelity-report.js';
-import { NOTHING, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+import type { Section } from '../../../src/fidelity/report.js';
+import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 
-import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
+import { about, type Character, curve, metric, section, UNITS } from './invented-parts.js';
 
 export function calibration({ skill, belief }: Character): Section {
   const bins = [0.15, 0.3, 0.45, 0.6, 0.75, 0.9];
@@ -120,36 +120,6 @@ export function rank({ skill }: Character, rng: Rng): Section {
   });
 }
 
-export function distribution({ skill }: Character): Section {
-  return section({
-    id: 'distribution',
-    title: 'Distribution and diversity',
-    summary: 'Whether dreams are as various as reality, and of the same things.',
-    metrics: [
-      metric(
-        'c2st',
-        'Told apart by a classifier',
-        about(0.5 + 0.4 * (1 - skill), 0.03),
-        'Accuracy of a classifier that tells dreams from reality; 50 % is chance.',
-        { better: 'lower' },
-      ),
-      metric(
-        'hallucinated',
-        'Invented entities',
-        share((1 - skill) * 0.3),
-        'Answers that name an id which is nowhere in the state.',
-        { better: 'lower' },
-      ),
-      metric(
-        'coverage',
-        'States reached',
-        skill === 1 ? NOTHING : share(skill * 0.8, 120),
-        'Real states that dreams reach too.',
-      ),
-    ],
-  });
-}
-
 export function mustFail({ skill }: Character): Section {
   const passed = Math.round(40 * Math.min(1, skill + 0.04));
   return section({
@@ -180,43 +150,6 @@ export function mustFail({ skill }: Character): Section {
               ],
             },
           ],
-  });
-}
-
-export function learning({ skill }: Character, rng: Rng): Section {
-  const ratios = [0, 0.25, 0.5, 0.75, 0.9, 1];
-  return section({
-    id: 'learning',
-    title: 'Learning value',
-    summary: 'The same learner on real, dreamt and mixed rows.',
-    metrics: [
-      metric(
-        'transfer-gap',
-        'Transfer gap',
-        about(300 * (1 - skill) + 5, 40, 5),
-        'Real return of a learner on real rows minus that of one on dreamt rows.',
-        { better: 'lower', unit: 'return' },
-      ),
-    ],
-    charts: [
-      {
-        kind: 'lines',
-        title: 'Real return by share of dreamt rows',
-        caption: 'Five learners a share, equally many rows each.',
-        xTitle: 'Share of dreamt rows',
-        yTitle: 'Real return',
-        series: [
-          {
-            name: 'learners',
-            points: curve(
-              ratios,
-              (x) => 820 - 500 * (1 - skill) * x ** 2 + 8 * rng.normal(),
-              () => 40,
-            ),
-          },
-        ],
-      },
-    ],
   });
 }
 

@@ -1,6 +1,6 @@
 // What invented findings are put together from.
 
-import type { Metric, Point, Section } from '../../../src/fidelity/report/fidelity-report.js';
+import type { Metric, Point, Section } from '../../../src/fidelity/report.js';
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 
 /** What an invented model is like. */

@@ -1,9 +1,8 @@
 // An invented report of three models: a flawless one, a good one and a poor one. Nothing here was measured.
 
 import { Rng } from '../../../src/core/rng.js';
-import { compareSubjects } from '../../../src/fidelity/report/compare.js';
-import type { FidelityReport, SubjectReport } from '../../../src/fidelity/report/fidelity-report.js';
-import { judgeGates, parseGates } from '../../../src/fidelity/report/gate.js';
+import { compareSubjects, judgeGates, parseGates } from '../../../src/fidelity/gates.js';
+import type { FidelityReport, SubjectReport } from '../../../src/fidelity/report.js';
 import type { Character } from './invented-parts.js';
 import { inventedSections } from './invented-sections.js';
 

@@ -1,16 +1,10 @@
 // Invented findings, for tests and for looking at the report's design; nothing here was measured.
 
 import { Rng } from '../../../src/core/rng.js';
-import type {
-  BarsChart,
-  LinesChart,
-  Point,
-  Section,
-  WorstTransition,
-} from '../../../src/fidelity/report/fidelity-report.js';
+import type { BarsChart, LinesChart, Point, Section, WorstTransition } from '../../../src/fidelity/report.js';
 import { meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
 import { shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { calibration, distribution, horizon, learning, mustFail, rank } from './invented-judgements.js';
+import { calibration, horizon, mustFail, rank } from './invented-judgements.js';
 import { about, type Character, curve, metric, section, share, UNITS } from './invented-parts.js';
 
 type Sampled = Record<string, (number | null)[]>;
@@ -36,9 +30,7 @@ export function inventedSections(of: Character): Invented {
     rewardEnd(of, optimism, rng),
     calibration(of),
     rank(of, rng),
-    distribution(of),
     mustFail(of),
-    learning(of, rng),
     horizon(of),
   ];
   return { sections, samples };

@@ -1,11 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { figuresOf, notesOf, tablesOf } from '../../../src/fidelity/report/figures.js';
-import { fidelityMarkdown, modelCard } from '../../../src/fidelity/report/markdown.js';
-
-import { headlineRows, headlines, sectionGroups } from '../../../src/fidelity/report/shown-report.js';
-import { differenceText, estimateText, valueText } from '../../../src/fidelity/report/wording.js';
+import { fidelityDocument, modelCard } from '../../../src/fidelity/document.js';
+import {
+  differenceText,
+  estimateText,
+  figuresOf,
+  headlineRows,
+  headlines,
+  notesOf,
+  sectionGroups,
+  tablesOf,
+  valueText,
+} from '../../../src/fidelity/shown.js';
 import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import { markdownText } from '../../../src/run/report.js';
 import { inventedReport, inventedSingle } from './invented-report.js';
 
 const names = inventedReport.subjects.map(({ name }) => name);
@@ -60,57 +67,44 @@ describe('headlines', () => {
 
 describe('the Markdown', () => {
   it('begins with the headline figures of all models', () => {
-    const text = fidelityMarkdown(inventedReport);
-    const table = text
-      .slice(0, text.indexOf('## '))
-      .split('\n')
-      .filter((line) => line.startsWith('|'));
-    expect(table[0]).toBe(`|  | ${names.join(' | ')} | key |`);
-    expect(table[2]).toMatch(/^\| Trust horizon ↑ \| 3 steps \(2 to 4\) \| .* \| horizon.trusted-steps \|$/);
+    const text = markdownText(fidelityDocument(inventedReport));
+    expect(text).toMatch(/- \*\*3 steps\*\* trust horizon of router, 2 to 4/);
     expect(text).toContain('**FAILED** one-step.state-exact at least 95 %');
-    expect(text.match(/^## /gm)!.length).toBe(sectionGroups(inventedReport).length + 3);
+    expect(text.match(/^## /gm)!.length).toBe(sectionGroups(inventedReport).length + 2);
   });
 
-  it('has tables of equal width, and fences that nothing in them can close', () => {
-    const [first] = inventedSingle.subjects;
-    const [section] = first.sections;
-    const evil = 'a | b\n```\n<script>*x*';
-    const worst = { ...section.worst[0], title: evil, action: evil };
-    const tables = [{ title: evil, columns: ['x', evil], rows: [[evil, evil]] }];
-    const subjects = [{ ...first, sections: [{ ...section, summary: evil, worst: [worst], tables }] }];
-    const text = fidelityMarkdown({ ...inventedSingle, subjects });
-    expect(text.match(/^```/gm)!.length % 2).toBe(0);
-    expect(text.replaceAll(/^```json\n.*?^```$/gms, '')).not.toContain('<script>');
-    for (const block of text.split('\n\n').filter((one) => one.startsWith('|'))) {
-      const widths = block.split('\n').map((line) => line.replaceAll('\\|', '').split('|').length);
-      expect(new Set(widths).size).toBe(1);
-    }
+  it('says of gates on what is right by construction that they prove nothing', () => {
+    const [first, ...others] = inventedReport.subjects;
+    const sections = first.sections.map((one) =>
+      one.id === 'one-step' ? { ...one, byConstruction: 'all answers are the truth itself.' } : one,
+    );
+    const text = markdownText(fidelityDocument({ ...inventedReport, subjects: [{ ...first, sections }, ...others] }));
+    expect(text).toContain('(proves nothing: all answers are the truth itself.)');
   });
 });
 
 describe('the model card', () => {
   it('has front matter that Hugging Face reads, with the headline numbers', () => {
-    const [, front] = modelCard(inventedReport, { license: 'mit' }).split('---\n');
-    const card = parse(front);
-    expect(card).toMatchObject({
-      license: 'mit',
+    const { frontMatter } = modelCard(inventedReport);
+    expect(frontMatter).toMatchObject({
       library_name: 'reverie',
       tags: expect.arrayContaining(['world-model']),
+      'model-index': [{ name: 'router', results: [{ dataset: { type: 'helpdesk' } }] }],
     });
-    const [{ name, results }] = card['model-index'];
-    expect(name).toBe('router');
-    expect(results[0]).toMatchObject({ task: { type: expect.any(String) }, dataset: { type: 'helpdesk' } });
-    expect(results[0].metrics).toContainEqual({ type: 'horizon.trusted-steps', name: 'Trust horizon', value: 3 });
+    expect(JSON.stringify(frontMatter)).toContain('"type":"horizon.trusted-steps","name":"Trust horizon","value":3');
   });
 
   it('says what it may be trusted with, where it fails and where the numbers are from', () => {
-    const card = modelCard(inventedReport, { subject: 1 });
+    const { subjects } = inventedReport;
+    const card = markdownText(modelCard({ ...inventedReport, subjects: [subjects[1]] }).card);
     expect(card).toMatch(/## How far to trust it\n\nUp to 0 steps/);
     expect(card).toContain('It may not mint rewards');
     expect(card).toContain('It got most wrong: restore\\_access unlocks somebody else');
     expect(card).toContain('llm:5f2c81d09a');
     const untold = { ...inventedSingle.subjects[0], sections: [] };
-    expect(modelCard({ ...inventedSingle, subjects: [untold] })).toContain('Its trust horizon was not measured');
+    expect(markdownText(modelCard({ ...inventedSingle, subjects: [untold] }).card)).toContain(
+      'Its trust horizon was not measured',
+    );
   });
 });
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { sealedText } from '../../../src/core/files.js';
-import { readFidelityReport, writeFidelityReport } from '../../../src/fidelity/report/report-file.js';
+import { readFidelityReport, writeFidelityReport } from '../../../src/fidelity/report.js';
 import { inventedReport } from './invented-report.js';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'reverie-fidelity-report-'));

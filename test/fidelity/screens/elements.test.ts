@@ -12,7 +12,7 @@ import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
 import { questionOf } from '../../../src/fidelity/tools/question.js';
 import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
-import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { pagesDomain } from '../../screens/fixture.js';
 

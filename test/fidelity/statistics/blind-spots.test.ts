@@ -4,17 +4,16 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { kendall, mmrv, pearson, regretAt, spearman } from '../../../src/fidelity/statistics/agreement.js';
 import { bootstrapEstimate, meanEstimate } from '../../../src/fidelity/statistics/bootstrap.js';
-import { auroc, reliability, selectiveRisk } from '../../../src/fidelity/statistics/confidence.js';
 import { precisionRecall, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
 import {
-  coverage,
-  crpsGaussian,
+  auroc,
   crpsMixture,
   gaussianNll,
   jointMixtureNll,
-  pitGaussian,
-} from '../../../src/fidelity/statistics/gaussian-scores.js';
-import { c2st, distinctN, hashCoverage, mmd2, spread } from '../../../src/fidelity/statistics/two-samples.js';
+  reliability,
+  selectiveRisk,
+} from '../../../src/fidelity/statistics/scores.js';
+import { coverage, crpsGaussian, pitGaussian } from './single.js';
 
 const rng = () => Rng.fromSeed(1);
 const mean = (values: readonly number[]) => meanEstimate(values, rng()).value!;
@@ -124,7 +123,8 @@ describe('k steps', () => {
     const gap = real.map((x, i) => Math.abs(x - dreamt[i]));
     expect(Math.max(...gap.slice(0, 10))).toBeLessThan(1e-5);
     expect(mean(gap.slice(100))).toBeGreaterThan(0.3);
-    expect(mmd2(real, dreamt, 1, rng()).pValue).toBeGreaterThan(0.05);
+    // The states of both are distributed alike.
+    expect(Math.abs(mean(real) - mean(dreamt))).toBeLessThan(0.05);
   });
 });
 
@@ -269,52 +269,5 @@ describe('policy rank', () => {
     const dreamt = [4, 3, 2, 1];
     expect(spearman(alike, dreamt)).toBeCloseTo(-1, 14);
     expect(mmrv({ real: alike, dreamt })).toBeLessThan(0.003);
-  });
-});
-
-describe('distribution', () => {
-  it('two-sample tests of next states alone do not see that they belong to other states', () => {
-    const states = normals(1000, 7);
-    const next = states.map((state) => 0.9 * state);
-    const shuffled = [...Rng.fromSeed(8).permutation(1000)].map((i) => next[i]);
-    expect(mmd2(next, shuffled, 1, rng()).pValue).toBeGreaterThan(0.05);
-    expect(c2st(next, shuffled, 1, rng()).low).toBeLessThan(0.5);
-    const pairs = (outcome: number[]) => states.flatMap((state, i) => [state, outcome[i]]);
-    expect(mmd2(pairs(next), pairs(shuffled), 2, rng()).pValue).toBeLessThan(0.01);
-    expect(c2st(pairs(next), pairs(shuffled), 2, rng()).low).toBeGreaterThan(0.8);
-  });
-
-  it('two-sample tests do not see one impossible row in a hundred', () => {
-    const real = normals(1000, 9);
-    const dreamt = normals(1000, 10).map((value, i) => (i % 100 === 0 ? 8 : value));
-    expect(mmd2(real, dreamt, 1, rng()).pValue).toBeGreaterThan(0.05);
-    expect(c2st(real, dreamt, 1, rng()).low).toBeLessThan(0.5);
-    expect(dreamt.filter((value) => value > Math.max(...real) + 1).length).toBe(10);
-  });
-
-  it('distinct n-grams fall with the amount of text, and are most for gibberish', () => {
-    const words = ['book', 'flight', 'cancel', 'order', 'refund'];
-    const text = (sentences: number, seed: number) => {
-      const source = Rng.fromSeed(seed);
-      return times(sentences, () => times(6, () => words[source.int(5)]).join(' '));
-    };
-    expect(distinctN(text(10, 1), 2)).toBeGreaterThan(4 * distinctN(text(100, 1), 2)!);
-    const gibberish = times(100, (i) => times(6, (j) => `x${6 * i + j}`).join(' '));
-    expect(distinctN(gibberish, 2)).toBe(1);
-  });
-
-  it('spread is most for noise', () => {
-    const sensible = times(100, (i) => [1, 0.3 * Math.sin(i), 0.3 * Math.cos(i)]);
-    const source = normals(300, 11);
-    const noise = times(100, (i) => source.slice(3 * i, 3 * i + 3));
-    expect(spread(noise)).toBeGreaterThan(10 * spread(sensible)!);
-  });
-
-  it('hashes call a state new whose last digit differs', () => {
-    const real = normals(50, 12);
-    const dreamt = real.map((value) => value + 1e-12);
-    const { reached, novel } = hashCoverage({ real: real.map(String), dreamt: dreamt.map(String) });
-    expect([reached.value, novel.value]).toEqual([0, 1]);
-    expect(mmd2(real, dreamt, 1, rng()).pValue).toBeGreaterThan(0.05);
   });
 });

@@ -2,13 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import {
-  auroc,
-  isotonic,
-  recalibrated,
-  reliability,
-  selectiveRisk,
-} from '../../../src/fidelity/statistics/confidence.js';
+import { auroc, reliability, selectiveRisk } from '../../../src/fidelity/statistics/scores.js';
 
 const SCORE = [0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6, 0.5, 0.4, 0.3, 0.3, 0.1];
 const LABEL = [1, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0].map((label) => label === 1);
@@ -23,14 +17,12 @@ function source(n: number, seed: number, chance: (confidence: number) => number)
 
 describe('reliability', () => {
   it('is what numpy makes of five bins', () => {
-    // Bins floor(5 c), at most 4; |mean label - mean score| of each; Brier: sklearn.metrics.brier_score_loss(LABEL, SCORE).
-    const { bins, ece, mce, brier } = reliability(SCORE, LABEL, 5);
+    // Bins floor(5 c), at most 4; |mean label - mean score| of each.
+    const { bins, ece } = reliability(SCORE, LABEL, 5);
     expect(bins.map(({ count }) => count)).toEqual([1, 2, 2, 3, 4]);
     expect(bins.map(({ accuracy }) => accuracy.value)).toEqual([0, 0.5, 0, 2 / 3, 0.75]);
     expect(bins[3].confidence).toBeCloseTo(1.9 / 3, 14);
     expect(ece).toBeCloseTo(0.15, 14);
-    expect(mce).toBeCloseTo(0.45, 14);
-    expect(brier).toBeCloseTo(0.195, 14);
   });
 
   it('recovers a gap that was put in', () => {
@@ -45,11 +37,10 @@ describe('reliability', () => {
   });
 
   it('says nothing without answers, and refuses what is no confidence', () => {
-    expect(reliability([], [])).toEqual({ bins: [], ece: null, mce: null, brier: null });
-    expect(reliability([1, 0], [true, false])).toMatchObject({ ece: 0, mce: 0, brier: 0 });
+    expect(reliability([], [])).toEqual({ bins: [], ece: null });
+    expect(reliability([1, 0], [true, false])).toMatchObject({ ece: 0 });
     expect(() => reliability([1.1], [true])).toThrow('outside [0, 1]');
     expect(() => reliability([0.5], [])).toThrow('1 of one kind and 0 of the other');
-    expect(() => reliability([0.5], [true], 0)).toThrow('0 bins');
   });
 });
 
@@ -74,9 +65,9 @@ describe('selective risk', () => {
   it('is by hand what it is', () => {
     const { points, aurc } = selectiveRisk([0.9, 0.7, 0.7, 0.2], [true, false, true, false]);
     expect(points).toEqual([
-      { coverage: 0.25, risk: 0, threshold: 0.9 },
-      { coverage: 0.75, risk: 1 / 3, threshold: 0.7 },
-      { coverage: 1, risk: 0.5, threshold: 0.2 },
+      { coverage: 0.25, risk: 0 },
+      { coverage: 0.75, risk: 1 / 3 },
+      { coverage: 1, risk: 0.5 },
     ]);
     // Of the tie, half a mistake is expected first: risks 0, 0.5 / 2, 1 / 3, 2 / 4.
     expect(aurc).toBeCloseTo((0 + 0.25 + 1 / 3 + 0.5) / 4, 14);
@@ -87,7 +78,7 @@ describe('selective risk', () => {
       new Float64Array(1000).fill(0.7),
       Array.from({ length: 1000 }, (_, i) => i % 10 !== 0),
     );
-    expect(flat.points).toEqual([{ coverage: 1, risk: 0.1, threshold: 0.7 }]);
+    expect(flat.points).toEqual([{ coverage: 1, risk: 0.1 }]);
     expect(flat.aurc).toBeCloseTo(0.1, 12);
     const { confidence, correct } = source(5000, 2, (c) => c);
     const { points, aurc } = selectiveRisk(confidence, correct);
@@ -95,59 +86,5 @@ describe('selective risk', () => {
     expect(points.at(-1)).toMatchObject({ coverage: 1 });
     expect(aurc).toBeLessThan(points.at(-1)!.risk - 0.05);
     expect(selectiveRisk([], [])).toEqual({ points: [], aurc: null });
-  });
-});
-
-describe('isotonic regression', () => {
-  it('is scikit-learn’s', () => {
-    // sklearn.isotonic.IsotonicRegression(y_min=0, y_max=1, out_of_bounds='clip').fit(SCORE, LABEL).predict([...])
-    const curve = isotonic(SCORE, LABEL);
-    const at = [0, 0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.8, 0.85, 0.9, 1];
-    const expected = [0, 0, 0.125, 0.25, 0.25, 0.25, 0.25, 0.25, 0.5, 0.625, 0.75, 0.75, 0.875, 1, 1];
-    for (const [i, confidence] of at.entries()) expect(curve(confidence)).toBeCloseTo(expected[i], 12);
-  });
-
-  it('never falls', () => {
-    for (let seed = 0; seed < 20; seed++) {
-      const { confidence, correct } = source(300, seed, (c) => 1.5 - c);
-      const curve = isotonic(confidence, correct);
-      const values = Array.from({ length: 201 }, (_, i) => curve(i / 200));
-      expect(values.every((value, i) => i === 0 || value >= values[i - 1])).toBe(true);
-      expect(values.every((value) => value >= 0 && value <= 1)).toBe(true);
-    }
-  });
-
-  it('refuses nothing at all', () => {
-    expect(() => isotonic([], [])).toThrow('there are none');
-    expect(() => recalibrated([0.5], [true], Rng.fromSeed(1))).toThrow('1 answers in 5 folds');
-  });
-});
-
-describe('recalibration', () => {
-  it('takes the error out of an over-confident source', () => {
-    const { confidence, correct } = source(4000, 3, (c) => 0.3 + 0.6 * (c - 0.5));
-    const before = reliability(confidence, correct).ece!;
-    const after = reliability(recalibrated(confidence, correct, Rng.fromSeed(1)), correct).ece!;
-    expect(before).toBeGreaterThan(0.25);
-    expect(after).toBeLessThan(0.04);
-  });
-
-  it('does not better a source that is calibrated', () => {
-    const { confidence, correct } = source(4000, 4, (c) => c);
-    const before = reliability(confidence, correct);
-    const after = reliability(recalibrated(confidence, correct, Rng.fromSeed(1)), correct);
-    expect(before.ece).toBeLessThan(0.025);
-    expect(after.ece).toBeLessThan(0.04);
-    expect(after.brier).toBeGreaterThan(before.brier!);
-  });
-
-  it('does not fit an answer to itself', () => {
-    // Confidence that says nothing: fitted to itself the curve would tell right from wrong a little, held apart it cannot.
-    const { confidence, correct } = source(2000, 5, () => 0.5);
-    const own = isotonic(confidence, correct);
-    expect(auroc(Array.from(confidence, own), correct)).toBeGreaterThan(0.51);
-    const apart = recalibrated(confidence, correct, Rng.fromSeed(2));
-    expect(auroc(apart, correct)).toBeLessThan(auroc(Array.from(confidence, own), correct)!);
-    expect(recalibrated(confidence, correct, Rng.fromSeed(2))).toEqual(apart);
   });
 });

@@ -1,9 +1,8 @@
-// Precision and recall, varied texts and embeddings, overlap of sets.
+// Precision and recall.
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { NOTHING, precisionRecall, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { distinctN, hashCoverage, spread } from '../../../src/fidelity/statistics/two-samples.js';
 
 const bools = (digits: string) => [...digits].map((digit) => digit === '1');
 
@@ -40,53 +39,5 @@ describe('precision and recall', () => {
     expect(falsePositive.value).toBe(0);
     expect(precisionRecall(bools('000'), bools('010')).f1.value).toBe(0);
     expect(() => precisionRecall([true], [])).toThrow('1 of one kind and 0 of the other');
-  });
-});
-
-describe('distinct n-grams', () => {
-  it('are counted over all texts', () => {
-    expect(distinctN(['the cat saw the dog', 'The cat!'], 1)).toBeCloseTo(5 / 8, 14);
-    expect(distinctN(['the cat saw the dog', 'The cat!'], 2)).toBeCloseTo(5 / 6, 14);
-    expect(distinctN(['a'], 2)).toBeNull();
-    expect(distinctN(['Grüße 東京', 'grüße'], 1)).toBeCloseTo(2 / 3, 14);
-    expect(() => distinctN(['a'], 0)).toThrow('n is 0');
-  });
-});
-
-describe('spread of embeddings', () => {
-  it('is the mean cosine distance of pairs', () => {
-    // cosine_distances([[1,2,3],[2,0,1],[-1,1,0],[0,.5,4]])[np.triu_indices(4,1)].mean()
-    const embeddings = [
-      [1, 2, 3],
-      [2, 0, 1],
-      [-1, 1, 0],
-      [0, 0.5, 4],
-    ];
-    expect(spread(embeddings)).toBeCloseTo(0.742083570763274, 13);
-    expect(
-      spread([
-        [1, 2],
-        [2, 4],
-        [0.5, 1],
-      ]),
-    ).toBeCloseTo(0, 13);
-    expect(
-      spread([
-        [1, 0],
-        [-1, 0],
-      ]),
-    ).toBeCloseTo(2, 13);
-    expect(spread([[1, 0]])).toBeNull();
-    expect(() => spread([[1], [0]])).toThrow('all zeros');
-    expect(() => spread([[1], [1, 2]])).toThrow('1 of one kind and 2 of the other');
-  });
-});
-
-describe('coverage of hashes', () => {
-  it('counts different ones', () => {
-    const { reached, novel } = hashCoverage({ real: ['a', 'b', 'c', 'c'], dreamt: ['a', 'a', 'x', 'b'] });
-    expect(reached).toEqual(shareEstimate(2, 3));
-    expect(novel).toEqual(shareEstimate(1, 3));
-    expect(hashCoverage({ real: [], dreamt: [] })).toEqual({ reached: NOTHING, novel: NOTHING });
   });
 });

@@ -5,14 +5,16 @@ import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
-import type { Finding, Instrument } from '../../../src/fidelity/instrument.js';
+import type { Finding, Instrument } from '../../../src/fidelity/measure.js';
 import { AskedQuestions } from '../../../src/fidelity/tools/answers.js';
+import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import {
   drawQuestions,
   type RealCall,
   recordingRules,
   type ToolsQuestion,
 } from '../../../src/fidelity/tools/question.js';
+import type { ToolsTruth } from '../../../src/fidelity/tools/recorded-truth.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
@@ -46,11 +48,24 @@ export function asked(responder: Responder, questions: readonly ToolsQuestion[],
   return new AskedQuestions({ responder, questions, seed });
 }
 
+interface Parts extends Partial<Pick<ToolsJudged, 'asked' | 'carry' | 'lived'>> {
+  readonly repeats?: number;
+  readonly sequences?: ToolsTruth['sequences'];
+  readonly truthBackend?: string;
+}
+
+/** What a question looks at of a model under judgement. */
+export function judgedOf({ repeats = 1, sequences = [], truthBackend, ...parts }: Parts): ToolsJudged {
+  const setup = { scenario: { config: { fidelity: { repeats } } } };
+  const notes = { steps: [], reward: [], said: [] };
+  return { ground: { setup, truth: { sequences, truthBackend } }, notes, ...parts } as unknown as ToolsJudged;
+}
+
 /** Measures all chunks, takes the rows through JSON as a run's folder does, and concludes. */
-export async function findingOf(instrument: Instrument): Promise<Finding> {
-  const rows: Json[] = [];
+export async function findingOf<Row extends Json>(instrument: Instrument<Row>): Promise<Finding> {
+  const rows: Row[] = [];
   for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
-  return instrument.conclude(JSON.parse(JSON.stringify(rows)) as Json[]);
+  return instrument.conclude(JSON.parse(JSON.stringify(rows)) as Row[]);
 }
 
 export function metricOf({ section }: Finding, key: string) {

@@ -10,14 +10,14 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
+import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
 import { kStepsInstrument } from '../../../src/fidelity/tools/k-steps.js';
 import { LivedEpisodes } from '../../../src/fidelity/tools/lived-episodes.js';
 import { carriedBy, carryOutForReal, type TrueSequence } from '../../../src/fidelity/tools/open-loop.js';
-import { rewardEndInstrument } from '../../../src/fidelity/tools/reward-end.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { findingOf, metricOf } from './desk-questions.js';
+import { findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { wrappedRules } from './wrapped-rules.js';
 
 const EPISODES = 60;
@@ -60,7 +60,9 @@ function livedIn(responder: Responder) {
 
 function kSteps(responder: Responder) {
   return findingOf(
-    kStepsInstrument({ sequences, carry: carriedBy(responder, { domain, seed: 0 }), lived: livedIn(responder) }),
+    kStepsInstrument(
+      judgedOf({ sequences, carry: carriedBy(responder, { domain, seed: 0 }), lived: livedIn(responder) }),
+    ),
   );
 }
 
@@ -132,7 +134,7 @@ describe('many steps', () => {
 
 describe('reward and end', () => {
   it('are the real ones in the real environment', async () => {
-    const finding = await findingOf(rewardEndInstrument({ lived: livedIn(rulesResponder(domain)) }));
+    const finding = await findingOf(toolsRewardEnd(judgedOf({ lived: livedIn(rulesResponder(domain)) })));
     for (const key of ['f1', 'precision', 'recall', 'reward-exact', 'end-state'])
       expect(metricOf(finding, key).value, key).toBe(1);
     for (const key of ['false-done', 'optimism', 'undecided', 'not-lived'])
@@ -155,7 +157,7 @@ describe('reward and end', () => {
   }
 
   it('find verdicts that were turned round', async () => {
-    const finding = await findingOf(rewardEndInstrument({ lived: turned(0.3) }));
+    const finding = await findingOf(toolsRewardEnd(judgedOf({ lived: turned(0.3) })));
     const { low, high } = metricOf(finding, 'reward-exact');
     expect(low! <= 0.7 && 0.7 <= high!).toBe(true);
     for (const [key, value] of [
@@ -169,12 +171,12 @@ describe('reward and end', () => {
   });
 
   it('find a dream that promises too much, and one that promises too little', async () => {
-    const rosy = await findingOf(rewardEndInstrument({ lived: turned(0.5, 1) }));
+    const rosy = await findingOf(toolsRewardEnd(judgedOf({ lived: turned(0.5, 1) })));
     expect(metricOf(rosy, 'optimism').low).toBeGreaterThan(0);
     expect(metricOf(rosy, 'recall').value).toBe(1);
     expect(metricOf(rosy, 'false-done').low).toBeGreaterThan(0.1);
     expect(rosy.section.worst[0]).toMatchObject({ real: { reward: 0 }, dreamt: { reward: 1 } });
-    const gloomy = await findingOf(rewardEndInstrument({ lived: turned(0.5, 0) }));
+    const gloomy = await findingOf(toolsRewardEnd(judgedOf({ lived: turned(0.5, 0) })));
     expect(metricOf(gloomy, 'optimism').high).toBeLessThan(0);
     expect(metricOf(gloomy, 'precision').value).toBe(1);
   });
@@ -183,17 +185,22 @@ describe('reward and end', () => {
     // Every write leaves rubbish behind; tasks that assert single values do not see it.
     const lax: ToolsDomain = {
       ...domain,
-      tasks: domain.tasks.map((task) => ({ ...task, verifier: { assert: [{ path: '/desk', exists: true }] } })),
+      tasks: domain.tasks.map((task) => ({
+        ...task,
+        verifier: { assert: [{ path: '/desk', exists: true }], notCalled: ['nothing'] },
+      })),
     };
     const responder = wrappedRules(domain, { state: 1 });
     const finding = await findingOf(
-      rewardEndInstrument({
-        lived: new LivedEpisodes({
-          count: EPISODES,
-          domain: lax,
-          live: async (row) => ({ ...(await lived(responder, row)), verdict: { reward: 1, checks: [] } }),
+      toolsRewardEnd(
+        judgedOf({
+          lived: new LivedEpisodes({
+            count: EPISODES,
+            domain: lax,
+            live: async (row) => ({ ...(await lived(responder, row)), verdict: { reward: 1, checks: [] } }),
+          }),
         }),
-      }),
+      ),
     );
     expect(metricOf(finding, 'precision').value).toBe(1);
     expect(metricOf(finding, 'end-state').high).toBeLessThan(0.5);
@@ -215,8 +222,8 @@ describe('reward and end', () => {
     const both = new LivedEpisodes({ count: EPISODES, domain, live });
     const carry = carriedBy(rulesResponder(domain), { domain, seed: 0 });
     const options = { carry, sequences: [], lived: both };
-    expect(metricOf(await findingOf(kStepsInstrument(options)), 'consistency-ratio').value).toBe(1);
-    const finding = await findingOf(rewardEndInstrument({ lived: both }));
+    expect(metricOf(await findingOf(kStepsInstrument(judgedOf(options))), 'consistency-ratio').value).toBe(1);
+    const finding = await findingOf(toolsRewardEnd(judgedOf({ lived: both })));
     expect(metricOf(finding, 'optimism').value).toBe(0);
     expect(metricOf(finding, 'reward-exact').value).toBeCloseTo(1 - 10 / EPISODES, 12);
   });
@@ -239,7 +246,7 @@ describe('reward and end', () => {
     };
     const lives = new LivedEpisodes({ count: 16, domain, live: (row) => lived(generous, row) });
     const options = { carry: carriedBy(generous, { domain, seed: 0 }), sequences: [], lived: lives };
-    const finding = await findingOf(kStepsInstrument(options));
+    const finding = await findingOf(kStepsInstrument(judgedOf(options)));
     const { value, high } = metricOf(finding, 'consistency-ratio');
     expect(value).toBeGreaterThan(0.3);
     expect(high).toBeLessThan(1);

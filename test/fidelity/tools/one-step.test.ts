@@ -9,7 +9,7 @@ import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { oneStepInstrument } from '../../../src/fidelity/tools/one-step.js';
 import { changeGroup, questionOf, type ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { asked, deskQuestions, findingOf, metricOf } from './desk-questions.js';
+import { asked, deskQuestions, findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
 
 const COUNT = 300;
@@ -26,7 +26,7 @@ function oneStep(errors: WrappedErrors, repeats = 1) {
 }
 
 function oneStepOf(responder: Responder, repeats = 1) {
-  return findingOf(oneStepInstrument({ asked: asked(responder, questions), repeats }));
+  return findingOf(oneStepInstrument(judgedOf({ asked: asked(responder, questions), repeats })));
 }
 
 /** Whether the interval holds what was put in. */
@@ -65,7 +65,7 @@ describe('one step', () => {
   it('says that answers of the truth itself are right by construction, and only where all are', async () => {
     const rules = rulesResponder(domain);
     const judged = (truthBackend?: string) =>
-      findingOf(oneStepInstrument({ asked: asked(rules, questions), repeats: 1, truthBackend }));
+      findingOf(oneStepInstrument(judgedOf({ asked: asked(rules, questions), truthBackend })));
     expect((await judged('real')).section.byConstruction).toContain(`all ${COUNT} answers are by real`);
     expect((await judged('real')).section.notes.join()).toContain('What is worth a gate');
     expect((await judged('rules')).section.byConstruction).toBeUndefined();
@@ -165,5 +165,28 @@ describe('one step', () => {
       },
     };
     await expect(oneStepOf(away)).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });
+  });
+});
+
+describe('made-up entities', () => {
+  it('are found in the share they were put in, by tool', async () => {
+    const finding = await oneStep({ invented: 0.2 });
+    expect(holds(metricOf(finding, 'hallucinated-entities'), 0.2)).toBe(true);
+    expect(finding.section.tables.at(-1)!.rows[0][2]).toMatch(/^TCK-70/);
+  });
+
+  // Blind spot: an entity that exists and is the wrong one. docs/fidelity-metrics.md tells it with this example.
+  it('are not seen where an entity exists and is the wrong one', async () => {
+    const real = rulesResponder(domain);
+    const [one, other] = Object.keys(domain.initialState.employees as object);
+    const mistaken: Responder = {
+      ...real,
+      answer: (query) => {
+        const answer = real.answer(query) as Prediction;
+        return { ...answer, observation: answer.observation.replaceAll(one, other) };
+      },
+    };
+    expect(questions.some(({ truth }) => truth.observation.includes(one))).toBe(true);
+    expect(metricOf(await oneStepOf(mistaken), 'hallucinated-entities').value).toBe(0);
   });
 });

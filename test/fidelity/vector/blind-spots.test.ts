@@ -54,23 +54,6 @@ describe('coverage of intervals', () => {
   });
 });
 
-describe('coverage of states', () => {
-  it('is full for a dream that answers with the state of another moment; two samples of transitions differ', async () => {
-    let turn = 0;
-    // Any recorded next observation, whatever was asked.
-    const next = () => {
-      turn = (turn + 97) % calm.rows.rows;
-      return Array.from(calm.rows.nextObs.subarray(3 * turn, 3 * turn + 3));
-    };
-    const finding = await measured(judgedBy(CALM, calm, { next }), 'distribution');
-    const floor = metricOf(finding, 'state-coverage-floor').low!;
-    expect(metricOf(finding, 'state-coverage').high).toBeGreaterThan(floor);
-    expect(metricOf(finding, 'unvisited').value).toBeLessThan(0.02);
-    expect(metricOf(finding, 'c2st').low).toBeGreaterThan(0.7);
-    expect(metricOf(finding, 'mmd-p').value).toBeLessThan(0.01);
-  });
-});
-
 describe('drift', () => {
   it('blames a right model for the noise of the world; calibration does not', async () => {
     const judged = judgedBy(NOISY, noisy);

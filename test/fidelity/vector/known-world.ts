@@ -4,13 +4,12 @@ import type { VectorEnvironment } from '../../../src/core/environment.js';
 import type { Policy } from '../../../src/core/policy.js';
 import { Rng } from '../../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../../src/env/space-values.js';
-import type { Finding, Instrument } from '../../../src/fidelity/instrument.js';
-import { instrumentsOf } from '../../../src/fidelity/kind.js';
-import type { Metric, SectionId } from '../../../src/fidelity/report/fidelity-report.js';
-import type { Forecaster } from '../../../src/fidelity/vector/ground.js';
+import type { Finding, Instrument } from '../../../src/fidelity/measure.js';
+import type { Metric, SectionId } from '../../../src/fidelity/report.js';
+import { instrumentsOf } from '../../../src/fidelity/setup.js';
+import type { VectorTruth } from '../../../src/fidelity/vector/ground.js';
 import { groundOf, type Judged, type Replay, type VectorPlan } from '../../../src/fidelity/vector/ground.js';
-import { vectorKind } from '../../../src/fidelity/vector/kind.js';
-import type { VectorTruth } from '../../../src/fidelity/vector/truth.js';
+import { VECTOR_QUESTIONS } from '../../../src/fidelity/vector/opening.js';
 import type { Forecast } from '../../../src/worldmodel/dynamics.js';
 import {
   MemorylessDynamics,
@@ -219,7 +218,7 @@ export const PLAN: VectorPlan = { seed: 7, horizon: 12, tolerance: 0.5, propagat
 
 export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}, replay?: Replay, plan = PLAN): Judged {
   const model = new FaultyModel(world, faults);
-  const forecast: Forecaster | undefined =
+  const forecast: Judged['subject']['forecast'] =
     world.noise > 0 || faults.apart ? (carry, action) => model.forecast(carry as ObservationCarry, action) : undefined;
   const subject = {
     name: 'faulty',
@@ -234,7 +233,7 @@ export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}, 
 
 /** A section, measured chunk by chunk. */
 export async function measured(judged: Judged, id: SectionId): Promise<Finding> {
-  const instrument = instrumentsOf(vectorKind, judged, [id])[0];
+  const instrument = instrumentsOf(VECTOR_QUESTIONS, judged, [id])[0];
   return instrument.conclude(await allRows(instrument));
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { boxSpace, unboundedSpace } from '../../../src/env/space-values.js';
-import { dreamtReturns } from '../../../src/fidelity/vector/paired-episodes.js';
+import { dreamtReturns } from '../../../src/fidelity/vector/ladder.js';
 import type { WorldModelSnapshot } from '../../../src/worldmodel/dynamics.js';
 import { MemorylessDynamics, type StepQuestion } from '../../../src/worldmodel/memoryless.js';
 import type { SeenRange } from '../../../src/worldmodel/seen-range.js';
@@ -26,7 +26,7 @@ class Slope extends MemorylessDynamics {
 
 const seen: SeenRange = { low: [-2], high: [2], lowReward: -3, highReward: 2, ends: false };
 const seeds = [{ seed: 1, episode: 0 }];
-const rules = { gamma: 1, maxSteps: 10 };
+const rules = { maxSteps: 10 };
 
 async function returnOf(range: SeenRange | undefined, push: number) {
   const actor = () => async () => Float32Array.of(push);

@@ -1,9 +1,8 @@
 // What the instruments are made of: survival where dreams are not watched to the end, the linear model, units.
 
 import { describe, expect, it } from 'vitest';
-import { meanSteps, survival, watched } from '../../../src/fidelity/vector/drift.js';
-import { crossFitted } from '../../../src/fidelity/vector/linear-baseline.js';
-import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/truth.js';
+import { crossFitted, stepsFrom, unitsOf } from '../../../src/fidelity/vector/ground.js';
+import { meanSteps, survival, watched } from '../../../src/fidelity/vector/k-steps.js';
 import { meanNext, truthOf, WORLD } from './known-world.js';
 
 describe('time to divergence', () => {

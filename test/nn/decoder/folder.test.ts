@@ -36,56 +36,26 @@ async function changed(name: string, files: Record<string, (text: Buffer) => str
 }
 
 const gone = () => undefined;
-const without = (key: string) => (text: Buffer) => JSON.stringify({ ...JSON.parse(String(text)), [key]: undefined });
 
 test('comes back to the byte, and is the same when saved again', async () => {
   const loaded = await nn.loadDecoder(saved);
   expect(loaded.decoder.theta).toEqual(decoder.theta);
   expect(loaded.decoder.config).toEqual(decoder.config);
-  expect(loaded.tokenizer.parts).toEqual(tokenizer.parts);
+  expect(loaded.tokenizer.toJson()).toBe(tokenizer.toJson());
   const again = join(root, 'again');
   await nn.saveDecoder(again, loaded.decoder, loaded.tokenizer);
-  for (const file of ['model.safetensors', 'config.json', 'tokenizer.json', 'reverie.json']) {
+  for (const file of ['model.safetensors', 'decoder.json']) {
     expect(await readFile(join(again, file))).toEqual(await readFile(join(saved, file)));
   }
 });
 
-test('is opened without our manifest, as folders from elsewhere have none', async () => {
-  const folder = await changed('foreign', { 'reverie.json': gone, 'config.json': without('pad_token_id') });
-  const { decoder: loaded, tokenizer: read } = await nn.loadDecoder(folder);
-  expect(loaded.theta).toEqual(decoder.theta);
-  expect(read.special).toEqual({ ...tokenizer.special, pad: tokenizer.special.end });
-});
-
 describe('is refused', () => {
   const other = nn.trainTokenizer(householdTexts(50), { size: 270 });
-  const config = (change: object) => (text: Buffer) => JSON.stringify({ ...JSON.parse(String(text)), ...change });
   const cases: [string, Parameters<typeof changed>[1], RegExp][] = [
     ['with a changed byte', { 'model.safetensors': (b) => b.fill(1, 9000, 9001) }, /model.safetensors was changed/],
     ['without weights', { 'model.safetensors': gone }, /no such file/],
-    [
-      'with half of its weights',
-      { 'reverie.json': gone, 'model.safetensors': (b) => b.subarray(0, 9000) },
-      /ends within/,
-    ],
-    ['with a changed manifest', { 'reverie.json': (b) => String(b).replace('decoder', 'dec0der') }, /seal/],
-    [
-      'with a tokenizer of another model',
-      { 'reverie.json': gone, 'tokenizer.json': () => other.toJson() },
-      /270 tokens.*280/,
-    ],
-    [
-      'with weights of other sizes',
-      { 'reverie.json': gone, 'config.json': config({ intermediate_size: 81 }) },
-      /\[81,48\]/,
-    ],
-    ['as another architecture', { 'reverie.json': gone, 'config.json': config({ model_type: 'gpt2' }) }, /model_type/],
-    [
-      'with scaled rotations',
-      { 'reverie.json': gone, 'config.json': config({ rope_scaling: { rope_type: 'yarn' } }) },
-      /rope_scaling/,
-    ],
-    ['with biases', { 'reverie.json': gone, 'config.json': config({ attention_bias: true }) }, /attention_bias/],
+    ['without a manifest', { 'decoder.json': gone }, /no such file/],
+    ['with a changed manifest', { 'decoder.json': (b) => String(b).replace('280', '281') }, /seal/],
   ];
   test.each(cases)('%s', async (name, files, message) => {
     await expect(nn.loadDecoder(await changed(name, files))).rejects.toThrow(message);

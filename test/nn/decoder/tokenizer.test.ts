@@ -11,22 +11,20 @@ describe('encoding', () => {
   test.each([...HARD_TEXTS, texts[0]])('%j comes back', (text) => {
     const ids = tokenizer.encode(text);
     expect(tokenizer.decode(ids)).toBe(text);
-    expect(tokenizer.decode(ids, { withSpecials: true })).toBe(text);
     expect(ids.filter((id) => id < 4)).toEqual([]);
   });
 
   test('makes words of the texts one token', () => {
-    expect(tokenizer.encode(' drawer')).toEqual([tokenizer.idOf('Ġdrawer')]);
+    expect(tokenizer.encode(' drawer')).toHaveLength(1);
     expect(tokenizer.encode(texts[0]).length).toBeLessThan(texts[0].length / 3);
   });
 
-  test('reads special tokens only where asked', () => {
+  test('never reads a special token, and leaves them out of texts', () => {
     const { begin, end } = tokenizer.special;
-    const ids = tokenizer.encode('<|begin|>a<|reward|>1<|end|>', { withSpecials: true });
-    expect([ids[0], ids.at(-1)]).toEqual([begin, end]);
-    expect(ids).toContain(tokenizer.idOf('<|reward|>'));
-    expect(tokenizer.decode(ids)).toBe('a1');
-    expect(tokenizer.decode(ids, { withSpecials: true })).toBe('<|begin|>a<|reward|>1<|end|>');
+    const reward = tokenizer.idOf('<|reward|>')!;
+    expect([reward, tokenizer.idOf('drawer')]).toEqual([3, undefined]);
+    expect(tokenizer.encode('<|reward|>')).not.toContain(reward);
+    expect(tokenizer.decode([begin, ...tokenizer.encode('a'), reward, end])).toBe('a');
   });
 
   test('refuses ids of another tokenizer', () => {
@@ -43,7 +41,7 @@ describe('training', () => {
   test('merges the most frequent pair first, by hand', () => {
     const small = nn.trainTokenizer(['ab ab abc'], { size: 263 });
     // "ab" is met three times, " a" twice; then " ab".
-    expect(small.parts.tokens.slice(259)).toEqual(['ab', 'Ġab']);
+    expect([259, 260].map((id) => small.decode([id]))).toEqual(['ab', ' ab']);
   });
 
   test('refuses sizes without room for bytes, and special tokens named twice', () => {
@@ -52,18 +50,17 @@ describe('training', () => {
   });
 });
 
-describe('tokenizer.json', () => {
+describe('as JSON', () => {
   test('is read back', () => {
     const again = nn.Tokenizer.fromJson(tokenizer.toJson(), 'here');
-    expect(again.parts).toEqual(tokenizer.parts);
+    expect(again.toJson()).toEqual(tokenizer.toJson());
     expect(again.encode(texts[5])).toEqual(tokenizer.encode(texts[5]));
   });
 
   test.each([
     ['no JSON', 'x'],
-    ['another model', tokenizer.toJson().replace('"BPE"', '"WordPiece"')],
-    ['a missing byte', tokenizer.toJson().replace('"Ġ": ', '"ĠĠĠĠĠ": ')],
-    ['a merge of unknown tokens', tokenizer.toJson().replace(/("merges": \[\s*")[^"]+"/, '$1p q"')],
+    ['merges of tokens that there are not yet', tokenizer.toJson().replace('"merges":[', '"merges":[[999,4],')],
+    ['merges of special tokens', tokenizer.toJson().replace('"merges":[', '"merges":[[1,4],')],
     ['no end of documents', tokenizer.toJson().replaceAll('<|end|>', '<|ende|>')],
   ])('with %s is refused', (_, text) => {
     expect(text).not.toBe(tokenizer.toJson());

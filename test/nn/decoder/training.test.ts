@@ -82,7 +82,7 @@ describe('a training', () => {
     const again = new nn.PackedCorpus(documents, second.shape, Rng.fromSeed(6));
     const rest = await second.train([3, 4, 5].map((step) => again.batch(step)));
     expect(rest['loss']).toEqual(loss.slice(3));
-    expect(second.state()).toEqual(whole.state());
+    expect(second.state).toEqual(whole.state);
   });
 
   test('goes on from no other training', async () => {
@@ -90,13 +90,15 @@ describe('a training', () => {
     await nn.saveTraining(folder, await trainerOf(options));
     await expect(nn.resumeTraining(folder, other)).rejects.toThrow(/learningRate 0.002, not 0.001/);
     await writeFile(join(folder, 'training.safetensors'), 'cut off');
-    await expect(nn.resumeTraining(folder, await trainerOf(options))).rejects.toThrow(/does not match its hash/);
+    await expect(nn.resumeTraining(folder, await trainerOf(options))).rejects.toThrow(
+      /was changed after it was written/,
+    );
   });
 
   test('does not count what has no weight', async () => {
     const trainer = await trainerOf(options);
     const [a, b] = [documents[3].tokens, documents[4].tokens];
-    const start = trainer.state();
+    const start = trainer.state;
     const weights = a.map((_, i) => (i < 4 ? 0 : 1));
     const { loss } = await trainer.train([
       nn.packAll(
@@ -116,14 +118,14 @@ describe('a training', () => {
   test('shrinks long gradients, and diverges without harm', async () => {
     const trainer = await trainerOf({ ...options, training: { ...options.training, clipNorm: 1e-9, weightDecay: 0 } });
     const batch = nn.packAll(documents.slice(0, 2), trainer.shape);
-    const before = trainer.state();
+    const before = trainer.state;
     const { gradientNorm } = await trainer.train([batch]);
     expect(gradientNorm[0]).toBeGreaterThan(0.1);
     const wrong = { ...batch, weights: batch.weights.map(() => Number.NaN) };
-    const after = trainer.state();
+    const after = trainer.state;
     expect(after).not.toEqual(before);
     await expect(trainer.train([wrong])).rejects.toThrow(expect.objectContaining({ code: 'NON_FINITE_VALUE' }));
-    expect(trainer.state()).toBe(after);
+    expect(trainer.state).toBe(after);
   });
 });
 

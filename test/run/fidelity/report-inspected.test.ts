@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { writeFidelityReport } from '../../../src/fidelity/report/report-file.js';
+import { writeFidelityReport } from '../../../src/fidelity/report.js';
 import { inspectFolder, inspectionText } from '../../../src/run/inspect.js';
 import { inventedReport, inventedSingle } from '../../fidelity/report/invented-report.js';
 

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { FitResult, JobResult } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
-import { resultText } from '../../../src/run/result-text.js';
+import { terminalText } from '../../../src/run/report.js';
+import { vectorResultText } from '../../../src/run/vector-result-text.js';
 import { recordingStream } from '../streams.js';
 
 let folder: string;
@@ -41,7 +42,9 @@ describe('a fit', () => {
     const events = readMetrics(at('good', 'metrics.jsonl'));
     expect(events.filter(({ kind }) => kind === 'epoch').length).toBeGreaterThan(3);
     expect(events.at(-1)).toMatchObject({ kind: 'fit', verdict: { isWorthDreaming: true } });
-    expect(await resultText(result)).toMatch(/verdict +worth dreaming in: held out, the model explains \d+/);
+    expect(terminalText(vectorResultText.fit(result))).toMatch(
+      /verdict +worth dreaming in: held out, the model explains \d+/,
+    );
   });
 
   it('says why a bad one is not, and what to do about it', async () => {
@@ -51,6 +54,6 @@ describe('a fit', () => {
     expect(verdict.faults.join('\n')).toMatch(/obs\[\d\]: (a simple model explains more|hardly explained)/);
     expect(verdict.faults.at(-1)).toMatch(/^3 of 3 networks were stopped at model.maxEpochs=1 /);
     expect(verdict.next).toMatch(/--set model.maxEpochs=4$/);
-    expect(await resultText(result)).toMatch(/verdict +not worth dreaming in: /);
+    expect(terminalText(vectorResultText.fit(result))).toMatch(/verdict +not worth dreaming in: /);
   });
 });

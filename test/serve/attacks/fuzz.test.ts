@@ -114,7 +114,7 @@ describe('noise', () => {
   });
 
   it('on a WebSocket is answered, or closes it, and fills no memory', async () => {
-    const paths = ['/ws', '/mcp', '/envs/helpdesk/ws'];
+    const paths = ['/ws', '/envs/helpdesk/ws'];
     global.gc?.();
     const before = process.memoryUsage().rss;
     for (const path of paths) {

@@ -26,7 +26,7 @@ const compiled = (path: string) =>
 const SERVER = `
   import { createInterface } from 'node:readline';
   import { loadAnyScenario } from ${JSON.stringify(compiled('run/scenario'))};
-  import { openServable } from ${JSON.stringify(compiled('run/serving/open-servable'))};
+  import { openServable } from ${JSON.stringify(compiled('run/servable'))};
   import { openSessions } from ${JSON.stringify(compiled('serve/core/sessions'))};
   const [persist, folder, ...names] = process.argv.slice(2);
   const served = [];

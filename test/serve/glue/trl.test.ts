@@ -11,7 +11,7 @@ import type { Message } from '../../../src/env/tools/message.js';
 import { fetchGlueTarget, glueText, type RunningServer } from '../../../src/serve/index.js';
 import { record } from '../../synth/episode-records.js';
 import { exported } from '../../synth/export-episodes/exported.js';
-import { helpdeskReference } from '../facades/reference-calls.js';
+import { helpdeskReference } from '../protocols/reference-calls.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../python-client.js';
 import { ask, serveScenarios } from '../running-server.js';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchGlueTarget, glueText, type RunningServer } from '../../../src/serve/index.js';
-import { helpdeskReference } from '../facades/reference-calls.js';
+import { helpdeskReference } from '../protocols/reference-calls.js';
 import { INSTALL_TIME, type PythonClient, pythonClient } from '../python-client.js';
 import { serveScenarios } from '../running-server.js';
 

@@ -13,7 +13,7 @@ import {
   type ControlledOptions,
   startControlledModel,
 } from '../../controlled/controlled-model.js';
-import { helpdeskReference } from '../facades/reference-calls.js';
+import { helpdeskReference } from '../protocols/reference-calls.js';
 import { ask } from '../running-server.js';
 
 // Threads take seconds to start where other tests keep the processor busy.

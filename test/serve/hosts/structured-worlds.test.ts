@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
-import { helpdeskReference } from '../facades/reference-calls.js';
+import { helpdeskReference } from '../protocols/reference-calls.js';
 import { type Answer, ask, serveScenarios } from '../running-server.js';
 import { spinningWorld } from './spinning-world.js';
 

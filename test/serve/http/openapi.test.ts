@@ -1,8 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { nativeFacade } from '../../../src/serve/facades/native/native.js';
 import { makeApp } from '../../../src/serve/http/app.js';
 import type { RunningServer } from '../../../src/serve/index.js';
+import { nativeFacade } from '../../../src/serve/protocols/native/native.js';
 import { ask, serveScenarios } from '../running-server.js';
 
 let server: RunningServer;

@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { ARM_COLOURS, armProperties } from '../../../src/run/report/arm-colours.js';
-import { fidelityPage } from '../../../src/run/report/fidelity/fidelity-page.js';
+import { fidelityDocument } from '../../../src/fidelity/document.js';
+import { ARM_COLOURS } from '../../../src/run/report-chart.js';
+import { armProperties, reportPage } from '../../../src/run/report-page.js';
 import { listReports, readReport } from '../../../src/serve/page/runs.js';
 import { inventedReport } from '../../fidelity/report/invented-report.js';
 
@@ -18,7 +19,7 @@ it('draws what it compares in the colours of reports', () => {
 
 it('lists reports of fidelity by their title', async () => {
   const root = mkdtempSync(join(tmpdir(), 'reverie-page-fidelity-'));
-  writeFileSync(join(root, 'fidelity.html'), await fidelityPage(inventedReport));
+  writeFileSync(join(root, 'fidelity.html'), await reportPage(fidelityDocument(inventedReport)));
   expect(await listReports(root)).toMatchObject([
     { path: 'fidelity.html', title: expect.stringContaining('helpdesk') },
   ]);

@@ -153,7 +153,7 @@ export const PLANTED: readonly [defect: Defect, check: string, options?: ToyOpti
   ['solution-in-card', 'no-leakage'],
   ['solution-in-observation', 'no-leakage'],
   ['task-broken', 'declarations'],
-  ['verifier-moody', 'verifier-determinism'],
+  ['verifier-moody', 'determinism'],
   ['shared-stream', 'seeds-under-load'],
   ['seed-lost-in-a-crowd', 'seeds-under-load'],
   ['shared-scratch', 'threads'],

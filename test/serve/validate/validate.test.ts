@@ -38,7 +38,7 @@ describe('a sound server of somebody else', () => {
     const report = await toy([]);
     expect(validationText(report)).toMatch(/: sound\n/);
     expect(named(report, 'failed')).toEqual([]);
-    expect(named(report, 'not-checked')).toEqual(['oracle', 'judge-pinned', 'environment']);
+    expect(named(report, 'not-checked')).toEqual(['oracle']);
   });
 
   it('passes where it takes one session at a time, which leaves little to see of a crowd', async () => {
@@ -66,7 +66,7 @@ describe('a defect is found by the check for it', () => {
 
 describe('what only the owner of a scenario knows', () => {
   const GOAL = 'You want the third target and nobody is to know of it.';
-  const nothing: Hidden = { solutions: new Map(), secrets: [], calls: [], judge: null, environment: async () => [] };
+  const nothing: Hidden = { solutions: new Map(), secrets: [], calls: [] };
 
   async function outcome(check: string, hidden: Partial<Hidden>, card: JsonObject = {}): Promise<string> {
     const server = await toyServer([]);
@@ -102,15 +102,6 @@ describe('what only the owner of a scenario knows', () => {
     await expect(outcome('no-leakage', { calls }, { hint: { wind: 'west', aim: 3 } })).rejects.toThrow('of a call');
     expect(await outcome('no-leakage', { secrets, calls })).toMatch(/looked through$/);
   });
-
-  it('a judge is one model, and the environment keeps its contract', async () => {
-    const parameters = '3 votes';
-    await expect(outcome('judge-pinned', { judge: { model: 'big-latest', parameters } })).rejects.toThrow('tomorrow');
-    expect(await outcome('judge-pinned', { judge: { model: 'big-1', parameters } })).toBe('big-1, 3 votes');
-    await expect(outcome('environment', { environment: async () => ['fork: differs'] })).rejects.toThrow(
-      'fork: differs',
-    );
-  });
 });
 
 describe('scenarios', () => {
@@ -135,7 +126,7 @@ describe('reverie validate', () => {
     try {
       const passed = await run(good.url, '--steps', '6');
       expect(passed.code).toBe(0);
-      expect(passed.out.trim().split('\n')).toHaveLength(24);
+      expect(passed.out.trim().split('\n')).toHaveLength(21);
       const failed = await run(bad.url, '--steps', '6', '--json');
       expect(failed.code).toBe(1);
       const { checks } = JSON.parse(failed.out);

@@ -3,8 +3,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { reverieError } from '../../../src/core/errors.js';
-import { draftDomain } from '../../../src/synth/drafting/draft-domain.js';
-import { tryDraft } from '../../../src/synth/drafting/try-draft.js';
+import { draftDomain, tryDraft } from '../../../src/synth/drafting/draft-domain.js';
 import { scriptedModel } from '../tasks/model.js';
 import { CARELESS, LENDING, part, reply, WORLD } from './lending.js';
 

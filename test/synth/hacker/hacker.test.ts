@@ -11,8 +11,7 @@ import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { type FindTricksRequest, findTricks } from '../../../src/synth/hacker/find-tricks.js';
-import { Judge } from '../../../src/worldmodel/reward/judge.js';
-import { judgeEpisode } from '../../../src/worldmodel/reward/judge-episode.js';
+import { Judge, judgeEpisode } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { DoubleModel, sectionOf, truthfulModel, verdict } from '../../worldmodel/reward/judge-models.js';
 

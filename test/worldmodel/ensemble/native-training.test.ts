@@ -8,8 +8,7 @@ import { adamScalars } from '../../../src/nn/parameters.js';
 import type { TrainingDevice } from '../../../src/nn/trainer.js';
 import { type EnsembleConfig, ensembleConfigSchema } from '../../../src/worldmodel/ensemble/config.js';
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
-import { decayVector, memberLayout } from '../../../src/worldmodel/ensemble/member-network.js';
-import { memberTrainer } from '../../../src/worldmodel/ensemble/member-training.js';
+import { decayVector, memberLayout, memberTrainer } from '../../../src/worldmodel/ensemble/members.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
 import { box, randomBatch, spacesOf } from '../../rl/batches.js';
 

@@ -6,7 +6,7 @@ import type { CallSpec, ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { InducedRules } from '../../../src/env/tools/induced-schema.js';
 import { type Induction, induce } from '../../../src/synth/induction/induce.js';
 import { InducedModel } from '../../../src/worldmodel/induced/induced-model.js';
-import { checkProposal } from '../../../src/worldmodel/state.js';
+import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { hotelEpisodes, hotelTools } from '../../synth/induction/hotel.js';
 
 let induction: Induction;

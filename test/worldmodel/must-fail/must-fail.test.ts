@@ -15,9 +15,7 @@ import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
-import { generateProbes } from '../../../src/worldmodel/must-fail/generated-probes.js';
-import { generateSuccesses } from '../../../src/worldmodel/must-fail/generated-successes.js';
-import { type Probe, readProbes } from '../../../src/worldmodel/must-fail/probe.js';
+import { generateProbes, generateSuccesses, type Probe, readProbes } from '../../../src/worldmodel/must-fail/probes.js';
 import {
   type MustFailReport,
   requireMustFail,

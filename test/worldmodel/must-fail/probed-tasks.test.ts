@@ -3,8 +3,7 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { generateProbes } from '../../../src/worldmodel/must-fail/generated-probes.js';
-import { generateSuccesses } from '../../../src/worldmodel/must-fail/generated-successes.js';
+import { generateProbes, generateSuccesses } from '../../../src/worldmodel/must-fail/probes.js';
 
 const domain = await makeDomain({ id: 'helpdesk' });
 afterAll(() => domain.close?.());

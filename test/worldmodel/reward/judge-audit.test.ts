@@ -5,9 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import { readAudit, requireAudited, writeAudit } from '../../../src/worldmodel/reward/audit-file.js';
 import { Judge } from '../../../src/worldmodel/reward/judge.js';
-import { auditJudge, type LabelledEpisode, readLabelledEpisodes } from '../../../src/worldmodel/reward/judge-audit.js';
+import {
+  auditJudge,
+  type LabelledEpisode,
+  readAudit,
+  readLabelledEpisodes,
+  requireAudited,
+  writeAudit,
+} from '../../../src/worldmodel/reward/judge-audit.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
 import { DoubleModel, truthfulModel, verdict } from './judge-models.js';
 

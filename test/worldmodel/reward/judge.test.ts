@@ -5,9 +5,13 @@ import type { Json } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
-import { Judge, type JudgeQuestion } from '../../../src/worldmodel/reward/judge.js';
-import { judgeEpisode } from '../../../src/worldmodel/reward/judge-episode.js';
-import { type JudgeConfigInput, judgeSchema } from '../../../src/worldmodel/reward/judge-schema.js';
+import {
+  Judge,
+  type JudgeConfigInput,
+  type JudgeQuestion,
+  judgeEpisode,
+  judgeSchema,
+} from '../../../src/worldmodel/reward/judge.js';
 import { DoubleModel, obedientModel, sectionOf, verdict } from './judge-models.js';
 
 const question = (changes: Partial<JudgeQuestion> = {}): JudgeQuestion => ({

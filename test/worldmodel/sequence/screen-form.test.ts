@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { ScreenState } from '../../../src/env/screens/screen-state.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
-import { sharedTexts } from '../../../src/worldmodel/sequence/screen-form.js';
 import type { Piece } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
+import { sharedTexts } from '../../../src/worldmodel/sequence/worlds.js';
 
 const screen = (page: string, name: string) =>
   ({

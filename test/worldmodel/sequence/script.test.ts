@@ -2,12 +2,11 @@
 
 import { describe, expect, it } from 'vitest';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
-import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records/calibration.js';
+import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
-import { objectTypes } from '../../../src/worldmodel/sequence/surroundings.js';
-import { factsOf } from '../../../src/worldmodel/sequence/world-form.js';
+import { factsOf, objectTypes } from '../../../src/worldmodel/sequence/worlds.js';
 import { depot } from '../../games/depot.js';
 import { depotEpisodes } from './depot-records.js';
 

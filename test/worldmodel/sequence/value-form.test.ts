@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import type { Piece } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
-import { sharedValues } from '../../../src/worldmodel/sequence/value-form.js';
+import { sharedValues } from '../../../src/worldmodel/sequence/worlds.js';
 
 const customer = (i: number) => ({ id: `C-${i}`, name: `Person ${i}`, city: i % 2 === 0 ? 'Graz' : 'Porto' });
 const values: JsonObject = {

@@ -8,7 +8,7 @@ import { stateHash } from '../../../src/env/state/state.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
-import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { type ContractCase, toolsBackendContract } from './contract.js';

@@ -6,7 +6,7 @@ import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { reverieError } from '../../../src/core/errors.js';
 import type { ExperienceIndex, ExperienceStep, RetrievalQuery } from '../../../src/replay/experience/experience.js';
 import { LlmStepModel, stepMessages } from '../../../src/worldmodel/llm/step-model.js';
-import { makeRouter } from '../../../src/worldmodel/tools/make-router.js';
+import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery } from './desk.js';
 import { CALL_COST, prediction, type Script, ScriptedModel, sectionsOf, truthful } from './scripted-model.js';

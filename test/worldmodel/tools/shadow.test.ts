@@ -3,9 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
-import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
-import { ShadowEstimates, trustHorizon, wilson } from '../../../src/worldmodel/tools/shadow-estimates.js';
-import { episodeWeight } from '../../../src/worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../../src/worldmodel/tools/checks.js';
+import { ShadowEstimates, shadowResponder, trustHorizon, wilson } from '../../../src/worldmodel/tools/shadow.js';
 import { deskDomain, deskQuery, realDesk } from './desk.js';
 
 const domain = deskDomain();

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
-import { checkProposal } from '../../../src/worldmodel/state.js';
+import { checkProposal } from '../../../src/worldmodel/tools/checks.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
 
 const ruled = deskDomain({ rules: deskRules, tickets: 30 });

@@ -20,8 +20,7 @@ REVERIE_KERNEL(copyBytes, CopyArgs, 256, 4) {
   }
 }
 
-template <bool isBf16>
-REVERIE_DEVICE void multiplyInRegisters(const ProductArgs& args) {
+REVERIE_KERNEL(multiplyTf32, ProductArgs, 256, 2) {
   std::uint32_t a[4], b[2];
   REVERIE_UNROLL
   for (int i = 0; i < 4; i++) a[i] = args.fragments[6 * laneOf() + i];
@@ -30,19 +29,10 @@ REVERIE_DEVICE void multiplyInRegisters(const ProductArgs& args) {
   float c[PRODUCT_CHAINS][4] = {};
   for (int round = 0; round < args.rounds; round++) {
     REVERIE_UNROLL
-    for (int chain = 0; chain < PRODUCT_CHAINS; chain++) {
-      if (isBf16) {
-        mmaBf16(c[chain], a, b);
-      } else {
-        mmaTf32(c[chain], a, b);
-      }
-    }
+    for (int chain = 0; chain < PRODUCT_CHAINS; chain++) mmaTf32(c[chain], a, b);
   }
   float sum = 0;
   REVERIE_UNROLL
   for (int chain = 0; chain < PRODUCT_CHAINS; chain++) sum += c[chain][0] + c[chain][1] + c[chain][2] + c[chain][3];
   args.sums[static_cast<std::uint64_t>(block()) * threads() + thread()] = sum;
 }
-
-REVERIE_KERNEL(multiplyBf16, ProductArgs, 256, 2) { multiplyInRegisters<true>(args); }
-REVERIE_KERNEL(multiplyTf32, ProductArgs, 256, 2) { multiplyInRegisters<false>(args); }

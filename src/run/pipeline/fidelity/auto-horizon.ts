@@ -1,8 +1,8 @@
 // Where a scenario says `auto`, what a fidelity report of exactly that model says takes its place.
 
 import { reverieError } from '../../../core/errors.js';
-import { type Trust, trustedSteps } from '../../../fidelity/horizon/trust-horizon.js';
-import { readFidelityReport } from '../../../fidelity/report/report-file.js';
+import { type Trust, trustedSteps } from '../../../fidelity/horizon.js';
+import { readFidelityReport } from '../../../fidelity/report.js';
 import { kinds } from '../../../kinds/registry.js';
 import { loadWorldModel } from '../../../worldmodel/kinds.js';
 import type { JobContext } from '../../job.js';

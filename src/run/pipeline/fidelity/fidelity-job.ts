@@ -2,23 +2,25 @@
 // people, as Markdown, as a model card and as JSON.
 
 import { join } from 'node:path';
+import { stringify } from 'yaml';
 import type { Json } from '../../../core/canonical-json.js';
 import { writeFileAtomic } from '../../../core/files.js';
-import { gatesOn, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/judging.js';
+import { fidelityDocument, modelCard } from '../../../fidelity/document.js';
+import type { Gate } from '../../../fidelity/gates.js';
+import { parseGates, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/gates.js';
 import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
-import type { FidelityReport } from '../../../fidelity/report/fidelity-report.js';
-import type { Gate } from '../../../fidelity/report/gate.js';
-import { fidelityMarkdown, modelCard } from '../../../fidelity/report/markdown.js';
-import { writeFidelityReport } from '../../../fidelity/report/report-file.js';
-import { constructionOf, headlines } from '../../../fidelity/report/shown-report.js';
+import type { FidelityReport } from '../../../fidelity/report.js';
+import { writeFidelityReport } from '../../../fidelity/report.js';
 import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.js';
+import { constructionOf, headlines } from '../../../fidelity/shown.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
 import { requireSet } from '../../evaluation-set.js';
 import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
-import { fidelityPage } from '../../report/fidelity/fidelity-page.js';
+import { markdownText } from '../../report.js';
+import { writeReport } from '../../report-page.js';
 import type { AnyScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
 import { openToolsSubjects } from './tools.js';
@@ -58,7 +60,7 @@ export function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<Fi
 
 async function judge(context: JobContext<Scenario | ToolsScenario>, opening: Opening): Promise<FidelityResult> {
   const { inputs, scenario, signal } = context;
-  const gates = gatesOn(scenario.config.fidelity.sections, inputs.failUnder);
+  const gates = parseGates(inputs.failUnder, scenario.config.fidelity.sections);
   const opened = await opening.open(context).catch((error) => {
     if (signal.aborted) interrupted();
     throw error;
@@ -157,9 +159,11 @@ function provenanceOf(
 async function written({ out }: JobContext<AnyScenario>, report: FidelityReport): Promise<string> {
   const page = join(out, 'fidelity.html');
   await writeFidelityReport(join(out, 'fidelity.json'), report);
-  await writeFileAtomic(page, await fidelityPage(report));
-  await writeFileAtomic(join(out, 'fidelity.md'), fidelityMarkdown(report));
-  await writeFileAtomic(join(out, 'MODEL_CARD.md'), modelCard(report));
+  const document = fidelityDocument(report);
+  await writeReport(page, document);
+  await writeFileAtomic(join(out, 'fidelity.md'), markdownText(document));
+  const { frontMatter, card } = modelCard(report);
+  await writeFileAtomic(join(out, 'MODEL_CARD.md'), `---\n${stringify(frontMatter)}---\n\n${markdownText(card)}`);
   return page;
 }
 

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { ReverieError } from '../../../core/errors.js';
-import type { VectorHost } from '../../../fidelity/vector/setup.js';
+import type { VectorHost } from '../../../fidelity/vector/ground.js';
 import { readRunRecord } from '../../run-folder.js';
 import { broughtModel, findInput, keptPolicies, learnerFor, plannerOf, recordsOf, resolvedSpec } from '../inputs.js';
 

@@ -5,8 +5,8 @@ import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { estimateTokens } from '../../../llm/completion.js';
 import type { LlmConfig } from '../../../llm/config.js';
 import { type Asker, assumedEstimate, type Range } from '../../../synth/episodes/estimate.js';
-import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { formatCount, formatNumber } from '../../format.js';
 
 /** Tokens of one turn, beside what is said once: middle of recorded tool conversations. */

@@ -1,15 +1,18 @@
 // One episode as lines to read: what was said, which calls were made, who answered them, and what was found at the end.
 
+import type { TranscriptLine } from '../../../core/report.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { Prediction } from '../../../env/tools/prediction.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { ReportTranscript } from '../../report/report-input.js';
-
-type Line = ReportTranscript['lines'][number];
 
 const LONGEST = 1_500;
 
-export function episodeTranscript(record: EpisodeRecord, outcome: string): ReportTranscript {
+export interface EpisodeTranscript {
+  readonly title: string;
+  readonly lines: readonly TranscriptLine[];
+}
+
+export function episodeTranscript(record: EpisodeRecord, outcome: string): EpisodeTranscript {
   const answers = answersOf(record);
   const { lostStep, signals = [], steps } = record;
   const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
@@ -18,7 +21,7 @@ export function episodeTranscript(record: EpisodeRecord, outcome: string): Repor
     return at === lost ? told.map((line) => ({ ...line, note: 'the step that lost it' })) : told;
   });
   const checks = record.verdict.checks.map(({ name, passed, reason }) => `${mark(passed)} ${name}: ${reason}`);
-  const verdict: Line = {
+  const verdict: TranscriptLine = {
     role: 'verdict',
     text: checks.join('\n') || 'nothing was checked',
     note: `reward ${record.return ?? 'none'}`,
@@ -40,7 +43,7 @@ function answersOf({ steps, messages }: EpisodeRecord): Map<string, Prediction> 
   return answers;
 }
 
-export function linesOf(message: Message, answers: ReadonlyMap<string, Prediction>): Line[] {
+export function linesOf(message: Message, answers: ReadonlyMap<string, Prediction>): TranscriptLine[] {
   if (message.role === 'tool') {
     const answer = answers.get(message.toolCallId);
     return [{ role: 'tool', text: shortened(message.content), note: answer && answerNote(answer) }];

@@ -1,24 +1,17 @@
 // The report of a tools job: what was lived, what came of it, why rows were left out, and episodes to read.
 
 import type { Panel } from '../../../core/evaluation-set.js';
+import type { BarsBlock, Block, Report, TableBlock } from '../../../core/report.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../../synth/quality/filter.js';
-import type { Deficit } from '../../../synth/signals/deficits.js';
+import { type Deficit, deficitText } from '../../../synth/signals/deficits.js';
 import { faultsText } from '../../../worldmodel/must-fail/run-must-fail.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
-import { writeReport } from '../../report/report.js';
-import type {
-  ReportBars,
-  ReportInput,
-  ReportSection,
-  ReportTable,
-  ReportTranscript,
-} from '../../report/report-input.js';
+import { writeReport } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { reportProvenance } from '../../versions.js';
-import { deficitSection } from './deficit-section.js';
-import { episodeTranscript } from './episode-transcript.js';
+import { provenanceBlock, reportProvenance } from '../../versions.js';
+import { type EpisodeTranscript, episodeTranscript } from './episode-transcript.js';
 import type { GateFindings, GateSummary } from './gates.js';
 import type { RowStatistics } from './row-statistics.js';
 
@@ -40,40 +33,75 @@ export async function writeEpisodesReport(file: string, report: EpisodesReport):
   await writeReport(file, await reportInput(report));
 }
 
-async function reportInput(report: EpisodesReport): Promise<ReportInput> {
+async function reportInput(report: EpisodesReport): Promise<Report> {
   const { context, statistics, quality } = report;
   const { name, description } = context.scenario.config;
   const { success } = statistics;
+  const shown = [...trickTranscripts(report.gates), ...(await transcripts(report))];
   return {
     title: `Episodes of ${name}`,
-    lead: leadOf(description, report.gates),
-    figures: [
-      { value: formatCount(statistics.episodes), label: 'episodes lived' },
-      { value: formatCount(quality.out), label: 'in the datasets' },
-      { value: success === null ? '–' : percent(success.value ?? 0), label: 'of judged episodes succeeded' },
+    blocks: [
+      { kind: 'paragraph', tone: 'lead', text: leadOf(description, report.gates) },
+      {
+        kind: 'figures',
+        items: [
+          { value: formatCount(statistics.episodes), label: 'episodes' },
+          { value: formatCount(quality.out), label: 'in the datasets' },
+          { value: success === null ? '–' : percent(success.value ?? 0), label: 'of judged episodes succeeded' },
+        ],
+      },
+      summary(report),
+      ...bars(report),
+      ...deficitBlocks(report.deficits),
+      ...filterBlocks(quality),
+      ...(shown.length === 0 ? [] : [{ kind: 'heading', text: 'Episodes' } as const]),
+      ...shown.map(({ title, lines }): Block => ({ kind: 'details', title, blocks: [{ kind: 'transcript', lines }] })),
+      { kind: 'list', tone: 'note', items: notes(report) },
+      provenanceBlock(reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, report.panel)),
     ],
-    summary: summary(report),
-    charts: [],
-    bars: bars(report),
-    sections: [...deficitSection(report.deficits), filterSection(quality)],
-    transcripts: [...trickTranscripts(report.gates), ...(await transcripts(report))],
-    notes: notes(report),
-    provenance: reportProvenance(context, `reverie synth ${name} --seed ${context.seed}`, report.panel),
   };
 }
 
-function filterSection({ filters }: DatasetReport): ReportSection {
+const LOST_TASKS = 4;
+
+/** What the agent cannot do yet; nothing where nothing was lost that can be named. */
+function deficitBlocks(deficits: readonly Deficit[]): Block[] {
+  if (deficits.length === 0) return [];
+  const share = (of: Deficit['needed']) =>
+    of === null || of.of === 0 ? '–' : `${Math.round((100 * of.succeeded) / of.of)} % of ${of.of}`;
+  return [
+    { kind: 'heading', text: 'What the agent cannot do yet' },
+    {
+      kind: 'paragraph',
+      text: 'What was done in the step that lost an episode, held against what the task’s solution would have done there. Where tasks show whether they need it, success in those that do stands beside success in the others.',
+    },
+    {
+      kind: 'table',
+      columns: ['the agent', 'episodes lost', 'success where it is needed', 'elsewhere', 'tasks that it lost'],
+      rows: deficits.map(({ name, lost, needed, elsewhere, tasks }) => {
+        const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
+        const where = `${tasks.slice(0, LOST_TASKS).join(', ')}${more}`;
+        return [deficitText(name), formatCount(lost), share(needed), share(elsewhere), where];
+      }),
+    },
+  ];
+}
+
+function filterBlocks({ filters }: DatasetReport): Block[] {
   const change = (before: number, after: number) =>
     before === after ? formatCount(after) : `${formatCount(before)} → ${formatCount(after)}`;
   const reasons = (filter: FilterReport) =>
     Object.entries({ ...filter.repaired, ...filter.dropped }).map(
       ([reason, count]) => `${formatCount(count)} ${reason}`,
     );
-  return {
-    title: 'What each filter removed',
-    caption:
-      'Episodes, and turns of the agent that are to be learnt, before and after each filter. A turn that is masked stays in its conversation and is not learnt.',
-    table: {
+  return [
+    { kind: 'heading', text: 'What each filter removed' },
+    {
+      kind: 'paragraph',
+      text: 'Episodes, and turns of the agent that are to be learnt, before and after each filter. A turn that is masked stays in its conversation and is not learnt.',
+    },
+    {
+      kind: 'table',
       columns: ['filter', 'episodes', 'turns to be learnt', 'repaired or dropped'],
       rows: filters.map((each) => [
         each.name,
@@ -82,8 +110,7 @@ function filterSection({ filters }: DatasetReport): ReportSection {
         reasons(each).join(', ') || '–',
       ]),
     },
-    groups: [],
-  };
+  ];
 }
 
 /** A gate that is shut is the first thing to know. */
@@ -108,7 +135,7 @@ function hackerRow(report: GateFindings['tricks']): string[][] {
   ];
 }
 
-function summary({ statistics, quality, gates }: EpisodesReport): ReportTable {
+function summary({ statistics, quality, gates }: EpisodesReport): TableBlock {
   const { cost, steps, abstained, episodes, success } = statistics;
   const { diversity, splits } = quality;
   const rows: string[][] = [
@@ -157,10 +184,10 @@ function summary({ statistics, quality, gates }: EpisodesReport): ReportTable {
     ],
     ['Different states reached', formatCount(diversity.states), ''],
   ];
-  return { columns: ['', 'value', ''], rows };
+  return { kind: 'table', columns: ['', 'value', ''], rows };
 }
 
-function bars({ statistics, quality, rejected }: EpisodesReport): ReportBars[] {
+function bars({ statistics, quality, rejected }: EpisodesReport): BarsBlock[] {
   const filters = quality.filters.filter(
     (filter) => filter.in !== filter.out || Object.keys(filter.repaired).length > 0,
   );
@@ -185,26 +212,32 @@ function bars({ statistics, quality, rejected }: EpisodesReport): ReportBars[] {
   return all.filter(({ bars }) => bars.length > 0);
 }
 
-function counts(title: string, caption: string, of: Readonly<Record<string, number>>): ReportBars {
+function counts(title: string, caption: string, of: Readonly<Record<string, number>>): BarsBlock {
   const entries = Object.entries(of).sort(([, a], [, b]) => b - a);
-  return { title, caption, bars: entries.map(([label, value]) => ({ label, value, text: formatCount(value) })) };
+  return {
+    ...{ kind: 'bars', title, caption },
+    bars: entries.map(([label, value]) => ({ label, text: formatCount(value), bar: { value } })),
+  };
 }
 
 const SHOWN_TASKS = 16;
 
 /** Hardest first: where a curriculum would look. */
-function tasks({ returnsByTask }: RowStatistics): ReportBars {
+function tasks({ returnsByTask }: RowStatistics): BarsBlock {
   const rates = [...returnsByTask].map(([label, returns]) => {
     const value = returns.reduce((a, b) => a + b, 0) / returns.length;
     return { label, value, text: `${percent(value)} of ${returns.length}` };
   });
   const shown = rates.sort((a, b) => a.value - b.value || (a.label < b.label ? -1 : 1)).slice(0, SHOWN_TASKS);
   const caption = `Mean reward of each task's judged episodes${rates.length > SHOWN_TASKS ? `; the ${SHOWN_TASKS} hardest` : ''}.`;
-  return { title: 'Tasks', caption, bars: shown };
+  return {
+    ...{ kind: 'bars', title: 'Tasks', caption },
+    bars: shown.map(({ label, value, text }) => ({ label, text, bar: { value } })),
+  };
 }
 
 /** How reward was had for nothing. */
-function trickTranscripts({ tricks }: GateFindings): ReportTranscript[] {
+function trickTranscripts({ tricks }: GateFindings): EpisodeTranscript[] {
   return (tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
     const { lines } = episodeTranscript(episode, 'trick');
     const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
@@ -216,8 +249,8 @@ function trickTranscripts({ tricks }: GateFindings): ReportTranscript[] {
 }
 
 /** The first few episodes that succeeded, that failed, and that nobody could judge. */
-async function transcripts({ episodes }: EpisodesReport): Promise<ReportTranscript[]> {
-  const shown = new Map<string, ReportTranscript[]>();
+async function transcripts({ episodes }: EpisodesReport): Promise<EpisodeTranscript[]> {
+  const shown = new Map<string, EpisodeTranscript[]>();
   for await (const record of episodes()) {
     const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
     const list = shown.get(outcome) ?? [];

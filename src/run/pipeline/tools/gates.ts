@@ -13,9 +13,13 @@ import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
 import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks.js';
-import { generateProbes } from '../../../worldmodel/must-fail/generated-probes.js';
-import { generateSuccesses } from '../../../worldmodel/must-fail/generated-successes.js';
-import { mustSucceed, type Probe, readProbes } from '../../../worldmodel/must-fail/probe.js';
+import {
+  generateProbes,
+  generateSuccesses,
+  mustSucceed,
+  type Probe,
+  readProbes,
+} from '../../../worldmodel/must-fail/probes.js';
 import {
   type MustFailReport,
   readMustFail,
@@ -24,11 +28,15 @@ import {
   runMustFail,
   writeMustFail,
 } from '../../../worldmodel/must-fail/run-must-fail.js';
-import { readAudit, requireAudited, writeAudit } from '../../../worldmodel/reward/audit-file.js';
-import { Judge } from '../../../worldmodel/reward/judge.js';
-import { type AuditReport, auditJudge, readLabelledEpisodes } from '../../../worldmodel/reward/judge-audit.js';
-import { judgeEpisode } from '../../../worldmodel/reward/judge-episode.js';
-import type { JudgeConfig } from '../../../worldmodel/reward/judge-schema.js';
+import { Judge, type JudgeConfig, judgeEpisode } from '../../../worldmodel/reward/judge.js';
+import {
+  type AuditReport,
+  auditJudge,
+  readAudit,
+  readLabelledEpisodes,
+  requireAudited,
+  writeAudit,
+} from '../../../worldmodel/reward/judge-audit.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import type { JobContext } from '../../job.js';
 import { readSealed } from '../../run-folder.js';

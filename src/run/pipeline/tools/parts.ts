@@ -27,7 +27,7 @@ import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js'
 import { agentOfRecipe } from '../../../synth/episodes/recipes.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
-import { makeRouter, type RouterParts } from '../../../worldmodel/tools/make-router.js';
+import { makeRouter, type RouterParts } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { type ConfigObject, layered, type ToolsScenario } from '../../scenario.js';

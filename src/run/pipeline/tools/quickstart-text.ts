@@ -8,7 +8,7 @@ import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { evenly } from '../../../training/text-training.js';
 import { requireSet } from '../../evaluation-set.js';
 import type { JobContext } from '../../job.js';
-import { writeReport } from '../../report/report.js';
+import { writeReport } from '../../report-page.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import type { TextQuickstartResult } from '../../tools-results.js';
 import { type Arm, textArmTask, trainArms } from '../arms.js';

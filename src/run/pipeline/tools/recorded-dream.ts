@@ -27,16 +27,16 @@ import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/r
 import { fitterOf } from '../../../synth/train-backend.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
 import type { Gathered, TextDream } from '../../../training/text-training.js';
-import { backendSettings } from '../../../worldmodel/tools/assemble-router.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
-import { difference } from '../../../worldmodel/tools/shadow.js';
+import { backendSettings } from '../../../worldmodel/tools/router.js';
 import {
   addRowCounts,
+  difference,
   type ShadowCounts,
   ShadowEstimates,
   type ShadowRow,
   trustHorizon,
-} from '../../../worldmodel/tools/shadow-estimates.js';
+} from '../../../worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';

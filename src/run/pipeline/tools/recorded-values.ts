@@ -11,7 +11,7 @@ import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import { spearman } from '../../../fidelity/statistics/agreement.js';
 import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
-import { auroc } from '../../../fidelity/statistics/confidence.js';
+import { auroc } from '../../../fidelity/statistics/scores.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { textNetworks } from '../../../rl/text/networks.js';
 import type { TextValueModel } from '../../../rl/text/scored-learner.js';

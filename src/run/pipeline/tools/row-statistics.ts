@@ -5,7 +5,7 @@ import type { Prediction } from '../../../env/tools/prediction.js';
 import type { WalkNote } from '../../../env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { formatCount, formatNumber } from '../../format.js';
 import type { Rate } from '../../tools-results.js';
 

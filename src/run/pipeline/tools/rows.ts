@@ -20,7 +20,7 @@ import { type EpisodeSettings, planRow, type RowPlan, runEpisode } from '../../.
 import { deficitOf } from '../../../synth/signals/deficits.js';
 import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
-import { episodeWeight } from '../../../worldmodel/tools/uncertainty.js';
+import { episodeWeight } from '../../../worldmodel/tools/checks.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
@@ -153,7 +153,6 @@ export async function episodeRows(
     ...(settings.trustedTurns !== undefined && { trustedTurns }),
   });
   const own = workers === 0 || device !== undefined ? DEFAULT_CONCURRENCY : workers;
-  const here = Math.min(own, parts.domain.sideBySide ?? own);
   const tell = () => settings.onProgress({ done: journal.size, trouble: parts.cast.trouble });
   // No row ends while a server is away, which is when there is something to say.
   const beat = setInterval(() => parts.cast.trouble !== undefined && tell(), BEAT_MS);
@@ -161,7 +160,7 @@ export async function episodeRows(
   try {
     const outcome = await produceRows<EpisodeRecord>({
       ...{ rows, journal, signal, onProgress: tell },
-      concurrency: Math.min(runner?.concurrency ?? here, settings.concurrency ?? Number.POSITIVE_INFINITY),
+      concurrency: Math.min(runner?.concurrency ?? own, settings.concurrency ?? Number.POSITIVE_INFINITY),
       lag: Math.min(rowTasks.lag, experienceLag(config), shadow?.lag ?? Number.POSITIVE_INFINITY),
       make: (row, stop) => {
         const plan = planRow(row, { seed, groupSize, branchAt });

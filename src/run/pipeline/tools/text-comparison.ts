@@ -1,14 +1,14 @@
 // What a dream was worth to an agent of text: success against real steps, beside the same agent in the exact rules. Runs are compared in
 // pairs of the same seed, and the exact rules are given the benefit of the doubt: where evaluations lie apart, the later one counts.
 
+import type { Block, Report, TableBlock } from '../../../core/report.js';
 import { mean } from '../../../core/statistics.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { formatCount, formatDuration, formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
-import type { ReportInput, ReportTable } from '../../report/report-input.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { remarkOn, type TextArmSummary, type TextComparison, type TextTrainResult } from '../../tools-results.js';
-import { reportProvenance } from '../../versions.js';
+import { provenanceBlock, reportProvenance } from '../../versions.js';
 import type { ArmRun, TextArmReply } from '../arms.js';
 import { answers, checked, dreams, percent, playable } from './text-train-report.js';
 
@@ -68,43 +68,58 @@ export function textComparisonReport(
   found: TextComparison,
   runs: readonly Run[],
   panel: NonNullable<TextTrainResult['panel']>,
-): ReportInput {
+): Report {
   const { name } = context.scenario.config;
   const [dream, real] = found.arms;
   const dreamt = runs.filter(({ arm }) => arm === DREAM);
-  const told = <T extends { readonly title: string }>(of: (result: TextTrainResult) => T[]): T[] =>
-    dreamt.flatMap(({ seed, result }) => of(result).map((part) => ({ ...part, title: `${part.title}, seed ${seed}` })));
+  const told = (of: (result: TextTrainResult) => readonly Block[]): Block[] =>
+    dreamt.flatMap(({ seed, result }) => of(result).map((block) => withSeed(block, seed)));
   return {
     title: `An agent that learned in a dream: ${name}`,
-    lead: leadOf(found),
-    figures: [
-      { value: percent(dream.success.value), label: `of unseen tasks won after the dream, ${steps(dream)} real steps` },
-      { value: percent(real.success.value), label: `after real episodes alone, ${steps(real)} real steps` },
-      { value: formatCount(mean(dream.dreamtSteps)), label: 'steps dreamt' },
-    ],
-    summary: summaryTable(found),
-    links: playable(dreamt[0].result, context.out),
-    charts: [
+    blocks: [
+      { kind: 'paragraph', tone: 'lead', text: leadOf(found) },
       {
+        kind: 'figures',
+        items: [
+          {
+            value: percent(dream.success.value),
+            label: `of unseen tasks won after the dream, ${steps(dream)} real steps`,
+          },
+          { value: percent(real.success.value), label: `after real episodes alone, ${steps(real)} real steps` },
+          { value: formatCount(mean(dream.dreamtSteps)), label: 'simulated steps' },
+        ],
+      },
+      summaryTable(found),
+      ...playable(dreamt[0].result, context.out),
+      {
+        kind: 'curves',
         title: 'Success against real steps',
         caption:
           'Share of unseen tasks won, an episode each in the exact rules. Line: mean over seeds; band: least to most. The dream costs real steps once, for what it is made of.',
         ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
         curves: runs.map(({ arm, seed, result }) => ({
-          ...{ arm, seed },
+          ...{ name: arm, seed },
           points: result.evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 })),
         })),
       },
+      ...told((result) => [...answers(result), ...dreams(result), ...checked(result)]),
+      {
+        kind: 'list',
+        tone: 'note',
+        items: [
+          'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the exact rules; steps of evaluations and checks are not counted. Episodes begin where the tasks begin, in the dream, too: to know how a task begins takes no step.',
+          remarkOn(dreamt[0].result.policy, 'The policy'),
+          `${dream.bySeed.length === 1 ? 'One seed says' : `${dream.bySeed.length} seeds say`} little: intervals are those of episodes, not of training again.`,
+        ],
+      },
+      provenanceBlock(reportProvenance(context, `reverie quickstart ${name} --seed ${context.seed}`, panel)),
     ],
-    bars: told(answers),
-    sections: told((result) => [...dreams(result), ...checked(result)]),
-    notes: [
-      'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the exact rules; steps of evaluations and checks are not counted. Episodes begin where the tasks begin, in the dream, too: to know how a task begins takes no step.',
-      remarkOn(dreamt[0].result.policy, 'The policy'),
-      `${dream.bySeed.length === 1 ? 'One seed says' : `${dream.bySeed.length} seeds say`} little: intervals are those of episodes, not of training again.`,
-    ],
-    provenance: reportProvenance(context, `reverie quickstart ${name} --seed ${context.seed}`, panel),
   };
+}
+
+function withSeed(block: Block, seed: number): Block {
+  if (block.kind === 'heading') return { ...block, text: `${block.text}, seed ${seed}` };
+  return block.kind === 'bars' ? { ...block, title: `${block.title}, seed ${seed}` } : block;
 }
 
 function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextComparison): string {
@@ -118,8 +133,9 @@ function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextCompari
   return `Of unseen tasks the policy that learned in the dream wins ${percent(dream.success.value)}, after ${steps(dream)} real steps. Real episodes alone lead to ${asMany}${percent(real.success.value)} in the end, after ${steps(real)}; ${[...needed, ...never].join(', and ')}.`;
 }
 
-function summaryTable({ arms }: TextComparison): ReportTable {
+function summaryTable({ arms }: TextComparison): TableBlock {
   return {
+    kind: 'table',
     columns: ['', 'won', '95 %', 'by seed', 'after imitation', 'real steps', 'dreamt steps', 'wall time a run'],
     rows: arms.map(({ arm, success, bySeed, imitated, realSteps, dreamtSteps, wallSeconds }) => [
       arm,

@@ -25,7 +25,7 @@ import { groupEstimators } from '../../../rl/group-estimators.js';
 import { textNetworks } from '../../../rl/text/networks.js';
 import type { TextLearner, TextLearnerState } from '../../../rl/text/text-policy.js';
 import type { TextProgress } from '../../../training/text-training.js';
-import { wilson } from '../../../worldmodel/tools/shadow-estimates.js';
+import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { readSealed } from '../../run-folder.js';
 import type { Rate } from '../../tools-results.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';

@@ -1,16 +1,16 @@
 // The report of `reverie train` in a world of text: success against real steps, who answered in the dream, and how far it may be trusted.
 
 import { relative, sep } from 'node:path';
+import type { BarsBlock, Block, CurvesBlock, Report } from '../../../core/report.js';
 import { deficitText } from '../../../synth/signals/deficits.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
-import { writeReport } from '../../report/report.js';
-import type { ReportBars, ReportChart, ReportInput, ReportLink, ReportSection } from '../../report/report-input.js';
+import { writeReport } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { momentOf, valueText } from '../../tools-result-text.js';
 import { type Rate, remarkOn, type TextTrainResult } from '../../tools-results.js';
-import { reportProvenance } from '../../versions.js';
+import { provenanceBlock, reportProvenance } from '../../versions.js';
 
 const SHOWN_DEFICITS = 8;
 
@@ -20,39 +20,52 @@ export async function writeTextTrainReport(file: string, context: Context, resul
   await writeReport(file, reportInput(context, result));
 }
 
-function reportInput(context: Context, result: TextTrainResult): ReportInput {
+function reportInput(context: Context, result: TextTrainResult): Report {
   const { name } = context.scenario.config;
   const { evaluations, realSteps, dreamtSteps, mode, algorithm } = result;
   const last = evaluations.at(-1)!;
   return {
     title: `An agent of ${name}`,
-    lead: leadOf(result),
-    figures: [
-      { value: percent(last.success.value), label: `of ${last.success.of} unseen tasks won` },
-      { value: formatCount(realSteps), label: 'real steps' },
-      mode === 'value'
-        ? { value: formatCount(result.valuedChoices ?? 0), label: 'choices judged by a value model' }
-        : { value: formatCount(dreamtSteps), label: 'dreamt steps' },
+    blocks: [
+      { kind: 'paragraph', tone: 'lead', text: leadOf(result) },
+      {
+        kind: 'figures',
+        items: [
+          { value: percent(last.success.value), label: `of ${last.success.of} unseen tasks won` },
+          { value: formatCount(realSteps), label: 'real steps' },
+          mode === 'value'
+            ? { value: formatCount(result.valuedChoices ?? 0), label: 'choices judged by a value model' }
+            : { value: formatCount(dreamtSteps), label: 'simulated steps' },
+        ],
+      },
+      {
+        kind: 'table',
+        columns: ['', 'success', '95 %', 'real steps', 'simulated steps', 'length'],
+        rows: evaluations.map((evaluation) => {
+          const { success, realSteps: real, dreamtSteps: dreamt, meanLength } = evaluation;
+          const interval = `${percent(success.low)} to ${percent(success.high)}`;
+          const steps = [formatCount(real), formatCount(dreamt), meanLength.toFixed(1)];
+          return [momentOf(evaluation), percent(success.value), interval, ...steps];
+        }),
+        note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
+      },
+      ...playable(result, context.out),
+      successChart(context, result),
+      ...roundCharts(context),
+      ...answers(result),
+      ...lacked(result),
+      ...(mode === 'value' ? valued(result) : dreams(result)),
+      ...checked(result),
+      {
+        kind: 'list',
+        tone: 'note',
+        items: [
+          `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
+          'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
+        ],
+      },
+      provenanceBlock(reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, result.panel)),
     ],
-    summary: {
-      columns: ['', 'success', '95 %', 'real steps', 'dreamt steps', 'length'],
-      rows: evaluations.map((evaluation) => {
-        const { success, realSteps: real, dreamtSteps: dreamt, meanLength } = evaluation;
-        const interval = `${percent(success.low)} to ${percent(success.high)}`;
-        const steps = [formatCount(real), formatCount(dreamt), meanLength.toFixed(1)];
-        return [momentOf(evaluation), percent(success.value), interval, ...steps];
-      }),
-      note: 'Real steps are those of walkthroughs that were imitated, of records that the dream was made of, and of rounds in the real environment. Those of evaluations are not counted.',
-    },
-    links: playable(result, context.out),
-    charts: [successChart(context, result), ...roundCharts(context)],
-    bars: [...answers(result), ...lacked(result)],
-    sections: [...(mode === 'value' ? valued(result) : dreams(result)), ...checked(result)],
-    notes: [
-      `Mode ${mode}; ${algorithm}; ${formatCount(result.rounds)} rounds; ${formatCount(result.parameters)} parameters.`,
-      'One run with one seed: its intervals are those of the episodes of an evaluation, not of training again.',
-    ],
-    provenance: reportProvenance(context, `reverie train ${name} --seed ${context.seed}`, result.panel),
   };
 }
 
@@ -62,33 +75,35 @@ function leadOf({ policy, alarms }: TextTrainResult): string {
 }
 
 /** @param folder  of the report */
-export function playable({ page }: Pick<TextTrainResult, 'page'>, folder: string): ReportLink[] {
+export function playable({ page }: Pick<TextTrainResult, 'page'>, folder: string): Block[] {
   if (page === undefined) return [];
   const file = relative(folder, page).split(sep).join('/');
   const about = `(${file}, beside this report): the last dream in some of these tasks, with what the real environment answers beside it. It needs no server.`;
-  return [{ file, title: 'Play the dream', about }];
+  return [{ kind: 'link', file, title: 'Play the dream', about }];
 }
 
-function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): ReportChart {
+function successChart({ seed }: Context, { evaluations, mode }: TextTrainResult): CurvesBlock {
   const points = evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 }));
   return {
+    kind: 'curves',
     title: 'Success against real steps',
     caption:
       'Share of unseen tasks won, an episode each in the real environment. What is learned in a dream costs no real steps.',
     ...{ xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
-    curves: [{ arm: mode, seed, points }],
+    curves: [{ name: mode, seed, points }],
   };
 }
 
 /** Round by round: what was won of the tasks that are learned from, how many groups taught anything, and how decided the policy is. */
-function roundCharts({ metrics, seed }: Context): ReportChart[] {
+function roundCharts({ metrics, seed }: Context): CurvesBlock[] {
   const updates = readMetrics(metrics.file).filter(({ kind }) => kind === 'update') as unknown as RoundEvent[];
   if (updates.length < 2) return [];
-  const curve = (arm: string, of: (event: RoundEvent) => number) => {
-    return { arm, seed, points: updates.map((event) => ({ x: event.round, y: of(event) })) };
+  const curve = (name: string, of: (event: RoundEvent) => number) => {
+    return { name, seed, points: updates.map((event) => ({ x: event.round, y: of(event) })) };
   };
   return [
     {
+      kind: 'curves',
       title: 'What the rounds had to teach',
       caption:
         'Share of the episodes of a round that were won, on tasks that are learned from, and share of its groups in which one choice was better than another: the others teach nothing.',
@@ -102,6 +117,7 @@ function roundCharts({ metrics, seed }: Context): ReportChart[] {
       ],
     },
     {
+      kind: 'curves',
       title: 'Entropy of the policy',
       caption: 'Mean over the choices of a round, in nats; at 0 nothing else is tried any more.',
       ...{ xTitle: 'round', yTitle: 'entropy' },
@@ -122,24 +138,24 @@ interface RoundEvent {
   readonly livedEntropy: number;
 }
 
-export function answers({ answeredBy, dreamtSteps }: TextTrainResult): ReportBars[] {
+export function answers({ answeredBy, dreamtSteps }: TextTrainResult): BarsBlock[] {
   const bars = Object.entries(answeredBy)
     .sort(([, a], [, b]) => b - a)
-    .map(([label, value]) => ({ label, value, text: percent(value / dreamtSteps) }));
+    .map(([label, value]) => ({ label, bar: { value }, text: percent(value / dreamtSteps) }));
   const caption = 'Each dreamt step by the backend that answered it; nobody: it was refused, as none was sure enough.';
-  return bars.length === 0 ? [] : [{ title: 'Who answered', caption, bars }];
+  return bars.length === 0 ? [] : [{ kind: 'bars', title: 'Who answered', caption, bars }];
 }
 
-function lacked({ lacking = [] }: TextTrainResult): ReportBars[] {
+function lacked({ lacking = [] }: TextTrainResult): BarsBlock[] {
   const bars = lacking
     .slice(0, SHOWN_DEFICITS)
-    .map(({ deficit, share }) => ({ label: deficitText(deficit), value: share, text: percent(share) }));
+    .map(({ deficit, share }) => ({ label: deficitText(deficit), bar: { value: share }, text: percent(share) }));
   const caption =
     'What lost the last episodes of each family, beside those that were won from the same start: the share of the episodes that need it.';
-  return bars.length === 0 ? [] : [{ title: 'What it lacks', caption, bars }];
+  return bars.length === 0 ? [] : [{ kind: 'bars', title: 'What it lacks', caption, bars }];
 }
 
-export function dreams({ gathered }: TextTrainResult): ReportSection[] {
+export function dreams({ gathered }: TextTrainResult): Block[] {
   if (gathered.length === 0) return [];
   const rows = gathered.map(({ episodes, steps, wins, agent, heldOut, trustHorizon }) => [
     agent.split(',')[0],
@@ -150,20 +166,17 @@ export function dreams({ gathered }: TextTrainResult): ReportSection[] {
     trustHorizon === null ? 'not measured' : horizonText(trustHorizon),
   ]);
   return [
+    { kind: 'heading', text: 'What the dream was made of' },
     {
-      title: 'What the dream was made of',
-      caption: `${gathered.at(-1)!.made.join('; ')}. Recorded steps that were held out are put to the dream in the state they were made in.`,
-      table: {
-        columns: ['lived by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
-        rows,
-      },
-      groups: [],
+      kind: 'paragraph',
+      text: `${gathered.at(-1)!.made.join('; ')}. Recorded steps that were held out are put to the dream in the state they were made in.`,
     },
+    { kind: 'table', columns: ['lived by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'], rows },
   ];
 }
 
 /** Of mode `value`: what the model was made of, and how it did on episodes that it was not made of. */
-function valued({ gathered }: TextTrainResult): ReportSection[] {
+function valued({ gathered }: TextTrainResult): Block[] {
   const rows = gathered.flatMap(({ agent, episodes, wins, steps, values }) =>
     values === undefined
       ? []
@@ -181,19 +194,20 @@ function valued({ gathered }: TextTrainResult): ReportSection[] {
   const [last] = gathered.flatMap(({ values }) => (values === undefined ? [] : [values])).slice(-1);
   if (last === undefined) return [];
   return [
+    { kind: 'heading', text: 'What the value model was made of' },
     {
-      title: 'What the value model was made of',
-      caption: `Held out: ${valueText(last)}. The policy learned from what it says alone; nothing was lived but what was gathered.`,
-      table: {
-        columns: ['lived by', 'episodes', 'steps', 'steps held out', 'squared error', 'of a constant'],
-        rows,
-      },
-      groups: [],
+      kind: 'paragraph',
+      text: `Held out: ${valueText(last)}. The policy learned from what it says alone; nothing was lived but what was gathered.`,
+    },
+    {
+      kind: 'table',
+      columns: ['lived by', 'episodes', 'steps', 'steps held out', 'squared error', 'of a constant'],
+      rows,
     },
   ];
 }
 
-export function checked({ checks }: TextTrainResult): ReportSection[] {
+export function checked({ checks }: TextTrainResult): Block[] {
   if (checks.length === 0) return [];
   const rows = checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }) => {
     const wrong = Object.values(apart).reduce((sum, count) => sum + count, 0);
@@ -212,26 +226,27 @@ export function checked({ checks }: TextTrainResult): ReportSection[] {
   const said = words.map(([word, count]) => `${word} (${count})`).join(', ');
   const last = said === '' ? '' : ` What was said last where it went wrong, by its first word: ${said}.`;
   return [
+    { kind: 'heading', text: 'The dream beside the real environment' },
     {
-      title: 'The dream beside the real environment',
-      caption: `The policy of the moment lived each of these episodes twice, with the same draws, so that both are one until the dream goes wrong. Real wins are what it came to without the dream; of dreamt wins those are confirmed whose commands win in the real environment.${last} Nothing is learned from these episodes, and their real steps are not counted above.`,
-      table: {
-        columns: [
-          'after',
-          'steps until then',
-          'went wrong',
-          'unanswered',
-          'state',
-          'text',
-          'commands',
-          'end',
-          'dreamt wins',
-          'confirmed',
-          'real wins',
-        ],
-        rows,
-      },
-      groups: [],
+      kind: 'paragraph',
+      text: `The policy of the moment lived each of these episodes twice, with the same draws, so that both are one until the dream goes wrong. Real wins are what it came to without the dream; of dreamt wins those are confirmed whose commands win in the real environment.${last} Nothing is learned from these episodes, and their real steps are not counted above.`,
+    },
+    {
+      kind: 'table',
+      columns: [
+        'after',
+        'steps until then',
+        'went wrong',
+        'unanswered',
+        'state',
+        'text',
+        'commands',
+        'end',
+        'dreamt wins',
+        'confirmed',
+        'real wins',
+      ],
+      rows,
     },
   ];
 }

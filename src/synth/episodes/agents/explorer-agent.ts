@@ -13,8 +13,7 @@ import type { FactTable, Scene, ToolRules, ToolsDomain } from '../../../env/tool
 import { callsOf, type ToolCall } from '../../../env/tools/message.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import type { ToolsAction, ToolsPolicy, ToolsPolicyQuery } from '../../../env/tools/tools-family.js';
-import { Situation } from '../../../worldmodel/situation.js';
-import { splitByNames } from '../../../worldmodel/taken-action.js';
+import { Situation, splitByNames } from '../../../worldmodel/situation.js';
 
 interface ExplorerOptions {
   /** Share of commands that it guesses. */

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
-import { uniquelyNamed } from '../../../../src/fidelity/judging.js';
-import type { SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
-import { readFidelityReport } from '../../../../src/fidelity/report/report-file.js';
+import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
+import type { SubjectReport } from '../../../../src/fidelity/report.js';
+import { readFidelityReport } from '../../../../src/fidelity/report.js';
 import type { FidelityResult, JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
@@ -24,7 +24,7 @@ const SMALL = [
   ...['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'],
   'user.varied=false',
 ];
-const LIVED = '[k-steps, reward-end, rank, distribution]';
+const LIVED = '[k-steps, reward-end, rank]';
 
 let domain: ToolsDomain;
 let out: string;
@@ -92,10 +92,10 @@ describe('a served service desk', () => {
     const [report, ...others] = await reports();
     expect([others, report.kind, report.name]).toEqual([[], 'served', url]);
     const ids = report.sections.map(({ id }) => id);
-    expect(ids).toEqual('one-step k-steps reward-end calibration rank distribution must-fail horizon'.split(' '));
+    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail horizon'.split(' '));
     const right = 'k-steps.observations-all-right k-steps.error-flag reward-end.f1 reward-end.end-state rank.spearman';
     for (const name of right.split(' ')) expect(estimateOf(report, name).value, name).toBe(1);
-    for (const name of ['reward-end.false-done', 'reward-end.optimism', 'distribution.hallucinated-entities'])
+    for (const name of ['reward-end.false-done', 'reward-end.optimism'])
       expect(estimateOf(report, name).value, name).toBe(0);
     for (const id of ['one-step', 'calibration', 'must-fail']) {
       const { metrics, notes } = sectionOf(report, id);

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { measureSubjects } from '../../../../src/fidelity/measure.js';
-import type { SubjectReport } from '../../../../src/fidelity/report/fidelity-report.js';
+import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
+import type { SubjectReport } from '../../../../src/fidelity/report.js';
 import type { OpenedSubjects } from '../../../../src/fidelity/setup.js';
 import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools.js';
 import { makeProgress } from '../../../../src/run/progress.js';
@@ -41,7 +41,8 @@ async function judge(name: string, set: readonly string[]): Promise<Judged> {
   const opened = await openToolsSubjects({ scenario, seed: 1, inputs: {}, out }, services);
   try {
     const { subjects, identity } = opened;
-    const reports = await measureSubjects(subjects, { folder: join(out, 'chunks'), identity, concurrency: 8 });
+    const options = { folder: join(out, 'chunks'), identity, concurrency: 8 };
+    const { subjects: reports } = await measureWithinBudget(subjects, options);
     return { opened, reports };
   } finally {
     await opened.close();
@@ -64,7 +65,7 @@ describe('the service desk', () => {
     expect(opened.truth).toMatchObject({ kind: 'environment', transitions: 30 });
     const [report] = reports;
     const ids = report.sections.map(({ id }) => id);
-    expect(ids).toEqual('one-step k-steps reward-end calibration rank distribution must-fail horizon'.split(' '));
+    expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail horizon'.split(' '));
     for (const name of ['one-step.all-right', 'k-steps.end-state', 'reward-end.reward-exact', 'must-fail.passed'])
       expect(figureOf(report, name), name).toBe(1);
     expect(figureOf(report, 'calibration.ece')).toBeNull();
@@ -105,7 +106,7 @@ describe('a language model of known errors', () => {
       `llm.url=${model.url}`,
       'llm.model=controlled',
       'model.backends=[llm]',
-      'fidelity.sections=[one-step, calibration, distribution]',
+      'fidelity.sections=[one-step, calibration]',
       'fidelity.subjects=[{name: text, model: {llm: {mode: text}}}, {name: other, llm: {model: another}}]',
     ];
     const { reports } = await judge('helpdesk', set);

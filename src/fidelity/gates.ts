@@ -1,0 +1,250 @@
+// From what was measured to a report: limits on the first model (`one-step.state-exact=0.95`), further models held against it,
+// and what is missing. Gates are read before anything is opened, and their metrics looked for before anything is measured.
+
+import { nearest, type ReverieError, reverieError } from '../core/errors.js';
+import { Rng } from '../core/rng.js';
+import type { Measured, Subject } from './measure.js';
+import {
+  type Comparison,
+  type FidelityReport,
+  type GateResult,
+  type Metric,
+  SECTIONS,
+  type SubjectReport,
+} from './report.js';
+import type { OpenedSubjects } from './setup.js';
+import { metricsOf, type ShownSubject } from './shown.js';
+import { pairedDifference } from './statistics/bootstrap.js';
+import { normalCdf } from './statistics/scores.js';
+
+export interface Gate {
+  /** `section.metric`. */
+  readonly metric: string;
+  readonly limit: number;
+  /** The worse end of the interval is held against the limit, or the value itself. */
+  readonly on: 'interval' | 'value';
+}
+
+const FORM = /^(value:)?([a-z0-9-]+)\.([a-z0-9-]+)=(.+)$/;
+
+/**
+ * Gates as written on a command line: `[value:]section.metric=limit`, the limit a number or a percentage.
+ *
+ * @param sections those that are measured
+ * @throws GATE_INVALID
+ */
+export function parseGates(texts: readonly string[] = [], sections: readonly string[] = SECTIONS): Gate[] {
+  return texts.map((text) => {
+    const invalid = (problem: string) => gateInvalid(text, problem);
+    const [whole, value, section, metric, limitText] = FORM.exec(text.trim()) ?? [];
+    if (whole === undefined) throw invalid('it is not of the form section.metric=limit');
+    if (!(SECTIONS as readonly string[]).includes(section))
+      throw invalid(`there is no section "${section}", only ${SECTIONS.join(', ')}`);
+    if (!sections.includes(section))
+      throw invalid(`section "${section}" is not measured: it is not among fidelity.sections`);
+    const isPercent = limitText.endsWith('%');
+    const digits = isPercent ? limitText.slice(0, -1).trim() : limitText.trim();
+    const limit = digits === '' ? Number.NaN : Number(digits);
+    if (!Number.isFinite(limit)) throw invalid(`"${limitText}" is no number`);
+    const on = value === undefined ? 'interval' : 'value';
+    return { metric: `${section}.${metric}`, limit: isPercent ? limit / 100 : limit, on };
+  });
+}
+
+function gateInvalid(gate: string, problem: string): Error {
+  return reverieError('GATE_INVALID', {
+    problem: `Gate "${gate}": ${problem}.`,
+    hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
+  });
+}
+
+/**
+ * Holds the gates against one model. A metric that is better higher must reach its limit, one that is better lower must not
+ * exceed it. Without `value:` it is the worse end of the interval that must: few units prove little. An estimate that has no
+ * interval is held by its value; one that counted nothing fails.
+ *
+ * @throws GATE_INVALID for a metric of which neither way is better
+ */
+export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateResult[] {
+  const metrics = metricsOf(subject);
+  return gates.map((gate) => {
+    const floor = metrics.get(`${gate.metric}-floor`)?.estimate.value ?? undefined;
+    return { ...judgeGate(gate, requireMetric(subject, gate.metric)), ...(floor === undefined ? {} : { floor }) };
+  });
+}
+
+function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): GateResult {
+  if (better === 'neither') {
+    const problem = 'of this metric neither higher nor lower is better, so it has no limit';
+    throw gateInvalid(`${metric}=${limit}`, problem);
+  }
+  const worse = better === 'higher' ? 'low' : 'high';
+  const end = on === 'interval' && estimate[worse] !== null ? worse : 'value';
+  const value = estimate[end];
+  const passed = value !== null && (better === 'higher' ? value >= limit : value <= limit);
+  return { metric, limit, bound: better === 'higher' ? 'at-least' : 'at-most', end, value, passed };
+}
+
+/** @throws GATE_INVALID naming the nearest that is known */
+function requireMetric(subject: ShownSubject, name: string): Metric {
+  const metrics = metricsOf(subject);
+  const metric = metrics.get(name);
+  if (metric !== undefined) return metric;
+  throw reverieError('GATE_INVALID', {
+    problem: `Nothing that is measured of "${subject.name}" is called "${name}".`,
+    hint: `Did you mean "${nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric'}"? The report lists all that is measured.`,
+  });
+}
+
+/**
+ * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
+ * looked for when all is measured.
+ *
+ * @throws GATE_INVALID for a metric of which neither way is better
+ */
+export function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
+  if (gates.length === 0) return;
+  const found = new Map(instruments.map((instrument) => [instrument.id, instrument.conclude([])]));
+  const sections = [...found.values(), ...(derive?.(found) ?? [])].map(({ section }) => section);
+  const subject = { name, kind: '', version: '', sections };
+  const known = metricsOf(subject);
+  for (const gate of gates) {
+    const section = sections.find(({ id }) => gate.metric.startsWith(`${id}.`));
+    const mayComeToBe =
+      section?.metrics.length === 0 ||
+      section?.metrics.some(({ key }) => gate.metric.startsWith(`${section.id}.${key}-`));
+    if (known.has(gate.metric) || !mayComeToBe) judgeGates([gate], subject);
+  }
+}
+
+/** Comparisons and charts go by the names of models. Those of a name that was there before get a number: `model`, `model 2`. */
+export function uniquelyNamed<T extends { readonly name: string }>(subjects: readonly T[]): T[] {
+  const taken = new Set<string>();
+  return subjects.map((subject) => {
+    let name = subject.name;
+    for (let number = 2; taken.has(name); number++) name = `${subject.name} ${number}`;
+    taken.add(name);
+    return { ...subject, name };
+  });
+}
+
+interface ReportRequest extends Pick<FidelityReport, 'scenario' | 'family' | 'provenance'> {
+  readonly seed: number;
+  readonly gates: readonly Gate[];
+  readonly opened: Pick<OpenedSubjects, 'truth' | 'subjects'>;
+}
+
+/** The report on what was measured, be it all or not. @throws GATE_INVALID */
+export function reportOn({ subjects, spent }: Measured, request: ReportRequest): FidelityReport {
+  const { scenario, family, provenance, seed, gates, opened } = request;
+  return {
+    format: 'reverie-fidelity/1',
+    scenario,
+    family,
+    truth: opened.truth,
+    subjects,
+    comparisons: compareSubjects(subjects, Rng.fromSeed(seed).split('fidelity-comparisons')),
+    gates: judgeGates(gates, subjects[0]),
+    provenance,
+    ...(spent && { incomplete: incompleteText(opened.subjects.length - subjects.length, spent) }),
+  };
+}
+
+function incompleteText(missing: number, spent: ReverieError): string {
+  const unseen = missing === 0 ? '' : ` Not reached: ${missing} of the models.`;
+  return `Not all was measured. ${spent.message}${unseen}`;
+}
+
+// Further models held against the first, unit by unit, over what both were measured on.
+
+/** Chance of any false finding in the whole report. */
+const LEVEL = 0.05;
+
+/**
+ * Every metric that has a sample of both models, as many units of one as of the other. Differences have bootstrap intervals
+ * of their own; whether one counts as found is decided for all of them together.
+ *
+ * @throws DATA_MISMATCH for samples with NaN or infinity
+ */
+export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): Comparison[] {
+  const [first, ...others] = subjects;
+  if (first === undefined) return [];
+  const pairs = others.flatMap((second, place) =>
+    sharedMetrics(first, second).map(([name, { better }]) => {
+      const [a, b] = [first.samples[name], second.samples[name]];
+      const own = rng.split(place, name);
+      const differences = a.flatMap((value, i) => (value === null || b[i] === null ? [] : [b[i] - value]));
+      return {
+        comparison: { metric: name, first: first.name, second: second.name, better },
+        difference: pairedDifference(a, b, own.split('interval')),
+        p: signFlipP(differences, own.split('signs')),
+      };
+    }),
+  );
+  const adjusted = holm(pairs.map(({ p }) => p));
+  return pairs.map(({ comparison, difference }, i) => ({
+    ...comparison,
+    difference,
+    adjustedP: adjusted[i],
+    isSignificant: adjusted[i] !== null && adjusted[i] < LEVEL,
+  }));
+}
+
+function sharedMetrics(first: SubjectReport, second: SubjectReport): [string, Metric][] {
+  const known = metricsOf(second);
+  return [...metricsOf(first)].filter(([name]) => {
+    const [a, b] = [first.samples[name], second.samples[name]];
+    return known.has(name) && a !== undefined && b !== undefined && a.length === b.length;
+  });
+}
+
+const DRAWS = 9_999;
+/** Above this many differences the sum under random signs is normal, and drawing it is only slower. */
+const DRAWN_UNITS = 500;
+
+/**
+ * Two-sided p of a paired randomisation test: were the models alike, each difference could as well have had the other sign
+ * (Fisher 1935; Dror et al. 2018, ACL, section 3.2). Above 500 differences the normal limit of the same test.
+ *
+ * @returns null where nothing was paired
+ */
+export function signFlipP(differences: readonly number[], rng: Rng): number | null {
+  if (differences.length === 0) return null;
+  const moving = differences.filter((value) => value !== 0);
+  const sum = Math.abs(moving.reduce((total, value) => total + value, 0));
+  if (moving.length === 0) return 1;
+  if (moving.length > DRAWN_UNITS) {
+    const spread = Math.sqrt(moving.reduce((total, value) => total + value * value, 0));
+    return 2 * normalCdf(-sum / spread);
+  }
+  // Sums of the same numbers in another order differ in their last bits.
+  const reached = sum * (1 - 1e-12);
+  let extreme = 0;
+  for (let draw = 0; draw < DRAWS; draw++) {
+    if (Math.abs(flippedSum(moving, rng)) >= reached) extreme++;
+  }
+  return (extreme + 1) / (DRAWS + 1);
+}
+
+function flippedSum(values: readonly number[], rng: Rng): number {
+  let sum = 0;
+  let bits = 0;
+  for (let i = 0; i < values.length; i++) {
+    if (i % 32 === 0) bits = rng.uint32();
+    sum += bits & 1 ? values[i] : -values[i];
+    bits >>>= 1;
+  }
+  return sum;
+}
+
+/** p values corrected for their number, so that at level a the chance of any false finding is at most a (Holm 1979). */
+export function holm(ps: readonly (number | null)[]): (number | null)[] {
+  const order = ps.flatMap((p, i) => (p === null ? [] : [{ p, i }])).sort((a, b) => a.p - b.p);
+  const adjusted = ps.map((): number | null => null);
+  let largest = 0;
+  for (const [rank, { p, i }] of order.entries()) {
+    largest = Math.max(largest, Math.min(1, p * (order.length - rank)));
+    adjusted[i] = largest;
+  }
+  return adjusted;
+}

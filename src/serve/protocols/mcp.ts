@@ -1,0 +1,297 @@
+// The Model Context Protocol over streamable HTTP: any agent harness walks into an environment as into a server of tools.
+// At /mcp/NAME; /mcp alone is OpenEnv's too, which hands over who speaks the official protocol.
+
+import { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
+import {
+  CallToolRequestSchema,
+  type CallToolResult,
+  ErrorCode,
+  isInitializeRequest,
+  ListResourcesRequestSchema,
+  ListToolsRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+  type Tool,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { type ErrorCode as ReverieCode, ReverieError, reverieError } from '../../core/errors.js';
+import type { Screenshot } from '../../env/tools/text-environment.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/servable.js';
+import { type Owner, type ResetRequest, type Turn, unguessable } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
+import { environmentNamed, resetOf } from '../core/tasks.js';
+import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import { checkedBody, sayWhenToRetry } from '../http/requests.js';
+import { answerOfficialMcp } from './openenv/openenv.js';
+import { actionOfCall, type GivenCall, isToolError, observationText, offeredTools, openingOf } from './tools.js';
+
+const whole = z
+  .string()
+  .regex(/^\d{1,15}$/, 'expected a whole number')
+  .transform(Number);
+
+/** Which episode a client wants, behind the `?` of the URL it initializes with: texts. */
+const episodeSchema = z.strictObject({
+  task: z.string().max(255).optional().describe('A task by its id'),
+  split: z.string().max(255).optional().describe('Split of the task: train, validation or test'),
+  index: whole.optional().describe('Place of the task within its split'),
+  seed: whole.optional().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
+});
+
+const json = z.record(z.string(), z.unknown());
+
+const descriptions: readonly RouteDescription[] = (['post', 'get', 'delete'] as const).map((method) => ({
+  method,
+  path: '/mcp/:env',
+  tag: 'Model Context Protocol',
+  summary: { post: 'Send a message', get: 'Listen to messages', delete: 'Close the session' }[method],
+  description: 'Streamable HTTP: connect with a client of the protocol. The query counts with `initialize`.',
+  parameters: { env: 'Name of the environment' },
+  ...(method === 'post'
+    ? { query: episodeSchema, body: { schema: json } }
+    : { headers: { 'Mcp-Session-Id': 'The session' } }),
+  answer: { status: 200, description: 'JSON-RPC, or server-sent events of it' },
+}));
+
+type Params = { Params: { env?: string } };
+
+export const mcpFacade: Facade = {
+  name: 'mcp',
+  reserved: ['mcp'],
+  routes: descriptions,
+  register(app: FastifyInstance, context: FacadeContext) {
+    const mcp = new McpSessions(context);
+    const answer = (request: FastifyRequest<Params>, reply: FastifyReply) =>
+      mcp.answer(request, reply, environmentNamed(context.sessions, request.params.env));
+    app.route<Params>({ method: ['GET', 'POST', 'DELETE'], url: '/mcp/:env', handler: answer });
+    for (const url of ['/mcp', '/envs/:env/mcp']) app.delete<Params>(url, answer);
+    answerOfficialMcp(context.sessions, (request, reply, served) => mcp.answer(request, reply, served));
+  },
+};
+
+/** Milliseconds between looks for entries whose sessions were closed from elsewhere. */
+const SWEEP = 60_000;
+
+/** By their id: each a server and a transport of the official SDK over one session. Ids belong to their owners. */
+class McpSessions {
+  private readonly entries = new Map<string, { episode: McpEpisode; transport: StreamableHTTPServerTransport }>();
+  private readonly sessions: Sessions;
+  private sweptAt = Date.now();
+
+  constructor(private readonly context: FacadeContext) {
+    this.sessions = context.sessions;
+  }
+
+  /** Answers a request of streamable HTTP; failures as JSON-RPC errors with a status. */
+  async answer(request: FastifyRequest, reply: FastifyReply, served: Servable): Promise<FastifyReply> {
+    try {
+      const transport = await this.transportFor(request, served);
+      reply.hijack();
+      await transport.handleRequest(request.raw, reply.raw, request.body);
+      return reply;
+    } catch (error) {
+      if (reply.sent || !(error instanceof ReverieError)) throw error;
+      const { code, message, hint, status } = error;
+      sayWhenToRetry(reply, error);
+      const answer = { code: -32000, message: `${message} ${hint}`, data: { code, hint } };
+      return reply.status(status).send({ jsonrpc: '2.0', error: answer, id: null });
+    }
+  }
+
+  /** @throws SESSION_UNKNOWN (to which clients answer by initializing again), REQUEST_INVALID, TASK_NOT_CHOSEN */
+  private async transportFor(request: FastifyRequest, served: Servable): Promise<StreamableHTTPServerTransport> {
+    const owner = this.context.ownerOf(request);
+    const id = request.headers['mcp-session-id'];
+    if (typeof id === 'string') {
+      const { episode, transport } = this.entries.get(id) ?? {};
+      if (episode?.owner !== owner || episode.served !== served) throw reverieError('SESSION_UNKNOWN', { id });
+      if (this.isOpen(id, owner)) return transport!;
+      this.drop(id);
+      throw reverieError('SESSION_UNKNOWN', { id });
+    }
+    if (isInitializeRequest(request.body)) return this.opened(request, owner, served);
+    throw reverieError('REQUEST_INVALID', { problem: 'header Mcp-Session-Id is missing: initialize first' });
+  }
+
+  private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
+    this.sweep();
+    const { task, ...rest } = checkedBody(episodeSchema, request.query);
+    const first = resetOf(served, { ...rest, id: task });
+    const id = unguessable();
+    this.sessions.open({ env: served.name, id, owner });
+    const transport = new StreamableHTTPServerTransport({
+      sessionIdGenerator: () => id,
+      onsessionclosed: () => this.sessions.close(id, owner),
+    });
+    transport.onclose = () => this.entries.delete(id);
+    const episode = new McpEpisode(this.sessions, served, id, owner, first);
+    await episodeServer(episode, this.context.version).connect(transport as never);
+    this.entries.set(id, { episode, transport });
+    return transport;
+  }
+
+  private isOpen(id: string, owner: Owner): boolean {
+    try {
+      this.sessions.touch(id, owner);
+      return true;
+    } catch (error) {
+      if (error instanceof ReverieError && error.code === 'SERVER_DRAINING') throw error;
+      return false;
+    }
+  }
+
+  private sweep(): void {
+    if (Date.now() - this.sweptAt < SWEEP) return;
+    this.sweptAt = Date.now();
+    const open = new Set(this.sessions.list().map(({ id }) => id));
+    for (const id of this.entries.keys()) if (!open.has(id)) this.drop(id);
+  }
+
+  private drop(id: string): void {
+    void this.entries.get(id)?.transport.close();
+    this.entries.delete(id);
+  }
+}
+
+/** The episode of a session, which its first call begins. */
+class McpEpisode {
+  private beginning: Promise<Turn> | undefined;
+
+  constructor(
+    private readonly sessions: Sessions,
+    readonly served: Servable,
+    private readonly id: string,
+    readonly owner: Owner,
+    private readonly first: ResetRequest,
+  ) {}
+
+  get state() {
+    return this.sessions.state(this.id, this.owner);
+  }
+
+  /** Whether it had to be begun; calls that come meanwhile wait for it. @throws as Sessions.reset */
+  async ensure(signal?: AbortSignal): Promise<boolean> {
+    if (this.beginning !== undefined) await this.beginning;
+    if (this.state.status !== 'idle') return false;
+    this.beginning = this.sessions.reset(this.id, this.first, this.owner, signal);
+    try {
+      await this.beginning;
+      return true;
+    } finally {
+      this.beginning = undefined;
+    }
+  }
+
+  /** @throws as Sessions.step and actionOfCall */
+  step(call: GivenCall, signal?: AbortSignal): Promise<Turn> {
+    return this.sessions.step(this.id, { action: actionOfCall(this.served, call) }, this.owner, signal);
+  }
+
+  /** Rules, and what there is to see now. @throws ENV_NOT_RESET */
+  get opening(): { readonly rules: string; readonly first: string } {
+    return openingOf(this.served, this.sessions.observe(this.id, this.owner).observation);
+  }
+}
+
+// An episode as an MCP server: the environment's tools, and a resource with what there is to know of it.
+
+const RESOURCE = 'reverie://episode';
+/** Of the protocol (2025-06-18, resources): there is no such resource. */
+const RESOURCE_UNKNOWN = -32002;
+
+function episodeServer(episode: McpEpisode, version: string): Server {
+  const { served } = episode;
+  const where = `The resource ${RESOURCE} tells how the episode opens: read it first.`;
+  const rules = faceOf(served).acts === 'numbers' ? served.description : served.policy;
+  const server = new Server(
+    { name: 'reverie', title: `Reverie: ${served.name}`, version },
+    { capabilities: { tools: {}, resources: {} }, instructions: rules === '' ? where : `${rules}\n\n${where}` },
+  );
+  const tools = offeredTools(served).map(({ name, description, parameters }) => {
+    return { name, description, inputSchema: { ...parameters, type: 'object' } as Tool['inputSchema'] };
+  });
+  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools }));
+  server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: given = {} } }, { signal }) =>
+    inItsWords(async () => {
+      try {
+        // Who begins by a call has not seen what there was to see.
+        const before = (await episode.ensure(signal)) ? [episode.opening.first] : [];
+        return stepResult(await episode.step({ name, arguments: given }, signal), before);
+      } catch (error) {
+        return refusalResult(error);
+      }
+    }),
+  );
+  const description = 'Rules, and what there is to see now: at first what the user says. Begins the episode.';
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({
+    resources: [{ uri: RESOURCE, name: 'episode', title: 'The episode', description, mimeType: 'application/json' }],
+  }));
+  server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }, { signal }) =>
+    inItsWords(async () => {
+      if (uri !== RESOURCE) throw new McpError(RESOURCE_UNKNOWN, `There is no resource ${uri}. There is: ${RESOURCE}`);
+      await episode.ensure(signal);
+      const { env, status, episodeId: episode_id, task, seed, stepCount: step_count } = episode.state;
+      const { rules, first: observation } = episode.opening;
+      const facts = { env, status, episode_id, task, seed, step_count, rules, observation };
+      return { contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(facts, null, 2) }] };
+    }),
+  );
+  return server;
+}
+
+/** Errors in the words of the protocol, with the catalogue's code. */
+async function inItsWords<R>(work: () => Promise<R>): Promise<R> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ReverieError)) throw error;
+    const { code, message, hint, status } = error;
+    const kind = status < 500 ? ErrorCode.InvalidParams : ErrorCode.InternalError;
+    throw new McpError(kind, `${message} ${hint}`, { code, hint });
+  }
+}
+
+// What a step, or one that was refused, is as the result of a tool. Rewards stand in `_meta` alone, which agents do not see.
+
+const ENDED = 'The episode has ended.';
+
+/** An agent may mend these and go on. */
+const MENDABLE: readonly ReverieCode[] = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE'];
+
+/** @param before  told ahead of it, where an agent could not have seen it */
+export function stepResult(turn: Turn, before: readonly string[]): CallToolResult {
+  const { terminated, truncated, reward, stepCount, episodeId } = turn;
+  const { screenshot } = turn.info as { readonly screenshot?: Screenshot };
+  const done = terminated || truncated;
+  const texts = [...before, observationText(turn.observation), ...(done ? [ENDED] : [])];
+  const images = screenshot === undefined ? [] : [{ data: screenshot.data, mimeType: screenshot.media_type }];
+  return {
+    content: [
+      ...texts.filter((text) => text !== '').map((text) => ({ type: 'text' as const, text })),
+      ...images.map((image) => ({ type: 'image' as const, ...image })),
+    ],
+    isError: isToolError(turn),
+    _meta: {
+      'reverie/reward': reward,
+      'reverie/done': done,
+      'reverie/terminated': terminated,
+      'reverie/truncated': truncated,
+      'reverie/return': turn.return,
+      'reverie/step': stepCount,
+      'reverie/episode': episodeId,
+    },
+  };
+}
+
+/** @throws `error`, where it is no matter of the agent's */
+function refusalResult(error: unknown): CallToolResult {
+  const failed = (text: string): CallToolResult => ({ content: [{ type: 'text', text }], isError: true });
+  if (!(error instanceof ReverieError)) throw error;
+  if (error.code === 'ENV_NOT_RESET') return failed(`${ENDED} Another one begins with another session.`);
+  if (MENDABLE.includes(error.code)) return failed(`${error.message} ${error.hint}`);
+  throw error;
+}

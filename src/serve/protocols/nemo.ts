@@ -1,0 +1,286 @@
+// NeMo-Gym's gymnasium routes (resources_servers/gymnasium): `gymnasium_agent` drives an environment at /nemo/NAME. It adds
+// rewards up, so each step has its own.
+
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { ReverieError, reverieError } from '../../core/errors.js';
+import type { ToolMessage } from '../../env/tools/message.js';
+import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/servable.js';
+import { type Action, type Owner, type Turn, unguessable } from '../core/session-contract.js';
+import type { Sessions } from '../core/sessions.js';
+import { decodeAction, encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
+import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
+import { actionOfCall, observationText, openingOf } from './tools.js';
+
+// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+
+const part = z.looseObject({ type: z.string(), text: z.string().optional() });
+const item = z.looseObject({
+  type: z.string().optional(),
+  role: z.string().optional(),
+  content: z.union([z.string(), z.array(part)]).nullish(),
+  call_id: z.string().max(255).optional(),
+  name: z.string().max(255).optional(),
+  arguments: z.string().optional(),
+});
+const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
+type Response = z.infer<typeof responseSchema>;
+
+const resetBody = z.looseObject({
+  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
+  split: z.string().max(255).nullish().describe('Or by its split'),
+  index: z.int().min(0).nullish().describe('and its place there'),
+  seed: z.int().min(0).nullish().describe('Seed of the episode'),
+  from_snapshot: z.string().max(255).nullish().describe('A snapshot to go on from, instead of a task'),
+});
+const stepBody = z.looseObject({
+  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
+  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
+});
+const TASK = '_ng_task_index';
+const metricsBody = z.looseObject({
+  verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
+});
+
+const info = z.record(z.string(), z.unknown());
+const first = z.object({ observation: z.string(), info });
+const step = z.object({
+  observation: z.string().nullable(),
+  reward: z.number(),
+  terminated: z.boolean(),
+  truncated: z.boolean(),
+  info: info.describe('`tool_outputs` has the answer to each call'),
+});
+const said = { output: [{ type: 'message', role: 'assistant', content: 'Hello' }] };
+const nothing = z.object({});
+
+const descriptions: readonly RouteDescription[] = [
+  {
+    ...post('reset', 'Start an episode', resetBody, first, { split: 'train', index: 0 }),
+    description: 'Its cookie names the session to the other routes.',
+  },
+  post('step', 'Take a step', stepBody, step, { response: said }),
+  post('close', 'Close the session', nothing, nothing, {}),
+  post('seed_session', 'Nothing: an episode starts with /reset', nothing, nothing, {}),
+  post('aggregate_metrics', 'Average rewards', metricsBody, info, { verify_responses: [{ reward: 1 }] }),
+  post('verify', 'Refused: /step judges', nothing, info, {}),
+];
+
+function post(name: string, summary: string, schema: z.ZodType, answer: z.ZodType, example: unknown): RouteDescription {
+  return {
+    ...{ method: 'post', path: `/nemo/:env/${name}`, tag: 'NeMo-Gym (gymnasium)', summary },
+    parameters: { env: 'Name of the environment' },
+    body: { schema, example },
+    answer: { status: 200, description: 'The answer', schema: answer },
+  };
+}
+
+interface Asked {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly served: Servable;
+  readonly owner: Owner;
+}
+
+export const nemoFacade: Facade = {
+  name: 'nemo',
+  reserved: ['nemo'],
+  routes: descriptions,
+  register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
+    tellDetail(app);
+    const nemo = new NemoRoutes(sessions);
+    const post = (path: string, answer: (asked: Asked) => unknown) => {
+      app.post(`/nemo/:env${path}`, async (request, reply) => {
+        // It makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name.
+        const name = (request.params as { env: string }).env.replace(/:\d+$/, '');
+        return answer({ request, reply, served: environmentNamed(sessions, name), owner: ownerOf(request) });
+      });
+    };
+    post('/reset', (asked) => nemo.reset(asked));
+    post('/step', (asked) => nemo.step(asked));
+    post('/close', (asked) => nemo.close(asked));
+    post('/seed_session', () => ({}));
+    post('/aggregate_metrics', ({ request }) => aggregateMetrics(checkedBody(metricsBody, request.body)));
+    post('/verify', ({ served }) => {
+      throw reverieError('NOT_VERIFIED_APART', { env: served.name });
+    });
+  },
+};
+
+/** Mean rewards of rollouts, of all and of each task, under NeMo-Gym's names. */
+function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metricsBody>) {
+  const byTask = new Map<unknown, number[]>();
+  for (const { reward, [TASK]: task } of rollouts) byTask.set(task, [...(byTask.get(task) ?? []), reward]);
+  const mean = (values: readonly number[]) =>
+    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+  const all = { 'mean/reward': mean(rollouts.map(({ reward }) => reward)) };
+  const groups = [...byTask].map(([task, rewards]) => ({ [TASK]: task ?? null, 'mean/reward': mean(rewards) }));
+  return { group_level_metrics: groups, agent_metrics: all, key_metrics: all };
+}
+
+/** Told to the model, as it may do better: nothing has happened. */
+const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
+
+class NemoRoutes {
+  private readonly cookies = new SignedSessions();
+
+  constructor(private readonly sessions: Sessions) {}
+
+  /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
+  async reset({ request, reply, served, owner }: Asked) {
+    const { id, split, index, seed, from_snapshot } = checkedBody(resetBody, request.body);
+    const asked = { id, split, index, seed, from_snapshot };
+    const given = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined);
+    const wanted = resetOf(served, Object.fromEntries(given));
+    const session = this.sessions.open({ env: served.name, owner });
+    try {
+      const turn = await this.sessions.reset(session.id, wanted, owner);
+      this.cookies.write(reply, session.id);
+      const { rules, first } = openingOf(served, turn.observation);
+      const observation = [rules, first].filter((text) => text !== '').join('\n\n');
+      const { screenshot } = encodeInfo(publicInfo(turn.info)) as { readonly screenshot?: object };
+      const abilities = { supports_explicit_close: true, supports_step_idempotency: true };
+      return { observation, info: { ...abilities, episode_id: turn.episodeId, screenshot } };
+    } catch (error) {
+      await this.sessions.close(session.id, owner);
+      throw error;
+    }
+  }
+
+  async step({ request, served, owner }: Asked) {
+    const { response, _ng_step_request_id: given } = checkedBody(stepBody, request.body);
+    const requestId = given ?? undefined;
+    const id = this.sessionIn(request, served, owner);
+    // A session that is over says so, whatever was written; unless it may have been written before.
+    if (requestId === undefined && this.sessions.state(id, owner).status !== 'running') {
+      throw reverieError('ENV_NOT_RESET', { id: served.name });
+    }
+    try {
+      const action = actionOfResponse(served, response);
+      const turn = await this.sessions.step(id, { action, requestId }, owner);
+      const { reward, terminated, truncated, stepCount: step_count } = turn;
+      if (reward === null) throw reverieError('EPISODE_NOT_JUDGED', { env: served.name });
+      const { observation, tool_outputs } = outcomeOf(response, turn);
+      const shown = encodeInfo(publicInfo(turn.info)) as object;
+      return { observation, reward, terminated, truncated, info: { ...shown, tool_outputs, step_count } };
+    } catch (error) {
+      if (!(error instanceof ReverieError) || !MENDABLE.includes(error.code)) throw error;
+      // Each call hears why it was refused, or there is a message.
+      const output = `Error: ${error.message}`;
+      const tool_outputs = callsOf(response).map(({ call_id }) => ({ call_id, output }));
+      const observation = tool_outputs.length === 0 ? output : null;
+      return { observation, reward: 0, terminated: false, truncated: false, info: { tool_outputs } };
+    }
+  }
+
+  async close({ request, served, owner }: Asked) {
+    await this.sessions.close(this.sessionIn(request, served, owner), owner);
+    return {};
+  }
+
+  /** @throws SESSION_UNKNOWN, SESSION_GONE, SESSION_OF_OTHER_ENV */
+  private sessionIn(request: FastifyRequest, served: Servable, owner: Owner): string {
+    const id = this.cookies.read(request);
+    if (id === undefined) throw reverieError('SESSION_UNKNOWN', { id: 'of this cookie' });
+    const { env } = this.sessions.state(id, owner);
+    if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
+    return id;
+  }
+}
+
+const NAME = 'reverie_session';
+
+/** Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own. */
+class SignedSessions {
+  private readonly key = unguessable();
+
+  /** Id of the session; undefined without a cookie of this server. */
+  read({ headers }: FastifyRequest): string | undefined {
+    const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
+    const value = pairs.find(([name]) => name === NAME)?.[1] ?? '';
+    const [id, signature = ''] = value.split('.');
+    const [given, expected] = [Buffer.from(signature), Buffer.from(this.sign(id))];
+    return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
+  }
+
+  write(reply: FastifyReply, id: string): void {
+    void reply.header('set-cookie', `${NAME}=${id}.${this.sign(id)}; Path=/; HttpOnly; SameSite=Lax`);
+  }
+
+  private sign(id: string): string {
+    return createHmac('sha256', this.key).update(id).digest('base64url');
+  }
+}
+
+function callsOf({ output }: Response) {
+  return output.flatMap(({ type, call_id = '', name = '', arguments: given = '{}' }) =>
+    type === 'function_call' ? [{ call_id, name, arguments: given }] : [],
+  );
+}
+
+/** Calls go before words: who does both is only heard calling. @throws REQUEST_INVALID, TOOL_NOT_OFFERED */
+function actionOfResponse(served: Servable, response: Response): Action {
+  const actions = callsOf(response).map(({ name, arguments: given }) =>
+    actionOfCall(served, { name, id: '', arguments: argumentsIn(name, given) }),
+  );
+  if (actions.length === 1) return actions[0];
+  if (actions.length > 1) {
+    const turns = actions as readonly ToolsAction[];
+    if (faceOf(served).acts !== 'turn' || turns.some(({ toolCalls }) => toolCalls === undefined)) {
+      throw reverieError('REQUEST_INVALID', { problem: 'that tool is called alone in a turn; none was called' });
+    }
+    return { content: null, toolCalls: turns.flatMap(({ toolCalls }) => toolCalls ?? []) };
+  }
+  const messages = response.output.filter(({ type = 'message' }) => type === 'message');
+  const text = messages
+    .flatMap(({ content }) => (typeof content === 'string' ? [content] : (content ?? []).map(({ text = '' }) => text)))
+    .join('');
+  if (text.trim() === '') throw reverieError('REQUEST_INVALID', { problem: 'say something or call a tool' });
+  return actionInText(served, text);
+}
+
+function argumentsIn(name: string, text: string): unknown {
+  try {
+    return parseJson(text.trim() === '' ? '{}' : text);
+  } catch (error) {
+    throw reverieError('REQUEST_INVALID', { problem: `arguments of ${name}: ${(error as Error).message}` }, error);
+  }
+}
+
+const THOUGHTS = /^\s*<think>[\s\S]*?<\/think>/;
+const MARKED = /(?:^|\n)\s*Action:\s*([\s\S]*)$/;
+const NUMBERS = /\[[^[\]]*\]/;
+const NUMBER = /[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?/;
+
+/**
+ * The action in a model's text: what is said to the user; or a line, or numbers, after "Action:" or in all of it.
+ * @throws REQUEST_INVALID
+ */
+export function actionInText(served: Servable, written: string): Action {
+  const { acts } = faceOf(served);
+  if (acts === 'turn') return { content: written };
+  const text = written.replace(THOUGHTS, '').trim();
+  const marked = (MARKED.exec(text)?.[1] ?? text).trim();
+  if (acts === 'line') return decodeAction(served, marked);
+  const [numbers] = NUMBERS.exec(marked) ?? NUMBER.exec(marked) ?? [];
+  if (numbers === undefined) {
+    throw reverieError('REQUEST_INVALID', { problem: 'an action is a list of numbers, such as [0.5]' });
+  }
+  return decodeAction(served, parseJson(numbers.replace(/^\+/, '')));
+}
+
+/** What the tools answered, call by call, for the items of the model's next input; and what there is to read beside it. */
+function outcomeOf(response: Response, { observation }: Turn) {
+  const calls = callsOf(response);
+  const text = observationText(observation);
+  if (calls.length === 0) return { tool_outputs: [], observation: text };
+  const { messages = [] } = observation as Partial<ToolsObservation>;
+  const answers = messages.filter((message): message is ToolMessage => message.role === 'tool');
+  const answerTo = (i: number) => answers[i]?.content ?? text;
+  const answered = answers.length === 0 ? calls.slice(0, 1) : calls;
+  return { tool_outputs: answered.map(({ call_id }, i) => ({ call_id, output: answerTo(i) })), observation: null };
+}

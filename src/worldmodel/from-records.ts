@@ -1,0 +1,337 @@
+// How often an answer is right that the model gives so much probability to: isotonic regression (Barlow et al. 1972; for probabilities
+// of classifiers Zadrozny and Elkan 2002) over bins of steps that were kept from training.
+
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { canonicalJson, type Json, sha256 } from '../core/canonical-json.js';
+import { describeIssues, reverieError } from '../core/errors.js';
+import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
+import type { ToolsDomain } from '../env/tools/domain.js';
+import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from './tools/backend-model.js';
+
+export const calibrationSchema = z.strictObject({
+  /** Log-probabilities of whole answers, ascending: each the least of its bin. */
+  from: z.array(z.number()),
+  /** Share of right answers in the bin, never falling, by Laplace's rule of succession. */
+  right: z.array(z.number().min(0).max(1)),
+  /** Answers it was made from. */
+  answers: z.int().min(0),
+});
+
+export type Calibration = z.infer<typeof calibrationSchema>;
+
+export interface JudgedAnswer {
+  /** Of the whole answer, in nats. */
+  readonly logProb: number;
+  readonly isRight: boolean;
+}
+
+const BINS = 20;
+/** A bin of fewer says little. */
+const LEAST = 10;
+
+interface Bin {
+  readonly from: number;
+  readonly right: number;
+  readonly count: number;
+}
+
+export function calibrate(answers: readonly JudgedAnswer[]): Calibration {
+  const sorted = [...answers].sort((a, b) => a.logProb - b.logProb);
+  const size = Math.max(LEAST, Math.ceil(sorted.length / BINS));
+  const pooled: Bin[] = [];
+  for (let start = 0; start < sorted.length; start += size) {
+    const own = sorted.slice(start, start + size);
+    let bin: Bin = { from: own[0].logProb, right: own.filter(({ isRight }) => isRight).length, count: own.length };
+    // Pool adjacent violators: a more probable bin is not right less often.
+    for (let last = pooled.at(-1); last !== undefined && shareOf(last) >= shareOf(bin); last = pooled.at(-1)) {
+      pooled.pop();
+      bin = { from: last.from, right: last.right + bin.right, count: last.count + bin.count };
+    }
+    pooled.push(bin);
+  }
+  return { from: pooled.map(({ from }) => from), right: pooled.map(shareOf), answers: answers.length };
+}
+
+function shareOf({ right, count }: Bin): number {
+  return (right + 1) / (count + 2);
+}
+
+/** In [0, 1]; 0 where nothing was calibrated. An answer less probable than any that was judged is as good as the worst of them. */
+export function confidenceOf({ from, right }: Calibration, logProb: number): number {
+  const at = from.findLastIndex((least) => logProb >= least);
+  return right[Math.max(0, at)] ?? 0;
+}
+
+/** An answer held against what was recorded. */
+export interface JudgedStep {
+  /** Parts of the state that the step truly changes. */
+  readonly changes: number;
+  /** Done or refused as it truly is, with exactly its changes. */
+  readonly isStateExact: boolean;
+  readonly isTextExact: boolean;
+  readonly isEndExact: boolean;
+}
+
+export const isExact = (one: JudgedStep) => one.isStateExact && one.isTextExact;
+
+/** @param isSure  whether an answer is as sure as the bar asks */
+export function reportOf<J extends JudgedStep>(
+  judged: readonly J[],
+  isSure: (one: J) => boolean,
+  from: Pick<BackendFitReport, 'learnedFrom' | 'distinct' | 'tooLong'>,
+): BackendFitReport {
+  const sure = judged.filter(isSure);
+  const sizes = [...new Set(judged.map(({ changes }) => changes))].sort((a, b) => a - b);
+  return {
+    steps: judged.length,
+    stateExact: judgedShare(judged, ({ isStateExact }) => isStateExact),
+    textExact: judgedShare(judged, ({ isTextExact }) => isTextExact),
+    exact: judgedShare(judged, isExact),
+    endExact: judgedShare(judged, ({ isEndExact }) => isEndExact),
+    sure: judgedShare(judged, isSure),
+    exactOfSure: sure.length === 0 ? null : judgedShare(sure, isExact),
+    byChanges: sizes.map((changes) => {
+      const own = judged.filter((one) => one.changes === changes);
+      return { changes, steps: own.length, stateExact: judgedShare(own, ({ isStateExact }) => isStateExact) };
+    }),
+    ...from,
+  };
+}
+
+/** Where all records are the model: steps are put to it one at a time, each without what was recorded with it. */
+export interface Questions<Step, J> {
+  readonly steps: readonly Step[];
+  /** What progress counts them as. */
+  readonly unit: string;
+  /** Of steps that are as good as the same, one counts. */
+  readonly keyOf: (step: Step) => string;
+  /** @param i  how many were asked before */
+  readonly judge: (step: Step, i: number) => J;
+}
+
+type Request = Pick<BackendFitRequest, 'rng' | 'signal' | 'onProgress'> & {
+  readonly settings: { readonly minConfidence: number; readonly fit: { readonly heldOutSteps: number } };
+};
+
+/** The same request gives the same answers. @throws the signal's reason */
+export async function judgeRecords<Step, J extends JudgedStep & { readonly evidence: number }>(
+  { rng, signal, onProgress, settings: { minConfidence, fit } }: Request,
+  { steps, unit, keyOf, judge }: Questions<Step, J>,
+): Promise<{ readonly judged: readonly J[]; readonly calibration: Calibration; readonly report: BackendFitReport }> {
+  const total = Math.min(steps.length, fit.heldOutSteps);
+  const judged: J[] = [];
+  for (const at of [...rng.permutation(steps.length)].slice(0, total)) {
+    signal.throwIfAborted();
+    judged.push(judge(steps[at], judged.length));
+    onProgress({ phase: 'judge', unit, done: judged.length, total });
+    // So that it can be stopped.
+    if (judged.length % 16 === 0) await new Promise(setImmediate);
+  }
+  const calibration = calibrate(judged.map((one) => ({ logProb: one.evidence, isRight: isExact(one) })));
+  const isSure = ({ evidence }: J) => confidenceOf(calibration, evidence) >= minConfidence;
+  const from = { learnedFrom: steps.length, distinct: new Set(steps.map(keyOf)).size, tooLong: 0 };
+  return { judged, calibration, report: reportOf(judged, isSure, from) };
+}
+
+function judgedShare<J>(list: readonly J[], is: (one: J) => boolean): number {
+  return list.length === 0 ? 0 : list.filter(is).length / list.length;
+}
+
+/** What such a model is, whatever the form of its records. */
+export interface RecordedContents<Walks = object> {
+  /** The domain it was made in. */
+  readonly domain: string;
+  readonly walks: Walks;
+  readonly calibration: Calibration;
+  /** Share of what was kept from it that it got exactly right. */
+  readonly exactness: number;
+}
+
+type Own<C> = Omit<C, Exclude<keyof RecordedContents, 'walks'>>;
+
+export class ModelFile<C extends RecordedContents> {
+  private readonly file: string;
+  private readonly head: { readonly format: string; readonly formatVersion: number };
+  private readonly schema: z.ZodType<object>;
+
+  /**
+   * @param backend  names the file, too
+   * @param own  schemas of its records, and of what else it has
+   */
+  constructor(
+    private readonly backend: string,
+    own: { readonly [Key in keyof Own<C>]: z.ZodType<Own<C>[Key]> },
+  ) {
+    this.file = `${backend}.json`;
+    this.head = { format: `reverie-${backend}`, formatVersion: 1 };
+    this.schema = z.strictObject({
+      format: z.literal(this.head.format),
+      formatVersion: z.literal(1),
+      domain: z.string(),
+      calibration: calibrationSchema,
+      exactness: z.number().min(0).max(1),
+      ...own,
+    });
+  }
+
+  /** Changes whenever an answer could. */
+  versionOf({ domain: _domain, exactness: _exactness, ...answering }: C): string {
+    return `${this.backend}:${sha256(canonicalJson(answering as unknown as Json)).slice(0, 16)}`;
+  }
+
+  /** @throws STORAGE_FULL, STORAGE_FAILED */
+  async save(folder: string, contents: C): Promise<void> {
+    await ensureFolder(folder);
+    await writeFileAtomic(join(folder, this.file), sealedText({ ...this.head, ...contents }));
+  }
+
+  /** @param given  the model's folder, or a run that made it. @throws MODEL_FILE_INVALID for what is missing or damaged */
+  async load(given: string): Promise<C> {
+    const hint = `Give a run of \`reverie fit\` with the backend ${this.backend}, or restore its folder from a copy.`;
+    const read = await readSealed(modelFolder(given, this.file), this.file, { schema: this.schema, hint });
+    const { format: _format, formatVersion: _version, ...contents } = read as C & typeof this.head;
+    return contents as unknown as C;
+  }
+}
+
+/** Both places where a model's file may lie, of what a user named: the model's folder, or a run that made it. */
+export function placesOf(model: string, file: string): string[] {
+  return [`${model}/${file}`, `${model}/model/${file}`];
+}
+
+/** The one of the two that is there. */
+export function modelFolder(given: string, file: string): string {
+  const inRun = join(given, 'model');
+  return existsSync(join(inRun, file)) ? inRun : given;
+}
+
+/** @throws MODEL_FILE_INVALID for a file that is missing or damaged */
+export async function readSealed<T>(
+  folder: string,
+  file: string,
+  { schema, hint }: { readonly schema: z.ZodType<T>; readonly hint: string },
+): Promise<T> {
+  const invalid = (problem: string, cause: unknown) =>
+    reverieError(
+      'MODEL_FILE_INVALID',
+      { problem: `World model "${folder}" cannot be loaded: ${problem}`, hint },
+      cause,
+    );
+  const text = await readFile(join(folder, file), 'utf8').catch((error: Error) => {
+    throw invalid(`"${file}" cannot be read: ${error.message}.`, error);
+  });
+  try {
+    return schema.parse(openSealed(text));
+  } catch (error) {
+    const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
+    throw invalid(`${file} is damaged: ${problem}.`, error);
+  }
+}
+
+export interface RecordedSettings {
+  readonly model?: string;
+  readonly minConfidence: number;
+  readonly minExactness: number;
+  readonly fit: { readonly heldOutSteps: number };
+}
+
+export type RecordedFitRequest = Pick<BackendFitRequest, 'domain' | 'episodes' | 'rng' | 'signal' | 'onProgress'> & {
+  readonly settings: RecordedSettings;
+};
+
+export interface RecordedFit<C> {
+  readonly contents: C;
+  readonly report: BackendFitReport;
+}
+
+export interface RecordedBackend<C extends RecordedContents> extends Pick<BackendEntry, 'name' | 'summary'> {
+  /** Of its section in a scenario. */
+  readonly about: string;
+  /** How many recorded steps it is judged by unless told, and what they are called. */
+  readonly heldOut: { readonly steps: number; readonly called: string };
+  /** Worlds that it lives in, and what is said of others. */
+  readonly livesIn: (domain: ToolsDomain) => boolean;
+  readonly elsewhere: string;
+  readonly load: () => Promise<{
+    readonly file: ModelFile<C>;
+    readonly open: (contents: C) => BackendModel;
+    /** The same request gives the same model. @throws the signal's reason */
+    readonly learn: (request: RecordedFitRequest) => Promise<RecordedFit<C>>;
+  }>;
+}
+
+const asked = (settings: unknown) => settings as RecordedSettings;
+
+export function recordedBackend<C extends RecordedContents>(own: RecordedBackend<C>): BackendEntry {
+  const { name, summary, livesIn, elsewhere, load } = own;
+  return {
+    ...{ name, summary, schema: sectionOf(own), trust: 'proposal', learns: livesIn },
+    minConfidence: (settings) => asked(settings).minConfidence,
+    files: (settings) => (asked(settings).model === undefined ? [] : placesOf(asked(settings).model!, `${name}.json`)),
+    make: async () => {
+      const { file, open } = await load();
+      return async ({ domain, folder = '.' }, settings) => {
+        const { model, minExactness } = asked(settings);
+        if (!livesIn(domain)) return `${name}: ${elsewhere}`;
+        if (model === undefined) return `${name}: model.${name}.model names no model`;
+        const path = resolve(folder, model);
+        const contents = await file.load(path);
+        if (contents.exactness < minExactness) throw tooOftenWrong(name, path, contents.exactness, minExactness);
+        return open(contents);
+      };
+    },
+    fit: async () => {
+      const { file, learn } = await load();
+      return async ({ settings, out, ...request }) => {
+        const { contents, report } = await learn({ ...request, settings: asked(settings) });
+        await file.save(out, contents);
+        const { exactness } = contents;
+        const isReady = exactness >= asked(settings).minExactness;
+        return { version: file.versionOf(contents), exactness, isReady, report };
+      };
+    },
+  };
+}
+
+const share = z.number().min(0).max(1);
+
+function sectionOf({ about, heldOut: { steps, called } }: Pick<RecordedBackend<never>, 'about' | 'heldOut'>) {
+  return (
+    z
+      .strictObject({
+        model: z
+          .string()
+          .min(1)
+          .optional()
+          .describe(
+            'Run of `reverie fit`, or the folder of the model, relative to the scenario; without one, what `reverie train` makes of its own records.',
+          ),
+        minConfidence: share
+          .default(0)
+          .describe(
+            'Below this confidence the next backend is asked, and without one the call is refused: to be raised where one follows that knows better.',
+          ),
+        minExactness: share
+          .default(0.3)
+          .describe('A model that is right less often on what was kept from it is not used at all; 0 uses any.'),
+        fit: z
+          .strictObject({
+            heldOutSteps: z.int().min(1).default(steps).describe(`Most recorded ${called} that it is asked about.`),
+          })
+          .prefault({})
+          .describe('`reverie fit`: how it is judged and calibrated.'),
+      })
+      // Without a default: where nobody asks for it, a scenario says nothing of it.
+      .describe(about)
+  );
+}
+
+function tooOftenWrong(name: string, path: string, exactness: number, bar: number): Error {
+  const exact = (exactness * 100).toFixed(1);
+  const problem = `it was exactly right in ${exact} % of what was kept from it, and the bar is ${bar * 100} %.`;
+  const hint = `Fit it to more records, or lower model.${name}.minExactness.`;
+  return reverieError('MODEL_FILE_INVALID', { problem: `World model "${path}" cannot be loaded: ${problem}`, hint });
+}

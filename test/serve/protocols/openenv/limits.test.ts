@@ -1,0 +1,114 @@
+// Time and slots, with an environment that takes as long as a test wants.
+
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { SessionLimits } from '../../../../src/serve/core/limits.js';
+import { Sessions } from '../../../../src/serve/core/sessions.js';
+import { makeApp } from '../../../../src/serve/http/app.js';
+import { makeOpenEnvFacade } from '../../../../src/serve/protocols/openenv/openenv.js';
+import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
+import { FramesClient } from './frames-client.js';
+
+const servers: { readonly app: FastifyInstance; readonly sessions: Sessions }[] = [];
+
+afterEach(async () => {
+  for (const { app, sessions } of servers.splice(0)) {
+    await sessions.drain(0);
+    await app.close();
+  }
+});
+
+async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}, replySeconds = 0.2) {
+  const sessions = new Sessions([servedCounter({ hinder })], { limits });
+  const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replySeconds)], version: '1' });
+  servers.push({ app, sessions });
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return { url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, sessions };
+}
+
+const reset = { type: 'reset', data: { seed: 1 } };
+const step = (message: string) => ({ type: 'step', data: { message } });
+
+describe('a step that takes too long', () => {
+  it('is answered in time, counts for nothing, and no late reply follows', async () => {
+    const { wait, open } = barrier();
+    // It does not stop when it is told to.
+    const { url } = await serving((what, action) => (what === 'step' && action === 'add 1' ? wait() : undefined));
+    const client = await FramesClient.connect(url);
+    await client.ask(reset);
+    const late = await client.ask(step('add 1'));
+    expect(late).toMatchObject({ type: 'error', data: { code: 'EXECUTION_ERROR', reason: 'STEP_DEADLINE' } });
+    expect(late.data.message).toMatch(/^Step deadline exceeded after [\d.]+ s; state unchanged\./);
+    open();
+    const { data } = await client.ask(step('add 7'));
+    expect(data.reward).toBe(7);
+    expect((await client.ask({ type: 'state' })).data).toMatchObject({ step_count: 1, return: 7 });
+    expect(client.unread).toBe(0);
+    await client.leave();
+  });
+
+  it('is told to stop, and then goes on at once', async () => {
+    const { url } = await serving((_what, action, signal) => {
+      if (action !== 'add 1') return;
+      return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
+    });
+    const client = await FramesClient.connect(url);
+    await client.ask(reset);
+    expect((await client.ask(step('add 1'))).data.reason).toBe('STEP_DEADLINE');
+    expect((await client.ask(step('add 2'))).data.reward).toBe(2);
+    await client.leave();
+  });
+});
+
+describe('a server that is full', () => {
+  it('lets a reset wait for its slot', async () => {
+    const { url, sessions } = await serving(undefined, { slots: 1 }, 30);
+    const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
+    await first.ask(reset);
+    second.send(reset);
+    await expect.poll(() => sessions.counts.waiting).toBe(1);
+    await first.leave();
+    expect((await second.next()).type).toBe('observation');
+    await second.leave();
+  });
+
+  it('says so after the wait, in the words of the reference, and the connection goes on', async () => {
+    const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
+    const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
+    await first.ask(reset);
+    expect((await second.ask(reset)).data).toEqual({
+      message: 'Server at capacity: 1/1 sessions active. Cannot accept new connections.',
+      code: 'CAPACITY_REACHED',
+      active_sessions: 1,
+      max_sessions: 1,
+    });
+    expect((await second.ask({ type: 'state' })).data.step_count).toBe(0);
+    await first.leave();
+    await expect.poll(async () => (await second.ask(reset)).type).toBe('observation');
+    await second.leave();
+  });
+
+  it('says it over JSON-RPC with -32000', async () => {
+    const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
+    const first = await FramesClient.connect(url);
+    await first.ask(reset);
+    const reply = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'openenv/session/create' }),
+    });
+    expect(await reply.json()).toMatchObject({
+      error: { code: -32000, data: { active_sessions: 1, max_sessions: 1 } },
+    });
+    await first.leave();
+  });
+});
+
+it('a session that was closed says so to the next message, and only then closes the connection', async () => {
+  const { url, sessions } = await serving();
+  const client = await FramesClient.connect(url);
+  await client.ask(reset);
+  await sessions.close(sessions.list()[0].id, sessions.list()[0].owner);
+  expect((await client.ask(step('add 1'))).data).toMatchObject({ code: 'SESSION_ERROR', reason: 'SESSION_GONE' });
+  expect(await client.closed).toBe(1000);
+});
