@@ -11,6 +11,14 @@ import type { Forecast, ModelPlace, WholeRollout, WholeRolloutAnswer, WorldModel
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import { checkStepInput, rowEncoder, rowShape } from '../model-folder.js';
 import type { SeenRange } from '../seen-range.js';
+import {
+  type EnsembleContents,
+  type EnsembleDescription,
+  loadEnsemble,
+  memberShapeOf,
+  saveEnsemble,
+  versionOf,
+} from './contents.js';
 import { DevicePropagator } from './device-propagation.js';
 import {
   type ElitePropagation,

@@ -22,6 +22,7 @@ import {
   settleEnsembleConfig,
 } from './config.js';
 import { type EnsembleDescription, type FitReport, memberModels, memberShapeOf } from './contents.js';
+import { type MemberData, type PreparedData, prepareData } from './dataset.js';
 import { EnsembleModel } from './ensemble-model.js';
 import {
   memberLayout,

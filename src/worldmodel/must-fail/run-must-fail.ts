@@ -17,6 +17,7 @@ import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
 import { wilson } from '../tools/shadow.js';
+import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
 
 /** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */
