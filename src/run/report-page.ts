@@ -103,19 +103,22 @@ const LONGEST_VALUE = 24;
 
 function tableHtml({ title, columns, rows, note, alignment = 'figures' }: TableBlock): string {
   const head = columns.map((column) => `<th scope="col">${escapeHtml(column)}</th>`).join('');
+  const nameOf = (i: number) => (rows[i] === undefined || rows[i].length < 3 ? undefined : cellText(rows[i][0]));
   const body = rows.map(([first, ...cells], i) => {
-    // Rows of one name stand together, and say it once.
-    const isSame = i > 0 && rows[i - 1].length > 2 && cellText(rows[i - 1][0]) === cellText(first);
     const data = cells.map((cell) => {
       const long = cellText(cell).length > LONGEST_VALUE ? ' class="long"' : '';
       return `<td${long}>${cellHtml(cell)}</td>`;
     });
-    const name = isSame ? `<span class="sr">${escapeHtml(cellText(first))}</span>` : cellHtml(first);
-    return `<tr${isSame ? ' class="same"' : ''}><th scope="row">${name}</th>${data.join('')}</tr>`;
+    // Rows of one name stand together, and say it once.
+    const name = nameOf(i);
+    if (i > 0 && name !== undefined && name === nameOf(i - 1)) return `<tr>${data.join('')}</tr>`;
+    let end = i + 1;
+    while (name !== undefined && name === nameOf(end)) end++;
+    return `<tr><th scope="row" rowspan="${end - i}">${cellHtml(first)}</th>${data.join('')}</tr>`;
   });
   const above = title === undefined ? '' : `<h3>${escapeHtml(title)}</h3>`;
   const below = note === undefined ? '' : `<p class="note">${escapeHtml(note)}</p>`;
-  return `${above}<div class="scroll"><table class="${alignment}"><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;
+  return `${above}<div class="scroll"><table${alignment === 'text' ? ' class="text"' : ''}><thead><tr>${head}</tr></thead><tbody>${body.join('\n')}</tbody></table></div>${below}`;
 }
 
 function cellHtml(cell: Cell): string {
@@ -223,12 +226,13 @@ nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap
 table { border-collapse: collapse; width: 100%; font-size: 0.86rem; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.5rem 0 0.5rem 1.2rem; text-align: right; vertical-align: baseline; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 table.text :is(th, td), .long { text-align: left; white-space: normal; }
-th:first-child, td:first-child { padding-left: 0; text-align: left; }
+th:first-child { padding-left: 0; text-align: left; }
 thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--rule-strong); white-space: normal; vertical-align: bottom; line-height: 1.3; }
-tbody th { font-weight: 600; white-space: normal; min-width: 7rem; }
+tbody th { font-weight: 600; white-space: normal; min-width: 9rem; }
 th small, td small { display: block; font-weight: 400; color: var(--ink-soft); font-size: 0.8rem; line-height: 1.35; overflow-wrap: anywhere; }
-.long { min-width: 12rem; overflow-wrap: anywhere; }
-tr:has(+ tr.same) > * { border-bottom: 0; }
+.long { min-width: 10rem; overflow-wrap: anywhere; }
+tr:has(+ tr > td:first-child) > td { border-bottom: 0; }
+td:has(> .bar) { text-align: left; }
 .bar { position: relative; display: inline-block; vertical-align: middle; width: 8rem; height: 0.85rem; margin-right: 0.7rem; background: var(--shade); border-radius: 2px; }
 .bar i { position: absolute; top: 0; bottom: 0; border-radius: 2px; min-width: 1px; }
 .bar s { position: absolute; top: calc(50% - 1px); height: 2px; background: var(--ink); min-width: 1px; }
