@@ -6,7 +6,7 @@ import { Rng } from '../src/core/rng.js';
 import { adamScalars } from '../src/nn/parameters.js';
 import type { TrainingDevice } from '../src/nn/trainer.js';
 import { ensembleConfigSchema } from '../src/worldmodel/ensemble/config.js';
-import { memberShapeOf } from '../src/worldmodel/ensemble/ensemble-model.js';
+import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout, memberTrainer } from '../src/worldmodel/ensemble/members.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ACTION_DIM, HIDDEN, MEMBERS, OBS_DIM, SPACES, startTorch } from './ensemble-fixture.js';

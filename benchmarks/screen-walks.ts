@@ -12,13 +12,12 @@ import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
 import type { TextPolicy } from '../src/rl/text/text-policy.js';
-import { realSteps } from '../src/run/pipeline/tools/gathered-records.js';
+import { realSteps } from '../src/run/pipeline/tools/recorded-dream.js';
 import type { BrowserName } from '../src/screens/page/page-browser.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { TextPolicyAgent } from '../src/training/text-play.js';
-import { backendSettings } from '../src/worldmodel/tools/router.js';
 import { routerBackends } from '../src/worldmodel/tools/backends.js';
-import { makeRouter } from '../src/worldmodel/tools/router.js';
+import { backendSettings, makeRouter } from '../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig, type ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 
 interface Pages {

@@ -18,20 +18,13 @@ interface JobCommand {
   readonly summary: string;
   readonly description: string;
   /** Inputs it can take; those that it cannot do without are listed in `needs`. */
-  readonly takes: readonly FolderInput[];
-  readonly needs: readonly FolderInput[];
+  readonly takes?: readonly FolderInput[];
+  readonly needs?: readonly FolderInput[];
   readonly defaultScenario?: string;
-  /** Whether its rows can be run by workers of a queue. */
-  readonly overQueue?: boolean;
-  readonly isFidelity?: boolean;
-  /** Whether it measures on an evaluation set that can be asked for. */
-  readonly hasEvaluationSet?: boolean;
   /** Whether learned dynamics may run on a GPU. */
   readonly usesDevice?: boolean;
   readonly examples: readonly (readonly [command: string, comment: string])[];
 }
-
-const INPUT_FLAG: Partial<Record<FolderInput, string>> = { heldOut: 'held-out' };
 
 const INPUT_HELP: Record<FolderInput, string> = {
   data: 'recorded transitions: a run of collect or train, or a replay snapshot; of tools: a run of collect or synth',
@@ -48,9 +41,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'see how many real steps a world model saves, in a few minutes',
     description:
       'Trains one learner to the same return in the real environment: from scratch, with many updates on real rows only, and warm-started in a learned world model. Ends with a table, the price of a real step from which the dream pays, and an HTML report. Of a tools scenario: trains an agent of text for as many rounds in a dream of a few real episodes and in the exact rules.',
-    takes: [],
-    needs: [],
-    hasEvaluationSet: true,
     defaultScenario: 'cartpole-swingup',
     examples: [
       ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
@@ -65,8 +55,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     description:
       'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
-    needs: [],
-    hasEvaluationSet: true,
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
       ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
@@ -81,7 +69,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence, or lifted on screens) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
-    hasEvaluationSet: true,
     usesDevice: true,
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
@@ -96,9 +83,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     description:
       'Of a tools scenario: runs episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
     takes: ['model', 'data', 'checkpoint', 'fidelity'],
-    needs: [],
-    hasEvaluationSet: true,
-    overQueue: true,
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
@@ -114,9 +98,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     description:
       'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
-    needs: [],
-    isFidelity: true,
-    hasEvaluationSet: true,
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
       ['reverie fidelity helpdesk', 'whoever answers the calls of a tools scenario'],
@@ -133,9 +114,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'check that a simulator and its judge are safe to take rewards from',
     description:
       'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
-    takes: [],
-    needs: [],
-    hasEvaluationSet: true,
     examples: [
       ['reverie audit helpdesk', 'the exact rules'],
       [
@@ -158,8 +136,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     description:
       'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), in a dream made anew as records come in (--mode interleaved), or from what recorded choices came to (--mode value), and is judged on tasks of other splits.',
     takes: ['data', 'model', 'checkpoint', 'fidelity'],
-    needs: [],
-    hasEvaluationSet: true,
     usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
@@ -183,8 +159,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     description:
       'Runs whole episodes of a policy in the real environment and reports the return with its spread. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and reports how often it succeeds.',
     takes: ['checkpoint'],
-    needs: [],
-    hasEvaluationSet: true,
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
@@ -199,108 +173,83 @@ const JOB_COMMANDS: readonly JobCommand[] = [
 
 export function addJobCommands(program: Command, terminal: Terminal, commandLine: string, outcome: Outcome): void {
   for (const spec of JOB_COMMANDS) {
+    const { name, takes = [], needs = [], defaultScenario } = spec;
+    const instead = takes.length > 0 ? ' (default: the one saved with the input)' : '';
+    const scenario = defaultScenario === undefined ? instead : ` (default: ${defaultScenario})`;
     const command = program
-      .command(spec.name)
+      .command(name)
       .summary(spec.summary)
       .description(spec.description)
-      .argument('[scenario]', scenarioHelp(spec))
+      .argument('[scenario]', `built-in scenario or path${scenario}`)
       .addHelpText('after', examplesText(spec.examples));
-    if (spec.takes.length > 0) command.optionsGroup('Input:');
-    for (const input of spec.takes) command.option(`--${INPUT_FLAG[input] ?? input} <folder>`, inputHelp(spec, input));
-    if (spec.usesDevice === true) withDeviceOptions(command);
-    if (spec.isFidelity === true) withFidelityOptions(command);
-    if (spec.hasEvaluationSet === true)
+    if (takes.length > 0) command.optionsGroup('Input:');
+    for (const input of takes) {
+      const flag = input === 'heldOut' ? 'held-out' : input;
+      command.option(`--${flag} <folder>`, `${INPUT_HELP[input]}${needs.includes(input) ? ' (needed)' : ''}`);
+    }
+    if (spec.usesDevice) withDeviceOptions(command);
+    if (name === 'fidelity') withFidelityOptions(command);
+    if (name !== 'export')
       withEvaluationSet(
         command.optionsGroup('Evaluation:'),
         'require the same evaluation set as another run: its hash, folder or result.json',
       );
-    if (spec.name === 'collect')
+    if (name === 'collect')
       command
         .optionsGroup('Recording:')
         .option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
-    if (spec.name === 'train')
+    if (name === 'train')
       command
         .optionsGroup('Training:')
         .option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
-    withJobOptions(command, spec.overQueue).action((scenario: string | undefined, flags: JobFlags & JobInputs) =>
-      runJobCommand(spec, command, scenario, flags, terminal, commandLine, outcome),
+    withJobOptions(command, name === 'synth').action(
+      async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
+        refuseBadUsage(spec, command, given, flags);
+        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+        const { evaluationSet: panel, explore, mode, json } = flags;
+        // Flags that stand for a setting.
+        const settings = [...(explore ? ['collect.policy=explore'] : []), ...(mode ? [`train.mode=${mode}`] : [])];
+        const { launch } = await import('../run/launch.js');
+        const result = await launch<AnyJobResult>(name, {
+          ...flags,
+          set: [...(flags.set ?? []), ...settings],
+          scenario: given ?? defaultScenario,
+          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
+          stream: terminal.stderr,
+          command: commandLine,
+        });
+        if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
+        const people = json ? terminal.stderr : terminal.stdout;
+        if (!json || !flags.quiet) {
+          const { resultText } = await import('../run/result-text.js');
+          people.write(`\n${await resultText(result, people.columns)}\n`);
+        }
+        if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
+      },
     );
   }
 }
 
-async function runJobCommand(
-  spec: JobCommand,
-  command: Command,
-  scenario: string | undefined,
-  flags: JobFlags & JobInputs,
-  terminal: Terminal,
-  commandLine: string,
-  outcome: Outcome,
-): Promise<void> {
-  refuseBadUsage(spec, command, scenario, flags);
-  const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
-  const { launch } = await import('../run/launch.js');
-  const result = await launch<AnyJobResult>(spec.name, {
-    ...flags,
-    set: [...(flags.set ?? []), ...settingsOf(flags)],
-    scenario: scenario ?? spec.defaultScenario,
-    inputs: {
-      data,
-      model,
-      checkpoint,
-      episodes,
-      heldOut,
-      fidelity,
-      compare,
-      url,
-      failUnder,
-      panel: flags.evaluationSet,
-    },
-    stream: terminal.stderr,
-    command: commandLine,
-  });
-  if (flags.json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
-  const people = flags.json ? terminal.stderr : terminal.stdout;
-  if (!flags.json || !flags.quiet) {
-    const { resultText } = await import('../run/result-text.js');
-    people.write(`\n${await resultText(result, people.columns)}\n`);
-  }
-  if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
-}
-
-/** Flags that stand for a setting. */
-function settingsOf({ explore, mode }: JobFlags): string[] {
-  return [...(explore ? ['collect.policy=explore'] : []), ...(mode === undefined ? [] : [`train.mode=${mode}`])];
-}
+/** What may be given with --resume. */
+const RESUMING = ['workers', 'queue', 'trustRules', 'json', 'quiet', 'resume'];
 
 /** Combinations that the options alone cannot rule out. Ends the command with exit code 2. */
 function refuseBadUsage(
-  spec: JobCommand,
+  { name, takes = [], needs = [], defaultScenario }: JobCommand,
   command: Command,
   scenario: string | undefined,
   flags: JobFlags & JobInputs,
 ): void {
-  const given = Object.keys(flags).filter(
-    (flag) => !['workers', 'queue', 'trustRules', 'json', 'quiet', 'resume'].includes(flag),
-  );
   if (flags.resume !== undefined) {
     if (scenario !== undefined) command.error('error: --resume uses the scenario of its run; leave the scenario out');
+    const given = Object.keys(flags).filter((flag) => !RESUMING.includes(flag));
     if (given.length > 0)
       command.error(`error: --resume goes on with what was given then; leave out --${given.join(', --')}`);
     return;
   }
-  const missing = spec.needs.filter((input) => flags[input] === undefined);
+  const missing = needs.filter((input) => flags[input] === undefined);
   if (missing.length > 0)
-    command.error(`error: ${spec.name} needs --${missing.join(' and --')} (see reverie ${spec.name} --help)`);
-  const found = scenario ?? spec.defaultScenario ?? spec.takes.find((input) => flags[input] !== undefined);
+    command.error(`error: ${name} needs --${missing.join(' and --')} (see reverie ${name} --help)`);
+  const found = scenario ?? defaultScenario ?? takes.find((input) => flags[input] !== undefined);
   if (found === undefined) command.error('error: name a scenario (reverie scenarios lists the built-in ones)');
-}
-
-function scenarioHelp(spec: JobCommand): string {
-  const instead = spec.takes.length > 0 ? ' (default: the one saved with the input)' : '';
-  return `built-in scenario or path${spec.defaultScenario === undefined ? instead : ` (default: ${spec.defaultScenario})`}`;
-}
-
-function inputHelp(spec: JobCommand, input: FolderInput): string {
-  return `${INPUT_HELP[input]}${spec.needs.includes(input) ? ' (needed)' : ''}`;
 }

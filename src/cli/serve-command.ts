@@ -6,10 +6,38 @@ import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { reverieError } from '../core/errors.js';
 import { listenForInterrupt } from '../run/interrupt.js';
+import type { DeviceFlags } from '../run/job.js';
 import type { RunningServer, ServeOptions } from '../serve/index.js';
-import { examplesText } from './options.js';
-import { modelsOf, namedScenario, type ServeFlags, withServeOptions } from './serve-flags.js';
-import type { Terminal } from './terminal.js';
+import {
+  collected,
+  examplesText,
+  type OutputFlags,
+  type ScenarioFlags,
+  withDeviceOptions,
+  withScenarioOptions,
+} from './options.js';
+import { print, type Terminal } from './terminal.js';
+
+interface ServeFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
+  readonly real?: boolean;
+  readonly model?: readonly string[];
+  readonly host: string;
+  readonly port: number;
+  readonly allowHost?: readonly string[];
+  readonly tokenFile?: string;
+  readonly workers?: number;
+  readonly maxSessions: number;
+  readonly idleSeconds: number;
+  readonly stepTimeout: number;
+  readonly maxBodyBytes: number;
+  readonly drainSeconds: number;
+  readonly out: string;
+  readonly persist?: boolean;
+  readonly runs?: string;
+  readonly log?: string;
+  readonly logLevel: string;
+  readonly quiet?: boolean;
+}
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
   const command = program
@@ -31,6 +59,68 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
   withServeOptions(command).action((scenarios: string[], flags: ServeFlags) => serve(scenarios, flags, terminal));
 }
 
+function withServeOptions(command: Command): Command {
+  const model =
+    'serve the dream of this world model (a run of fit or train, or the folder of the model): of all vector scenarios, or of the one served by that name; repeatable';
+  const workers =
+    'threads for physics and learned dynamics, and for each world of tools or text; 0: everything in one thread (default: one for each core but one, at least two for tools and text)';
+  command
+    .optionsGroup('Environments:')
+    .option('--real', 'the real environments, even where there is a dream of them')
+    .option('--model <[name=]folder>', model, collected);
+  return withDeviceOptions(withScenarioOptions(command))
+    .optionsGroup('Address:')
+    .option('--host <address>', 'address to listen on; any that others reach needs tokens', '127.0.0.1')
+    .option('--port <number>', 'port to listen on; 0: a free one', number('--port', 0, 65_535), 8000)
+    .option('--allow-host <name>', 'a name it is also called by, such as that of a proxy; repeatable', collected)
+    .option('--token-file <file>', 'who may come in (docs/serving.md); REVERIE_TOKEN holds the one of a single user')
+    .optionsGroup('Limits:')
+    .option('--workers <n>', workers, number('--workers', 0, 1024))
+    .option('--max-sessions <n>', 'episodes under way at once', number('--max-sessions', 1, 1_000_000), 1024)
+    .option('--idle-seconds <s>', 'close sessions that nobody asked for this long', number('--idle-seconds', 1), 900)
+    .option('--step-timeout <s>', 'seconds that a step may take', number('--step-timeout', 0.001, 86_400), 55)
+    .option('--max-body-bytes <n>', 'largest request or frame', number('--max-body-bytes', 1024, 2 ** 30), 2 ** 20)
+    .option('--drain-seconds <s>', 'how long sessions may go on once it is stopped', number('--drain-seconds', 0), 30)
+    .optionsGroup('Run:')
+    .option('--out <folder>', 'folder for what is kept while serving', 'runs/serve')
+    .option('--persist', 'write sessions down there: they outlive the server, and the next one goes on with them')
+    .option('--runs <folder>', 'runs that the page shows to operators (default: ./runs, if it is there)')
+    .optionsGroup('Output:')
+    .option('--log <file>', 'append the log to a file (default: stderr)')
+    .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
+    .option('--quiet', 'log failures alone')
+    .option('--json', 'one JSON object on stdout when it is ready');
+}
+
+/** Reads a number of these bounds; whole where the lower one is. */
+function number(flag: string, min: number, max = 1e9) {
+  const whole = Number.isInteger(min);
+  return (value: string): number => {
+    const found = Number(value);
+    if (value.trim() !== '' && found >= min && found <= max && (!whole || Number.isInteger(found))) return found;
+    const expected = `a ${whole ? 'whole ' : ''}number from ${min} to ${max}`;
+    throw reverieError('FLAG_INVALID', { flag, value, expected });
+  };
+}
+
+/** `name=SCENARIO` or `SCENARIO`. */
+export function namedScenario(argument: string): { readonly name?: string; readonly reference: string } {
+  const [, name, reference] = /^([^/\\=]*)=(.*)$/s.exec(argument) ?? [];
+  return name === undefined ? { reference: argument } : { name, reference };
+}
+
+/** One model for all, or some by name. @throws FLAG_INVALID where there are two for all */
+export function modelsOf(given: readonly string[] = []): { model?: string; models: Record<string, string> } {
+  const read = given.map(namedScenario);
+  const [forAll, second] = read.filter(({ name }) => name === undefined);
+  if (second !== undefined) {
+    const expected = 'name=folder, as there is one for all already';
+    throw reverieError('FLAG_INVALID', { flag: '--model', value: second.reference, expected });
+  }
+  const named = read.flatMap(({ name, reference }) => (name === undefined ? [] : [[name, reference] as const]));
+  return { ...(forAll && { model: forAll.reference }), models: Object.fromEntries(named) };
+}
+
 /** Ends once a signal has come and everything is closed. */
 async function serve(given: readonly string[], flags: ServeFlags, terminal: Terminal): Promise<void> {
   const options = await serveOptions(given, flags, terminal);
@@ -44,8 +134,12 @@ async function serve(given: readonly string[], flags: ServeFlags, terminal: Term
   try {
     const { startServer } = await import('../serve/server.js');
     const server = await startServer(options);
-    terminal.stdout.write(`${flags.json ? readyJson(server) : await readyText(server, terminal.stdout.columns)}\n`);
-    logger.info({ url: server.url }, 'ready');
+    const { url, endpoints, sessions } = server;
+    const served = [...sessions.environments.values()];
+    const environments = served.map(({ name, source, family }) => ({ name, source, family }));
+    const text = await readyText(server, terminal.stdout.columns);
+    print(terminal, flags.json, { url, pid: process.pid, environments, endpoints }, text);
+    logger.info({ url }, 'ready');
     if (!interrupt.signal.aborted) await once(interrupt.signal, 'abort');
     await server.stop(flags.drainSeconds);
     logger.info('stopped');
@@ -69,8 +163,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
   }
-  const { profile, set, seed, real, host, port, allowHost, workers, maxBodyBytes, stepTimeout } = flags;
-  const { device, precision } = flags;
+  const { real, host, port, workers, maxBodyBytes, stepTimeout, device, precision } = flags;
   const logger = makeLog({
     to: flags.log ?? terminal.stderr,
     level: flags.quiet ? 'warn' : level,
@@ -81,48 +174,37 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
   // No connection is cut while its answer is awaited.
   const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
-  const held = await HeldPort.hold({
-    host,
-    port,
-    hasTokens: tokens.length > 0,
-    limits: { ...HTTP_LIMITS, ...httpLimits },
-  });
+  const limits = { ...HTTP_LIMITS, ...httpLimits };
+  const held = await HeldPort.hold({ host, port, hasTokens: tokens.length > 0, limits });
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
   const folder = resolve(flags.out);
   const opening = async () => {
     mkdirSync(folder, { recursive: true });
-    return loadedScenarios(named, { profile, set, seed });
+    const { loadAnyScenario } = await import('../run/scenario.js');
+    const { profile, set, seed } = flags;
+    return Promise.all(named.map(({ reference }) => loadAnyScenario(reference, { profile, set, seed })));
   };
   const scenarios = await opening().catch(async (error) => {
     await held.close();
     throw error;
   });
   return {
-    scenarios,
-    names: named.map(({ name }) => name),
-    real,
-    device: { device, precision },
-    ...models,
-    folder,
-    held,
-    tokens,
-    allowHosts: allowHost,
-    workers,
+    ...{
+      scenarios,
+      names: named.map(({ name }) => name),
+      real,
+      device: { device, precision },
+      ...models,
+      folder,
+      held,
+    },
+    ...{ tokens, allowHosts: flags.allowHost, workers },
     runs: flags.runs ?? (existsSync('runs') ? 'runs' : undefined),
     ...(flags.persist ? { persist: join(folder, 'sessions') } : {}),
     limits: { slots: flags.maxSessions, idleSeconds: flags.idleSeconds, stepSeconds: stepTimeout },
-    httpLimits,
-    logger,
-    log: (line) => logger.info(line),
+    ...{ httpLimits, logger, log: (line: string) => logger.info(line) },
   };
 }
-
-async function loadedScenarios(named: readonly { readonly reference: string }[], options: ScenarioFlags) {
-  const { loadAnyScenario } = await import('../run/scenario.js');
-  return Promise.all(named.map(({ reference }) => loadAnyScenario(reference, options)));
-}
-
-type ScenarioFlags = Pick<ServeFlags, 'profile' | 'set' | 'seed'>;
 
 /** What is served and where, each address ready to be pasted. */
 async function readyText({ url, endpoints, sessions }: RunningServer, columns?: number): Promise<string> {
@@ -143,13 +225,4 @@ async function readyText({ url, endpoints, sessions }: RunningServer, columns?: 
     }),
     'Ctrl-C stops it.',
   ].join('\n\n');
-}
-
-function readyJson({ url, endpoints, sessions }: RunningServer): string {
-  const environments = [...sessions.environments.values()].map(({ name, source, family }) => ({
-    name,
-    source,
-    family,
-  }));
-  return JSON.stringify({ url, pid: process.pid, environments, endpoints });
 }

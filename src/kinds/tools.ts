@@ -35,7 +35,7 @@ import {
 /** A scenario of messages and tool calls. */
 export type ToolsScenario = ScenarioOf<'tools', ToolsScenarioConfig>;
 
-export const agentSection = z
+const agentSection = z
   .discriminatedUnion('kind', [
     z.strictObject({
       kind: z.literal('reference').describe("Makes each task's reference calls; needs no language model."),
@@ -102,7 +102,7 @@ export const agentSection = z
   .prefault({ kind: 'reference' })
   .describe('Who acts.');
 
-export const toolsFidelitySchema = z
+const toolsFidelitySchema = z
   .strictObject({
     questions: positive.default(500).describe('Calls that the model is asked, each with a known true answer.'),
     truth: z
@@ -136,8 +136,6 @@ export const toolsFidelitySchema = z
   .prefault({})
   .describe('`reverie fidelity`: how far the dream is from the real.');
 
-export type ToolsFidelityConfig = z.output<typeof toolsFidelitySchema>;
-
 const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
 
 const networks = () => textNetworks.list();
@@ -160,7 +158,7 @@ const gaeLambda = share
   .optional()
   .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95.");
 
-export function textRlSchema() {
+function textRlSchema() {
   const sections = Object.fromEntries(
     // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
     networks().map(({ name, schema, summary }, i) => [
@@ -333,13 +331,13 @@ const trainKeys = z.strictObject({
     .describe('Seconds between checkpoints, taken between rounds. Never changes results.'),
 });
 
-export const textTrainSchema = trainKeys
+const textTrainSchema = trainKeys
   .prefault({})
   .describe('`reverie train` in a world of text: imitation, then groups of episodes.');
 
 const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true, dreamShare: true });
 
-export const textQuickstartSchema = z
+const textQuickstartSchema = z
   .strictObject({
     seeds: positive.default(2).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
     train: overridesOf(quickstartKeys)
@@ -536,7 +534,7 @@ function sections() {
 }
 
 /** Of the domains that are known now. */
-export function toolsScenarioSchemas() {
+function toolsScenarioSchemas() {
   return {
     /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
     schema: z.strictObject(sections()).superRefine(checkNeeds),

@@ -66,7 +66,7 @@ const generativeSection = z
     'Rows drawn from a diffusion of the real ones, learned from beside them; null: none. With `train.mode` real or offline, and a learner that replays rows.',
   );
 
-export const replaySection = z
+const replaySection = z
   .strictObject({
     realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
     syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
@@ -86,7 +86,7 @@ export const replaySection = z
   .prefault({})
   .describe('What is kept, and what a learner is shown of it.');
 
-export const vectorFidelitySchema = z
+const vectorFidelitySchema = z
   .strictObject({
     transitions: positive
       .default(10_000)
@@ -107,8 +107,6 @@ export const vectorFidelitySchema = z
   })
   .prefault({})
   .describe('`reverie fidelity`: how far the dream is from the real.');
-
-export type VectorFidelityConfig = z.output<typeof vectorFidelitySchema>;
 
 const auto = z.literal('auto');
 
@@ -377,7 +375,7 @@ function sections() {
 }
 
 /** Of the environments, dynamics and learners that are registered now. */
-export function scenarioSchemas() {
+function scenarioSchemas() {
   return {
     /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
     schema: z.strictObject(sections()).superRefine(checkLearner),

@@ -25,19 +25,38 @@ export interface Diagnosis {
 const GIB = 2 ** 30;
 /** A larger difference than rounding in float32 explains. */
 const TRIAL_LIMIT = 1e-3;
+const REPORT = 'Please report this, with the output of reverie doctor --json.';
+const BUILD = 'With nvcc 12.8 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
 
 /** Looks at everything; takes a second. Never throws. */
 export async function diagnose(): Promise<Diagnosis> {
-  const runtime = await runtimeFinding();
   const status = await cudaStatus();
+  const { addon, kernels, missing } = status;
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  const isNewEnough = major > 20 || (major === 20 && minor >= 19);
+  const memory = `${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB free`;
+  const processor = `${availableParallelism()} threads of ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${memory}`;
+  const of = (name: string, isThere: boolean, state: Finding['state'], text: string, hint?: string): Finding =>
+    isThere ? { name, state: 'ok', text } : { name, state, text, hint };
+  const node = 'Reverie needs Node 20.19 or newer; 24 is recommended.';
+  const runtime = await runtimeFinding();
+  const simd = await simdFinding();
   const gpus = await gpuFindings(status);
-  const native = await nativeFinding();
-  const found = [nodeFinding(), runtime, machineFinding(), addonFinding(status), native, kernelsFinding(status)];
-  const findings = [...found, ...gpus];
-  const hasGpu = status.missing === undefined && gpus.every(({ state }) => state === 'ok');
-  const hasAddon = status.addon.problem === undefined;
-  const [cpu, simd] = [runtime.state === 'ok', native.state === 'ok'];
-  const devices = { cpu, simd, cuda: hasGpu, emulated: hasAddon };
+  const findings = [
+    of('Node', isNewEnough, 'broken', process.versions.node, node),
+    runtime,
+    of('machine', true, 'ok', processor),
+    of('addon', addon.problem === undefined, 'absent', addon.problem ?? 'compiled', missing?.hint),
+    simd,
+    of('kernels for GPUs', kernels.isThere, 'absent', kernels.isThere ? 'compiled' : 'not compiled', BUILD),
+    ...gpus,
+  ];
+  const devices = {
+    cpu: runtime.state === 'ok',
+    simd: simd.state === 'ok',
+    cuda: missing === undefined && gpus.every(({ state }) => state === 'ok'),
+    emulated: addon.problem === undefined,
+  };
   return { findings, devices };
 }
 
@@ -52,13 +71,6 @@ export function diagnosisText({ findings, devices }: Diagnosis): string {
   return [...lines, '', `--device takes here: ${['auto', ...usable.map(([name]) => name)].join(', ')}`].join('\n');
 }
 
-function nodeFinding(): Finding {
-  const [major, minor] = process.versions.node.split('.').map(Number);
-  const isNewEnough = major > 20 || (major === 20 && minor >= 19);
-  const hint = 'Reverie needs Node 20.19 or newer; 24 is recommended.';
-  return { name: 'Node', state: isNewEnough ? 'ok' : 'broken', text: process.versions.node, hint };
-}
-
 async function runtimeFinding(): Promise<Finding> {
   const name = 'ONNX Runtime';
   const version = versions()['onnxruntime-node'];
@@ -70,48 +82,28 @@ async function runtimeFinding(): Promise<Finding> {
     await session.release();
     return { name, state: 'ok', text: version };
   } catch (error) {
-    const hint = 'Install the packages again: npm install.';
-    return { name, state: 'broken', text: `${version}: ${(error as Error).message}`, hint };
+    const text = `${version}: ${(error as Error).message}`;
+    return { name, state: 'broken', text, hint: 'Install the packages again: npm install.' };
   }
 }
 
-function machineFinding(): Finding {
-  const model = cpus()[0]?.model.trim() ?? 'unknown processor';
-  const memory = `${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB free`;
-  return { name: 'machine', state: 'ok', text: `${availableParallelism()} threads of ${model}, ${memory}` };
-}
-
-function addonFinding({ addon, missing }: CudaStatus): Finding {
-  if (addon.problem === undefined) return { name: 'addon', state: 'ok', text: 'compiled' };
-  return { name: 'addon', state: 'absent', text: addon.problem, hint: missing?.hint };
-}
-
-/** The device `simd` does a little of what it is for. */
-async function nativeFinding(): Promise<Finding> {
+/** Vector code does a little of what it is for. */
+async function simdFinding(): Promise<Finding> {
   const name = 'vector code';
   try {
     const width = nativeWidth();
     const worst = await deviceTrial('native');
     const text = `${width}, of ${nativeWidths().join(', ')}; differs from the emulation by ${worst.toExponential(1)}`;
-    const hint = 'Please report this, with the output of reverie doctor --json.';
-    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint };
+    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint: REPORT };
   } catch (error) {
     const { message, hint } = error as Error & { readonly hint?: string };
     return { name, state: 'absent', text: message, hint };
   }
 }
 
-function kernelsFinding({ kernels }: CudaStatus): Finding {
-  const name = 'kernels for GPUs';
-  if (kernels.isThere) return { name, state: 'ok', text: 'compiled' };
-  const hint = 'With nvcc 12.8 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
-  return { name, state: 'absent', text: 'not compiled', hint };
-}
-
-async function gpuFindings(status: CudaStatus): Promise<Finding[]> {
-  const { gpus, driverVersion, missing } = status;
+async function gpuFindings({ gpus, driverVersion, missing, addon }: CudaStatus): Promise<Finding[]> {
   if (gpus.length === 0) {
-    if (status.addon.problem !== undefined) return [];
+    if (addon.problem !== undefined) return [];
     return [{ name: 'GPU', state: 'absent', text: missing?.problem ?? 'none', hint: missing?.hint }];
   }
   const driver = `${Math.floor(driverVersion / 1000)}.${Math.floor((driverVersion % 1000) / 10)}`;
@@ -120,18 +112,14 @@ async function gpuFindings(status: CudaStatus): Promise<Finding[]> {
     const text = `${name}, ${(memoryBytes / GIB).toFixed(0)} GiB, compute capability ${computeCapability}`;
     found.push({ name: `GPU ${i}`, state: 'ok', text });
   });
-  return missing === undefined ? [...found, await trialFinding()] : found;
-}
-
-/** The first GPU does a little of what it is for. */
-async function trialFinding(): Promise<Finding> {
+  if (missing !== undefined) return found;
+  // The first GPU does a little of what it is for.
   const name = 'a step on GPU 0';
-  const hint = 'Please report this, with the output of reverie doctor --json.';
   try {
     const worst = await deviceTrial('cuda');
     const text = `differs from the host by ${worst.toExponential(1)}`;
-    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint };
+    return [...found, { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint: REPORT }];
   } catch (error) {
-    return { name, state: 'broken', text: (error as Error).message, hint };
+    return [...found, { name, state: 'broken', text: (error as Error).message, hint: REPORT }];
   }
 }

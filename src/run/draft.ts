@@ -11,7 +11,8 @@ import type { LlmConfigInput } from '../llm/config.js';
 import { makeLanguageModel } from '../llm/served-model.js';
 import { type Draft, type DraftStep, type DraftTrial, draftDomain } from '../synth/drafting/draft-domain.js';
 import { formatCount, formatNumber } from './format.js';
-import { type ConfigObject, layered, parseOverride } from './overrides.js';
+import { notEmpty } from './run-folder.js';
+import { type ConfigObject, layered, parseOverride } from './scenario.js';
 
 const RECORD_FILE = 'draft.json';
 
@@ -66,56 +67,33 @@ export async function draftInto(folder: string, options: DraftOptions): Promise<
   }
 }
 
-async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
-  if ((from === undefined) === (about === undefined)) {
-    throw reverieError('DRAFT_UNUSABLE', {
-      problem: `No domain can be drafted: it takes a description, either --from a file or --about in words.`,
-      hint: 'See reverie draft --help.',
-    });
-  }
-  const text = about ?? (await read(from!));
-  if (text.trim() === '')
-    throw reverieError('DRAFT_UNUSABLE', {
-      problem: `No domain can be drafted: its description is empty.`,
-      hint: 'See reverie draft --help.',
-    });
-  return text;
-}
+const unusable = (problem: string, cause?: unknown) =>
+  reverieError(
+    'DRAFT_UNUSABLE',
+    { problem: `No domain can be drafted: ${problem}.`, hint: 'See reverie draft --help.' },
+    cause,
+  );
 
-async function read(path: string): Promise<string> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    throw reverieError(
-      'DRAFT_UNUSABLE',
-      {
-        problem: `No domain can be drafted: ${`"${path}" cannot be read: ${(error as Error).message}`}.`,
-        hint: 'See reverie draft --help.',
-      },
-      error,
-    );
-  }
+async function descriptionOf({ from, about }: DraftOptions): Promise<string> {
+  if ((from === undefined) === (about === undefined))
+    throw unusable('it takes a description, either --from a file or --about in words');
+  const read = () =>
+    readFile(from!, 'utf8').catch((error: Error) => {
+      throw unusable(`"${from}" cannot be read: ${error.message}`, error);
+    });
+  const text = about ?? (await read());
+  if (text.trim() === '') throw unusable('its description is empty');
+  return text;
 }
 
 async function refuseOccupied(folder: string): Promise<void> {
   const entries = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return [];
-    throw reverieError(
-      'DRAFT_UNUSABLE',
-      {
-        problem: `No domain can be drafted: ${`"${folder}" cannot be used: ${error.message}`}.`,
-        hint: 'See reverie draft --help.',
-      },
-      error,
-    );
+    throw unusable(`"${folder}" cannot be used: ${error.message}`, error);
   });
   // The record of a draft that was refused is written over.
   const [entry] = entries.filter((name) => name !== RECORD_FILE);
-  if (entry !== undefined)
-    throw reverieError('OUTPUT_EXISTS', {
-      problem: `Folder "${folder}" is not empty: "${entry}" lies in it.`,
-      hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
-    });
+  if (entry !== undefined) throw notEmpty(folder, entry);
 }
 
 function llmConfigOf(set: readonly string[]): LlmConfigInput {
@@ -136,36 +114,35 @@ interface Kept {
   readonly seed: number;
 }
 
-async function keep(folder: string, { draft, description, model, seed }: Kept): Promise<DraftResult> {
+async function keep(folder: string, { draft, ...about }: Kept): Promise<DraftResult> {
   const { admitted, files, steps, trial, cost } = draft;
-  const made = { description, model, seed, admitted, trial, steps, cost };
   const record = join(folder, RECORD_FILE);
   const repairs = steps.filter(({ stage }) => stage === 'repair').length;
   await ensureFolder(folder);
-  await writeFileAtomic(record, sealedText({ format: 'reverie-draft/1', ...made }));
+  const kept = { format: 'reverie-draft/1', ...about, admitted, trial, steps, cost };
+  await writeFileAtomic(record, sealedText(kept));
   if (!admitted) {
-    const faults = trial.faults.slice(0, SHOWN_FAULTS).join('; ');
     throw reverieError('DRAFT_UNUSABLE', {
-      problem: `The drafted domain was refused after ${repairs} repairs: ${faults}.`,
+      problem: `The drafted domain was refused after ${repairs} repairs: ${trial.faults.slice(0, SHOWN_FAULTS).join('; ')}.`,
       hint: `Read ${record}: it has every draft and what was wrong with it. Use a better model, more --repairs, or a description that says more.`,
     });
   }
   const all = { ...files, 'scenario.yaml': scenarioText(folder) };
   for (const [name, text] of Object.entries(all)) await writeFileAtomic(join(folder, name), text);
-  const written = [...Object.keys(all), RECORD_FILE];
   const { tools, tasks, probes } = trial;
-  return { folder, model, tools, tasks, probes: probes.total, replies: steps.length, repairs, cost, written };
+  const written = [...Object.keys(all), RECORD_FILE];
+  const replies = steps.length;
+  return { folder, model: about.model, tools, tasks, probes: probes.total, replies, repairs, cost, written };
 }
 
 function scenarioText(folder: string): string {
-  const scenario = {
+  return stringify({
     family: 'tools',
     name: basename(resolve(folder)).replace(/[^\w-]+/g, '-'),
     model: { kind: 'tools', backends: ['rules'] },
     agent: { kind: 'scripted' },
     synth: { episodes: 40, export: ['openai', 'parquet'] },
-  };
-  return stringify(scenario);
+  });
 }
 
 const SHOWN_FAULTS = 4;

@@ -16,10 +16,8 @@ import { formatCount, formatNumber, wrapped } from './format.js';
 import { readMetrics } from './metrics.js';
 import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
-export type InspectionKind = 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
-
 export interface Inspection {
-  readonly kind: InspectionKind;
+  readonly kind: 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
   readonly folder: string;
   /** What is known of it; JSON. */
   readonly facts: Readonly<Record<string, unknown>>;
@@ -27,34 +25,20 @@ export interface Inspection {
   readonly parts: readonly Inspection[];
 }
 
+type Facts = Record<string, unknown>;
+
 /** What each kind is recognised by, and how its facts are read. */
-const KINDS: readonly {
-  kind: InspectionKind;
-  isOne: (folder: string) => boolean;
-  facts: (folder: string) => Promise<object>;
-}[] = [
-  { kind: 'run', isOne: (folder) => existsSync(join(folder, RUN_FILE)), facts: async (folder) => runFacts(folder) },
-  {
-    kind: 'fidelity report',
-    isOne: (folder) => existsSync(join(folder, FIDELITY_FILE)),
-    facts: async (folder) => fidelityFacts(folder),
-  },
-  {
-    kind: 'checkpoint',
-    isOne: (folder) => existsSync(join(folder, 'checkpoint.json')),
-    facts: async (folder) => checkpointFacts(folder),
-  },
-  { kind: 'policy', isOne: (folder) => manifestFormat(folder) === 'reverie-learner', facts: policyFacts },
-  {
-    kind: 'world model',
-    isOne: (folder) => manifestFormat(folder) !== undefined,
-    facts: worldModelFacts,
-  },
-  {
-    kind: 'replay',
-    isOne: isSavedBuffer,
-    facts: async (folder) => replayFacts(folder),
-  },
+const KINDS: readonly (readonly [
+  kind: Inspection['kind'],
+  isOne: (folder: string) => boolean,
+  facts: (folder: string) => Facts | Promise<Facts>,
+])[] = [
+  ['run', (folder) => existsSync(join(folder, RUN_FILE)), runFacts],
+  ['fidelity report', (folder) => existsSync(join(folder, FIDELITY_FILE)), fidelityFacts],
+  ['checkpoint', (folder) => existsSync(join(folder, 'checkpoint.json')), checkpointFacts],
+  ['policy', (folder) => manifestFormat(folder) === 'reverie-learner', policyFacts],
+  ['world model', (folder) => manifestFormat(folder) !== undefined, worldModelFacts],
+  ['replay', isSavedBuffer, replayFacts],
 ];
 
 /** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
@@ -87,17 +71,18 @@ export function inspectionText(inspection: Inspection, indent = '', columns?: nu
 
 async function inspected(folder: string): Promise<Inspection | undefined> {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined;
-  const kind = KINDS.find((candidate) => candidate.isOne(folder));
-  if (kind === undefined) return undefined;
+  const found = KINDS.find(([, isOne]) => isOne(folder));
+  if (found === undefined) return undefined;
+  const [kind, , factsOf] = found;
   const parts: Inspection[] = [];
   for (const name of readdirSync(folder).sort()) {
     const part = await inspected(join(folder, name));
     if (part !== undefined) parts.push(part);
   }
-  return { kind: kind.kind, folder, facts: (await kind.facts(folder)) as Record<string, unknown>, parts };
+  return { kind, folder, facts: await factsOf(folder), parts };
 }
 
-function runFacts(folder: string): Record<string, unknown> {
+function runFacts(folder: string): Facts {
   const record = readRunRecord(folder)!;
   // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
   const scenario = existsSync(join(folder, SCENARIO_FILE)) ? readJson(join(folder, SCENARIO_FILE)) : undefined;
@@ -119,13 +104,13 @@ function runFacts(folder: string): Record<string, unknown> {
   };
 }
 
-function resultFacts(result: Record<string, unknown>): Record<string, unknown> {
+function resultFacts(result: Record<string, unknown>): Facts {
   const { panel, ...rest } = result as { panel?: Panel };
   return panel === undefined ? scalars(rest) : { ...scalars(rest), panel: panel.hash };
 }
 
 /** Headline numbers of each model, and the gates. */
-function fidelityFacts(folder: string): Record<string, unknown> {
+function fidelityFacts(folder: string): Facts {
   const file = join(folder, FIDELITY_FILE);
   const { subjects, gates, truth } = openFidelityReport(readFileSync(file, 'utf8'), file);
   const found = subjects.flatMap((subject) =>
@@ -140,13 +125,13 @@ function fidelityFacts(folder: string): Record<string, unknown> {
   };
 }
 
-function checkpointFacts(folder: string): Record<string, unknown> {
+function checkpointFacts(folder: string): Facts {
   const { counters, evaluations, ...rest } = readJson(join(folder, 'checkpoint.json'), openSealed);
   const last = Array.isArray(evaluations) ? evaluations.at(-1) : undefined;
   return { ...scalars(rest), ...(counters as object), lastReturn: last?.meanReturn };
 }
 
-async function policyFacts(folder: string): Promise<Record<string, unknown>> {
+async function policyFacts(folder: string): Promise<Facts> {
   const { kind, policyVersion, learnedFrom } = await readManifest(folder);
   const { worldModelVersions, ...from } = learnedFrom;
   return {
@@ -158,14 +143,14 @@ async function policyFacts(folder: string): Promise<Record<string, unknown>> {
   };
 }
 
-async function replayFacts(folder: string): Promise<Record<string, unknown>> {
+async function replayFacts(folder: string): Promise<Facts> {
   const { path: _, rowsBy, ...facts } = await describeBuffer(folder);
   const origins = Object.entries(rowsBy).map(([part, rows]) => [`rows by ${part}`, rows]);
   return { ...facts, ...Object.fromEntries(origins) };
 }
 
 /** Of any kind of world model its scalars; of an ensemble also what it was fitted to and how that went. */
-async function worldModelFacts(folder: string): Promise<Record<string, unknown>> {
+async function worldModelFacts(folder: string): Promise<Facts> {
   const { description, ...manifest } = await readModelManifest(folder);
   const { config, outcome, report } = (description ?? {}) as Record<string, Record<string, unknown> | undefined>;
   const shape = config && { members: config.members, answering: config.elites, hidden: config.hidden };
@@ -177,7 +162,7 @@ function manifestFormat(folder: string): string | undefined {
   return existsSync(file) ? String(readJson(file).format) : undefined;
 }
 
-function readJson(file: string, read = parseObject): Record<string, unknown> {
+function readJson(file: string, read = parseObject): Facts {
   try {
     return read(readFileSync(file, 'utf8'));
   } catch (error) {
@@ -185,7 +170,7 @@ function readJson(file: string, read = parseObject): Record<string, unknown> {
   }
 }
 
-function scalars(record: Record<string, unknown>): Record<string, unknown> {
+function scalars(record: Record<string, unknown>): Facts {
   return Object.fromEntries(
     Object.entries(record).filter(([key, value]) => typeof value !== 'object' && !key.startsWith('format')),
   );

@@ -242,19 +242,3 @@ export function interrupted(): never {
 }
 
 export class JobInterrupted extends Error {}
-
-/** What a job makes of what is open, which is closed then. What is thrown once it was stopped is the stop. */
-export async function whileOpen<T>(
-  { signal }: Pick<JobContext, 'signal'>,
-  open: { close(): unknown },
-  use: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await use();
-  } catch (error) {
-    if (signal.aborted) interrupted();
-    throw error;
-  } finally {
-    await open.close();
-  }
-}

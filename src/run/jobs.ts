@@ -119,7 +119,7 @@ const JOBS: Readonly<Record<string, Readonly<Record<string, FamilyJob>>>> = {
   },
   export: {
     tools: {
-      run: async () => (await import('./pipeline/tools/export-episodes.js')).exportJob,
+      run: async () => (await import('./pipeline/tools/datasets.js')).exportJob,
       text: async () => (await toolsText()).export,
     },
   },

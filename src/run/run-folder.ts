@@ -40,7 +40,7 @@ export type RunRecord = Omit<z.output<typeof runRecordSchema>, 'inputs'> & { rea
 
 /**
  * Makes the folder of a new run and takes its lock; answers what releases it.
- * @throws OUTPUT_EXISTS, OUTPUT_EXISTS if something lies there that it would write over, RUN_IN_USE, STORAGE_DENIED
+ * @throws OUTPUT_EXISTS if something lies there that it would write over, RUN_IN_USE, STORAGE_DENIED
  */
 export async function createRun(folder: string, record: RunRecord, scenario: AnyScenario): Promise<() => void> {
   requireFree(folder);
@@ -80,11 +80,15 @@ function requireFree(folder: string): void {
       hint: `Give another --out${hint}.`,
     });
   }
-  if (entry !== undefined)
-    throw reverieError('OUTPUT_EXISTS', {
-      problem: `Folder "${folder}" is not empty: "${entry}" lies in it.`,
-      hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
-    });
+  if (entry !== undefined) throw notEmpty(folder, entry);
+}
+
+/** What is said of a folder that something would be written over in. */
+export function notEmpty(folder: string, entry: string): Error {
+  return reverieError('OUTPUT_EXISTS', {
+    problem: `Folder "${folder}" is not empty: "${entry}" lies in it.`,
+    hint: 'Give --out a folder that is new or empty, so that nothing in it is overwritten.',
+  });
 }
 
 /** Whether a file tells of a run alone: what `launch` writes, and the metrics, from which no run can be resumed. */
@@ -97,12 +101,6 @@ function isRecord(name: string, earlier: RunRecord | undefined): boolean {
 export function readRunRecord(folder: string): RunRecord | undefined {
   const file = join(folder, RUN_FILE);
   return existsSync(file) ? checkAgainst(runRecordSchema, readJson(file), file) : undefined;
-}
-
-/** What the job of a run answered; undefined where it has not ended. */
-export function readRunResult(folder: string): Readonly<Record<string, unknown>> | undefined {
-  const file = join(folder, RESULT_FILE);
-  return existsSync(file) ? (readJson(file) as Record<string, unknown>) : undefined;
 }
 
 /** The scenario saved in `folder` or in the nearest folder above it, up to three levels; undefined if there is none. */

@@ -1,20 +1,19 @@
 // Loads a scenario: reads the file, lays a profile and overrides over it, checks the result, freezes and identifies it.
 
 import { createHash } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
-import type { ZodType } from 'zod';
 import { canonicalJson } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
+import { packageRoot, packsFolder } from '../core/packs.js';
 import { loadPlugins, pluginFile } from '../core/plugins.js';
 import { pluginsKey } from '../kinds/keys.js';
 import { DEFAULT_KIND, kinds, toolsScenario, vectorScenario } from '../kinds/registry.js';
 import type { ToolsScenario } from '../kinds/tools.js';
 import type { Scenario } from '../kinds/vector.js';
-import { type ConfigObject, isConfigObject, layered, parseOverride } from './overrides.js';
-import { builtInScenarios, scenarioFile } from './scenario-files.js';
+
 import { checkAgainst } from './schema-check.js';
 
 export type { Scenario, ToolsScenario };
@@ -223,21 +222,16 @@ function flagged(
     return checkAgainst(schema, whole, all) as CommonConfig;
   } catch (error) {
     // Keys may need each other, so flags are judged together; only then is the first with the same fault looked for.
-    const faults = flags.map((_, last) => faultUpTo(raw, flags, last, schema));
-    throw faults.find((fault) => isSameFault(fault, error)) ?? error;
-  }
-}
-
-type FlagLayer = ReturnType<typeof flagLayers>[number];
-
-/** What is wrong with flags 0 to `last`, said of the last of them; undefined if nothing is. */
-function faultUpTo(raw: ConfigObject, flags: readonly FlagLayer[], last: number, schema: ZodType): unknown {
-  const layers = flags.slice(0, last + 1).reduce((below, { layer }) => layered(below, layer), raw);
-  try {
-    checkAgainst(schema, layers, flags[last].source);
-    return undefined;
-  } catch (error) {
-    return error;
+    let below = raw;
+    for (const flag of flags) {
+      below = layered(below, flag.layer);
+      try {
+        checkAgainst(schema, below, flag.source);
+      } catch (fault) {
+        if (isSameFault(fault, error)) throw fault;
+      }
+    }
+    throw error;
   }
 }
 
@@ -278,4 +272,97 @@ function hashOf(config: CommonConfig, { identity, files }: LoadedKind['sections'
 function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) frozen(part);
   return Object.freeze(value);
+}
+
+// Where scenarios lie: built-in ones by name in scenarios/ and packs/ of the package, others by path.
+
+const FILE_NAME = 'scenario.yaml';
+
+/** Names of the built-in scenarios. */
+export function builtInScenarios(): string[] {
+  return [...builtIn().keys()].sort();
+}
+
+/** The file of each, by the name of its folder: a pack is one itself, or has several. */
+function builtIn(): Map<string, string> {
+  const packs = foldersOf(packsFolder());
+  const folders = [...foldersOf(join(packageRoot(), 'scenarios')), ...packs, ...packs.flatMap(foldersOf)];
+  const files = folders.map((folder) => join(folder, FILE_NAME)).filter((file) => existsSync(file));
+  return new Map(files.map((file) => [basename(dirname(file)), file]));
+}
+
+function foldersOf(folder: string): string[] {
+  if (!existsSync(folder)) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(folder, name));
+}
+
+/**
+ * The scenario file that `reference` means: a file, a folder with a scenario.yaml, or the name of a built-in one.
+ * A path wins over a name only if it is written as one (it has a slash or ends in .yaml).
+ * @throws SCENARIO_NOT_FOUND
+ */
+export function scenarioFile(reference: string): string {
+  const known = builtIn();
+  const ours = known.get(reference);
+  if (ours !== undefined) return ours;
+  const path = resolve(reference);
+  if (existsSync(path)) {
+    const file = statSync(path).isDirectory() ? join(path, FILE_NAME) : path;
+    if (existsSync(file)) return file;
+  }
+  throw reverieError('SCENARIO_NOT_FOUND', { path: reference, known: [...known.keys()].sort().join(', ') });
+}
+
+// Laying one configuration over another: profiles of a scenario file, and `--set path=value` flags.
+
+export type ConfigObject = { [key: string]: unknown };
+
+/** Keys that choose which other keys a section has. */
+const CHOOSERS = ['algorithm', 'kind'];
+
+/**
+ * `over` laid over `base`: objects key by key, everything else replaced whole. Where it chooses another algorithm or
+ * kind, that section starts anew, as the old one's keys mean nothing to it. Neither argument is changed.
+ */
+export function layered(base: ConfigObject, over: ConfigObject): ConfigObject {
+  if (CHOOSERS.some((key) => Object.hasOwn(over, key) && Object.hasOwn(base, key) && over[key] !== base[key]))
+    return over;
+  const out: ConfigObject = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const below = out[key];
+    put(out, key, isConfigObject(value) && isConfigObject(below) ? layered(below, value) : value);
+  }
+  return out;
+}
+
+/**
+ * One `--set` flag, such as `rl.gamma=0.98` or `rollout.horizon=[1000, 5000, 1, 15]`, as a partial configuration.
+ * The value is YAML, so numbers, booleans, null, quoted strings and flow arrays are what they look like.
+ * @throws FLAG_INVALID when it is not `path=value` or the value is not YAML
+ */
+export function parseOverride(flag: string): ConfigObject {
+  const at = flag.indexOf('=');
+  const path = at < 0 ? [] : flag.slice(0, at).trim().split('.');
+  if (path.length === 0 || path.some((key) => key === '')) {
+    throw reverieError('FLAG_INVALID', { flag: '--set', value: flag, expected: 'path=value, such as rl.gamma=0.98' });
+  }
+  const document = parseDocument(flag.slice(at + 1), { schema: 'core' });
+  if (document.errors.length > 0) {
+    throw reverieError(
+      'FLAG_INVALID',
+      { flag: '--set', value: flag, expected: 'a YAML value after the equals sign' },
+      document.errors[0],
+    );
+  }
+  return path.reduceRight<unknown>((value, key) => put({}, key, value), document.toJS()) as ConfigObject;
+}
+
+export function isConfigObject(value: unknown): value is ConfigObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Plain assignment would let a key called `__proto__` change the prototype instead of being refused as unknown. */
+function put(target: ConfigObject, key: string, value: unknown): ConfigObject {
+  return Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
 }

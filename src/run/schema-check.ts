@@ -3,7 +3,9 @@
 
 import { z } from 'zod';
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
+import { retiredSetting } from './retired-settings.js';
 
+/** As far as it is read here. */
 export interface JsonSchema {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, JsonSchema>>;
@@ -72,19 +74,21 @@ function grouped(text: string): string {
   return text.includes(', or ') ? `(${text})` : text;
 }
 
-function bounds(schema: JsonSchema): string[] {
-  const out: string[] = [];
-  if (schema.minimum !== undefined && schema.minimum > Number.MIN_SAFE_INTEGER) out.push(`at least ${schema.minimum}`);
-  if (schema.exclusiveMinimum !== undefined) out.push(`above ${schema.exclusiveMinimum}`);
-  if (schema.maximum !== undefined && schema.maximum < Number.MAX_SAFE_INTEGER) out.push(`at most ${schema.maximum}`);
-  if (schema.exclusiveMaximum !== undefined) out.push(`below ${schema.exclusiveMaximum}`);
-  if (schema.minLength !== undefined && schema.minLength > 0) out.push('not empty');
-  return out;
+function bounds({ minimum, maximum, exclusiveMinimum, exclusiveMaximum, minLength = 0 }: JsonSchema): string[] {
+  return [
+    ...(minimum !== undefined && minimum > Number.MIN_SAFE_INTEGER ? [`at least ${minimum}`] : []),
+    ...(exclusiveMinimum !== undefined ? [`above ${exclusiveMinimum}`] : []),
+    ...(maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER ? [`at most ${maximum}`] : []),
+    ...(exclusiveMaximum !== undefined ? [`below ${exclusiveMaximum}`] : []),
+    ...(minLength > 0 ? ['not empty'] : []),
+  ];
 }
 
 function errorOf(issue: Issue, data: unknown, schema: JsonSchema, source: string): ReverieError {
   if (issue.code === 'unrecognized_keys') {
     const key = issue.keys[0];
+    const retired = retiredSetting(pathText([...issue.path, key]));
+    if (retired !== undefined) return reverieError('SCENARIO_INVALID', { path: source, problem: retired });
     const known = knownKeys(schemasAt(schema, data, issue.path));
     const near = nearest(key, known) ?? '';
     return reverieError('UNKNOWN_KEY', {
@@ -102,12 +106,9 @@ function errorOf(issue: Issue, data: unknown, schema: JsonSchema, source: string
 /** Within a union, the issue of the option that got furthest, if one got past its first look. */
 function deepest(issue: Issue): Issue | undefined {
   if (issue.code !== 'invalid_union') return undefined;
-  const candidates = issue.errors.map((issues) => issues.find((i) => i.code === 'unrecognized_keys') ?? issues[0]);
-  const depth = (candidate: Issue) => candidate.path.length + (candidate.code === 'unrecognized_keys' ? 1 : 0);
-  const best = candidates.reduce<Issue | undefined>(
-    (a, b) => (a === undefined || depth(b) > depth(a) ? b : a),
-    undefined,
-  );
+  const depth = ({ path, code }: Issue) => path.length + (code === 'unrecognized_keys' ? 1 : 0);
+  const firsts = issue.errors.map((issues) => issues.find((i) => i.code === 'unrecognized_keys') ?? issues[0]);
+  const [best] = firsts.toSorted((a, b) => depth(b) - depth(a));
   return best !== undefined && depth(best) > 0 ? best : undefined;
 }
 
@@ -119,6 +120,8 @@ function problemOf(issue: Issue, data: unknown, schema: JsonSchema): string {
     return `"${where}" is ${value === undefined ? 'left at its default' : shown(value)}: ${issue.message}.`;
   }
   if (value === undefined) return `"${where}" is missing; expected ${expected || issue.message}.`;
+  const retired = retiredSetting(where, value);
+  if (retired !== undefined) return retired;
   // The pattern a text must match is said in words by its schema.
   const wanted = issue.code === 'invalid_format' ? issue.message : expected || issue.message;
   return `"${where}" is ${shown(value)}; expected ${wanted}.`;

@@ -16,7 +16,7 @@ import type {
   ToolsDomain,
   ToolsTask,
 } from '../../src/env/tools/domain.js';
-import { scenarioFile } from '../../src/run/scenario-files.js';
+import { scenarioFile } from '../../src/run/scenario.js';
 
 class ToolError extends Error {}
 

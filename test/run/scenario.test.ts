@@ -8,6 +8,7 @@ import {
   listScenarios,
   loadAnyScenario,
   loadScenario,
+  loadToolsScenario,
   reviveScenario,
   type Scenario,
   type ScenarioOptions,
@@ -222,5 +223,23 @@ describe('the built-in scenarios', async () => {
     const env = await makeEnvironment(config.env, { folder });
     expect((await env.reset({ seed: 1 })).observation.every(Number.isFinite)).toBe(true);
     env.close();
+  });
+});
+
+describe('a setting that is no more', () => {
+  it.each([
+    ['rl.planner=cem', /"rl\.planner" is no longer there; leave it out/],
+    ['model.kind=latent', /"model\.kind": latent is no longer there; .*env\.stack: 4/],
+    ['replay.storage=disk', /"replay\.storage" is no longer there/],
+  ])('is answered by what replaces it: %s', async (set, words) => {
+    await expect(loadScenario('pendulum', { set: [set] })).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
+    await expect(loadScenario('pendulum', { set: [set] })).rejects.toThrow(words);
+  });
+
+  it('also in a scenario of tools, in a list', async () => {
+    const set = ['tasks.variation.strategies=[persona]'];
+    await expect(loadToolsScenario('helpdesk', { set })).rejects.toThrow(
+      /strategies\[0\]": persona is no longer there/,
+    );
   });
 });

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { EnsembleModel, FitReport } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import type { FitReport } from '../../src/worldmodel/ensemble/contents.js';
+import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import {
   linearSpaces,

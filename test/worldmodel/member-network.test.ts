@@ -3,7 +3,7 @@ import { Rng } from '../../src/core/rng.js';
 import { float32, Graph } from '../../src/nn/graph.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 import { ensembleConfigSchema } from '../../src/worldmodel/ensemble/config.js';
-import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/fit.js';
+import { momentsOf, type Normaliser, normalise } from '../../src/worldmodel/ensemble/dataset.js';
 import {
   decayVector,
   type MemberShape,

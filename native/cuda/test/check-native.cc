@@ -3,22 +3,35 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <vector>
 
+#include "../processor/native-ensemble.h"
 #include "../reference/random-reference.h"
-#include "check-native.h"
 #include "rollout-cases.h"
+#include "step-cases.h"
 
 namespace reverie::test {
+namespace {
 
 using processor::NativeEnsemble;
 using processor::Width;
 using processor::widths;
 
-StepInputs::StepInputs(const StepCase& c)
-    : spec(randomSpec(c.shape, 11)),
-      batch(randomBatch(c.shape, c.rows, 23)),
-      streams(streamsOf(c)),
-      request{c.rows, batch.obs.data(), batch.action.data(), streams.data(), c.hasStreamPerRow, c.options} {}
+/** A case's request; it points into what is beside it. */
+struct StepInputs {
+  explicit StepInputs(const StepCase& c)
+      : spec(randomSpec(c.shape, 11)),
+        batch(randomBatch(c.shape, c.rows, 23)),
+        streams(streamsOf(c)),
+        request{c.rows, batch.obs.data(), batch.action.data(), streams.data(), c.hasStreamPerRow, c.options} {}
+  StepInputs(const StepInputs&) = delete;
+  StepInputs& operator=(const StepInputs&) = delete;
+
+  EnsembleSpec spec;
+  Batch batch;
+  std::vector<RandomStream> streams;
+  StepRequest request;
+};
 
 Answered stepNative(NativeEnsemble& ensemble, const EnsembleSpec& spec, const StepRequest& request) {
   Answered answered = roomFor(spec, request);
@@ -34,11 +47,40 @@ bool isSameRollout(const RolloutAnswer& a, const RolloutAnswer& b) {
          a.step == b.step && a.rewardSum == b.rewardSum;
 }
 
-void trailNetworks(Trail& trail, const Width& width, Precision precision) {
+/** Numbers that every machine makes alike, and the hash of what became of them (FNV-1a over words). */
+class Trail {
+ public:
+  float next() {
+    state_ = state_ * 1664525u + 1013904223u;
+    return static_cast<float>(static_cast<std::int32_t>(state_ >> 8)) * 0x1p-23f - 1.0f;
+  }
+
+  std::vector<float> numbers(std::size_t count, float scale) {
+    std::vector<float> out(count);
+    for (float& value : out) value = scale * next();
+    return out;
+  }
+
+  void follow(const float* values, std::size_t count) {
+    for (std::size_t i = 0; i < count; i++) {
+      std::uint32_t bits;
+      std::memcpy(&bits, values + i, 4);
+      hash = (hash ^ bits) * 16777619u;
+    }
+  }
+
+  std::uint32_t hash = 2166136261u;
+
+ private:
+  std::uint32_t state_ = 7;
+};
+
+/** Seven rows through a network of each activation. */
+void trailNetworks(Trail& trail, const Width& width) {
   for (const Activation activation : {Activation::relu, Activation::tanh, Activation::swish}) {
     const std::vector<Layer> layers = {{23, 53, trail.numbers(23 * 53, 0.4f), trail.numbers(53, 1)},
                                        {53, 37, trail.numbers(53 * 37, 0.3f), trail.numbers(37, 1)}};
-    const processor::PackedNetwork network(layers, activation, width, precision);
+    const processor::PackedNetwork network(layers, activation, width);
     const auto stride = static_cast<std::size_t>(network.stride());
     processor::AlignedFloats first(7 * stride), second(7 * stride);
     for (std::size_t row = 0; row < 7; row++) {
@@ -48,9 +90,6 @@ void trailNetworks(Trail& trail, const Width& width, Precision precision) {
     for (std::size_t row = 0; row < 7; row++) trail.follow(outputs + row * stride, 37);
   }
 }
-
-namespace {
-
 
 /** The case's answer by every width, held to the reference, and each with some threads. */
 void checkStep(Checks& checks, const StepCase& c) {
@@ -184,7 +223,7 @@ void checkNumbers(Checks& checks) {
 /** Seven rows through a network of each activation, normals, samples, a policy's head and the functions of numbers. */
 std::uint32_t trailOf(const Width& width) {
   Trail trail;
-  trailNetworks(trail, width, Precision::fp32);
+  trailNetworks(trail, width);
   std::uint32_t keys[64], low[64], high[64], words[256];
   for (std::uint32_t i = 0; i < 64; i++) keys[i] = 77 * i, low[i] = i - 4, high[i] = i;
   width.words({keys, keys, low, high}, 50, words);

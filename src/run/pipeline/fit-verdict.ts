@@ -4,8 +4,7 @@
 import type { Rng } from '../../core/rng.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { type HeldOutSkill, planDream, skillOf } from '../../training/settings.js';
-import type { StoredDynamics } from '../../worldmodel/dynamics.js';
-import type { FitRequest, Fitted, HeldOutReport } from '../../worldmodel/dynamics.js';
+import type { FitRequest, Fitted, HeldOutReport, StoredDynamics } from '../../worldmodel/dynamics.js';
 
 export interface FitVerdict {
   readonly isWorthDreaming: boolean;

@@ -1,10 +1,8 @@
-// The side of a queue that has rows lived: a row of the job becomes an item of the queue, and what comes back its record.
+// The side of a queue that wants rows: a row of the job becomes an item of the queue, and what comes back its record.
 // Order, lag and what is durable stay with the job, for which a row on a queue is a row under way.
 
 import { NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError, unpackError } from '../../core/errors.js';
-import type { ToolsTask } from '../../env/tools/domain.js';
-import type { Responder } from '../../env/tools/tools-family.js';
 import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/run-episode.js';
@@ -18,21 +16,8 @@ import {
   type RolloutQueue,
   rolloutId,
 } from '../../synth/queue/rollout-queue.js';
-import type { JobContext } from '../job.js';
-import type { PlannedRow } from '../pipeline/tools/live-row.js';
-import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
-import type { ToolsParts } from '../pipeline/tools/parts.js';
-import type { ToolsScenario } from '../scenario.js';
-import {
-  describedJob,
-  type JobDescription,
-  jobIdOf,
-  type Note,
-  noteSchema,
-  type RowMessage,
-  recordSchema,
-  within,
-} from './messages.js';
+import type { PlannedRow, RowRunner } from '../pipeline/tools/rows.js';
+import { type JobDescription, jobIdOf, noteSchema, type RowMessage, recordSchema, within } from './messages.js';
 
 /** Rows on the queue at once, where the scenario does not say: enough for workers of some hundred slots. */
 const DEFAULT_WINDOW = 512;
@@ -40,20 +25,6 @@ const DEFAULT_WINDOW = 512;
 const TRIES = 3;
 /** Ticks without a worker after which that is said. */
 const LONELY_TICKS = 20;
-
-type Context = JobContext<ToolsScenario>;
-
-export interface QueuedRowsSettings {
-  readonly queue: RolloutQueue;
-  /** Tasks that were made for the job. */
-  readonly tasks: readonly ToolsTask[];
-  readonly withheld: string | undefined;
-  readonly responder: Responder;
-  /** Version of the judge, where there is one. */
-  readonly judge: string | undefined;
-  /** Told every second. */
-  readonly onTick: () => void;
-}
 
 export interface CoordinatorOptions {
   readonly queue: RolloutQueue;
@@ -68,7 +39,7 @@ export interface CoordinatorOptions {
   readonly onTick: () => void;
 }
 
-export class RowCoordinator implements Elsewhere {
+export class RowCoordinator implements RowRunner {
   readonly concurrency: number;
   private readonly job: string;
   private readonly calls: RolloutCalls;
@@ -76,7 +47,7 @@ export class RowCoordinator implements Elsewhere {
   private readonly tries = new Map<number, string[]>();
   private stats: QueueStats | undefined;
   private lonely = 0;
-  private isStopping = false;
+  private isListening = false;
 
   private constructor(
     private readonly options: CoordinatorOptions,
@@ -96,16 +67,6 @@ export class RowCoordinator implements Elsewhere {
     return new RowCoordinator(options, describe);
   }
 
-  /** Tells workers of a job of this process. Throws what the queue throws. */
-  static async of(context: Context, parts: ToolsParts, settings: QueuedRowsSettings): Promise<RowCoordinator> {
-    const { queue, tasks, withheld, responder, judge = null, onTick } = settings;
-    const { domain, user, agent, budget } = parts;
-    const versions = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
-    const description = await describedJob(context, { tasks, withheld, versions: { ...versions, judge } });
-    const { queue: url = '', workers: window, log } = context;
-    return RowCoordinator.begin({ queue, url, description, budget, window, log, onTick });
-  }
-
   /** `3 workers · 12 under way, 240 waiting`. */
   get note(): string {
     if (this.stats === undefined) return '';
@@ -114,9 +75,9 @@ export class RowCoordinator implements Elsewhere {
   }
 
   /** Throws BUDGET_SPENT, ROLLOUT_GIVEN_UP, ROLLOUT_GIVEN_UP, what the worker threw, what the queue throws. */
-  readonly live = async (row: PlannedRow, signal: AbortSignal): Promise<EpisodeRecord> => {
-    if (!this.isStopping) {
-      this.isStopping = true;
+  readonly run: RowRunner['run'] = async (row, signal) => {
+    if (!this.isListening) {
+      this.isListening = true;
       signal.addEventListener('abort', () => this.calls.abandon(signal.reason), { once: true });
     }
     for (let times = 1; ; times++) {
@@ -125,16 +86,10 @@ export class RowCoordinator implements Elsewhere {
       if (outcome.state === 'succeeded') return this.recordOf(row, outcome.result.bytes);
       const error = failureOf(row, outcome.error);
       if (error instanceof ReverieError) throw error;
-      const problem = error.message;
-      if (times === TRIES)
-        throw reverieError(
-          'ROLLOUT_GIVEN_UP',
-          {
-            problem: `Row ${row.plan.row} was given up after ${times} tries: ${problem}`,
-            hint: 'Workers tell the stack with REVERIE_DEBUG=1; the other rows are not affected.',
-          },
-          error,
-        );
+      if (times < TRIES) continue;
+      const problem = `Row ${row.plan.row} was given up after ${times} tries: ${error.message}`;
+      const hint = 'Workers tell the stack with REVERIE_DEBUG=1; the other rows are not affected.';
+      throw reverieError('ROLLOUT_GIVEN_UP', { problem, hint }, error);
     }
   };
 
@@ -143,27 +98,21 @@ export class RowCoordinator implements Elsewhere {
     this.tries.delete(row);
   }
 
-  /** Everything that is waited for ends with `error`. */
-  fail(error: unknown): void {
-    this.calls.abandon(error);
-  }
-
   close(): Promise<void> {
     return this.calls.close();
   }
 
   private async outcomeOf({ plan: { row }, task, maxSteps }: PlannedRow): Promise<Outcome> {
-    const reservation = await this.options.budget.reserve(NO_COST);
+    const { budget, description } = this.options;
+    const reservation = await budget.reserve(NO_COST);
     let spent = NO_COST;
     try {
       const tries = this.tries.get(row) ?? [];
-      const attempt = tries.length;
-      const { seed } = this.options.description;
-      const id = rolloutId({ job: this.job, task: task.id, seed, row, attempt });
+      const message: RowMessage = { row, task: task.id, maxSteps, attempt: tries.length };
+      const id = rolloutId({ job: this.job, task: task.id, seed: description.seed, row, attempt: tries.length });
       this.tries.set(row, [...tries, id]);
-      const message: RowMessage = { row, task: task.id, maxSteps, attempt };
       const outcome = await this.calls.call({ id, job: this.job, payload: await packParcel(message) });
-      spent = noteOf(outcome)?.spent ?? NO_COST;
+      spent = spentBy(outcome);
       return outcome;
     } finally {
       reservation.settle(spent);
@@ -176,10 +125,9 @@ export class RowCoordinator implements Elsewhere {
     const { budget } = this.options;
     if (budget.exhausted() === undefined || this.calls.size === 0) return;
     try {
-      const error = await budget.reserve(NO_COST).catch((spent) => spent);
-      await this.calls.cancelQueued(error);
+      await this.calls.cancelQueued(await budget.reserve(NO_COST).catch((spent) => spent));
     } catch (error) {
-      this.fail(error);
+      this.calls.abandon(error);
     }
   }
 
@@ -188,23 +136,21 @@ export class RowCoordinator implements Elsewhere {
     const record = await openParcel(bytes, recordSchema, what);
     const { scenario, seed } = this.options.description;
     const isThat = record.id === episodeId(scenario, seed, plan.row) && record.row === plan.row;
-    if (!isThat || record.task !== task.id || record.scenarioHash !== scenario) {
-      throw reverieError('QUEUE_REFUSED', {
-        problem: `The queue holds something else where ${what} should be: it is of another row.`,
-        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-      });
-    }
-    return record as unknown as EpisodeRecord;
+    if (isThat && record.task === task.id && record.scenarioHash === scenario)
+      return record as unknown as EpisodeRecord;
+    throw reverieError('QUEUE_REFUSED', {
+      problem: `The queue holds something else where ${what} should be: it is of another row.`,
+      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+    });
   }
 
   private tick(stats: QueueStats): void {
+    const { log, url, onTick } = this.options;
     this.stats = stats;
     this.lonely = stats.workers === 0 && this.calls.size > 0 ? this.lonely + 1 : 0;
-    if (this.lonely === LONELY_TICKS) {
-      this.options.log(`No worker has come yet; start some: reverie worker --queue ${this.options.url}`);
-    }
+    if (this.lonely === LONELY_TICKS) log(`No worker has come yet; start some: reverie worker --queue ${url}`);
     void this.stopWhenSpent();
-    this.options.onTick();
+    onTick();
   }
 }
 
@@ -223,11 +169,11 @@ function failureOf({ plan: { row } }: PlannedRow, packed: PackedError | undefine
 }
 
 /** @throws QUEUE_REFUSED */
-function noteOf(outcome: Outcome): Note | undefined {
+function spentBy(outcome: Outcome) {
   const text = outcome.state === 'succeeded' ? outcome.result.note : outcome.note;
-  if (text === '') return undefined;
+  if (text === '') return NO_COST;
   try {
-    return noteSchema.parse(JSON.parse(text));
+    return noteSchema.parse(JSON.parse(text)).spent;
   } catch (error) {
     const what = `the note of rollout ${outcome.id}`;
     throw reverieError(
@@ -253,6 +199,7 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
+/** Items of a queue as promises of their outcomes. */
 export class RolloutCalls {
   private readonly waiting = new Map<string, Call>();
   private unsent: RolloutItem[] = [];
@@ -308,8 +255,7 @@ export class RolloutCalls {
     const calls = [...this.waiting.values()];
     this.waiting.clear();
     for (const { reject } of calls) reject(reason);
-    const ids = calls.map(({ item }) => item.id);
-    this.farewell ??= this.queue.cancel(ids).catch(() => {});
+    this.farewell ??= this.queue.cancel(calls.map(({ item }) => item.id)).catch(() => {});
   }
 
   /** The queue need not keep it any longer. */
@@ -332,11 +278,7 @@ export class RolloutCalls {
     // What was abandoned in between is not wanted any more.
     const batch = this.unsent.filter(({ id }) => this.waiting.has(id));
     this.unsent = [];
-    try {
-      await this.queue.enqueue(batch);
-    } catch (error) {
-      this.abandon(error);
-    }
+    await this.queue.enqueue(batch).catch((error) => this.abandon(error));
   }
 
   private async tick(): Promise<void> {

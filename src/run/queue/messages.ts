@@ -18,84 +18,51 @@ import { versions } from '../versions.js';
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
+const amount = z.number().min(0);
 
-/** What a worker needs to know of a job before it can live any of its rows. Holds no secret: keys are each worker's own. */
-export const jobDescriptionSchema = z.strictObject({
-  format: z.literal('reverie rollouts 1').describe('What this is.'),
-  run: hex64.describe('Tells runs of one scenario apart.'),
-  reverie: z.string().describe('Version of Reverie.'),
-  seed: count.describe('Seed of the job.'),
-  scenario: hex64.describe("The scenario's hash, with that of the files it names."),
-  folder: z
-    .strictObject({
-      base: z.enum(['package', 'root']).describe('Whether it lies in the package of Reverie, or anywhere.'),
-      path: z.string().describe('Where, from there.'),
-    })
-    .describe("Folder that the scenario's paths start from."),
-  config: z.record(z.string(), z.json()).describe('The effective scenario, without its budget.'),
-  tasks: z.array(toolsTaskSchema).describe("Tasks that were made for this job, beside the domain's own."),
-  withheld: z.string().nullable().describe('Why no episode may be given a reward; null: each may.'),
-  versions: z
-    .strictObject({
-      domain: z.string().describe('Tools, rules, tasks and all.'),
-      responder: z.string().describe('Who answers calls.'),
-      user: z.string().describe('Who talks to the agent.'),
-      agent: z.string().describe('Who acts.'),
-      judge: z.string().nullable().describe('Who decides what checks leave open; null: nobody.'),
-    })
-    .describe('Who takes part: the same everywhere, or the row is refused.'),
+/** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
+const jobDescriptionSchema = z.strictObject({
+  format: z.literal('reverie rollouts 1'),
+  /** Tells runs of one scenario apart. */
+  run: hex64,
+  /** Version of Reverie. */
+  reverie: z.string(),
+  seed: count,
+  /** The scenario's hash, with that of the files it names. */
+  scenario: hex64,
+  /** Folder that the scenario's paths start from: in the package of Reverie, or anywhere. */
+  folder: z.strictObject({ base: z.enum(['package', 'root']), path: z.string() }),
+  /** The effective scenario, without its budget. */
+  config: z.record(z.string(), z.json()),
+  /** Tasks that were made for this job, beside the domain's own. */
+  tasks: z.array(toolsTaskSchema),
+  /** Why no episode may be given a reward; null: each may. */
+  withheld: z.string().nullable(),
+  /** Who takes part: the same everywhere, or the row is refused. */
+  versions: z.strictObject({
+    domain: z.string(),
+    responder: z.string(),
+    user: z.string(),
+    agent: z.string(),
+    judge: z.string().nullable(),
+  }),
 });
 export type JobDescription = z.output<typeof jobDescriptionSchema>;
 
-/** A row, with all that rows before it decide. */
-export const rowSchema = z.strictObject({
-  row: count.describe('Row of the job.'),
-  task: z.string().describe('Its task.'),
-  maxSteps: z.int().min(1).describe('Turns of the agent after which it is truncated.'),
-  attempt: count.describe('Tries before this one.'),
-});
+/** A row, with all that rows before it decide; `attempt`: tries before this one. */
+export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1), attempt: count });
 export type RowMessage = z.output<typeof rowSchema>;
 
 const costSchema = z.strictObject({
-  calls: z.number().min(0),
-  promptTokens: z.number().min(0),
-  cachedTokens: z.number().min(0),
-  completionTokens: z.number().min(0),
-  money: z.number().min(0),
+  ...{ calls: amount, promptTokens: amount, cachedTokens: amount, completionTokens: amount, money: amount },
 });
 
-/** What a worker tells beside a result. */
-export const noteSchema = z.strictObject({
-  worker: z.string().max(200).describe('Who it was.'),
-  spent: costSchema.describe('What it spent since it told last.'),
-});
+/** What a worker tells beside a result: who it was, and what it spent since it told last. */
+export const noteSchema = z.strictObject({ worker: z.string().max(200), spent: costSchema });
 export type Note = z.output<typeof noteSchema>;
 
 const callSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.json()) });
-
-const messageSchema = z.discriminatedUnion('role', [
-  z.looseObject({ role: z.literal('system'), content: z.string() }),
-  z.looseObject({ role: z.literal('user'), content: z.string() }),
-  z.looseObject({
-    role: z.literal('assistant'),
-    content: z.string().nullable(),
-    toolCalls: z.array(callSchema).optional(),
-  }),
-  z.looseObject({ role: z.literal('tool'), toolCallId: z.string(), name: z.string(), content: z.string() }),
-]);
-
-const verdictSchema = z.looseObject({
-  reward: z.number().nullable(),
-  checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })),
-});
-
-const stepSchema = z.looseObject({
-  message: count,
-  action: z.looseObject({ content: z.string().nullable() }),
-  predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })),
-  reward: z.number(),
-  stateHash: z.string(),
-});
+const said = z.string().nullable();
 
 /** An `EpisodeRecord`, as far as anything reads it. */
 export const recordSchema = z.looseObject({
@@ -112,18 +79,33 @@ export const recordSchema = z.looseObject({
   policyVersion: z.string(),
   userVersion: z.string(),
   responderVersion: z.string(),
-  messages: z.array(messageSchema),
-  steps: z.array(stepSchema),
-  verdict: verdictSchema,
+  messages: z.array(
+    z.discriminatedUnion('role', [
+      z.looseObject({ role: z.literal('system'), content: z.string() }),
+      z.looseObject({ role: z.literal('user'), content: z.string() }),
+      z.looseObject({ role: z.literal('assistant'), content: said, toolCalls: z.array(callSchema).optional() }),
+      z.looseObject({ role: z.literal('tool'), toolCallId: z.string(), name: z.string(), content: z.string() }),
+    ]),
+  ),
+  steps: z.array(
+    z.looseObject({
+      message: count,
+      action: z.looseObject({ content: said }),
+      predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })),
+      reward: z.number(),
+      stateHash: z.string(),
+    }),
+  ),
+  verdict: z.looseObject({
+    reward: z.number().nullable(),
+    checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })),
+  }),
   return: z.number().nullable(),
   terminated: z.boolean(),
   truncated: z.boolean(),
   weight: z.number(),
   cost: costSchema,
 });
-
-const RUN_FILE = 'queue.json';
-const runFileSchema = z.object({ run: z.string().regex(/^[0-9a-f]{64}$/) });
 
 export interface JobFacts {
   /** Tasks that were made for the job. */
@@ -132,12 +114,7 @@ export interface JobFacts {
   readonly versions: JobDescription['versions'];
 }
 
-export type JobSource = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>;
-
-/**
- * A scenario of somebody else's must not say whom a worker asks, or which program it starts.
- * @throws QUEUE_UNSUITED
- */
+/** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_UNSUITED */
 export function requireNoServer({ config }: ToolsScenario): void {
   const key = serverKeyOf(config.domain);
   if (key === undefined) return;
@@ -147,23 +124,21 @@ export function requireNoServer({ config }: ToolsScenario): void {
 
 /** @throws QUEUE_UNSUITED */
 export async function describedJob(
-  source: JobSource,
+  { scenario, seed, out, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>,
   { tasks, withheld, versions: who }: JobFacts,
 ): Promise<JobDescription> {
-  requireNoServer(source.scenario);
-  if (source.device !== undefined) {
+  requireNoServer(scenario);
+  if (device !== undefined) {
     const problem =
       'workers of a queue compute on their processors, and two devices round in two ways: use --device cpu';
-    throw reverieError('QUEUE_UNSUITED', { setting: `--device ${source.device.kind}`, problem });
+    throw reverieError('QUEUE_UNSUITED', { setting: `--device ${device.kind}`, problem });
   }
-  const { config, hash, folder } = source.scenario;
+  const { config, hash, folder } = scenario;
+  const path = relative(packageRoot(), folder);
+  const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    format: 'reverie rollouts 1',
-    run: await runOf(source.out),
-    reverie: versions().reverie,
-    seed: source.seed,
-    scenario: hash,
-    folder: folderOf(folder),
+    ...{ format: 'reverie rollouts 1', run: await runOf(out), reverie: versions().reverie, seed, scenario: hash },
+    folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
     config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
     tasks: jsonOf([...tasks]),
@@ -172,51 +147,40 @@ export async function describedJob(
   };
 }
 
-/** SHA-256, 64 hex digits. */
-export function jobIdOf(description: JobDescription): string {
-  return contentHash(description);
-}
-
-/** @throws QUEUE_REFUSED, also of a description that is not the one its id says; QUEUE_REFUSED by version */
-export async function openDescription(job: string, bytes: Uint8Array): Promise<JobDescription> {
-  const what = `the description of job ${job}`;
-  const description = await openParcel(bytes, jobDescriptionSchema, what);
-  if (jobIdOf(description) !== job) {
-    throw reverieError('QUEUE_REFUSED', {
-      problem: `The queue holds something else where ${what} should be: it does not match its id.`,
-      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-    });
-  }
-  return description;
-}
-
 /** The scenario's folder on this machine. */
 export function folderHere({ folder: { base, path } }: JobDescription): string {
   return base === 'package' ? join(packageRoot(), path) : path;
 }
 
-function folderOf(folder: string): JobDescription['folder'] {
-  const path = relative(packageRoot(), folder);
-  const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
-  return isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder };
+/** SHA-256, 64 hex digits. */
+export function jobIdOf(description: JobDescription): string {
+  return contentHash(description);
+}
+
+/** @throws QUEUE_REFUSED, also of a description that is not the one its id says */
+export async function openDescription(job: string, bytes: Uint8Array): Promise<JobDescription> {
+  const what = `the description of job ${job}`;
+  const description = await openParcel(bytes, jobDescriptionSchema, what);
+  if (jobIdOf(description) === job) return description;
+  throw reverieError('QUEUE_REFUSED', {
+    problem: `The queue holds something else where ${what} should be: it does not match its id.`,
+    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+  });
 }
 
 /** What tells this run from all others: made once, and kept with it. */
 async function runOf(out: string): Promise<string> {
-  const file = join(out, RUN_FILE);
-  if (existsSync(file)) return readRun(file);
-  const own = [hostname(), out, process.pid, new Date().toISOString()];
-  const run = sha256(JSON.stringify(own));
+  const file = join(out, 'queue.json');
+  if (existsSync(file)) {
+    try {
+      return z.object({ run: hex64 }).parse(JSON.parse(readFileSync(file, 'utf8'))).run;
+    } catch (error) {
+      throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
+    }
+  }
+  const run = sha256(JSON.stringify([hostname(), out, process.pid, new Date().toISOString()]));
   await writeFileAtomic(file, `${JSON.stringify({ run })}\n`);
   return run;
-}
-
-function readRun(file: string): string {
-  try {
-    return runFileSchema.parse(JSON.parse(readFileSync(file, 'utf8'))).run;
-  } catch (error) {
-    throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
-  }
 }
 
 /** As it will be where it arrives. */

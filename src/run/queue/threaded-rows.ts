@@ -1,5 +1,5 @@
 // Rows that only compute, in worker threads: exact rules, scripted users and agents without a language model. Each thread has
-// parts of its own and lives whole rows; what waits for models stays on the event loop, in live-row.ts.
+// parts of its own and runs whole rows; what waits for models stays on the event loop.
 
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
@@ -10,16 +10,15 @@ import { moved, poolTask } from '../../core/pool-task.js';
 import { isRaised } from '../../core/threads.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/sandbox.js';
-import type { Responder } from '../../env/tools/tools-family.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
 import type { JobContext } from '../job.js';
-import type { Elsewhere } from '../pipeline/tools/lived-rows.js';
-import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
+import { makeParts } from '../pipeline/tools/parts.js';
+import type { RowRunner } from '../pipeline/tools/rows.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
-import type { JobDescription } from './messages.js';
-import { jobOf, livedRow, type WorkerJob } from './worker.js';
+import type { JobDescription, JobFacts, RowMessage } from './messages.js';
+import { jobOf, type WorkerJob } from './worker.js';
 
 /** Rows of one task at most: what a task costs beside its rows is small then. */
 const LARGEST_CHUNK = 8;
@@ -37,17 +36,11 @@ interface ThreadedJob extends Pick<JobDescription, 'seed' | 'withheld' | 'versio
   readonly folder: string;
 }
 
-interface RowInput {
-  readonly row: number;
-  readonly task: string;
-  readonly maxSteps: number;
-}
-
 interface ChunkInput {
   /** A `ThreadedJob` as JSON, in memory that all threads share. */
   readonly job: Uint8Array;
   readonly folder: string;
-  readonly rows: readonly RowInput[];
+  readonly rows: readonly RowMessage[];
 }
 
 /** A row's share of the bytes; or why there is no row. */
@@ -61,27 +54,14 @@ interface ChunkOutput {
 
 /** A row that waits to be sent. */
 interface Asked {
-  readonly input: RowInput;
+  readonly input: RowMessage;
   readonly signal: AbortSignal;
   readonly resolve: (record: EpisodeRecord) => void;
   readonly reject: (error: unknown) => void;
 }
 
-export interface ThreadedRowsSettings {
-  /** Tasks that were made for the job. */
-  readonly tasks: readonly ToolsTask[];
-  readonly withheld: string | undefined;
-  readonly responder: Responder;
-}
-
-/** Whether rows of this job wait for nobody. */
-export function onlyComputes({ scenario: { config } }: Pick<JobContext<ToolsScenario>, 'scenario'>): boolean {
-  return config.llm === null && config.synth.mode !== 'amplify' && config.reward.judge === null;
-}
-
-export class ThreadedRows implements Elsewhere {
+export class ThreadedRows implements RowRunner {
   readonly concurrency: number;
-  /** Nothing to tell beyond what rows came to. */
   readonly note = '';
   private readonly pool: WorkerPool;
   private readonly folder = temporaryFolder('rows');
@@ -94,32 +74,32 @@ export class ThreadedRows implements Elsewhere {
 
   constructor(
     { scenario, seed, workers }: JobContext<ToolsScenario>,
-    { domain, user, agent }: ToolsParts,
-    { tasks, withheld, responder }: ThreadedRowsSettings,
+    { tasks, withheld = null, versions }: Omit<JobFacts, 'withheld'> & { readonly withheld?: string | null },
   ) {
-    const who = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
-    const job: ThreadedJob = {
-      scenario,
-      seed,
-      withheld: withheld ?? null,
-      tasks,
-      versions: { ...who, judge: null },
-      trustsRules: areRulesTrusted(),
-      folder: this.folder.path,
-    };
-    this.job = shared(JSON.stringify(job));
+    const { path: folder } = this.folder;
+    const job: ThreadedJob = { scenario, seed, withheld, tasks, versions, trustsRules: areRulesTrusted(), folder };
+    const bytes = new TextEncoder().encode(JSON.stringify(job));
+    this.job = new Uint8Array(new SharedArrayBuffer(bytes.length));
+    this.job.set(bytes);
     this.pool = new WorkerPool({ workers });
     const share = Math.ceil(scenario.config.synth.episodes / (workers * LEAST_CHUNKS));
     this.chunk = Math.min(LARGEST_CHUNK, share);
     this.concurrency = workers * CHUNKS_A_THREAD * this.chunk;
   }
 
-  readonly live: Elsewhere['live'] = ({ plan: { row }, task, maxSteps }, signal) =>
+  readonly run: RowRunner['run'] = ({ plan: { row }, task, maxSteps }, signal) =>
     new Promise((resolve, reject) => {
       // Rows are begun one after the other: those of one turn go together.
       if (this.waiting.length === 0) setImmediate(() => this.send());
-      this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
+      this.waiting.push({ input: { row, task: task.id, maxSteps, attempt: 0 }, signal, resolve, reject });
     });
+
+  known(): void {}
+
+  async close(): Promise<void> {
+    await this.pool.close();
+    this.folder.remove();
+  }
 
   /** Chunks that are not full wait for more rows while the threads have enough to do. */
   private send(): void {
@@ -153,26 +133,12 @@ export class ThreadedRows implements Elsewhere {
       this.send();
     }
   }
-
-  known(): void {}
-
-  async close(): Promise<void> {
-    await this.pool.close();
-    this.folder.remove();
-  }
-}
-
-function shared(text: string): Uint8Array {
-  const bytes = new TextEncoder().encode(text);
-  const memory = new Uint8Array(new SharedArrayBuffer(bytes.length));
-  memory.set(bytes);
-  return memory;
 }
 
 /** Rows are stopped between them. */
 const never = new AbortController();
 
-/** The job whose rows this thread lives. */
+/** The job whose rows this thread runs. */
 let present: { readonly folder: string; readonly job: Promise<WorkerJob> } | undefined;
 
 export const rowsTask = poolTask(
@@ -187,28 +153,23 @@ export const rowsTask = poolTask(
       // Nobody waits for the rest any more.
       if (isRaised(stop)) break;
       try {
-        const record = await livedRow(job, { ...row, attempt: 0 }, `row ${row.row}`, never.signal);
-        const packed = packRow(row.row, record);
+        const packed = packRow(row.row, await job.run(row, `row ${row.row}`, never.signal));
         pieces.push(packed);
         outputs.push({ bytes: packed.length });
       } catch (error) {
         outputs.push({ failed: packError(error) });
       }
     }
-    return moved({ rows: outputs, bytes: joined(pieces) });
+    // In memory that nothing else lies in, as it leaves the thread.
+    const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
+    let at = 0;
+    for (const piece of pieces) {
+      bytes.set(piece, at);
+      at += piece.length;
+    }
+    return moved({ rows: outputs, bytes });
   },
 );
-
-/** In memory that nothing else lies in, as it leaves the thread. */
-function joined(pieces: readonly Uint8Array[]): Uint8Array {
-  const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    bytes.set(piece, at);
-    at += piece.length;
-  }
-  return bytes;
-}
 
 async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const job = JSON.parse(Buffer.from(bytes).toString('utf8')) as ThreadedJob;

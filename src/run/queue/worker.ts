@@ -1,4 +1,4 @@
-// `reverie worker`: a process, one of many, that lives rows of whatever jobs a queue brings.
+// `reverie worker`: a process, one of many, that runs rows of whatever jobs a queue brings.
 
 import { mkdirSync } from 'node:fs';
 import { hostname } from 'node:os';
@@ -21,10 +21,10 @@ import {
 } from '../../synth/queue/rollout-queue.js';
 import { formatCount } from '../format.js';
 import { listenForInterrupt } from '../interrupt.js';
-import { amplifiedRows } from '../pipeline/tools/amplified-rows.js';
-import { auditedElsewhere } from '../pipeline/tools/gates.js';
-import { type LiveRow, liveRowHere } from '../pipeline/tools/live-row.js';
+import { scenarioJudge } from '../pipeline/tools/gates.js';
 import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
+import { amplifiedRows } from '../pipeline/tools/row-makers.js';
+import { type RunRow, rowsHere } from '../pipeline/tools/rows.js';
 import { makeShadow } from '../pipeline/tools/shadow.js';
 import { withAddedTasks } from '../pipeline/tools/task-stage.js';
 import { makeProgress, type Progress } from '../progress.js';
@@ -43,7 +43,7 @@ import {
 
 export interface WorkOptions {
   readonly queue: string;
-  /** Rows lived at once. */
+  /** Rows run at once. */
   readonly concurrency?: number;
   /** Seconds after which a lease that was not renewed runs out. */
   readonly lease?: number;
@@ -68,9 +68,9 @@ export interface WorkResult {
 const DEFAULT_SLOTS = 32;
 const DEFAULT_GRACE_SECONDS = 20;
 
-/** Lives rows until `signal` is aborted. @throws QUEUE_REFUSED, QUEUE_REFUSED, RUN_IN_USE, and as `RowWorker.run` */
+/** Runs rows until `signal` is aborted. @throws QUEUE_REFUSED, QUEUE_REFUSED, RUN_IN_USE, and as `RowWorker.run` */
 export async function work(options: WorkOptions, progress: Progress, signal: AbortSignal): Promise<WorkResult> {
-  const { concurrency = DEFAULT_SLOTS, grace = DEFAULT_GRACE_SECONDS, idle, dir, files } = options;
+  const { concurrency: slots = DEFAULT_SLOTS, grace = DEFAULT_GRACE_SECONDS, idle, dir, files } = options;
   const leaseMs = options.lease === undefined ? DEFAULT_LEASE_MS : 1000 * options.lease;
   const log = (line: string) => progress.log(line);
   const queue = await openQueue(options.queue, { leaseMs, onTrouble: log });
@@ -79,16 +79,16 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     throw error;
   });
   const jobs = new WorkerJobs({ queue, folder: place.folder, files: files && resolve(files), log });
-  const phase = progress.phase('live', null, 'rows');
-  const worker = new RowWorker({
-    queue,
-    jobs,
-    slots: concurrency,
-    leaseMs,
-    graceMs: 1000 * grace,
-    idleMs: idle === undefined ? Number.POSITIVE_INFINITY : 1000 * idle,
-    onChange: (counts) => phase.set(counts.done, noteOf(counts, concurrency)),
-  });
+  const phase = progress.phase('rows', null, 'rows');
+  const onChange = ({ done, underway, failed, givenBack, spent }: WorkerCounts) => {
+    const parts = [`${underway} of ${slots} slots`];
+    if (failed > 0) parts.push(`${failed} failed`);
+    if (givenBack > 0) parts.push(`${givenBack} given back`);
+    if (spent.calls > 0) parts.push(`${formatCount(spent.calls)} calls`);
+    phase.set(done, parts.join(' · '));
+  };
+  const idleMs = idle === undefined ? Number.POSITIVE_INFINITY : 1000 * idle;
+  const worker = new RowWorker({ queue, jobs, slots, leaseMs, graceMs: 1000 * grace, idleMs, onChange });
   try {
     const { done, failed, givenBack, spent } = await worker.run(signal);
     phase.end();
@@ -96,7 +96,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   } finally {
     await jobs.close();
     await queue.close();
-    await place.leave();
+    place.leave();
   }
 }
 
@@ -118,29 +118,15 @@ export async function workUntilInterrupted(
   }
 }
 
-function noteOf({ underway, failed, givenBack, spent }: WorkerCounts, slots: number): string {
-  const parts = [`${underway} of ${slots} slots`];
-  if (failed > 0) parts.push(`${failed} failed`);
-  if (givenBack > 0) parts.push(`${givenBack} given back`);
-  if (spent.calls > 0) parts.push(`${formatCount(spent.calls)} calls`);
-  return parts.join(' · ');
-}
-
-interface Place {
-  readonly folder: string;
-  leave(): Promise<void>;
-}
-
 /** One process at a time has a folder that it was given. @throws RUN_IN_USE */
-async function placeOf(dir: string | undefined): Promise<Place> {
+async function placeOf(dir: string | undefined): Promise<{ folder: string; leave(): void }> {
   if (dir === undefined) {
     const { path, remove } = temporaryFolder('worker');
-    return { folder: path, leave: async () => remove() };
+    return { folder: path, leave: remove };
   }
   const folder = resolve(dir);
   await ensureFolder(folder);
-  const unlock = lockFolder(folder);
-  return { folder, leave: async () => unlock() };
+  return { folder, leave: lockFolder(folder) };
 }
 
 /** Longest wait for a row before the worker looks whether it is to end. */
@@ -187,23 +173,30 @@ export class RowWorker {
   constructor(private readonly options: RowWorkerOptions) {}
 
   /**
-   * Lives rows until `signal` is aborted, or none came for too long.
+   * Runs rows until `signal` is aborted, or none came for too long.
    * @throws what this worker cannot do, as QUEUE_REFUSED; its rows are given back
    */
   async run(signal: AbortSignal): Promise<WorkerCounts> {
-    const stop = AbortSignal.any([signal, this.refusal.signal]);
-    const { leaseMs } = this.options;
-    const beat = setInterval(() => void this.keepLeases(), leaseMs / BEATS);
-    await this.announce();
-    const announcing = setInterval(() => void this.announce(), ANNOUNCE_MS);
+    const { queue, slots, leaseMs, graceMs } = this.options;
+    const refuse = (error: unknown) => this.refusal.abort(error);
+    const announce = () => queue.announce({ id: this.id, slots }).catch(refuse);
+    const timers = [
+      setInterval(() => void this.keepLeases().catch(refuse), leaseMs / BEATS),
+      setInterval(() => void announce(), ANNOUNCE_MS),
+    ];
+    await announce();
     try {
-      await this.takeRows(stop);
-      await this.endRows();
+      await this.takeRows(AbortSignal.any([signal, this.refusal.signal]));
+      // Rows under way may end, as long as they may; the others are given back.
+      const late = setTimeout(() => {
+        for (const { stop } of this.underway.keys()) stop.abort();
+      }, graceMs);
+      await within(graceMs + FAREWELL_MS, Promise.all(this.underway.values()));
+      clearTimeout(late);
     } finally {
-      clearInterval(beat);
-      clearInterval(announcing);
+      for (const timer of timers) clearInterval(timer);
     }
-    if (this.refusal.signal.aborted) throw this.refusal.signal.reason;
+    this.refusal.signal.throwIfAborted();
     return this.state;
   }
 
@@ -213,7 +206,10 @@ export class RowWorker {
 
   private async takeRows(stop: AbortSignal): Promise<void> {
     const { queue, jobs, slots, idleMs } = this.options;
-    const stopped = aborted(stop);
+    const stopped = new Promise<void>((resolve) => {
+      if (stop.aborted) resolve();
+      stop.addEventListener('abort', () => resolve(), { once: true });
+    });
     let busyAt = Date.now();
     while (!stop.aborted) {
       if (this.underway.size >= slots) {
@@ -224,7 +220,11 @@ export class RowWorker {
       const asked = queue.lease(wanted, { waitMs: Math.min(WAIT_MS, idleMs), signal: stop });
       // A broker that is away answers when it is back.
       await Promise.race([asked, stopped.then(() => within(FAREWELL_MS, asked))]);
-      if (stop.aborted) return this.giveBack(asked);
+      if (stop.aborted) {
+        // What came when nobody wanted it any more.
+        const back = asked.then((leases) => Promise.all(leases.map((lease) => this.giveBack(lease))));
+        return within(FAREWELL_MS, back);
+      }
       const leases = await asked;
       for (const lease of leases) await this.takeOrPrepare(lease);
       if (leases.length > 0 || this.underway.size > 0) busyAt = Date.now();
@@ -232,61 +232,57 @@ export class RowWorker {
     }
   }
 
-  /** What came when nobody wanted it any more. */
-  private async giveBack(asked: Promise<readonly Lease[]>): Promise<void> {
-    const back = async () => {
-      for (const lease of await asked) await this.options.queue.nack(lease, { kind: 'given-back' });
-    };
-    await within(FAREWELL_MS, back());
+  private giveBack(lease: Lease): Promise<void> {
+    return this.options.queue.nack(lease, { kind: 'given-back' });
   }
 
   /** A row of a job that is not known yet goes back first: parts take a while to make, and others may have them. */
   private async takeOrPrepare(lease: Lease): Promise<void> {
-    const { queue, jobs } = this.options;
+    const { jobs } = this.options;
     const { job } = lease.item;
     if (jobs.isReady(job)) return this.take(lease);
     try {
       const description = await jobs.describe(job);
-      await queue.nack(lease, { kind: 'given-back' });
+      await this.giveBack(lease);
       await jobs.prepare(job, description);
     } catch (error) {
       if (error instanceof ReverieError && error.code === 'QUEUE_JOB_UNKNOWN') return this.fail(lease, error);
       // What a worker cannot do is no fault of the row's: this one ends.
       this.refusal.abort(error);
-      await queue.nack(lease, { kind: 'given-back' });
+      await this.giveBack(lease);
     }
   }
 
   private take(lease: Lease): void {
+    const { onChange } = this.options;
     const row: Underway = { lease, stop: new AbortController() };
-    const ended = this.live(row)
+    const ended = this.runRow(row)
       .catch((error) => this.refusal.abort(error))
       .finally(() => {
         this.underway.delete(row);
-        this.options.onChange(this.state);
+        onChange(this.state);
       });
     this.underway.set(row, ended);
-    this.options.onChange(this.state);
+    onChange(this.state);
   }
 
-  private async live({ lease, stop }: Underway): Promise<void> {
+  private async runRow({ lease, stop }: Underway): Promise<void> {
     const { queue, jobs } = this.options;
     try {
-      const record = await jobs.live(lease.item, stop.signal);
+      const record = await jobs.run(lease.item, stop.signal);
       const bytes = await packParcel(record);
       if (await queue.ack(lease, { bytes, note: this.note(lease) })) this.counts.done++;
     } catch (error) {
       if (stop.signal.reason === LOST) return;
       if (!stop.signal.aborted) return this.fail(lease, error);
       this.counts.givenBack++;
-      await queue.nack(lease, { kind: 'given-back' });
+      await this.giveBack(lease);
     }
   }
 
   private async fail(lease: Lease, error: unknown): Promise<void> {
     this.counts.failed++;
-    const note = this.note(lease);
-    await this.options.queue.nack(lease, { kind: 'failed', error: packError(error), note });
+    await this.options.queue.nack(lease, { kind: 'failed', error: packError(error), note: this.note(lease) });
   }
 
   private note({ item }: Lease): string {
@@ -295,38 +291,12 @@ export class RowWorker {
     return JSON.stringify({ worker: this.id, spent } satisfies Note);
   }
 
-  /** Lets rows under way end, as long as they may; gives back the others. */
-  private async endRows(): Promise<void> {
-    const late = setTimeout(() => {
-      for (const { stop } of this.underway.keys()) stop.abort();
-    }, this.options.graceMs);
-    await within(this.options.graceMs + FAREWELL_MS, Promise.all(this.underway.values()));
-    clearTimeout(late);
-  }
-
   private async keepLeases(): Promise<void> {
     const rows = [...this.underway.keys()];
-    try {
-      const lost = new Set(await this.options.queue.heartbeat(rows.map(({ lease }) => lease)));
-      // Somebody else has it: what it would cost here is saved.
-      for (const { lease, stop } of rows) if (lost.has(lease)) stop.abort(LOST);
-    } catch (error) {
-      this.refusal.abort(error);
-    }
+    const lost = new Set(await this.options.queue.heartbeat(rows.map(({ lease }) => lease)));
+    // Somebody else has it: what it would cost here is saved.
+    for (const { lease, stop } of rows) if (lost.has(lease)) stop.abort(LOST);
   }
-
-  private async announce(): Promise<void> {
-    try {
-      await this.options.queue.announce({ id: this.id, slots: this.options.slots });
-    } catch (error) {
-      this.refusal.abort(error);
-    }
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  if (signal.aborted) return Promise.resolve();
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Jobs whose parts are kept at once. */
@@ -341,13 +311,11 @@ export interface WorkerJobsOptions {
   readonly log: (line: string) => void;
 }
 
-/** A job as this worker can live its rows. */
+/** A job as its rows can be run here. */
 export interface WorkerJob {
   readonly parts: ToolsParts;
-  readonly live: LiveRow;
-  readonly scenario: ToolsScenario;
-  readonly seed: number;
-  readonly tasks: ReadonlyMap<string, ToolsTask>;
+  /** Throws what a row throws. */
+  readonly run: (message: RowMessage, what: string, signal: AbortSignal) => Promise<EpisodeRecord>;
   /** Rows. */
   underway: number;
   told: Cost;
@@ -386,17 +354,20 @@ export class WorkerJobs {
       await parts.close();
       throw error;
     }
-    await this.closeOldest();
+    for (const [oldest, job] of this.jobs) {
+      if (this.jobs.size <= MAX_JOBS) return;
+      if (job.underway > 0) continue;
+      this.jobs.delete(oldest);
+      await job.parts.close();
+    }
   }
 
-  /** Throws what a row throws that is lived. */
-  async live(item: RolloutItem, signal: AbortSignal): Promise<EpisodeRecord> {
+  async run(item: RolloutItem, signal: AbortSignal): Promise<EpisodeRecord> {
     const job = this.jobs.get(item.job)!;
     const what = `rollout ${item.id}`;
     job.underway++;
     try {
-      const message = await openParcel(item.payload, rowSchema, what);
-      return await livedRow(job, message, what, signal);
+      return await job.run(await openParcel(item.payload, rowSchema, what), what, signal);
     } finally {
       job.underway--;
     }
@@ -416,15 +387,6 @@ export class WorkerJobs {
     this.jobs.clear();
   }
 
-  private async closeOldest(): Promise<void> {
-    for (const [id, job] of this.jobs) {
-      if (this.jobs.size <= MAX_JOBS) return;
-      if (job.underway > 0) continue;
-      this.jobs.delete(id);
-      await job.parts.close();
-    }
-  }
-
   /** The scenario with its folder here. @throws QUEUE_REFUSED if it, or a file it names, is another */
   private async scenarioOf(description: JobDescription): Promise<ToolsScenario> {
     const { config, scenario: hash, reverie } = description;
@@ -437,7 +399,8 @@ export class WorkerJobs {
     } catch (error) {
       if (!(error instanceof ReverieError) || error.code !== 'SCENARIO_CHANGED') throw error;
       const what = `scenario's hash, with that of the files it names below ${folder},`;
-      throw refused(name, what, hash, String(error.values.hash));
+      requireSame(name, what, hash, String(error.values.hash));
+      throw error;
     }
   }
 }
@@ -446,54 +409,50 @@ export class WorkerJobs {
 export async function jobOf(
   scenario: ToolsScenario,
   made: ToolsParts,
-  description: { readonly tasks: readonly unknown[] } & Pick<JobDescription, 'seed' | 'withheld' | 'versions'>,
+  {
+    seed,
+    withheld,
+    tasks,
+    versions: theirs,
+  }: Pick<JobDescription, 'seed' | 'withheld' | 'versions'> & {
+    readonly tasks: readonly unknown[];
+  },
 ): Promise<WorkerJob> {
-  const { seed, withheld, tasks } = description;
   const { config } = scenario;
   const domain = withAddedTasks(made.domain, tasks as readonly ToolsTask[], config.quality.splits);
   const parts = { ...made, domain };
   const context = { scenario, seed };
   const shadow = makeShadow(context, parts);
   const responder = shadow?.responder ?? parts.responder;
-  const judge = await auditedElsewhere(context, parts);
-  const who = [domain.version, responder.version, parts.user.version, parts.agent.version, judge?.version ?? null];
-  Object.entries(description.versions).forEach(([what, theirs], i) => {
-    requireSame(config.name, `${what}'s version`, theirs, who[i]);
-  });
-  const live = liveRowHere(context, parts, {
-    source: 'synthetic',
-    responder,
-    judge: judge?.decide,
-    withheld: withheld ?? undefined,
-    shadow,
-    make: config.synth.mode === 'amplify' ? await amplifiedRows(context, parts) : undefined,
+  const judge = await scenarioJudge(context, parts);
+  const { user, agent } = parts;
+  const ours: JobDescription['versions'] = {
+    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
+    judge: judge?.version ?? null,
+  };
+  for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
+    requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
+  const runRow: RunRow = rowsHere(context, parts, {
+    ...{ source: 'synthetic', responder, judge: judge?.decide, withheld: withheld ?? undefined, shadow },
+    make: config.synth.mode === 'amplify' ? await amplifiedRows(scenario, parts) : undefined,
   });
   const byId = new Map(domain.tasks.map((task) => [task.id, task]));
-  return { parts, live, scenario, seed, tasks: byId, underway: 0, told: NO_COST };
-}
-
-export async function livedRow(
-  { tasks, scenario, seed, live }: WorkerJob,
-  { row, task: id, maxSteps }: RowMessage,
-  what: string,
-  signal: AbortSignal,
-): Promise<EpisodeRecord> {
-  const task = tasks.get(id);
-  if (task === undefined)
-    throw reverieError('QUEUE_REFUSED', {
-      problem: `The queue holds something else where ${what} should be: ${`there is no task "${id}"`}.`,
-      hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-    });
-  const { groupSize, branchAt } = scenario.config.synth;
-  return live({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+  const { groupSize, branchAt } = config.synth;
+  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
+    const task = byId.get(id);
+    if (task === undefined)
+      throw reverieError('QUEUE_REFUSED', {
+        problem: `The queue holds something else where ${what} should be: there is no task "${id}".`,
+        hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
+      });
+    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+  };
+  return { parts, run, underway: 0, told: NO_COST };
 }
 
 function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
-  if (theirs !== ours) throw refused(name, what, theirs, ours);
-}
-
-function refused(name: string, what: string, theirs: string | null, ours: string | null): ReverieError {
-  return reverieError('QUEUE_REFUSED', {
+  if (theirs === ours) return;
+  throw reverieError('QUEUE_REFUSED', {
     problem: `This worker cannot live rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
     hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
   });

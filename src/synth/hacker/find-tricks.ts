@@ -17,7 +17,7 @@ import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.
 import type { ToolsAction, ToolsPolicy } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { isTrueChange } from '../../worldmodel/must-fail/run-must-fail.js';
+import { isTrueChange } from '../../worldmodel/must-fail/answer-truth.js';
 import { FLATTERY } from '../../worldmodel/must-fail/probes.js';
 import { sampleArguments, seenWords } from '../episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, runEpisode } from '../episodes/run-episode.js';

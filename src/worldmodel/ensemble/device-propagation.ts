@@ -22,8 +22,8 @@ import {
   type EnsembleDescription,
   ensembleDescriptionSchema,
   memberShapeOf,
-} from './ensemble-model.js';
-import type { Normaliser } from './fit.js';
+} from './contents.js';
+import type { Normaliser } from './dataset.js';
 import type { MemberShape } from './members.js';
 import type { ElitePropagation, MemberAnswer, Propagated, PropagationRequest } from './propagation.js';
 

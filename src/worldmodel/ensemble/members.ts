@@ -34,7 +34,7 @@ import {
   type TrainingDevice,
 } from '../../nn/trainer.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
-import { localCopy, type MemberData, type Normaliser } from './fit.js';
+import { localCopy, type MemberData, type Normaliser } from './dataset.js';
 
 /** Where the bounds of the log-variance start, in normalised units, and how strongly they are pulled together. */
 export interface GaussianBounds {

@@ -13,7 +13,7 @@ import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/to
 import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
-import { factsTold } from './run-must-fail.js';
+import { factsTold } from './answer-truth.js';
 
 const callSchema = z.strictObject({
   name: z.string().min(1).describe('Name of a tool.'),

@@ -167,7 +167,7 @@ describe('what cannot be', () => {
   });
 
   it('names the key that was meant', async () => {
-    const misspelt = train(pendulum([...DRAWN, 'replay.generative.guidence=2'], 'refused', 'lived'));
+    const misspelt = train(pendulum([...DRAWN, 'replay.generative.batchSizes=2'], 'refused', 'lived'));
     await expect(misspelt).rejects.toMatchObject({ code: 'UNKNOWN_KEY', hint: expect.stringContaining('batchSize') });
   });
 

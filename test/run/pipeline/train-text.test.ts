@@ -63,8 +63,7 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
   expect(second.heldOut!.steps).toBeGreaterThan(0);
   const report = readFileSync(trained.report, 'utf8');
-  for (const part of ['Who answered', 'href="world.html"']) expect(report).toContain(part);
-  expect(readFileSync(trained.page!, 'utf8').match(/data-part="\w+"/g)).toContain('data-part="world"');
+  expect(report).toContain('Who answered');
 
   // What was imitated is a record, too, of which the dream is made.
   const kept = readFileSync(join(home, 'dreamt', 'records', 'demonstrations.jsonl'), 'utf8')
@@ -124,15 +123,8 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
   const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
   expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
   const page = readFileSync(found.report, 'utf8');
-  const played = 'href="runs/dream-of-a-few-real-episodes-seed-0/world.html"';
-  for (const part of [
-    'Success against real steps',
-    'Who answered, seed 0',
-    'The dream beside the real environment',
-    played,
-  ])
+  for (const part of ['Success against real steps', 'Who answered, seed 0', 'The dream beside the real environment'])
     expect(page).toContain(part);
-  expect(lived.page).toBeUndefined();
 
   await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({
     code: 'SCENARIO_INVALID',

@@ -146,7 +146,7 @@ describe('SAC with replay.realRatio: 1', () => {
     expect(result).toMatchObject({ realSteps: 600, syntheticSteps: 0, updates: 3 * 50 });
     expect(readMetrics(join(folder, 'updates', 'metrics.jsonl')).map(({ kind }) => kind)).not.toContain('fit');
     await expect(train(options('broken'), brokenOffAt(6))).rejects.toThrow('broken off');
-    await train({ resume: join(folder, 'by-priority-broken') });
+    await train({ resume: join(folder, 'broken') });
     const checkpoint = (out: string) => fileHashes(join(folder, out, 'checkpoint'));
     expect(checkpoint('broken')).toEqual(checkpoint('updates'));
   });

@@ -52,7 +52,7 @@ afterEach(() => coordinator.close());
 
 const live = (row: number) => {
   const plan = planRow(row, { seed: description.seed, groupSize: 1, branchAt: 0 });
-  const made = coordinator.live({ plan, task, maxSteps: 5 }, stop.signal);
+  const made = coordinator.run({ plan, task, maxSteps: 5 }, stop.signal);
   made.catch(() => {});
   return made;
 };

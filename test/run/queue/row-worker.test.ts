@@ -98,7 +98,7 @@ describe('a worker', () => {
     const { jobs, worker } = makeWorker();
     const stop = new AbortController();
     const working = worker.run(stop.signal);
-    const rows = [0, 1, 2].map((row) => coordinator.live(planned(task, row), stop.signal));
+    const rows = [0, 1, 2].map((row) => coordinator.run(planned(task, row), stop.signal));
     expect((await Promise.all(rows)).map(({ row }) => row)).toEqual([0, 1, 2]);
     await coordinator.close();
     stop.abort();
@@ -124,7 +124,7 @@ describe('a worker', () => {
     const coordinator = await coordinate(change(description));
     const { jobs, worker } = makeWorker();
     const stop = new AbortController();
-    const row = coordinator.live(planned(task, 0), stop.signal);
+    const row = coordinator.run(planned(task, 0), stop.signal);
     row.catch(() => {});
     const refusal = worker.run(stop.signal);
     await expect(refusal).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
@@ -142,19 +142,20 @@ describe('a worker', () => {
     const { description, task } = await described(await loadToolsScenario(there, { set: quick }), 'elsewhere');
     rmSync(there, { recursive: true });
     const coordinator = await coordinate(description);
+    const over = new AbortController();
     const stop = new AbortController();
     const { jobs, worker } = makeWorker(here);
     const working = worker.run(stop.signal);
-    expect((await coordinator.live(planned(task, 0), stop.signal)).row).toBe(0);
+    expect((await coordinator.run(planned(task, 0), over.signal)).row).toBe(0);
     stop.abort();
     await working;
     await jobs.close();
     appendFileSync(join(here, 'policy.md'), '\nBe rude.\n');
     const changed = makeWorker(here);
-    void coordinator.live(planned(task, 1), new AbortController().signal).catch(() => {});
+    void coordinator.run(planned(task, 1), over.signal).catch(() => {});
     await expect(changed.worker.run(new AbortController().signal)).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     await changed.jobs.close();
-    coordinator.fail(new Error('over'));
+    over.abort(new Error('over'));
     await coordinator.close();
   });
 
@@ -163,7 +164,8 @@ describe('a worker', () => {
     const coordinator = await coordinate(description);
     const { jobs, worker } = makeWorker();
     const stop = new AbortController();
-    const rows = [0, 1, 2].map((row) => coordinator.live(planned(task, row), new AbortController().signal));
+    const over = new AbortController();
+    const rows = [0, 1, 2].map((row) => coordinator.run(planned(task, row), over.signal));
     for (const row of rows) row.catch(() => {});
     const before = model.server.requests.length;
     const working = worker.run(stop.signal);
@@ -174,7 +176,7 @@ describe('a worker', () => {
     expect(failed).toBe(0);
     expect(givenBack).toBeGreaterThan(0);
     expect(await queue.stats()).toMatchObject({ queued: 3 - done, running: 0 });
-    coordinator.fail(new Error('over'));
+    over.abort(new Error('over'));
     await coordinator.close();
   });
 });

@@ -7,10 +7,8 @@ import { unaidedResponder } from '../../../fidelity/tools/own-task.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
-import { type ConfigObject, layered } from '../../overrides.js';
-import type { ToolsScenario } from '../../scenario.js';
-import { ModelCast } from '../tools/model-cast.js';
-import { makeResponder, type ToolsParts } from '../tools/parts.js';
+import { type ConfigObject, layered, type ToolsScenario } from '../../scenario.js';
+import { ModelCast, makeResponder, type ToolsParts } from '../tools/parts.js';
 
 export interface JudgedModel {
   readonly name: string;

@@ -9,7 +9,7 @@ import { openServedTools, type ServedTools } from '../../../fidelity/tools/serve
 import { isToolsScenario } from '../../../kinds/registry.js';
 import type { JobContext } from '../../job.js';
 import { loadAnyScenario, type ToolsScenario } from '../../scenario.js';
-import { auditedElsewhere, mustFailReport } from '../tools/gates.js';
+import { mustFailReport, scenarioJudge } from '../tools/gates.js';
 import { makeParts, type ToolsParts } from '../tools/parts.js';
 import { type JudgedModel, judgedModels, ownModel } from './tools-models.js';
 
@@ -42,7 +42,7 @@ export async function openToolsSubjects(
     const judged = opened.map((one, i) =>
       'served' in one ? one : { model: answering(setup, services, parts, one.model, i) },
     );
-    const judge = await auditedElsewhere({ scenario, seed }, parts);
+    const judge = await scenarioJudge({ scenario, seed }, parts);
     const subjects = await toolsSubjects({
       ...{ setup, domain, user, judge, judged, services },
       answering: [scenario, ...compared],

@@ -3,6 +3,8 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { canonicalJson } from '../../../core/canonical-json.js';
+import { reverieError } from '../../../core/errors.js';
 import { service } from '../../../core/services.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
@@ -10,8 +12,11 @@ import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-respo
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
+import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { Budget, type BudgetLimits } from '../../../llm/budget.js';
+import { type LlmConfig, parseLlmConfig } from '../../../llm/config.js';
+import type { LanguageModel } from '../../../llm/language-model.js';
+import { makeLanguageModel, type ServedModel } from '../../../llm/served-model.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import { ExperienceStore } from '../../../replay/experience/store.js';
@@ -25,9 +30,7 @@ import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { makeRouter, type RouterParts } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
-import { layered } from '../../overrides.js';
-import type { ToolsScenario } from '../../scenario.js';
-import { ModelCast } from './model-cast.js';
+import { type ConfigObject, layered, type ToolsScenario } from '../../scenario.js';
 
 /** What episodes happen in. */
 export interface ToolsWorld {
@@ -221,4 +224,70 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
 
 function limitsOf(budget: ToolsScenarioConfig['synth']['budget']): BudgetLimits {
   return Object.fromEntries(Object.entries(budget).filter(([, limit]) => limit !== null));
+}
+
+// Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget.
+
+export interface CastOptions {
+  readonly cacheFolder: string;
+  /** Folder that relative paths start from: the scenario's. */
+  readonly folder: string;
+  readonly budget: Budget;
+}
+
+export class ModelCast {
+  private readonly models = new Map<string, Promise<ServedModel>>();
+  private readonly made: ServedModel[] = [];
+
+  constructor(
+    private readonly config: Pick<ToolsScenarioConfig, 'llm' | 'roles' | 'name'>,
+    private readonly options: CastOptions,
+  ) {}
+
+  /** The model of a role. @throws SCENARIO_INVALID if there is none, SETTING_INVALID */
+  async model(role: LlmRole): Promise<LanguageModel> {
+    const config = this.configOf(role);
+    const key = canonicalJson(config);
+    const made = this.models.get(key) ?? this.make(config);
+    this.models.set(key, made);
+    return made;
+  }
+
+  /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
+  get trouble(): string | undefined {
+    const endpoints = this.made.flatMap((model) => model.stats().endpoints);
+    const failing = endpoints.find(({ problem }) => problem !== undefined);
+    return failing && `waiting for ${failing.url}: ${failing.problem}`;
+  }
+
+  private async make(config: LlmConfig): Promise<ServedModel> {
+    const model = await makeLanguageModel(config, this.options);
+    this.made.push(model);
+    return model;
+  }
+
+  /** The model of a role, or undefined in a scenario without language models. */
+  async modelIfAny(role: LlmRole): Promise<LanguageModel | undefined> {
+    return this.config.llm === null ? undefined : this.model(role);
+  }
+
+  /** Makes durable the replies that were kept so far. Throws STORAGE_FULL, STORAGE_FAILED. */
+  async flush(): Promise<void> {
+    for (const made of this.models.values()) await (await made).flush();
+  }
+
+  async close(): Promise<void> {
+    for (const made of this.models.values()) await (await made).close();
+  }
+
+  private configOf(role: LlmRole): LlmConfig {
+    const { llm, roles, name } = this.config;
+    if (llm === null) {
+      const problem = `"llm" is null, but the ${role} needs a language model.`;
+      throw reverieError('SCENARIO_INVALID', { path: name, problem });
+    }
+    const config = parseLlmConfig(layered(llm as unknown as ConfigObject, roles[role] ?? {}) as never);
+    if (config.provider !== 'node-llama-cpp') return config;
+    return { ...config, modelPath: resolve(this.options.folder, config.modelPath) };
+  }
 }

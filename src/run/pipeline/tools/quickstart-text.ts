@@ -12,10 +12,9 @@ import { writeReport } from '../../report-page.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import type { TextQuickstartResult } from '../../tools-results.js';
 import { type Arm, textArmTask, trainArms } from '../arms.js';
-import { trainingPanel } from './episodes-panel.js';
 import { makeParts, ofTraining } from './parts.js';
 import { compareText, DREAM, REAL_ONLY, textComparisonReport } from './text-comparison.js';
-import { tasksOf } from './train-policy.js';
+import { tasksOf, trainingPanel } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 

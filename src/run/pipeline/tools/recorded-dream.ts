@@ -1,18 +1,29 @@
 // The dream of a training in a world of text: real episodes are gathered, those backends that can are made of them, and the router
-// of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real.
+// of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real. Episodes are kept, a
+// file for each time that any were gathered and one of those that were imitated, so that a resumed run has them all:
+//
+//   records/000.jsonl              EpisodeRecord, a line each
+//   records/demonstrations.jsonl   the same
 
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
-import { ensureFolder } from '../../../core/files.js';
+import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { applyOperations } from '../../../env/state/operations.js';
+import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { realResponder } from '../../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
-import type { EpisodeRecord } from '../../../replay/experience/experience.js';
+import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
+import { episodeSteps, statesOf } from '../../../replay/experience/steps.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
+import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/run-episode.js';
 import { fitterOf } from '../../../synth/train-backend.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
 import type { Gathered, TextDream } from '../../../training/text-training.js';
@@ -28,66 +39,177 @@ import {
 } from '../../../worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
-import { layered } from '../../overrides.js';
-import type { ToolsScenario } from '../../scenario.js';
-import {
-  gatherRecords,
-  keepDemonstrations,
-  keptDemonstrations,
-  keptRecords,
-  realSteps,
-  splitRecords,
-} from './gathered-records.js';
+import { layered, type ToolsScenario } from '../../scenario.js';
 import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
-import { textViewOf } from './text-lanes.js';
+import { episodeSettings, rowsHere } from './rows.js';
+import { textViewOf } from './text-policy.js';
 
-export interface RecordedDreamParts {
+/** Real episodes in a training, by whom and of what. */
+export interface Gathering {
   readonly context: JobContext<ToolsScenario>;
   readonly parts: ToolsParts;
   readonly tasks: readonly ToolsTask[];
-  readonly policy: TextPolicy;
   /** Times that an earlier process of the run gathered. */
   readonly gathered: number;
+}
+
+/** What demonstrations are played with. */
+const DEMONSTRATION_SEED = 0;
+
+export class GatheredRecords {
+  private demonstrations: EpisodeRecord[] | undefined;
+  private readonly records: EpisodeRecord[] = [];
+
+  constructor(private readonly given: Gathering) {}
+
+  /** Runs and keeps the episodes of one time; tasks come in an order of their own, all of them before any comes again. */
+  async gather(time: number, agent: ToolsPolicy): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
+    const { context, parts, tasks, gathered } = this.given;
+    const { scenario, signal, seed, progress } = context;
+    const { episodes } = scenario.config.train.gather!;
+    if (this.records.length === 0) await this.reread(Math.min(time, gathered));
+    const root = Rng.fromSeed(seed).split('gather');
+    const order = root.permutation(tasks.length);
+    const run = rowsHere(context, { ...parts, agent }, { source: 'real', responder: realResponder(parts.domain) });
+    const phase = progress.phase('gather', episodes, 'real episodes');
+    const made: EpisodeRecord[] = [];
+    for (let row = time * episodes; row < (time + 1) * episodes; row++) {
+      signal.throwIfAborted();
+      const plan = planRow(row, { seed: root.split('rows').uint32(), groupSize: 1, branchAt: 0 });
+      const task = tasks[order[row % tasks.length]];
+      made.push(await run({ plan, task, maxSteps: scenario.config.synth.maxSteps }, signal));
+      phase.advance(1);
+    }
+    phase.end();
+    await writeRecords(this.fileOf(time), made);
+    this.records.push(...made);
+    return {
+      episodes: made.length,
+      steps: made.reduce((sum, { steps }) => sum + steps.length, 0),
+      wins: made.filter(({ return: reward }) => isWon({ reward })).length,
+      agent: agent.version,
+    };
+  }
+
+  /** Keeps the episodes that were imitated, as records of the same form. */
+  async remember(shown: readonly PlayedText[]): Promise<void> {
+    const { context, parts } = this.given;
+    const { domain } = parts;
+    const responder = realResponder(domain);
+    const settings = episodeSettings(context, parts, { source: 'real', responder });
+    const seed = Rng.fromSeed(context.seed).split('demonstrations').uint32();
+    this.demonstrations = shown.map((played, row) => {
+      const plan = { ...planRow(row, { seed, groupSize: 1, branchAt: 0 }), envSeed: DEMONSTRATION_SEED };
+      const task = domain.tasks.find(({ id }) => id === played.task)!;
+      return episodeRecord(livedOf(played, domain, task), task, plan, { ...settings, seed });
+    });
+    await writeRecords(this.demonstrationsFile, this.demonstrations);
+  }
+
+  /** What an earlier process left. @throws CHECKPOINT_CORRUPT where the run's own file is gone or damaged */
+  async reread(times: number): Promise<void> {
+    for (let time = 0; time < times; time++) this.records.push(...(await readRecords(this.fileOf(time))));
+  }
+
+  /** Every so many episodes one is held out, those of each time alike. What was imitated is used whole. */
+  async split(share: number) {
+    const { demonstrationsFile: file } = this;
+    this.demonstrations ??= existsSync(file) ? await readRecords(file) : [];
+    const { used, heldOut } = splitRecords(this.records, share);
+    return { used, heldOut, demonstrations: this.demonstrations };
+  }
+
+  private fileOf(time: number): string {
+    return join(this.given.context.out, 'records', `${String(time).padStart(3, '0')}.jsonl`);
+  }
+
+  private get demonstrationsFile(): string {
+    return join(this.given.context.out, 'records', 'demonstrations.jsonl');
+  }
+}
+
+export function splitRecords(records: readonly EpisodeRecord[], share: number) {
+  const isHeldOut = (_: EpisodeRecord, i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
+  return { used: records.filter((record, i) => !isHeldOut(record, i)), heldOut: records.filter(isHeldOut) };
+}
+
+/** What was imitated, in the form of what agents do. */
+function livedOf({ steps, messages }: PlayedText, domain: ToolsDomain, task: ToolsTask): EndedRun {
+  const said = messages.flatMap((message, i) => (message.role === 'assistant' ? [{ ...message, at: i }] : []));
+  const turns = said.slice(-steps.length);
+  let state = initialStateOf(domain, task);
+  const kept = steps.map(({ reward, info: { predictions } }, i): EpisodeStep => {
+    const { at: message, role: _role, ...action } = turns[i];
+    for (const { operations } of predictions) state = applyOperations(state, operations);
+    return { message, action, predictions, reward, stateHash: stateHash(state) };
+  });
+  const verdict = steps.at(-1)!.info.verdict;
+  return {
+    ...{ messages, steps: kept, terminated: verdict !== undefined, truncated: false },
+    verdict: verdict ?? { reward: null, checks: [] },
+    ...{ policyVersion: 'demonstrated', cost: NO_COST },
+  };
+}
+
+async function writeRecords(file: string, records: readonly EpisodeRecord[]): Promise<void> {
+  await ensureFolder(dirname(file));
+  await writeFileAtomic(file, records.map((record) => `${JSON.stringify(record)}\n`).join(''));
+}
+
+async function readRecords(path: string): Promise<EpisodeRecord[]> {
+  if (!existsSync(path)) throw reverieError('CHECKPOINT_CORRUPT', { path, problem: 'records of the run are missing' });
+  try {
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line) as EpisodeRecord);
+  } catch (error) {
+    throw reverieError('CHECKPOINT_CORRUPT', { path, problem: (error as Error).message }, error);
+  }
+}
+
+/** Steps as the store of experience has real ones: of no row of a job, and by no model. */
+export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]): ExperienceStep[] {
+  return records.flatMap((record) => {
+    const task = domain.tasks.find(({ id }) => id === record.task)!;
+    const states = statesOf(record, stateHash(initialStateOf(domain, task)));
+    return episodeSteps(record, states).map((step) => ({ ...step, row: -1, modelVersion: '' }));
+  });
+}
+
+interface RecordedDreamParts extends Gathering {
+  readonly policy: TextPolicy;
   readonly lanes: (responder: Responder) => LineEnvironment[];
 }
 
 type Model = ToolsScenarioConfig['model'];
 
 export class RecordedDream implements TextDream {
-  /** Lived to be imitated; the dream is made of all of them. */
-  private demonstrations: EpisodeRecord[] | undefined;
-  private readonly records: EpisodeRecord[] = [];
+  private readonly records: GatheredRecords;
   private now: Promise<readonly LineEnvironment[]> | undefined;
 
-  constructor(private readonly given: RecordedDreamParts) {}
+  constructor(private readonly given: RecordedDreamParts) {
+    this.records = new GatheredRecords(given);
+  }
 
   environments(): Promise<readonly LineEnvironment[]> {
     this.now ??= this.reopened();
     return this.now;
   }
 
-  async remember(shown: readonly PlayedText[]): Promise<void> {
-    this.demonstrations = await keepDemonstrations(this.given, shown);
+  remember(shown: readonly PlayedText[]): Promise<void> {
+    return this.records.remember(shown);
   }
 
   async gather(time: number): Promise<Gathered> {
-    const { context, parts, tasks, gathered } = this.given;
-    if (this.records.length === 0) await this.reread(Math.min(time, gathered));
-    const { episodes } = this.section;
-    const agent = await this.agent(time);
-    const records = await gatherRecords({ context, parts, agent, tasks, episodes, time });
-    this.records.push(...records);
+    const { parts, policy, lanes } = this.given;
+    const agent =
+      time > 0
+        ? new TextPolicyAgent(policy, textViewOf(parts.domain))
+        : await bareAgent(this.section, parts.cast, parts.domain);
+    const gathered = await this.records.gather(time, agent);
     const { model, made } = await this.fit(time);
     const responder = await this.responder(model);
-    this.now = Promise.resolve(this.given.lanes(responder));
-    return {
-      episodes: records.length,
-      steps: records.reduce((sum, { steps }) => sum + steps.length, 0),
-      wins: records.filter(({ return: reward }) => isWon({ reward })).length,
-      agent: agent.version,
-      made,
-      ...(await this.compare(responder)),
-    };
+    this.now = Promise.resolve(lanes(responder));
+    return { ...gathered, made, ...(await this.compare(responder)) };
   }
 
   private get section() {
@@ -96,29 +218,20 @@ export class RecordedDream implements TextDream {
 
   /** What an earlier process left: the same records make the same dream. */
   private async reopened(): Promise<readonly LineEnvironment[]> {
-    const { gathered, parts, lanes, context } = this.given;
+    const { gathered, lanes, context } = this.given;
     if (gathered === 0) return lanes(await this.responder(context.scenario.config.model));
-    await this.reread(gathered);
+    await this.records.reread(gathered);
     const { model } = await this.fit(gathered - 1);
-    return lanes(await makeRouterOf(model, context, parts));
-  }
-
-  private async reread(times: number): Promise<void> {
-    for (let time = 0; time < times; time++) this.records.push(...(await keptRecords(this.given.context.out, time)));
-  }
-
-  private async agent(time: number): Promise<ToolsPolicy> {
-    const { parts, policy } = this.given;
-    if (time > 0) return new TextPolicyAgent(policy, textViewOf(parts.domain));
-    return bareAgent(this.section, parts.cast, parts.domain);
+    return lanes(await this.responder(model));
   }
 
   /** Every backend that can be made of records, made of those that are not held out. */
   private async fit(time: number): Promise<{ model: Model; made: string[] }> {
     const { context, parts } = this.given;
     const { domain } = parts;
-    this.demonstrations ??= await keptDemonstrations(context.out);
-    const episodes = [...this.demonstrations, ...this.split().used];
+    const { signal, out, seed, progress } = context;
+    const { used, demonstrations } = await this.records.split(this.section.heldOut);
+    const episodes = [...demonstrations, ...used];
     const steps = realSteps(domain, episodes);
     await parts.experience.add(steps);
     const made: string[] = [];
@@ -126,12 +239,11 @@ export class RecordedDream implements TextDream {
     for (const name of model.backends) {
       const fitBackend = await fitterOf(name);
       if (fitBackend === undefined) continue;
-      const folder = join(context.out, 'dream', String(time).padStart(3, '0'), name);
+      const folder = join(out, 'dream', String(time).padStart(3, '0'), name);
       await ensureFolder(folder);
       const settings = backendSettings(routerBackends.get(name), model);
-      const rng = Rng.fromSeed(context.seed).split('fit', name, time);
-      const { signal } = context;
-      const phase = (label: string, total: number | null, unit?: string) => context.progress.phase(label, total, unit);
+      const rng = Rng.fromSeed(seed).split('fit', name, time);
+      const phase = (label: string, total: number | null, unit?: string) => progress.phase(label, total, unit);
       const fitted = await fitBackend({ domain, episodes, steps, settings, folder, rng, signal, phase });
       made.push(`${name}: ${fitted.about}${fitted.isReady ? '' : ' (not good enough yet, and left out)'}`);
       const backends = model.backends.filter((one) => fitted.isReady || one !== name);
@@ -146,16 +258,15 @@ export class RecordedDream implements TextDream {
   }
 
   private responder(model: Model): Promise<Responder> {
-    return makeRouterOf(model, this.given.context, this.given.parts);
+    const { context, parts } = this.given;
+    const { folder } = context.scenario;
+    return makeResponder({ model }, parts.domain, parts.experience, parts.cast, { folder, device: context.device });
   }
 
-  private split() {
-    return splitRecords(this.records, this.section.heldOut);
-  }
-
+  /** Held-out episodes, each recorded call put to `responder` in the state that it was made in. */
   private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {
     const { context, parts } = this.given;
-    const { heldOut } = this.split();
+    const { heldOut } = await this.records.split(this.section.heldOut);
     if (heldOut.length === 0) return { heldOut: null, trustHorizon: null };
     const estimates = new ShadowEstimates();
     for (const [row, record] of heldOut.entries()) {
@@ -167,15 +278,6 @@ export class RecordedDream implements TextDream {
   }
 }
 
-function makeRouterOf(
-  model: Model,
-  { scenario, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'device'>,
-  { domain, experience, cast }: ToolsParts,
-): Promise<Responder> {
-  return makeResponder({ model }, domain, experience, cast, { folder: scenario.folder, device });
-}
-
-/** Each recorded call, put to `responder` in the state that it was made in. */
 async function comparedRecord(
   responder: Responder,
   domain: ToolsDomain,
@@ -189,8 +291,8 @@ async function comparedRecord(
     for (const [i, real] of predictions.entries()) {
       const call = action.toolCalls![i];
       const query = { domain, task, state, messages: messages.slice(0, message + 1), call, step: made++, seed };
-      const dreamt = await responder.answer(query);
-      addRowCounts(sum, { [dreamt.backend]: difference(query, dreamt, real) });
+      const predicted = await responder.answer(query);
+      addRowCounts(sum, { [predicted.backend]: difference(query, predicted, real) });
       state = applyOperations(state, real.operations);
     }
   }

@@ -1,35 +1,29 @@
-// The value model of a training in mode `value`: real episodes are gathered and kept, what their choices came to is learned, and episodes
-// that were held out say whether it knows more than a constant. One that does not is not learned from.
+// The value model of a training in mode `value` (VEM): real episodes are gathered and kept, what their choices came to is learned, and
+// episodes that were held out say whether it knows more than a constant. One that does not is not learned from.
 
+import { reverieError } from '../../../core/errors.js';
 import { Rng } from '../../../core/rng.js';
-import type { ToolsTask } from '../../../env/tools/domain.js';
+import { mean } from '../../../core/statistics.js';
+import { applyOperations } from '../../../env/state/operations.js';
+import { stateHash } from '../../../env/state/state.js';
+import type { ToolsDomain } from '../../../env/tools/domain.js';
+import { initialStateOf } from '../../../env/tools/situation.js';
+import { admissibleIn } from '../../../env/tools/text-environment.js';
+import { spearman } from '../../../fidelity/statistics/agreement.js';
+import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
+import { auroc } from '../../../fidelity/statistics/scores.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { textNetworks } from '../../../rl/text/networks.js';
 import type { TextValueModel } from '../../../rl/text/scored-learner.js';
 import type { TextSituation } from '../../../rl/text/text-policy.js';
-import { isWon, type PlayedText } from '../../../training/text-play.js';
-import type { Gathered, TextValues } from '../../../training/text-training.js';
-import { fitValues, type ValuedEpisode } from '../../../training/text-values.js';
+import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
+import type { Gathered, TextValues, ValueFit } from '../../../training/text-training.js';
+import { fitValues, isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import {
-  gatherRecords,
-  keepDemonstrations,
-  keptDemonstrations,
-  keptRecords,
-  splitRecords,
-} from './gathered-records.js';
-import { bareAgent, type ToolsParts } from './parts.js';
-import { compareValues, requireSkill } from './value-calibration.js';
-import { ValuedRecords } from './valued-records.js';
-
-export interface RecordedValuesParts {
-  readonly context: JobContext<ToolsScenario>;
-  readonly parts: ToolsParts;
-  readonly tasks: readonly ToolsTask[];
-  /** Times that an earlier process of the run gathered. */
-  readonly gathered: number;
-}
+import { bareAgent } from './parts.js';
+import { GatheredRecords, type Gathering } from './recorded-dream.js';
+import { textViewOf } from './text-policy.js';
 
 interface Made {
   readonly model: TextValueModel;
@@ -40,38 +34,28 @@ interface Made {
 }
 
 export class RecordedValues implements TextValues {
-  private demonstrations: EpisodeRecord[] | undefined;
-  private readonly records: EpisodeRecord[] = [];
+  private readonly records: GatheredRecords;
   private made: Promise<Made> | undefined;
 
-  constructor(private readonly given: RecordedValuesParts) {}
+  constructor(private readonly given: Gathering) {
+    this.records = new GatheredRecords(given);
+  }
 
-  async remember(shown: readonly PlayedText[]): Promise<void> {
-    this.demonstrations = await keepDemonstrations(this.given, shown);
+  remember(shown: readonly PlayedText[]): Promise<void> {
+    return this.records.remember(shown);
   }
 
   async gather(time: number): Promise<Gathered> {
-    const { context, parts, tasks } = this.given;
-    const { gather } = context.scenario.config.train;
-    const agent = await bareAgent(gather!, parts.cast, parts.domain);
-    const records = await gatherRecords({ context, parts, agent, tasks, episodes: gather!.episodes, time });
-    this.records.push(...records);
+    const { context, parts } = this.given;
+    const { train, rl } = context.scenario.config;
+    const gathered = await this.records.gather(time, await bareAgent(train.gather!, parts.cast, parts.domain));
     this.made = this.make();
     const { model, used, heldOut, skipped } = await this.made;
-    const { gamma } = context.scenario.config.rl;
     const rng = Rng.fromSeed(context.seed).split('values', 'compare');
-    const values = { ...(await compareValues(model, used, heldOut, gamma, rng)), skipped };
+    const values = { ...(await compareValues(model, used, heldOut, rl.gamma, rng)), skipped };
     requireSkill(values);
-    return {
-      episodes: records.length,
-      steps: records.reduce((sum, { steps }) => sum + steps.length, 0),
-      wins: records.filter(({ return: reward }) => isWon({ reward })).length,
-      agent: agent.version,
-      made: [`value model: ${model.version}, ${model.parameters} parameters, of ${values.steps} recorded steps`],
-      heldOut: null,
-      trustHorizon: null,
-      values,
-    };
+    const made = [`value model: ${model.version}, ${model.parameters} parameters, of ${values.steps} recorded steps`];
+    return { ...gathered, made, heldOut: null, trustHorizon: null, values };
   }
 
   async situations(): Promise<readonly TextSituation[]> {
@@ -87,24 +71,19 @@ export class RecordedValues implements TextValues {
   }
 
   /** What an earlier process left: the same records make the same model. */
-  private async reopened(): Promise<Made> {
-    if (this.made === undefined) {
-      const { context, gathered } = this.given;
-      for (let time = 0; time < gathered; time++) this.records.push(...(await keptRecords(context.out, time)));
-      this.made = this.make();
-    }
+  private reopened(): Promise<Made> {
+    this.made ??= this.records.reread(this.given.gathered).then(() => this.make());
     return this.made;
   }
 
   private async make(): Promise<Made> {
     const { context, parts } = this.given;
-    const { config } = context.scenario;
-    const { rl, train } = config;
-    this.demonstrations ??= await keptDemonstrations(context.out);
-    const read = new ValuedRecords(parts.domain, config);
-    const { used, heldOut } = splitRecords(this.records, train.gather!.heldOut);
-    const episodes = read.episodes([...this.demonstrations, ...used]);
-    const others = read.episodes(heldOut);
+    const { rl, train } = context.scenario.config;
+    const { used, heldOut, demonstrations } = await this.records.split(train.gather!.heldOut);
+    let skipped = 0;
+    const read = recordReader(parts.domain, rl.rewards ?? 'paid', () => skipped++);
+    const episodes = read([...demonstrations, ...used]);
+    const others = read(heldOut);
     const model = await makeModel(context);
     const { epochs = 20, lr = 2e-3, nStep = Number.POSITIVE_INFINITY } = train.value ?? {};
     const bar = context.progress.phase('value model', epochs, 'epochs');
@@ -117,7 +96,7 @@ export class RecordedValues implements TextValues {
     const situations = episodes.flatMap(({ steps }) =>
       steps.flatMap((step) => ('situation' in step ? [step.situation] : [])),
     );
-    return { model, situations, used: episodes, heldOut: others, skipped: read.skipped };
+    return { model, situations, used: episodes, heldOut: others, skipped };
   }
 }
 
@@ -128,4 +107,138 @@ async function makeModel({ scenario, seed }: JobContext<ToolsScenario>): Promise
   const make = await entry.makeValues!();
   const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[entry.name] ?? {});
   return make(settings as never, Rng.fromSeed(seed).split('values', 'weights'));
+}
+
+/**
+ * Reads recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
+ * @param skip  told of each step of which the action was not among the choices
+ */
+function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
+  // Nobody decides: the agent tells what it would choose among.
+  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain));
+  /** What a policy would have been paid: what the verdict adds is paid at the end. */
+  const rewardsOf = ({ steps, return: total }: EpisodeRecord): number[] => {
+    const last = steps.length - 1;
+    if (rewards === 'verdict') return steps.map((_, t) => (t === last && isWon({ reward: total }) ? 1 : 0));
+    const paid = steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0);
+    return steps.map(({ reward }, t) => (reward ?? 0) + (t === last ? total! - paid : 0));
+  };
+  const episode = (record: EpisodeRecord): ValuedEpisode => {
+    const task = domain.tasks.find(({ id }) => id === record.task)!;
+    const paid = rewardsOf(record);
+    let state = initialStateOf(domain, task);
+    const steps = record.steps.map(({ message, action, predictions }, step): ValuedEpisode['steps'][number] => {
+      const now = state;
+      for (const { operations } of predictions) state = applyOperations(state, operations);
+      const messages = record.messages.slice(0, message);
+      const admissible = () => admissibleIn(domain, now);
+      const query = { messages, tools: domain.tools, task, seed: record.seed, step, admissible };
+      const { situation } = agent.situation(query);
+      const choice = situation.admissible.indexOf(agent.said(action));
+      const reward = paid[step];
+      if (choice >= 0) return { situation, choice, reward, state: stateHash(now) };
+      skip();
+      return { reward };
+    });
+    return { steps, won: isWon({ reward: record.return }) };
+  };
+  /** Those that could be judged. */
+  return (records: readonly EpisodeRecord[]): ValuedEpisode[] =>
+    records.flatMap((record) => (record.return === null ? [] : [episode(record)]));
+}
+
+interface Judged {
+  readonly value: number;
+  readonly return: number;
+  readonly won: boolean;
+  readonly state: string;
+  readonly choice: number;
+}
+
+type Comparison = Omit<ValueFit, 'skipped'>;
+
+/**
+ * A value model held against recorded episodes that it was not made of: does it know more than a constant, does it rank steps as their
+ * returns do, and, what a policy learns from, other choices in one and the same state?
+ * @param gamma  as the model was fitted with
+ */
+export async function compareValues(
+  model: Pick<TextValueModel, 'values'>,
+  used: readonly ValuedEpisode[],
+  heldOut: readonly ValuedEpisode[],
+  gamma: number,
+  rng: Rng,
+): Promise<Comparison> {
+  const returns = ({ steps }: ValuedEpisode) =>
+    returnsOf(
+      steps.map(({ reward }) => reward),
+      gamma,
+    );
+  const known = used.flatMap((episode) => returns(episode).filter((_, t) => isKnown(episode.steps[t])));
+  const constant = mean(known);
+  const values = await recordedValues(model, heldOut);
+  const judged = heldOut.map((episode, e): Judged[] => {
+    const came = returns(episode);
+    return episode.steps.flatMap((step, t) => {
+      if (!isKnown(step)) return [];
+      const { state, choice } = step;
+      return [{ value: values[e][t]!, return: came[t], won: episode.won, state, choice }];
+    });
+  });
+  const steps = judged.flat();
+  const squares = (list: readonly Judged[], of: (step: Judged) => number) =>
+    list.reduce((sum, step) => sum + (step.return - of(step)) ** 2, 0);
+  const own = ({ value }: Judged) => value;
+  const skillOf = (episodes: readonly (readonly Judged[])[]) => {
+    const list = episodes.flat();
+    const base = squares(list, () => constant);
+    return base === 0 ? null : 1 - squares(list, own) / base;
+  };
+  const { value, low, high } = bootstrapEstimate(judged, skillOf, rng);
+  const count = Math.max(steps.length, 1);
+  const told = steps.map(own);
+  return {
+    ...{ episodes: used.length, steps: known.length, heldOutEpisodes: heldOut.length, heldOutSteps: steps.length },
+    error: squares(steps, own) / count,
+    constantError: squares(steps, () => constant) / count,
+    skill: { value, low, high },
+    rank: spearman(
+      told,
+      steps.map((step) => step.return),
+    ),
+    auc: auroc(
+      told,
+      steps.map(({ won }) => won),
+    ),
+    ...pairsInOneState(steps),
+  };
+}
+
+/** A policy is taught by differences between choices in one situation, of which values across situations say nothing. */
+function pairsInOneState(steps: readonly Judged[]): Pick<ValueFit, 'pairs' | 'rightPairs'> {
+  const byState = new Map<string, Judged[]>();
+  for (const step of steps) byState.set(step.state, [...(byState.get(step.state) ?? []), step]);
+  let [pairs, rightPairs] = [0, 0];
+  for (const here of byState.values()) {
+    for (const [i, a] of here.entries()) {
+      for (const b of here.slice(i + 1)) {
+        if (a.choice === b.choice || a.return === b.return) continue;
+        pairs += 1;
+        if (a.return > b.return === a.value > b.value) rightPairs += 1;
+      }
+    }
+  }
+  return { pairs, rightPairs };
+}
+
+/** The gate: a model that is no better than a constant would teach noise. @throws DOMAIN_UNFIT */
+export function requireSkill({ steps, heldOutSteps, skill, error, constantError }: Comparison): void {
+  if (skill.low !== null && skill.low > 0) return;
+  const low = skill.low === null ? 'unknown' : skill.low.toFixed(3);
+  const none = heldOutSteps === 0 ? 'no recorded step was held out' : 'all steps that were held out came to the same';
+  const problem =
+    skill.value === null
+      ? `${none}, so that nothing says whether it knows more than a constant`
+      : `on ${heldOutSteps} steps that were held out its squared error is ${error.toFixed(4)}, and that of a constant ${constantError.toFixed(4)} (skill ${skill.value.toFixed(3)}, at least ${low} with 95 % confidence)`;
+  throw reverieError('TEXT_VALUES_UNFIT', { steps, problem });
 }

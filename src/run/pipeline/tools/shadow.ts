@@ -1,5 +1,5 @@
-// Shadow steps of a tools job: a share of dreamt calls is answered by the real environment too, and what that finds says
-// how many steps of the dream can be trusted.
+// Shadow steps of a tools job: a share of simulated calls is answered by the real environment too, and what that finds says
+// how many simulated steps can be trusted.
 
 import { reverieError } from '../../../core/errors.js';
 import { comparedResponder, isReal } from '../../../env/tools/rules-responder.js';
@@ -12,7 +12,7 @@ import type { ShadowResult } from '../../tools-results.js';
 import type { ToolsParts } from './parts.js';
 
 export interface Shadow {
-  /** Answers as the dream does, and compares. */
+  /** Answers as the simulation does, and compares. */
   readonly responder: Responder;
   readonly lag: number;
   /** What the row's calls found; forgets it. */
@@ -28,8 +28,7 @@ export function makeShadow(
   { scenario, seed }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>,
   { domain, responder }: Pick<ToolsParts, 'domain' | 'responder'>,
 ): Shadow | undefined {
-  const { share, tolerance, lag } = scenario.config.shadow;
-  const limit = scenario.config.shadow.limit === true;
+  const { share, tolerance, lag, limit } = scenario.config.shadow;
   if (share === 0) return undefined;
   if (!isReal(domain)) {
     const problem = '"shadow.share" is above 0, but the domain has no rules to compare with.';
@@ -39,29 +38,26 @@ export function makeShadow(
   const estimates = new ShadowEstimates();
   return {
     responder: compared,
-    lag: limit ? lag : Number.POSITIVE_INFINITY,
+    lag: limit === true ? lag : Number.POSITIVE_INFINITY,
     take: (row) => compared.takeRow(row),
     observe: ({ row, shadow }) => {
       if (shadow !== undefined) estimates.addRow(row, shadow as unknown as ShadowRow);
     },
-    horizon: (row) => (limit ? horizonOf(estimates, tolerance, row - lag) : Number.POSITIVE_INFINITY),
-    result: () => resultOf(estimates, tolerance),
-  };
-}
-
-/** Before anything was compared episodes have their full length: somebody has to measure. */
-function horizonOf(estimates: ShadowEstimates, tolerance: number, beforeRow: number): number {
-  const { all } = estimates.counts(beforeRow);
-  return all.steps === 0 ? Number.POSITIVE_INFINITY : Math.max(1, trustHorizon(all, tolerance));
-}
-
-function resultOf(estimates: ShadowEstimates, tolerance: number): ShadowResult {
-  const { all } = estimates.report();
-  return {
-    steps: all.steps,
-    transitionError: all.transition,
-    observationError: all.observation,
-    rewardError: all.reward,
-    trustHorizon: trustHorizon(estimates.counts().all, tolerance),
+    horizon: (row) => {
+      if (limit !== true) return Number.POSITIVE_INFINITY;
+      const { all } = estimates.counts(row - lag);
+      // Before anything was compared episodes have their full length: somebody has to measure.
+      return all.steps === 0 ? Number.POSITIVE_INFINITY : Math.max(1, trustHorizon(all, tolerance));
+    },
+    result: () => {
+      const { all } = estimates.report();
+      return {
+        steps: all.steps,
+        transitionError: all.transition,
+        observationError: all.observation,
+        rewardError: all.reward,
+        trustHorizon: trustHorizon(estimates.counts().all, tolerance),
+      };
+    },
   };
 }

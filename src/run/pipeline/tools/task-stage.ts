@@ -1,10 +1,11 @@
 // The tasks of a tools job: those given, and new ones made from them until enough are admitted. What was made is kept in the
-// run's folder, so that a run that goes on has the same tasks.
+// run's folder, so that a resumed run has the same tasks.
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { reverieError } from '../../../core/errors.js';
-import { openSealed, sealedText, writeFileAtomic } from '../../../core/files.js';
+import { sealedText, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -12,23 +13,20 @@ import { withSplits, withTasks } from '../../../env/tools/load-domain.js';
 import { type SplitShares, splitOf } from '../../../synth/quality/quality-config.js';
 import { makeTasks } from '../../../synth/tasks/make-tasks.js';
 import type { JobContext } from '../../job.js';
+import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
 import type { ToolsParts } from './parts.js';
 
 export interface TaskStage {
   /** The domain with the new tasks among its own. */
   readonly domain: ToolsDomain;
-  /** Those that episodes are lived of: of the wanted splits. */
+  /** Those that episodes are of: of the wanted splits. */
   readonly tasks: readonly ToolsTask[];
-  /** How many are new. */
-  readonly made: number;
   /** The new ones, as they were made. */
   readonly added: readonly ToolsTask[];
 }
 
 type Context = JobContext<ToolsScenario>;
-
-export const TASKS_FILE = 'tasks.json';
 
 /** @throws SCENARIO_UNFIT if no task is of a wanted split; what models and storage throw */
 export async function taskStage(context: Context, parts: ToolsParts): Promise<TaskStage> {
@@ -41,7 +39,7 @@ export async function taskStage(context: Context, parts: ToolsParts): Promise<Ta
       problem: `Scenario "${name}" has no task in the splits ${synth.splits.join(', ')}.`,
       hint: 'Name other splits in synth.splits, or give the domain tasks of these.',
     });
-  return { domain, tasks, made: added.length, added };
+  return { domain, tasks, added };
 }
 
 /**
@@ -58,43 +56,45 @@ export function withAddedTasks(domain: ToolsDomain, more: readonly ToolsTask[], 
   return withTasks(domain, tasks);
 }
 
+const tasksSchema = z.object({ tasks: z.custom<readonly ToolsTask[]>(Array.isArray) });
+const fileOf = (out: string) => join(out, 'tasks.json');
+
+/** Those that a run made; none where it made none. @throws CHECKPOINT_CORRUPT */
+export function madeTasks(out: string): readonly ToolsTask[] {
+  return existsSync(fileOf(out)) ? readSealed(fileOf(out), tasksSchema).tasks : [];
+}
+
 async function newTasks(context: Context, parts: ToolsParts): Promise<readonly ToolsTask[]> {
-  const { variation } = context.scenario.config.tasks;
-  if (variation.count === 0) return [];
-  const file = join(context.out, TASKS_FILE);
-  if (existsSync(file)) return openSealed(readFileSync(file, 'utf8')).tasks as unknown as ToolsTask[];
-  const tasks = await madeTasks(context, parts);
-  await writeFileAtomic(file, sealedText({ tasks }));
+  if (context.scenario.config.tasks.variation.count === 0) return [];
+  if (existsSync(fileOf(context.out))) return madeTasks(context.out);
+  const tasks = await proposedTasks(context, parts);
+  await writeFileAtomic(fileOf(context.out), sealedText({ tasks }));
   return tasks;
 }
 
-async function madeTasks(context: Context, { domain, cast, responder }: ToolsParts): Promise<ToolsTask[]> {
-  const { tasks: section, quality } = context.scenario.config;
-  const { count } = section.variation;
-  const phase = context.progress.phase('make tasks', count, 'tasks');
+async function proposedTasks(context: Context, { domain, cast, responder }: ToolsParts): Promise<ToolsTask[]> {
+  const { tasks: config, quality } = context.scenario.config;
+  const phase = context.progress.phase('make tasks', config.variation.count, 'tasks');
   const tasks: ToolsTask[] = [];
   const rejected: Record<string, number> = {};
+  const note = () => {
+    const counts = Object.entries(rejected).map(([code, count]) => `${count} ${code.replaceAll('_', ' ')}`);
+    return counts.length === 0 ? 'none refused' : `refused: ${counts.join(', ')}`;
+  };
   const request = {
-    domain,
-    config: section,
+    ...{ domain, config, signal: context.signal },
     rng: Rng.fromSeed(context.seed).split('tasks'),
     seeds: domain.tasks.filter((task) => splitOf(task, quality.splits) === 'train'),
     model: await cast.modelIfAny('tasks'),
     judge: await cast.modelIfAny('judge'),
     responder: domain.rules === undefined ? responder : undefined,
-    signal: context.signal,
   };
   for await (const { admission } of makeTasks(request)) {
     if (admission.admitted) tasks.push(admission.task);
     else for (const { code } of admission.reasons) rejected[code] = (rejected[code] ?? 0) + 1;
-    phase.set(tasks.length, rejectionNote(rejected));
+    phase.set(tasks.length, note());
   }
-  phase.end(rejectionNote(rejected));
+  phase.end(note());
   context.metrics.write({ kind: 'tasks', made: tasks.length, rejected });
   return tasks;
-}
-
-function rejectionNote(rejected: Readonly<Record<string, number>>): string {
-  const counts = Object.entries(rejected).map(([code, count]) => `${count} ${code.replaceAll('_', ' ')}`);
-  return counts.length === 0 ? 'none refused' : `refused: ${counts.join(', ')}`;
 }

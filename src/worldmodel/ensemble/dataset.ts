@@ -1,0 +1,229 @@
+// From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
+
+import type { Rng } from '../../core/rng.js';
+import { median, sampleDeviation } from '../../core/statistics.js';
+import type { TransitionBatch } from '../../replay/transition.js';
+import { checkTrainingData, rowEncoder, rowShape, type Spaces } from '../model-folder.js';
+import type { EnsembleConfig } from './config.js';
+
+/** Normalised rows; [0, holdoutRows) are never trained on. Columns lie in SharedArrayBuffers. */
+export interface MemberData {
+  readonly rows: number;
+  readonly holdoutRows: number;
+  readonly inputDim: number;
+  readonly outputDim: number;
+  /** [rows, inputDim] */
+  readonly inputs: Float32Array;
+  /** [rows, outputDim]: change of the observation, then the reward where learned, without what an end adds to it. */
+  readonly targets: Float32Array;
+  /** [outputDim]: what each target counts; 0 for one that never changes, else such that they sum to their number. */
+  readonly weights: Float32Array;
+  /** [rows, 1]: 1 where the task ended. */
+  readonly terminated: Float32Array;
+  /** Rows where it did. */
+  readonly ends: number;
+}
+
+export interface PreparedData {
+  readonly data: MemberData;
+  readonly normaliser: Normaliser;
+  /** Rows of the batch that were held out. */
+  readonly heldOut: Uint32Array;
+  /** What an end by the task adds to a learned reward; 0 where that is not known to jump. */
+  readonly endReward: number;
+}
+
+/**
+ * Splits at random (by `rng.split('holdout')`), encodes and normalises with the moments of the training rows.
+ * Throws DATA_MISMATCH or NON_FINITE_VALUE for data nothing can be learned from.
+ */
+export function prepareData(batch: TransitionBatch, spaces: Spaces, config: EnsembleConfig, rng: Rng): PreparedData {
+  const shape = rowShape(spaces);
+  checkTrainingData('ensemble', batch, spaces);
+  const { rows } = batch;
+  const outputDim = shape.obsDim + (config.learnReward ? 1 : 0);
+  const holdoutRows = holdoutOf(rows, config);
+  const order = rng.split('holdout').permutation(rows);
+  const inputs = shared(rows * shape.inputDim);
+  rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
+  const endReward = config.learnReward ? endJump(batch) : 0;
+  const targets = targetsOf(batch, order, shape.obsDim, outputDim, endReward);
+  const terminated = shared(rows);
+  for (let r = 0; r < rows; r++) terminated[r] = batch.terminated[order[r]];
+  const isOneHot = spaces.actionSpace.type === 'discrete';
+  const target = momentsOf(targets, outputDim, holdoutRows, rows);
+  const constant = constantColumns(targets, outputDim, target);
+  const normaliser: Normaliser = {
+    input: momentsOf(inputs, shape.inputDim, holdoutRows, rows, isOneHot ? shape.obsDim : shape.inputDim),
+    target,
+    ...(constant.length > 0 && { constant }),
+  };
+  normalise(inputs, shape.inputDim, normaliser.input);
+  normalise(targets, outputDim, normaliser.target);
+  const weights = weightsOf(outputDim, constant);
+  const columns = { inputs, targets, weights, terminated, ends: countOf(terminated) };
+  const data = { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns };
+  return { data, normaliser, heldOut: order.slice(0, holdoutRows), endReward };
+}
+
+function holdoutOf(rows: number, { holdout, holdoutMaxRows }: EnsembleConfig): number {
+  return Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
+}
+
+function countOf(flags: Float32Array): number {
+  let count = 0;
+  for (const flag of flags) count += flag;
+  return count;
+}
+
+function weightsOf(outputDim: number, constant: readonly number[]): Float32Array {
+  const varied = Math.max(1, outputDim - constant.length);
+  const weights = shared(outputDim).fill(outputDim / varied);
+  for (const column of constant) weights[column] = 0;
+  return weights;
+}
+
+/** The same data in this thread's own memory: ONNX Runtime refuses shared memory. */
+export function localCopy(data: MemberData): MemberData {
+  const { inputs, targets, weights, terminated } = data;
+  return {
+    ...data,
+    inputs: inputs.slice(),
+    targets: targets.slice(),
+    weights: weights.slice(),
+    terminated: terminated.slice(),
+  };
+}
+
+function targetsOf(
+  batch: TransitionBatch,
+  order: Uint32Array,
+  obsDim: number,
+  outputDim: number,
+  endReward: number,
+): Float32Array {
+  const targets = shared(batch.rows * outputDim);
+  for (let r = 0; r < batch.rows; r++) {
+    const from = order[r] * obsDim;
+    for (let j = 0; j < obsDim; j++) targets[r * outputDim + j] = batch.nextObs[from + j] - batch.obs[from + j];
+    if (outputDim === obsDim) continue;
+    targets[r * outputDim + obsDim] = batch.reward[order[r]] - batch.terminated[order[r]] * endReward;
+  }
+  return targets;
+}
+
+function shared(length: number): Float32Array {
+  return new Float32Array(new SharedArrayBuffer(length * 4));
+}
+
+// Means and scales that bring network inputs and targets to zero mean and unit variance. Plain numbers, JSON-safe.
+
+/** Per element: normalised = (value - mean) / scale. */
+export interface Moments {
+  readonly mean: readonly number[];
+  readonly scale: readonly number[];
+}
+
+export interface Normaliser {
+  /** Observation elements, then action elements; one-hot actions are left as they are. */
+  readonly input: Moments;
+  /** Change of each observation element, then the reward where it is learned. */
+  readonly target: Moments;
+  /** Targets that never change: they are answered as they are and take no part in what is learned. Absent where none. */
+  readonly constant?: readonly number[];
+}
+
+/**
+ * Moments of the first `columns` columns of `data` [rows, width] over rows [first, rows); identity for the others.
+ * A column that never changes gets scale 1, so that it stays finite and predictable.
+ */
+export function momentsOf(data: Float32Array, width: number, first: number, rows: number, columns = width): Moments {
+  const sums = new Float64Array(width);
+  const squares = new Float64Array(width);
+  const count = rows - first;
+  for (let r = first; r < rows; r++) for (let j = 0; j < columns; j++) sums[j] += data[r * width + j];
+  const mean = Array.from(sums, (sum, j) => (j < columns ? sum / count : 0));
+  for (let r = first; r < rows; r++)
+    for (let j = 0; j < columns; j++) squares[j] += (data[r * width + j] - mean[j]) ** 2;
+  const deviations = Array.from(squares, (sum) => Math.sqrt(sum / count));
+  return {
+    mean,
+    scale: deviations.map((deviation, j) => (j < columns && isVaried(deviation, mean[j]) ? deviation : 1)),
+  };
+}
+
+/** Below float32 resolution of a column there is only rounding noise, which must not be blown up to one. */
+function isVaried(deviation: number, mean: number): boolean {
+  return deviation > 1e-6 * Math.max(Math.abs(mean), 1e-6);
+}
+
+/** Columns of `data` [rows, width] that have one value in all rows, rounding apart. */
+export function constantColumns(data: Float32Array, width: number, { mean }: Pick<Moments, 'mean'>): number[] {
+  return mean.flatMap((value, j) => {
+    for (let at = j; at < data.length; at += width) {
+      if (isVaried(Math.abs(data[at] - value), value)) return [];
+    }
+    return [j];
+  });
+}
+
+/** Normalises `data` [rows, width] in place. */
+export function normalise(data: Float32Array, width: number, { mean, scale }: Moments): void {
+  for (let at = 0; at < data.length; at += width) {
+    for (let j = 0; j < width; j++) data[at + j] = (data[at + j] - mean[j]) / scale[j];
+  }
+}
+
+/** Ends that are compared with their neighbours, and rows among which neighbours are sought, at most. */
+const ENDS = 200;
+const ROWS = 4000;
+
+/** Jumps below this share of the rewards' deviation are not told from noise, and left to the network. */
+const LEAST = 0.25;
+
+/**
+ * The median, over rows that end, of their reward less that of the most similar row that goes on (by next observation and
+ * action, in units of deviations); 0 where nothing ends, everything does, or the difference is small.
+ */
+export function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch): number {
+  const [obsDim, actionDim] = [nextObs.length / rows, action.length / rows];
+  const row = (r: number) =>
+    Float64Array.from({ length: obsDim + actionDim }, (_, j) =>
+      j < obsDim ? nextObs[r * obsDim + j] : action[r * actionDim + j - obsDim],
+    );
+  const ended = newest(terminated, 1, ENDS);
+  const living = newest(terminated, 0, ROWS);
+  if (ended.length === 0 || living.length === 0) return 0;
+  const others = living.map((r) => row(r));
+  const scale = scaleOf(others);
+  const differences = ended.map((r) => {
+    const own = row(r);
+    let [best, nearest] = [0, Number.POSITIVE_INFINITY];
+    for (const [i, other] of others.entries()) {
+      const distance = distanceBelow(nearest, own, other, scale);
+      if (distance < nearest) [best, nearest] = [i, distance];
+    }
+    return reward[r] - reward[living[best]];
+  });
+  const jump = median(differences);
+  return Math.abs(jump) > LEAST * sampleDeviation(reward) ? jump : 0;
+}
+
+/** The newest rows whose flag is `terminated`. */
+function newest(flags: Uint8Array, terminated: 0 | 1, most: number): number[] {
+  const found: number[] = [];
+  for (let r = flags.length - 1; r >= 0 && found.length < most; r--) if (flags[r] === terminated) found.push(r);
+  return found;
+}
+
+/** One over the variance of each element. */
+function scaleOf(rows: readonly Float64Array[]): Float64Array {
+  return rows[0].map((_, j) => 1 / Math.max(sampleDeviation(rows.map((values) => values[j])), 1e-9) ** 2);
+}
+
+/** Squared distance, or anything not below `limit` where it is not below that. */
+function distanceBelow(limit: number, a: Float64Array, b: Float64Array, scale: Float64Array): number {
+  let sum = 0;
+  for (let j = 0; j < a.length && sum < limit; j++) sum += scale[j] * (a[j] - b[j]) ** 2;
+  return sum;
+}
