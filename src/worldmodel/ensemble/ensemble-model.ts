@@ -1,3 +1,5 @@
+// The ensemble as dynamics: elites that answer, on the processor or on a device, and how it is saved and sent to threads.
+
 import type { KnownFunctions } from '../../core/environment.js';
 import {
   boundsClipper,
