@@ -5,6 +5,7 @@ import type { VectorEnvironment } from '../core/environment.js';
 import type { PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
+import { fitDiffusion } from '../rl/synther.js';
 import type { RolloutCounts } from '../synth/rollout/plan.js';
 import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/result.js';
