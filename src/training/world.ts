@@ -10,8 +10,7 @@ import type { RolloutCounts } from '../synth/rollout/plan.js';
 import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/result.js';
 import { drawStarts } from '../synth/rollout/starts.js';
-import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { DynamicsKind } from '../worldmodel/dynamics.js';
+import type { DynamicsKind, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import { type ModelTrial, tryModel } from '../worldmodel/model-folder.js';
 import {
