@@ -1,7 +1,6 @@
 // How a run learns, by what its learner learns from and whether there is a world model: one loop each, over rounds that are all alike.
 
 import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
-import type { OpenPhase } from '../core/progress.js';
 import type { Rng } from '../core/rng.js';
 import { allocateBatch } from '../replay/batch.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
@@ -10,9 +9,7 @@ import type { TransitionBatch } from '../replay/transition.js';
 import type { Demonstrations } from '../rl/bc.js';
 import { PLANNED } from '../rl/icem.js';
 import type { PlanningLearner, ReplayLearner, Rollout, RolloutLearner } from '../rl/learner.js';
-import { fitDiffusion } from '../rl/synther.js';
 import type { Collected } from './collector.js';
-import type { GenerativeSettings, TrainingSettings } from './settings.js';
 import { share, type Training, type TrainingParts } from './training.js';
 
 /** Gradient steps per ONNX Runtime call: short enough for the progress bar and Ctrl-C, long enough to hide the call. */
@@ -267,87 +264,5 @@ class RolloutRecorder implements Policy {
     const raw = new Float32Array(this.kept.length * width);
     for (const [row, values] of this.kept.entries()) raw.set(values, row * width);
     return { steps: batch.rows, envs: 1, batch, raw, logProb: provenance.logProb ?? new Float32Array(0) };
-  }
-}
-
-/** What a run that goes on must know, beside the rows that were drawn. JSON-safe. */
-export interface GenerativeState {
-  /** Real rows ever inserted when the diffusion was last fitted; 0 before. */
-  readonly fittedAt: number;
-  /** Rows drawn so far: the next one's episode id. */
-  readonly drawn: number;
-}
-
-export interface GenerationSummary {
-  readonly modelVersion: string;
-  /** Drawn now. */
-  readonly rows: number;
-  /** Real rows the diffusion was fitted to. */
-  readonly fittedTo: number;
-  readonly seconds: number;
-}
-
-interface Generation {
-  readonly real: ReplayBuffer;
-  readonly synthetic: ReplayBuffer;
-}
-
-interface Ports {
-  readonly phase: OpenPhase;
-  readonly signal: AbortSignal;
-}
-
-/** Rows drawn from a diffusion of the real ones, beside which a learner replays them (SynthER). */
-export class GenerativeReplay {
-  private known: GenerativeState = { fittedAt: 0, drawn: 0 };
-
-  constructor(
-    private readonly run: Pick<TrainingSettings, 'scenario' | 'seed'>,
-    readonly settings: GenerativeSettings,
-  ) {}
-
-  get state(): GenerativeState {
-    return this.known;
-  }
-
-  /** Goes on where a run was broken off. */
-  resume(state: GenerativeState): void {
-    this.known = state;
-  }
-
-  /** Share of real rows in a batch: all of it until there are others. */
-  get realRatio(): number {
-    return this.known.drawn === 0 ? 1 : 1 - this.settings.share;
-  }
-
-  /** Whether so many real rows are new. */
-  isDue(real: ReplayBuffer): boolean {
-    return real.inserted - this.known.fittedAt >= this.settings.refitEvery;
-  }
-
-  /**
-   * Fits a diffusion to all real rows, anew, and draws rows from it into `synthetic`. The same rows and stream, the same bytes.
-   * @throws NON_FINITE_VALUE where the diffusion did not learn to draw rows, and the signal's reason
-   */
-  async renew({ real, synthetic }: Generation, rng: Rng, { phase, signal }: Ports): Promise<GenerationSummary> {
-    const started = performance.now();
-    const { diffusion, rows, levels } = this.settings;
-    const batch = real.rows();
-    const fitting = phase('fit diffusion', diffusion.updates, 'updates');
-    const onProgress = (updates: number) => fitting.set(updates);
-    const model = await fitDiffusion(batch, real, diffusion, { rng: rng.split('fit'), signal, onProgress });
-    fitting.end();
-    try {
-      const drawing = phase('draw rows', rows, 'rows');
-      const watch = { signal, onProgress: (done: number) => drawing.set(done) };
-      const drawn = await model.draw(rows, rng.split('draw'), levels, watch);
-      drawing.end();
-      synthetic.append(drawn, model.provenance(rows, this.run, this.known.drawn));
-    } finally {
-      await model.close();
-    }
-    this.known = { fittedAt: real.inserted, drawn: this.known.drawn + rows };
-    const seconds = (performance.now() - started) / 1000;
-    return { modelVersion: model.modelVersion, rows, fittedTo: batch.rows, seconds };
   }
 }

@@ -14,9 +14,8 @@ import type { PlanningLearner, ReplayLearner, RolloutLearner } from '../rl/learn
 import { RandomPolicy } from '../rl/policies.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
-import type { GenerativeReplay } from './loops.js';
 import type { DreamPlan, TrainingPorts, TrainingSettings } from './settings.js';
-import type { DreamSummary, DreamWorld } from './world.js';
+import type { DreamSummary, DreamWorld, GenerativeReplay } from './world.js';
 
 /** What a run has done so far. */
 export interface Counters {

@@ -5,17 +5,18 @@ import type { VectorEnvironment } from '../core/environment.js';
 import type { PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
+import { fitDiffusion } from '../rl/synther.js';
 import type { RolloutCounts } from '../synth/rollout/plan.js';
 import { RolloutPool } from '../synth/rollout/pool.js';
 import { cutAtRange, observedRange } from '../synth/rollout/result.js';
 import { drawStarts } from '../synth/rollout/starts.js';
-import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { DynamicsKind } from '../worldmodel/dynamics.js';
+import type { DynamicsKind, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 import { type ModelTrial, tryModel } from '../worldmodel/model-folder.js';
 import {
   type DreamPlan,
   type DreamSettings,
+  type GenerativeSettings,
   type HeldOutSkill,
   type ModelEvidence,
   planDream,
@@ -232,5 +233,81 @@ export class DreamWorld {
   private current(): StoredDynamics {
     if (!this.model) throw new Error('Dreaming before the first fit: a defect of the loop.');
     return this.model;
+  }
+}
+
+/** What a run that goes on must know, beside the rows that were drawn. JSON-safe. */
+export interface GenerativeState {
+  /** Real rows ever inserted when the diffusion was last fitted; 0 before. */
+  readonly fittedAt: number;
+  /** Rows drawn so far: the next one's episode id. */
+  readonly drawn: number;
+}
+
+export interface GenerationSummary {
+  readonly modelVersion: string;
+  /** Drawn now. */
+  readonly rows: number;
+  /** Real rows the diffusion was fitted to. */
+  readonly fittedTo: number;
+  readonly seconds: number;
+}
+
+/** Rows drawn from a diffusion of the real ones, beside which a learner replays them (SynthER). */
+export class GenerativeReplay {
+  private known: GenerativeState = { fittedAt: 0, drawn: 0 };
+
+  constructor(
+    private readonly run: Pick<TrainingSettings, 'scenario' | 'seed'>,
+    readonly settings: GenerativeSettings,
+  ) {}
+
+  get state(): GenerativeState {
+    return this.known;
+  }
+
+  /** Goes on where a run was broken off. */
+  resume(state: GenerativeState): void {
+    this.known = state;
+  }
+
+  /** Share of real rows in a batch: all of it until there are others. */
+  get realRatio(): number {
+    return this.known.drawn === 0 ? 1 : 1 - this.settings.share;
+  }
+
+  /** Whether so many real rows are new. */
+  isDue(real: ReplayBuffer): boolean {
+    return real.inserted - this.known.fittedAt >= this.settings.refitEvery;
+  }
+
+  /**
+   * Fits a diffusion to all real rows, anew, and draws rows from it into `synthetic`. The same rows and stream, the same bytes.
+   * @throws NON_FINITE_VALUE where the diffusion did not learn to draw rows, and the signal's reason
+   */
+  async renew(
+    { real, synthetic }: Buffers,
+    rng: Rng,
+    { phase, signal }: Pick<TrainingPorts<never>, 'phase' | 'signal'>,
+  ): Promise<GenerationSummary> {
+    const started = performance.now();
+    const { diffusion, rows, levels } = this.settings;
+    const batch = real.rows();
+    const fitting = phase('fit diffusion', diffusion.updates, 'updates');
+    const onProgress = (updates: number) => fitting.set(updates);
+    const model = await fitDiffusion(batch, real, diffusion, { rng: rng.split('fit'), signal, onProgress });
+    fitting.end();
+    try {
+      const drawing = phase('draw rows', rows, 'rows');
+      const watch = { signal, onProgress: (done: number) => drawing.set(done) };
+      const drawn = await model.draw(rows, rng.split('draw'), levels, watch);
+      drawing.end();
+      synthetic.append(drawn, model.provenance(rows, this.run, this.known.drawn));
+    } finally {
+      await model.close();
+    }
+    this.known = { fittedAt: real.inserted, drawn: this.known.drawn + rows };
+    const seconds = (performance.now() - started) / 1000;
+    return { modelVersion: model.modelVersion, rows, fittedTo: batch.rows, seconds };
   }
 }

@@ -1,8 +1,8 @@
 // What a run tells of its synthetic rows, from its journal of metrics: so a run that went on tells all of it.
 
 import type { ScenarioConfig } from '../../kinds/vector.js';
-import type { GenerationSummary } from '../../training/loops.js';
 import type { DreamPlan } from '../../training/settings.js';
+import type { GenerationSummary } from '../../training/world.js';
 import type { DreamReport, GenerativeReport } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 
