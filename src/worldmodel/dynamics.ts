@@ -12,8 +12,13 @@ import type { DeviceTarget } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
-import type { Spaces } from './model-folder.js';
 import type { SeenRange } from './seen-range.js';
+
+/** Any environment, dream or world model has these two. */
+export interface Spaces {
+  readonly observationSpace: VectorSpace;
+  readonly actionSpace: VectorSpace;
+}
 
 /** How an ensemble answers: one random elite per row and step (TS1), or the elites' mean. PETS, 1805.12114, section 5. */
 export type Propagation = 'ts1' | 'mean';

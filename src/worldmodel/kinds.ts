@@ -6,9 +6,16 @@ import { reverieError } from '../core/errors.js';
 import { threadPlugins } from '../core/plugins.js';
 import { Registry } from '../core/registry.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
-import type { DynamicsEntry, ModelPlace, ModelSection, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
+import type {
+  DynamicsEntry,
+  ModelPlace,
+  ModelSection,
+  Spaces,
+  StoredDynamics,
+  WorldModelSnapshot,
+} from './dynamics.js';
 import { ensembleEntry } from './ensemble/entry.js';
-import { folderInvalid, readManifest, type Spaces } from './model-folder.js';
+import { folderInvalid, readManifest } from './model-folder.js';
 import { onnxEntry } from './onnx/entry.js';
 
 export const dynamicsKinds = new Registry<DynamicsEntry>('dynamics');

@@ -13,15 +13,8 @@ import {
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { StoredDynamics, WorldModelSnapshot } from './dynamics.js';
-import {
-  checkObservations,
-  checkStepInput,
-  checkStreams,
-  type RowShape,
-  rowShape,
-  type Spaces,
-} from './model-folder.js';
+import type { Spaces, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
+import { checkObservations, checkStepInput, checkStreams, type RowShape, rowShape } from './model-folder.js';
 
 /** The last observation of each row: [rows, obsDim]. */
 export interface ObservationCarry extends Carry {

@@ -14,13 +14,7 @@ import { rowSize } from '../env/space-values.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import type { Columns } from '../replay/columns.js';
 import type { TransitionBatch } from '../replay/transition.js';
-import type { VectorDynamics } from './dynamics.js';
-
-/** Any environment, dream or world model has these two. */
-export interface Spaces {
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
-}
+import type { Spaces, VectorDynamics } from './dynamics.js';
 
 const bound = z.number().nullable();
 const boxSchema = z

@@ -16,7 +16,7 @@ import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import type { Spaces } from '../../src/worldmodel/model-folder.js';
+import type { Spaces } from '../../src/worldmodel/dynamics.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../worldmodel/linear-system.js';
 

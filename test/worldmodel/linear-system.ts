@@ -4,7 +4,7 @@ import type { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { allocateBatch } from '../../src/replay/batch.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
-import type { Spaces } from '../../src/worldmodel/model-folder.js';
+import type { Spaces } from '../../src/worldmodel/dynamics.js';
 
 export const linearSpaces: Spaces = { observationSpace: unboundedSpace(2), actionSpace: boxSpace([-1], [1]) };
 

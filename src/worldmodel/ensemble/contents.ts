@@ -6,13 +6,13 @@ import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues } from '../../core/errors.js';
 import { type EnvSpec, envSpecSchema } from '../../env/env-spec.js';
 import { type Outcome, reviveKnown } from '../answer.js';
+import type { Spaces } from '../dynamics.js';
 import {
   fileHashesSchema,
   folderInvalid,
   readManifest,
   readModelPart,
   rowShape,
-  type Spaces,
   vectorSpaceSchema,
   writeModelFolder,
 } from '../model-folder.js';

@@ -3,7 +3,8 @@
 import type { Rng } from '../../core/rng.js';
 import { median, sampleDeviation } from '../../core/statistics.js';
 import type { TransitionBatch } from '../../replay/transition.js';
-import { checkTrainingData, rowEncoder, rowShape, type Spaces } from '../model-folder.js';
+import type { Spaces } from '../dynamics.js';
+import { checkTrainingData, rowEncoder, rowShape } from '../model-folder.js';
 import type { EnsembleConfig } from './config.js';
 
 /** Normalised rows; [0, holdoutRows) are never trained on. Columns lie in SharedArrayBuffers. */

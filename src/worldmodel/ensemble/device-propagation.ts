@@ -14,8 +14,8 @@ import type {
   Precision,
 } from '../../nn/cuda-addon.js';
 import { modelWeights } from '../../nn/model-weights.js';
-import type { DeviceSupport, WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
-import { rowShape, type Spaces } from '../model-folder.js';
+import type { DeviceSupport, Spaces, WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
+import { rowShape } from '../model-folder.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';
 import {
   type EnsembleContents,

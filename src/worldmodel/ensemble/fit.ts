@@ -10,9 +10,9 @@ import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';
-import type { HeldOutFigures, HeldOutReport } from '../dynamics.js';
+import type { HeldOutFigures, HeldOutReport, Spaces } from '../dynamics.js';
 import { settingInvalid } from '../errors.js';
-import { rowShape, type Spaces } from '../model-folder.js';
+import { rowShape } from '../model-folder.js';
 import { seenRange } from '../seen-range.js';
 import {
   type EnsembleConfig,

@@ -22,7 +22,7 @@ import type {
 } from './backend-model.js';
 import { routerBackends } from './backends.js';
 import { checkProposal, PROPOSAL_LIMITS, toolOf } from './checks.js';
-import type { ToolsModelConfig } from './tools-model-schema.js';
+import { DEFAULT_BACKENDS, type ToolsModelConfig } from './tools-model-schema.js';
 
 /** What an agent is shown of a call that nobody could answer. */
 export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
@@ -264,9 +264,6 @@ export function backendFiles(config: ToolsModelConfig): string[] {
     return entry.files === undefined ? [] : entry.files(backendSettings(entry, config));
   });
 }
-
-/** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
-export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
 
 export interface ListedBackend {
   readonly entry: Pick<BackendEntry, 'name' | 'isReal'>;

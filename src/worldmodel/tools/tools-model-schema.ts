@@ -5,8 +5,10 @@ import { describeIssues } from '../../core/errors.js';
 import { settingInvalid } from '../errors.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
-import { DEFAULT_BACKENDS } from './router.js';
 import { rulesSection } from './rules-backend.js';
+
+/** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
+export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
 
 const positive = z.int().min(1);
 const share = z.number().min(0).max(1);

@@ -12,7 +12,7 @@ import type { EnsembleModel } from '../../../src/worldmodel/ensemble/ensemble-mo
 import { fitEnsemble } from '../../../src/worldmodel/ensemble/fit.js';
 import { loadWorldModel } from '../../../src/worldmodel/kinds.js';
 import type { VectorPrediction } from '../../../src/worldmodel/memoryless.js';
-import type { Spaces } from '../../../src/worldmodel/model-folder.js';
+import type { Spaces } from '../../../src/worldmodel/dynamics.js';
 import { lacksCompiler, make } from '../../native/native-build.js';
 import { worldModelContract } from '../contract.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../linear-system.js';

@@ -11,7 +11,7 @@ import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
-import { sequenceSection } from '../../../src/worldmodel/sequence/entry.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { fitSequence } from '../../../src/worldmodel/sequence/fit.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { type SequenceContents, saveSequence } from '../../../src/worldmodel/sequence/sequence-model.js';

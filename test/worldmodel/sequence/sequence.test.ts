@@ -9,7 +9,7 @@ import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
-import { sequenceSection } from '../../../src/worldmodel/sequence/entry.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
 import {
   loadSequence,
