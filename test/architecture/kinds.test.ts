@@ -14,7 +14,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   'src/env/check-actions.ts': ["space.type === 'tools'", "space.type === 'text'"],
   'src/env/check-step.ts': ["space.type === 'text'", "space.type === 'tools'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
-  'src/serve/facades/native/native.ts': ["space.type === 'text'"],
+  'src/serve/protocols/native/native.ts': ["space.type === 'text'"],
   // How far a backend's word is taken.
   'src/worldmodel/state.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
