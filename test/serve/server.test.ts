@@ -126,9 +126,6 @@ describe('a server that has no room now', () => {
     await server.sessions.drain(0);
     const answer = isKept ? [503, 'SERVER_DRAINING', 5] : [410, 'SESSION_GONE', 0];
     expect(await retry(`${session}/step`, { action: [0] })).toEqual(answer);
-    const { pathname } = new URL(session);
-    const named = { action: { values: [0] }, episode_id: pathname.split('/').at(-1) };
-    expect(await retry(`${server.url}/step`, named)).toEqual(answer);
   });
 
   it('says when to ask again', async () => {
