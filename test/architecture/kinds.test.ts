@@ -11,12 +11,11 @@ const WRITTEN = new RegExp(`['"\`](${NAMES.join('|')})['"\`]`);
 /** Comparisons in which these words are something else than the name of a kind. */
 const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   // The type of a space, as it is written in JSON: what data is, and not what a world is.
-  'src/env/check-actions.ts': ["space.type === 'tools'", "space.type === 'text'"],
-  'src/env/check-step.ts': ["space.type === 'text'", "space.type === 'tools'"],
+  'src/env/check-environment.ts': ["space.type === 'tools'", "space.type === 'text'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
-  'src/serve/facades/native/native.ts': ["space.type === 'text'"],
+  'src/serve/protocols/native/native.ts': ["space.type === 'text'"],
   // How far a backend's word is taken.
-  'src/worldmodel/state.ts': ["trust === 'text'"],
+  'src/worldmodel/tools/checks.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],
   // How a table is aligned, and a route of the Open Reward Standard.
   'src/run/report.ts': ["alignment === 'text'"],
