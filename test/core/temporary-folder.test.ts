@@ -21,7 +21,7 @@ afterAll(() => {
 });
 
 it('goes with its process, or with the next where that was killed', async () => {
-  const module = compiledUrl(new URL('../../src/core/files.ts', import.meta.url).href, './temporary-folder.js');
+  const module = compiledUrl(new URL('../../src/core/files.ts', import.meta.url).href, './files.js');
   const program = `import { temporaryFolder } from '${module}';
     console.log(temporaryFolder('child').path); setInterval(() => {}, 1000);`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {

@@ -73,7 +73,7 @@ describe('a pack', () => {
 
   it('is refused keys that are not its own, and settings that do not fit', async () => {
     const refused = (domain: string) => loadToolsScenario(written('refused', domain));
-    await expect(refused('{ id: cellar, policy: other.md }')).rejects.toThrow(/"policy" does not apply to "cellar"/);
+    await expect(refused('{ id: cellar, policy: other.md }')).rejects.toThrow(/Unknown key "domain.policy"/);
     await expect(refused('{ id: celar }')).rejects.toThrow(
       /"domain.id" is "celar"; expected one of "alfworld", "cellar", "helpdesk"/,
     );

@@ -116,7 +116,7 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
 it.each(['SIGTERM', 'SIGINT'] as const)('the keeper of an application takes its folder away on %s', async (signal) => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
   const keeper = fileURLToPath(
-    compiledUrl(new URL('../../../src/env/screens/screens-domain.ts', import.meta.url).href, './page/app-keeper.js'),
+    compiledUrl(new URL('../../src/screens/screens-domain.ts', import.meta.url).href, './page/app-keeper.js'),
   );
   const app = 'console.log(process.pid); setInterval(() => {}, 1000)';
   const kept = spawn(process.execPath, [keeper, folder, process.execPath, '-e', app], {
