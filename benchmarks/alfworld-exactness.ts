@@ -16,7 +16,6 @@ import { induceOperators, OperatorBook } from '../src/games/operators/induce-ope
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
-import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
@@ -28,6 +27,7 @@ import {
   type SequenceContents,
   tokensOf,
 } from '../src/worldmodel/sequence/sequence-model.js';
+import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
 import { factsOf } from '../src/worldmodel/sequence/worlds.js';
 import { takenAction } from '../src/worldmodel/situation.js';

@@ -241,7 +241,7 @@ async function mcpSession(url, path, calls) {
   const client = new Client({ name: 'compare', version: '1' });
   await client.connect(transport);
   const { contents } = await client.readResource({ uri: 'reverie://episode' });
-  const opening = [client.getInstructions(), await client.listTools(), await client.listPrompts()];
+  const opening = [client.getInstructions(), await client.listTools()];
   const steps = [{ session: transport.sessionId }, contents.map(({ text }) => JSON.parse(text))];
   for (const [name, given] of calls) steps.push(await client.callTool({ name, arguments: given }));
   await transport.terminateSession();

@@ -39,7 +39,7 @@ export function givenSet(given: string): WantedPanel {
     // Said below, as of any other file that holds none.
   }
   throw reverieError('EVALUATION_SET_UNREADABLE', {
-    problem: `No panel is named by "${given}" (--panel).`,
+    problem: `No evaluation set is named by "${given}" (--evaluation-set).`,
     hint: 'Give the 16 hex digits that a result tells, or the result.json or folder of the run to be compared with.',
   });
 }

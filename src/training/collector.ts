@@ -13,8 +13,7 @@ import type { ReplayBuffer } from '../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../replay/transition.js';
 import { PlannerPolicy } from '../rl/icem.js';
 import { RandomPolicy } from '../rl/policies.js';
-import type { StoredDynamics } from '../worldmodel/dynamics.js';
-import type { ModelSection } from '../worldmodel/dynamics.js';
+import type { ModelSection, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 
 interface CollectorState {

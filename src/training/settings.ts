@@ -6,8 +6,7 @@ import type { OpenPhase } from '../core/progress.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
-import type { ModelPlace, Propagation } from '../worldmodel/dynamics.js';
-import type { HeldOutReport, ModelSection } from '../worldmodel/dynamics.js';
+import type { HeldOutReport, ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';
 import type { ModelTrial } from '../worldmodel/model-folder.js';
 
 export interface TrainingSettings {

@@ -78,26 +78,6 @@ describe('a device', () => {
     expect(record('emulated').device).toEqual({ kind: 'emulated', precision: 'tf32', name: 'host emulation' });
   });
 
-  it.skipIf(!hasAddon)('native: in bfloat16 the same bytes with every width, and goes on in it', async () => {
-    const bytes = (run: string) => readFileSync(join(at(run), 'datasets', 'transitions.parquet'));
-    for (const width of nativeWidths()) {
-      process.env['REVERIE_NATIVE_WIDTH'] = width;
-      const { stdout } = await synth(`coarse-${width}`, '--device', 'simd', '--precision', 'bf16');
-      delete process.env['REVERIE_NATIVE_WIDTH'];
-      expect(JSON.parse(stdout).device).toBe('native, bf16');
-    }
-    const [first, ...others] = nativeWidths().map((width) => `coarse-${width}`);
-    for (const run of others) expect(bytes(run).equals(bytes(first)), run).toBe(true);
-    expect(record(first).device).toEqual({ kind: 'native', precision: 'bf16', name: 'native' });
-    await synth('fine', '--device', 'simd');
-    expect(bytes('fine').equals(bytes(first))).toBe(false);
-    const before = bytes(first);
-    writeFileSync(join(at(first), 'run.json'), JSON.stringify({ ...record(first), status: 'interrupted' }));
-    const resumed = await reverie('synth', '--resume', at(first), '--json', '--quiet');
-    expect([resumed.exitCode, JSON.parse(resumed.stdout).device]).toEqual([0, 'native, bf16']);
-    expect(bytes(first).equals(before)).toBe(true);
-  });
-
   it.skipIf(!hasAddon)(
     'native: another precision, or a width that is not there, is refused before anything is written',
     async () => {

@@ -26,7 +26,7 @@ describe('the panel of an evaluation', () => {
   it('is told, kept, and the same in another folder', async () => {
     const told = await run('eval', 'helpdesk', ...EPISODES, '--out', 'first');
     const { hash, tasks, seeds, policies } = panelIn('first');
-    expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+    expect(told).toMatch(new RegExp(`^evaluation set +${hash}$`, 'm'));
     expect([tasks.length > 0, seeds, policies.agent]).toEqual([
       true,
       [0],
@@ -54,7 +54,7 @@ describe('the panel of an evaluation', () => {
     );
     expect([code, message]).toEqual([
       'EVALUATION_SET_UNREADABLE',
-      'No panel is named by "nowhere" (--evaluation-set).',
+      'No evaluation set is named by "nowhere" (--evaluation-set).',
     ]);
   });
 });
@@ -91,7 +91,7 @@ describe('the panel of a training', () => {
   it('is told and kept, the same in another folder, and says who learnt and what was measured', async () => {
     const told = await run(...train('--out', 'trained'));
     const { hash, seeds, policies, settings } = panelIn('trained');
-    expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+    expect(told).toMatch(new RegExp(`^evaluation set +${hash}$`, 'm'));
     expect([seeds, Object.keys(policies)]).toEqual([[0], ['learner']]);
     expect(settings).toMatchObject({ mode: 'real', realSteps: 60, evalEpisodes: 1 });
     await run(...train('--out', 'trained-again', '--evaluation-set', 'trained', '--set', 'train.checkpointSeconds=0'));
@@ -126,7 +126,7 @@ describe('the panels of records, of a model fitted to them and of what is dreamt
       await run(...dreaming('--out', 'dreamt')),
     ];
     for (const [i, out] of ['seen', 'model', 'dreamt'].entries())
-      expect(told[i]).toMatch(new RegExp(`^panel +${panelIn(out).hash}$`, 'm'));
+      expect(told[i]).toMatch(new RegExp(`^evaluation set +${panelIn(out).hash}$`, 'm'));
     expect(readFileSync(join(folder, 'model', 'report.html'), 'utf8')).toContain(panelIn('model').hash);
     expect(['seen', 'model', 'dreamt'].map((out) => Object.keys(panelIn(out).policies))).toEqual([
       ['agent'],
@@ -156,7 +156,7 @@ it('the panel of an audit names who answers, and is refused where another does',
   const audit = ['audit', 'helpdesk', '--set', 'reward.hacker.enabled=false', '--quiet'];
   const told = await run(...audit, '--out', 'audited');
   const { hash, policies, tasks } = panelIn('audited');
-  expect(told).toMatch(new RegExp(`^panel +${hash}$`, 'm'));
+  expect(told).toMatch(new RegExp(`^evaluation set +${hash}$`, 'm'));
   expect([Object.keys(policies), tasks.length > 0]).toEqual([['answers'], true]);
   const replayed = [...audit, '--set', 'model.backends=[replay]'];
   const { code, message } = await refusal([...replayed, '--evaluation-set', 'audited', '--out', 'other-audit'], folder);

@@ -96,12 +96,6 @@ describe('what comes from outside', () => {
     const judged = await reverie('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), ...quiet);
     expect(judged.episodes).toBe(10);
   });
-
-  it('dreams with a learner of its own', async () => {
-    const args = [join(EXAMPLES, 'own-learner'), '--set', 'train.mode=dream', '--out', join(folder, 'dreaming')];
-    const trained = await reverie('train', ...args, '--json', '--quiet');
-    expect(trained.syntheticSteps).toBeGreaterThan(0);
-  });
 });
 
 /** Runs an example of Python with the interpreter of an environment; its output. */

@@ -9,7 +9,6 @@ import { BUILD, lacksCompiler, make } from './native-build.js';
 const PARTS: readonly (readonly [part: string, counts: number])[] = [
   ['ensemble', 5],
   ['native', 1],
-  ['native-bfloat16', 1],
 ];
 
 describe.skipIf(lacksCompiler('kernels.test.ts'))('kernels and engines on the host', () => {

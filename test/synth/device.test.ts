@@ -13,10 +13,9 @@ import { makePpo } from '../../src/rl/ppo.js';
 import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
+import type { Spaces, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import type { Spaces } from '../../src/worldmodel/dynamics.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { linearSpaces, linearTransitions, smallConfig } from '../worldmodel/linear-system.js';
 

@@ -51,7 +51,7 @@ describe.skipIf(python === undefined)('a server of ors-sdk', () => {
   });
 
   it('passes what can be checked of it, known by its answers', async () => {
-    const { checks, passed } = await validateUrl(url, { steps: 3, tasks: 1 });
+    const { checks, passed } = await validateUrl(url, { protocol: 'ors', steps: 3, tasks: 1 });
     expect(checks.filter(({ status }) => status === 'failed')).toEqual([]);
     expect(passed).toBe(true);
     const of = (name: string) => checks.find((check) => check.name === name);

@@ -6,16 +6,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/launch.js';
 import { terminalText } from '../../../src/run/report.js';
-import { loadAnyScenario } from '../../../src/run/scenario.js';
-import { environmentMaker, openServable } from '../../../src/run/servable.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
 import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';
-import { lacksCompiler, make } from '../../native/native-build.js';
 import { recordingStream } from '../streams.js';
-
-const hasAddon = !lacksCompiler('fit-backend.test.ts');
-if (hasAddon) make('addon');
 
 const home = mkdtempSync(join(tmpdir(), 'reverie-fit-'));
 const at = (...path: string[]) => join(home, ...path);
@@ -84,58 +78,6 @@ function dream(out: string, ...set: string[]): Promise<SynthEpisodesResult> {
 }
 
 const DREAMING = ['model.backends=[sequence, rules]', 'model.sequence.model=fitted', 'synth.episodes=2'];
-
-it.skipIf(!hasAddon)(
-  'is computed on a device where that is asked for',
-  async () => {
-    const short = ['model.sequence.minExactness=0', 'synth.maxSteps=4'];
-    const asked = (out: string, more: object) => run('synth', out, { set: [...DREAMING, ...short], ...more });
-    const device = 'emulated';
-    await asked('there', { device });
-    await dream('here', ...short);
-    const lines = (out: string) =>
-      readFileSync(at(out, 'data', 'episodes.jsonl'), 'utf8')
-        .trim()
-        .split('\n');
-    const said = (line: string) => JSON.parse(line).messages;
-    expect(lines('there').map(said)).toEqual(lines('here').map(said));
-    const { device: kept } = JSON.parse(readFileSync(at('there', 'run.json'), 'utf8'));
-    expect(kept).toEqual({ kind: 'emulated', precision: 'fp32', name: 'host emulation' });
-    expect(lines('there')[0]).toContain(':emulated:fp32');
-    await expect(asked('refused', { device, precision: 'tf32' })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
-    await expect(asked('refused', { device: 'native' })).rejects.toMatchObject({ code: 'DEVICE_UNAVAILABLE' });
-    const unanswered = ['model.backends=[rules]'];
-    await expect(asked('refused', { device, set: unanswered })).rejects.toMatchObject({ code: 'FLAG_INVALID' });
-    expect(existsSync(at('refused'))).toBe(false);
-  },
-  60_000,
-);
-
-it.skipIf(!hasAddon)(
-  'is served on a device, in other threads too, and says so',
-  async () => {
-    const set = [...DREAMING, 'model.sequence.minExactness=0'];
-    const lines: string[] = [];
-    const serve = async (device: 'cpu' | 'emulated', backends: readonly string[] = []) => {
-      const scenario = await loadAnyScenario(at('scenario.yaml'), { set: [...set, ...backends] });
-      return openServable(scenario, { device: { device }, folder: home, log: (line) => lines.push(line) });
-    };
-    const [here, there] = [await serve('cpu'), await serve('emulated')];
-    expect(there.version).toMatch(/:emulated:fp32/);
-    expect(there.version.replace(':emulated:fp32', '')).toBe(here.version);
-    // A thread that came to another version would refuse.
-    const thread = { batched: <M>(model: M) => model, ask: async () => undefined };
-    const maker = await environmentMaker(there.blueprint!, thread);
-    const env = await maker.make();
-    expect((await env.reset({ seed: 1 })).observation).toEqual(
-      (await (await here.make()).reset({ seed: 1 })).observation,
-    );
-    const rules = await serve('emulated', ['model.backends=[rules]']);
-    expect(lines.join()).toMatch(/Computing in fp32.*depot: nothing in it that emulated could compute/);
-    for (const each of [maker, here, there, rules]) await each.close();
-  },
-  60_000,
-);
 
 it('learns from dreamt episodes as from collected ones', async () => {
   const dreamt = await dream('dreamt', 'model.sequence.minExactness=0', 'synth.episodes=8');

@@ -171,7 +171,7 @@ describe('a served environment', () => {
       expect(found(report, 'k-steps', 'drift')).toBe(0);
       expect(found(report, 'reward-end', 'optimism')).toBeCloseTo(0, 4);
       expect(found(report, 'one-step', 'state-error')).toBeNull();
-      expect(sectionOf(report, 'one-step').notes.join()).toMatch(/only live in this model/);
+      expect(sectionOf(report, 'one-step').notes.join()).toMatch(/can only act in this model/);
     } finally {
       await server.stop(0);
     }
