@@ -105,7 +105,7 @@ describe('the panel of a training', () => {
     expect(message).toMatch(/seeds: \[4\] here, \[0\] there; policies.learner: sac@\w{12} here, sac@\w{12} there/);
     expect(await run('inspect', 'trained', '--evaluation-set', 'trained-again')).toMatch(/comparable +yes, /);
     expect(await run('inspect', 'trained', '--evaluation-set', 'first')).toMatch(
-      /comparable +no, not with first: environment.*tasks: without/,
+      /comparable +no, not with first: environment[\s\S]*tasks:\s+without/,
     );
   });
 });
