@@ -4,6 +4,7 @@
 import type { ZodObject } from 'zod';
 import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import type { KnownFunctions, VectorSpace } from '../core/environment.js';
+import { reverieError } from '../core/errors.js';
 import type { PolicyNetwork } from '../core/policy.js';
 import type { Entry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
@@ -228,4 +229,9 @@ export interface HeldOutReport {
   readonly logLikelihood: HeldOutFigures<number>;
   /** Share of an element's variance that is explained: 1 all of it, 0 as good as the mean; null for one that never changes. */
   readonly elements: readonly { readonly element: string; readonly r2: HeldOutFigures<number | null> }[];
+}
+
+export function settingInvalid(problem: string): Error {
+  const hint = 'See docs/settings.md for every setting, its meaning and its default.';
+  return reverieError('SETTING_INVALID', { problem: `Settings of the world model: ${problem}`, hint });
 }

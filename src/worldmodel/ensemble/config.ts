@@ -3,8 +3,8 @@
 import { z } from 'zod';
 import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues } from '../../core/errors.js';
-import type { Spaces } from '../dynamics.js';
-import { settingInvalid } from '../errors.js';
+
+import { type Spaces, settingInvalid } from '../dynamics.js';
 import { rowShape } from '../model-folder.js';
 
 /** Of the folders that hold one. */

@@ -10,8 +10,8 @@ import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';
-import type { HeldOutFigures, HeldOutReport, Spaces } from '../dynamics.js';
-import { settingInvalid } from '../errors.js';
+
+import { type HeldOutFigures, type HeldOutReport, type Spaces, settingInvalid } from '../dynamics.js';
 import { rowShape } from '../model-folder.js';
 import { seenRange } from '../seen-range.js';
 import {

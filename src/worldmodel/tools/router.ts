@@ -10,7 +10,7 @@ import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { settingInvalid } from '../errors.js';
+import { settingInvalid } from '../dynamics.js';
 import type {
   BackendEntry,
   BackendModel,

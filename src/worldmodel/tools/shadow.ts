@@ -7,7 +7,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import type { Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { settingInvalid } from '../errors.js';
+import { settingInvalid } from '../dynamics.js';
 import { comparableObservation } from './checks.js';
 
 /** What was counted for one backend. Plain JSON. */

@@ -2,7 +2,7 @@
 
 import { z } from 'zod';
 import { describeIssues } from '../../core/errors.js';
-import { settingInvalid } from '../errors.js';
+import { settingInvalid } from '../dynamics.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
 import { rulesSection } from './rules-backend.js';
