@@ -122,7 +122,7 @@ function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void 
     const tell = (line: string) => terminal.stderr.write(`${line}\n`);
     const interrupt = listenForInterrupt({
       onFirst: () =>
-        tell('Stopping. Nothing is written; with --cache the same command goes on from what was answered.'),
+        tell('Stopping. Nothing is written; with --cache the same command resumes from the cached replies.'),
       onSecond: () => tell('Stopped.'),
     });
     try {

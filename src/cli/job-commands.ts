@@ -86,9 +86,9 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
-      ['reverie synth helpdesk --queue redis://localhost/desk', 'run by whoever runs reverie worker there'],
+      ['reverie synth helpdesk --queue redis://localhost/desk', 'rows are run by the workers of that queue'],
       ["reverie synth helpdesk --set 'synth.export=[sharegpt, verl]' --set synth.episodes=1000", ''],
-      ['reverie synth --model runs/model --data runs/seen --out runs/dreamt', 'a random policy acts'],
+      ['reverie synth --model runs/model --data runs/seen --out runs/simulated', 'a random policy acts'],
       ['reverie synth --model runs/model --data runs/seen --checkpoint runs/policy --set rollout.horizon=5', ''],
     ],
   },
@@ -96,11 +96,11 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fidelity',
     summary: 'measure how far a simulator is from the real environment',
     description:
-      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many dreamt steps may be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
-      ['reverie fidelity helpdesk', 'whoever answers the calls of a tools scenario'],
+      ['reverie fidelity helpdesk', 'the backends of a tools scenario'],
       [
         'reverie fidelity cartpole-swingup --model runs/a --compare runs/b',
         'two models, compared transition by transition',
@@ -113,7 +113,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'audit',
     summary: 'check that a simulator and its judge are safe to take rewards from',
     description:
-      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to whoever answers calls in a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
+      'Puts the must-fail suite (what does not exist, what may not happen, what was not earned) and the must-succeed suite (what is possible) to the backends of a tools scenario, audits the judge, if there is one, on labelled episodes, and tries to be rewarded for nothing.',
     examples: [
       ['reverie audit helpdesk', 'the exact rules'],
       [
@@ -142,7 +142,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
       ['reverie train cartpole-swingup --set train.mode=real', 'the same learner without a dream'],
       [
         'reverie train cartpole-swingup --set train.mode=real --checkpoint runs/policy',
-        'take a dreamt policy on in reality',
+        'continue a policy from the simulation in the real environment',
       ],
       [
         'reverie train pendulum --data runs/seen --set train.mode=offline --set rl.algorithm=td3-bc',

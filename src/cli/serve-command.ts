@@ -44,7 +44,7 @@ export function addServeCommand(program: Command, terminal: Terminal): void {
     .command('serve')
     .summary('serve environments to trainers')
     .description(
-      'Serves scenarios, dreamt or real, over HTTP and WebSocket in the protocols that trainers speak. See docs/serving.md.',
+      'Serves scenarios, simulated or real, over HTTP and WebSocket in the protocols that trainers speak. See docs/serving.md.',
     )
     .argument('<scenario...>', 'built-in scenarios by name, or paths; name=SCENARIO serves one by another name')
     .addHelpText(
@@ -77,7 +77,7 @@ function withServeOptions(command: Command): Command {
     .optionsGroup('Limits:')
     .option('--workers <n>', workers, number('--workers', 0, 1024))
     .option('--max-sessions <n>', 'episodes under way at once', number('--max-sessions', 1, 1_000_000), 1024)
-    .option('--idle-seconds <s>', 'close sessions that nobody asked for this long', number('--idle-seconds', 1), 900)
+    .option('--idle-seconds <s>', 'close sessions without requests for this long', number('--idle-seconds', 1), 900)
     .option('--step-timeout <s>', 'seconds that a step may take', number('--step-timeout', 0.001, 86_400), 55)
     .option('--max-body-bytes <n>', 'largest request or frame', number('--max-body-bytes', 1024, 2 ** 30), 2 ** 20)
     .option('--drain-seconds <s>', 'how long sessions may go on once it is stopped', number('--drain-seconds', 0), 30)

@@ -119,7 +119,7 @@ export const ERROR_CATALOGUE = {
   GYMNASIUM_DIED: {
     status: 502,
     message: 'The Python process of "{id}" ended {times} times in a row: {problem}.',
-    hint: 'The episode was lived again each time and ended at the same place. Run that episode in Python to see why, or begin another.',
+    hint: 'The episode was replayed each time and ended at the same step. Run that episode in Python to see why, or start another.',
   },
   GYMNASIUM_TIMEOUT: {
     status: 504,
@@ -128,7 +128,7 @@ export const ERROR_CATALOGUE = {
   },
   GYMNASIUM_NOT_REPEATABLE: {
     status: 409,
-    message: 'Environment "{id}" did not come out where it was after {steps} steps, lived again from seed {seed}.',
+    message: 'Environment "{id}" is not reproducible: replaying {steps} steps from seed {seed} gave a different state.',
     hint: 'It draws from something else than self.np_random, or keeps something over a reset: neither snapshots nor the end of its process can be survived in mid-episode. Reset it to go on.',
   },
   OPERATION_INVALID: {
@@ -264,8 +264,8 @@ export const ERROR_CATALOGUE = {
   WALK_INVALID: { status: 422, message: '{problem}', hint: '{hint}', costs: 'episode' },
   EPISODES_ALL_FAILED: {
     status: 502,
-    message: 'None of {rows} episodes could be lived: {reasons}.',
-    hint: 'Mend what they failed by, and begin a new run: rows that failed are not lived again.',
+    message: 'All {rows} episodes failed: {reasons}.',
+    hint: 'Fix the cause and start a new run; failed rows are not retried.',
   },
   LLM_UNREACHABLE: {
     status: 502,
@@ -426,7 +426,7 @@ export const ERROR_CATALOGUE = {
   },
   NOT_VERIFIED_APART: {
     status: 501,
-    message: 'Episodes of {env} are judged as they are lived, by /step, not apart from it by /verify.',
+    message: 'Episodes of {env} are judged step by step, by /step, not afterwards by /verify.',
     hint: 'Drive it with gymnasium_agent.',
   },
   TOOL_NOT_OFFERED: { status: 400, message: 'There is no tool "{name}" here.', hint: 'Tools: {known}.' },

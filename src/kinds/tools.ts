@@ -114,7 +114,7 @@ const toolsFidelitySchema = z
       .nullable()
       .default(null)
       .describe('File or folder of recorded episodes, relative to the scenario; null: those of `experience.logs`.'),
-    episodes: positive.default(50).describe('Episodes that are lived in the dream and then carried out for real.'),
+    episodes: positive.default(50).describe('Episodes run in the simulation and then for real.'),
     subjects: z
       .array(
         z.strictObject({
@@ -226,7 +226,7 @@ const gatherSection = z
       .describe('Share of the episodes that the dream is not made of and is compared with.'),
   })
   .describe(
-    'Records that the dream is made of: lived before the first round, and in mode interleaved again and again.',
+    'Records that the simulation is made of: collected before the first round, and in mode interleaved again and again.',
   );
 
 const valueSection = z
@@ -295,7 +295,7 @@ const trainKeys = z.strictObject({
   dreamShare: share
     .optional()
     .describe(
-      'Modes dream and interleaved: share of the rounds that are lived in the dream, the others evenly between them in the exact rules; default: all.',
+      'Modes dream and interleaved: share of the rounds that run in the simulation, the others evenly between them in the exact rules; default: all.',
     ),
   splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
   evalSplits: splits
@@ -310,7 +310,7 @@ const trainKeys = z.strictObject({
   checkEpisodes: count
     .default(40)
     .describe(
-      'Modes that dream: episodes lived twice beside an evaluation, in the dream and in the exact rules, to tell where the dream goes wrong; nothing is learned from them. 0: none.',
+      'Modes that dream: episodes run twice beside an evaluation, in the simulation and in the exact rules, to find where the simulation goes wrong; nothing is learned from them. 0: none.',
     ),
   cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
   cloneEpochs: positive.default(10).describe('Passes over these.'),
@@ -345,7 +345,7 @@ const textQuickstartSchema = z
       .describe('Keys of `train` that differ here, in both ways of training.'),
     realOnly: overridesOf(quickstartKeys.pick({ rounds: true, evalEvery: true }))
       .default({})
-      .describe('Keys of `train` that differ once more where all rounds are lived in the exact rules.'),
+      .describe('Keys of `train` that differ once more where all rounds run in the exact rules.'),
   })
   .prefault({})
   .describe(
@@ -374,10 +374,7 @@ const userSection = z
 const mustFailSection = z
   .strictObject({
     limit: share.default(0.95).describe('Share of probes that must be passed for episodes to be given a reward.'),
-    enabled: z
-      .boolean()
-      .default(true)
-      .describe('Whether the suite runs before episodes are lived, on whoever answers calls.'),
+    enabled: z.boolean().default(true).describe('Whether the suite runs against the backends before any episode.'),
   })
   .prefault({})
   .describe('The must-fail suite: a simulator that plays along with the impossible cannot mint reward.');
@@ -390,7 +387,7 @@ const mustSucceedSection = z
     enabled: z
       .boolean()
       .default(true)
-      .describe('Whether calls of solutions are put to whoever answers, before episodes are lived.'),
+      .describe('Whether calls of solutions are put to the backends before any episode.'),
   })
   .prefault({})
   .describe(
@@ -399,7 +396,7 @@ const mustSucceedSection = z
 
 const shadowSection = z
   .strictObject({
-    share: share.default(0).describe('Share of dreamt calls that the real environment answers too; 0: none.'),
+    share: share.default(0).describe('Share of simulated calls that the real environment answers too; 0: none.'),
     tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
     limit: z
       .union([z.boolean(), z.literal('auto')])
@@ -475,7 +472,7 @@ const synthSection = z
       .array(z.enum(['train', 'validation', 'test']))
       .min(1)
       .default(['train'])
-      .describe('Splits of the domain whose tasks are lived; the others are kept for evaluation.'),
+      .describe('Splits of the domain whose tasks are run; the others are kept for evaluation.'),
     license: z.string().min(1).default('other').describe('Licence identifier that the dataset card carries.'),
     export: z.array(episodeFormatSchema).default(['openai', 'parquet']).describe('Datasets to write.'),
     earlyExperience: earlyExperienceSection,
@@ -483,7 +480,7 @@ const synthSection = z
     budget: budgetSection,
   })
   .prefault({})
-  .describe('`reverie synth`: episodes lived in the simulation, as datasets.');
+  .describe('`reverie synth`: episodes run in the simulation, as datasets.');
 
 function sections() {
   return {

@@ -78,7 +78,7 @@ const replaySection = z
       .union([share, z.literal('auto')])
       .default('auto')
       .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from dreamt rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
       ),
     generative: generativeSection,
     selector: selectorSection,
@@ -93,14 +93,14 @@ const vectorFidelitySchema = z
       .describe('Real transitions that are judged; recorded first where `--data` gives none.'),
     horizon: positive
       .default(50)
-      .describe('Steps that are dreamt open loop, under the actions that were taken for real.'),
+      .describe('Steps that are simulated open loop, under the actions that were taken for real.'),
     starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
     tolerance: z
       .number()
       .positive()
       .default(0.5)
       .describe(
-        "Error, in standard deviations of each element, up to which a dreamt state is taken for the real one's.",
+        "Error, in standard deviations of each element, up to which a simulated state counts as the real one's.",
       ),
     rank: z.strictObject(rankKeys).prefault({}).describe('Do policies rank in the dream as they do for real?'),
     sections: sectionsKey,
@@ -127,7 +127,7 @@ const rolloutSection = z
       .union([positive, auto])
       .default('auto')
       .describe(
-        'Real states a round of dreaming branches from; `auto`: for about 50,000 dreamt rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
+        'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
       ),
     disagreementLimit: z
       .union([z.number().positive(), auto])
@@ -148,7 +148,7 @@ const rolloutSection = z
       .enum(['auto', 'open'])
       .default('auto')
       .describe(
-        'Whether a round is dreamt in. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
+        'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
       ),
     propagation: z
       .enum(['ts1', 'mean'])
@@ -210,7 +210,7 @@ const trainKeys = z.strictObject({
   refit: z
     .enum(['continue', 'anew'])
     .default('continue')
-    .describe('A refit goes on from the weights of the last model, or starts anew: dearer, and better on little data.'),
+    .describe('Refit from the last weights (`continue`) or from scratch (`anew`: slower, better on little data).'),
   updatesPerStep: z
     .number()
     .min(0)
@@ -231,7 +231,7 @@ const trainKeys = z.strictObject({
     .union([positive, auto])
     .default('auto')
     .describe(
-      'Times dreaming and learning alternate within a round; `auto`: every 500 updates, and once with PPO. Starts and updates are shared out among them. With PPO: dreamt rollouts, each of one update.',
+      'Times dreaming and learning alternate within a round; `auto`: every 500 updates, and once with PPO. Starts and updates are shared out among them. With PPO: simulated rollouts, each of one update.',
     ),
   checkpointSeconds: z
     .number()
@@ -280,7 +280,7 @@ const collectSection = z
       .enum(['random', 'checkpoint', 'explore'])
       .default('random')
       .describe(
-        'Who acts while the real environment is recorded: nobody in particular, a trained policy, or one that seeks what the world model is unsure of (`--explore`).',
+        'Policy used for recording: random, a trained one (`checkpoint`), or one that seeks what the world model is unsure of (`explore`).',
       ),
     explore: exploreKeys,
     steps: positive.default(10_000).describe('Real steps to record.'),
@@ -313,7 +313,7 @@ function synthSection() {
         .describe('Datasets to write beside the replay snapshot.'),
     })
     .prefault({})
-    .describe('`reverie synth`: a dataset dreamt in a world model.');
+    .describe('`reverie synth`: a dataset simulated by a world model.');
 }
 
 /** What the dream is compared with besides the learner from scratch: that with many updates, and other learners. */
@@ -404,7 +404,8 @@ function checkLearner({ rl, train, replay }: Checked, context: z.RefinementCtx):
     const path = ['replay', 'generative'];
     if (learnsFrom !== 'replay')
       refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
-    if (train.mode === 'dream') refuse(path, 'rows are drawn where none are dreamt; set train.mode to real or offline');
+    if (train.mode === 'dream')
+      refuse(path, 'the world model simulates rows already; set train.mode to real or offline');
   }
   if (learnsFrom === 'model' && train.mode === 'real')
     refuse(['train', 'mode'], `${who} plans in a world model; set train.mode to dream`);

@@ -104,7 +104,7 @@ const errorSchema = z
   .meta({ id: 'Error' });
 
 const DESCRIPTION =
-  'Environments, dreamt or real, for agents to be trained and evaluated in. A session is one agent in one environment: ' +
+  'Environments, simulated or real, for agents to be trained and evaluated in. A session is one agent in one environment: ' +
   'open it, reset it, step it until terminated or truncated. Errors are `{"error": {"code", "message", "hint"}}`.';
 
 /** @param routes  of every facade; a path that two describe is the first one's */

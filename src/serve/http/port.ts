@@ -100,7 +100,7 @@ export class HeldPort {
     const { address, isLoopback } = await listenAddress(host, port);
     if (!isLoopback && !hasTokens)
       throw reverieError('ADDRESS_UNUSABLE', {
-        problem: `Not listening on "${host}" (${address}) without tokens: whoever reaches that address could use the server.`,
+        problem: `Not listening on "${host}" (${address}) without tokens: anyone who reaches that address could use the server.`,
         hint: 'Give --token-file FILE or set REVERIE_TOKEN; or listen on 127.0.0.1, which only this machine reaches.',
       });
     const server = nodeServer((request, response) => held.listener(request, response), limits);

@@ -157,7 +157,7 @@ describe('what cannot be', () => {
   it.each([
     [[...OFFLINE, 'rl={algorithm: ppo}'], 'ppo does not learn from records'],
     [[...ONLINE, 'rl={algorithm: ppo}'], 'ppo does not replay rows'],
-    [[...ONLINE, 'train.mode=dream'], 'rows are drawn where none are dreamt'],
+    [[...ONLINE, 'train.mode=dream'], 'the world model simulates rows already'],
     [[...OFFLINE, 'train.updatesPerRound=0'], 'a round is its updates'],
     [[...DRAWN, 'replay.generative.share=0'], 'replay.generative.share'],
   ])('is refused before anything runs: %j', async (set, message) => {
