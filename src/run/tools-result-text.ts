@@ -45,7 +45,6 @@ function episodeLines(result: SynthEpisodesResult): Fact[] {
     ...counted('answered by', answeredBy),
     ...counted('refused', result.refusedOf, ' answers: an error was shown'),
     ...counted('repaired', result.repairedOf, ' answers'),
-    ...counted('signals', result.signals),
     ...counted('walks', result.walks ?? {}),
     ...counted('lost by', result.lostBy),
     ...deficitLine(result),

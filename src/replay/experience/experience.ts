@@ -69,8 +69,6 @@ export interface EpisodeRecord {
   readonly picture?: KeptPicture;
   /** What comparing some of its calls with the real environment found, by backend; absent where none was compared. */
   readonly shadow?: Readonly<Record<string, unknown>>;
-  /** What is wrong with it at a glance; absent where nobody looked. */
-  readonly signals?: readonly EpisodeSignal[];
   /** The step, from 0, that lost a failed episode; as many as there are steps where it was only cut off. */
   readonly lostStep?: number;
   /** What lost it, by kind and tool, as `left-out verify_employee`; absent where nothing exact can be said. */
@@ -83,13 +81,6 @@ export interface EpisodeRecord {
   readonly masked?: readonly number[];
   readonly cost: Cost;
 }
-
-/**
- * `stagnation`: turns on end that change nothing and learn nothing; `loop`: the same actions over and over; `contradiction`: said
- * against the typed state; `exhaustion`: cut off by a clock or by disagreement; `policy-broken`: done what may not be done; `cut-turn`:
- * a turn that ended at the most tokens a reply may have.
- */
-export type EpisodeSignal = 'stagnation' | 'loop' | 'contradiction' | 'exhaustion' | 'policy-broken' | 'cut-turn';
 
 export interface EpisodeStep {
   /** Where in `messages` the agent's message lies. */

@@ -39,8 +39,7 @@ export async function rolloutChunk(
   const recorder = new ChunkRecorder(task);
   const options = {
     propagation: settings.propagation,
-    deterministic: settings.deterministicModel,
-    disagreement: settings.confidence || settings.disagreementLimit !== undefined,
+    disagreement: settings.disagreementLimit !== undefined,
   };
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
@@ -49,7 +48,7 @@ export async function rolloutChunk(
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
     if (await isStopped?.()) return undefined;
     const rows = branch.length;
-    const acted = await acting.act(obs, rng.split('act', step), { deterministic: settings.deterministicPolicy });
+    const acted = await acting.act(obs, rng.split('act', step));
     checkActions(model, acted, rows);
     const imagined = await model.imagine(carry, acted.action, rng.split('model', step), options);
     checkPrediction(imagined, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
@@ -82,11 +81,11 @@ function judge(
   { settings }: ChunkTask,
   backend: string,
 ): Uint8Array {
-  const { disagreementLimit: limit, horizon, confidence } = settings;
-  if (disagreement === undefined && (limit !== undefined || confidence)) {
+  const { disagreementLimit: limit, horizon } = settings;
+  if (disagreement === undefined && limit !== undefined) {
     throw reverieError('SETTING_INVALID', {
-      problem: `World model "${backend}" gives no disagreement, which this rollout asks for.`,
-      hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+      problem: `World model "${backend}" gives no disagreement, and this rollout has a limit of it.`,
+      hint: 'Use an ensemble, or leave out disagreementLimit.',
     });
   }
   const otherwise = step + 1 === horizon ? VERDICT.outOfHorizon : VERDICT.goesOn;
@@ -165,7 +164,6 @@ class ChunkRecorder {
       nextObs: new Float32Array(rows * obsDim),
       episode: new Float64Array(rows),
       step: new Uint32Array(rows),
-      group: new Float64Array(rows),
       parent: new Float64Array(rows),
       ...(first?.imagined.disagreement && { confidence: new Float32Array(rows) }),
       ...(first?.acted.logProb && { logProb: new Float32Array(rows) }),
@@ -174,7 +172,7 @@ class ChunkRecorder {
   }
 
   private lay(chunk: RolloutChunk, record: StepRecord, step: number, offsets: Uint32Array): void {
-    const { obsDim, firstEpisode, group, parent } = this.task;
+    const { obsDim, firstEpisode, parent } = this.task;
     const actionDim = record.acted.action.length / record.branch.length;
     const { imagined, acted, verdict } = record;
     for (let row = 0; row < record.branch.length; row++) {
@@ -193,7 +191,6 @@ class ChunkRecorder {
       chunk.truncated[to] = verdict[row] === VERDICT.outOfHorizon ? 1 : 0;
       chunk.episode[to] = firstEpisode + branch;
       chunk.step[to] = step;
-      chunk.group[to] = group[branch];
       chunk.parent[to] = parent[branch];
       if (chunk.confidence) chunk.confidence[to] = 1 / (1 + imagined.disagreement![row]);
       if (chunk.logProb) chunk.logProb[to] = acted.logProb![row];
@@ -226,19 +223,15 @@ export async function wholeChunk(
     branches: parent.length,
     horizon: settings.horizon,
     policy: network,
-    isPolicyDeterministic: settings.deterministicPolicy === true,
     propagation: settings.propagation,
-    isModelDeterministic: settings.deterministicModel === true,
-    withDisagreement: settings.confidence === true,
     disagreementLimit: settings.disagreementLimit,
-    dropsDoubted: true,
     actRng: (step) => rng.split('act', step),
     modelRng: (step) => rng.split('model', step),
   });
   return answer === undefined || answer.nonFinite > 0 ? undefined : chunkOf(answer, task);
 }
 
-function chunkOf(answer: WholeRolloutAnswer, { index, parent, group, firstEpisode }: ChunkTask): RolloutChunk {
+function chunkOf(answer: WholeRolloutAnswer, { index, parent, firstEpisode }: ChunkTask): RolloutChunk {
   const { rows, branch, step, disagreement, ended, logProb } = answer;
   const { obs, action, reward, terminated, truncated, nextObs } = answer;
   // A loop: `Float64Array.from` makes a list of numbers on the heap first, which the garbage collector then looks after.
@@ -250,7 +243,6 @@ function chunkOf(answer: WholeRolloutAnswer, { index, parent, group, firstEpisod
   return {
     ...{ index, rows, step, obs, action, reward, terminated, truncated, nextObs },
     episode: ofBranch((one) => firstEpisode + one),
-    group: ofBranch((one) => group[one]),
     parent: ofBranch((one) => parent[one]),
     ...(disagreement && { confidence: disagreement.map((one) => 1 / (1 + one)) }),
     ...(logProb && { logProb }),

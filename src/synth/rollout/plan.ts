@@ -21,18 +21,10 @@ interface RolloutSettings {
    * the branch's row before it becomes truncated (MACURA, 2405.19014).
    */
   readonly disagreementLimit?: number;
-  /** Compute disagreement, and from it a confidence for each row, also without a limit. */
-  readonly confidence?: boolean;
-  /** The policy's mode instead of samples. */
-  readonly deterministicPolicy?: boolean;
-  /** The model's mean instead of samples. */
-  readonly deterministicModel?: boolean;
 }
 
-/** Many branches from given states. The same request with the same streams gives the same bytes, however it is run. */
+/** A branch from each of many given states. The same request with the same streams gives the same bytes, however it is run. */
 export interface RolloutRequest extends RolloutSettings, Starts {
-  /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
-  readonly branches?: number;
   /** Not advanced: chunk i of the job draws from `rng.split('chunk', i)`. */
   readonly rng: Rng;
   /** Branches per chunk, the unit of work, retry and journal; changes the bytes. Default 512. */
@@ -41,7 +33,6 @@ export interface RolloutRequest extends RolloutSettings, Starts {
   readonly firstEpisode?: number;
   /** Recorded with every row. */
   readonly scenario?: string;
-  readonly task?: string;
   /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
   readonly seed?: number;
 }
@@ -71,9 +62,8 @@ export interface RolloutChunk extends TransitionBatch {
   readonly index: number;
   readonly episode: Float64Array;
   readonly step: Uint32Array;
-  readonly group: Float64Array;
   readonly parent: Float64Array;
-  /** 1 / (1 + disagreement); absent where disagreement was not computed. */
+  /** 1 / (1 + disagreement); absent where there was no limit of it. */
   readonly confidence?: Float32Array;
   /** Absent where the policy gives none. */
   readonly logProb?: Float32Array;
@@ -107,7 +97,6 @@ export interface ChunkTask {
   readonly history?: History;
   /** Row id of each branch's start in the real buffer. */
   readonly parent: Float64Array;
-  readonly group: Float64Array;
   /** Episode id of the chunk's first branch; the others follow. */
   readonly firstEpisode: number;
   readonly settings: RolloutSettings;
@@ -118,8 +107,6 @@ const DEFAULT_CHUNK_SIZE = 512;
 export class RolloutPlan {
   readonly obsDim: number;
   readonly chunkSize: number;
-  readonly branches: number;
-  readonly episodes: number;
   readonly chunks: number;
   readonly firstEpisode: number;
   readonly settings: RolloutSettings;
@@ -131,15 +118,12 @@ export class RolloutPlan {
   /** Throws SETTING_INVALID naming the value that does not fit. */
   constructor(request: RolloutRequest | Drawn<RolloutRequest>) {
     this.starts = 'startIds' in request ? sourceOfArrays(request) : request.starts;
-    const { rows, obsDim } = this.starts;
     this.rngOfJob = request.rng;
-    this.branches = wholeNumber('branches', request.branches ?? 1, 1);
     this.chunkSize = wholeNumber('chunkSize', request.chunkSize ?? DEFAULT_CHUNK_SIZE, 1);
     this.firstEpisode = wholeNumber('firstEpisode', request.firstEpisode ?? 0, 0);
-    this.obsDim = obsDim;
+    this.obsDim = this.starts.obsDim;
     this.settings = settingsOf(request);
-    this.episodes = rows * this.branches;
-    this.chunks = Math.ceil(this.episodes / this.chunkSize);
+    this.chunks = Math.ceil(this.starts.rows / this.chunkSize);
     this.seed = request.seed ?? seedOf(request.rng);
   }
 
@@ -150,31 +134,20 @@ export class RolloutPlan {
 
   /** The work of chunk `index`, in arrays of its own that may be transferred. */
   task(index: number): ChunkTask {
-    const from = index * this.chunkSize;
-    const rows = Math.min(this.chunkSize, this.episodes - from);
-    const { obsDim, branches } = this;
-    const start = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / branches));
-    const { starts, startIds, history } = this.starts.take(start);
+    const { obsDim, settings, chunkSize } = this;
+    const from = index * chunkSize;
+    const rows = Math.min(chunkSize, this.starts.rows - from);
+    const { starts, startIds, history } = this.starts.take(Uint32Array.from({ length: rows }, (_, row) => from + row));
     const parent = Float64Array.from(startIds);
-    const group = new Float64Array(rows).fill(-1);
-    if (branches > 1) for (let row = 0; row < rows; row++) group[row] = this.firstEpisode + start[row] * branches;
-    const firstEpisode = this.firstEpisode + from;
-    return { index, obsDim, starts, history, parent, group, firstEpisode, settings: this.settings };
+    return { index, obsDim, starts, history, parent, firstEpisode: this.firstEpisode + from, settings };
   }
 }
 
-function settingsOf({ horizon, propagation, disagreementLimit, ...request }: RolloutSettings): RolloutSettings {
+function settingsOf({ horizon, propagation, disagreementLimit }: RolloutSettings): RolloutSettings {
   if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
     invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
   }
-  return {
-    horizon: wholeNumber('horizon', horizon, 1),
-    propagation,
-    disagreementLimit,
-    confidence: request.confidence ?? false,
-    deterministicPolicy: request.deterministicPolicy ?? false,
-    deterministicModel: request.deterministicModel ?? false,
-  };
+  return { horizon: wholeNumber('horizon', horizon, 1), propagation, disagreementLimit };
 }
 
 function wholeNumber(name: string, value: number, least: number): number {

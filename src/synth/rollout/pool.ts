@@ -164,11 +164,7 @@ export class RolloutPool {
         task: plan.task(index),
         rng: plan.rng(index).state(),
       });
-      const transfer = ({ task: { starts, parent, group } }: ChunkInput) => [
-        starts.buffer,
-        parent.buffer,
-        group.buffer,
-      ];
+      const transfer = ({ task: { starts, parent } }: ChunkInput) => [starts.buffer, parent.buffer];
       return this.pool.run(task, make, { signal, transfer, label: `chunk ${index}` });
     };
   }

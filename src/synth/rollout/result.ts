@@ -8,25 +8,24 @@ import type { FrozenRolloutRequest, RolloutChunk, RolloutCounts, RolloutPlan, Ro
 /** The part of provenance that all rows of a job share. */
 export type SharedProvenance = Pick<
   Provenance,
-  'source' | 'backend' | 'modelVersion' | 'policyVersion' | 'scenario' | 'task' | 'seed'
+  'source' | 'backend' | 'modelVersion' | 'policyVersion' | 'scenario' | 'seed'
 >;
 
-type Identified = Pick<FrozenRolloutRequest, 'scenario' | 'task' | 'model' | 'policy'>;
+type Identified = Pick<FrozenRolloutRequest, 'scenario' | 'model' | 'policy'>;
 
-export function sharedProvenance({ scenario, task, model, policy }: Identified, plan: RolloutPlan): SharedProvenance {
+export function sharedProvenance({ scenario, model, policy }: Identified, plan: RolloutPlan): SharedProvenance {
   return {
     source: 'synthetic',
     ...{ backend: model.backend, modelVersion: model.modelVersion, policyVersion: policy.version },
     scenario: scenario ?? '',
-    ...(task !== undefined && { task }),
     seed: plan.seed,
   };
 }
 
 /** Where each row of a chunk came from. */
 export function provenanceOfChunk(chunk: RolloutChunk, shared: SharedProvenance): Provenance {
-  const { episode, step, group, parent, confidence, logProb } = chunk;
-  return { ...shared, episode, step, group, parent, ...(confidence && { confidence }), ...(logProb && { logProb }) };
+  const { episode, step, parent, confidence, logProb } = chunk;
+  return { ...shared, episode, step, parent, ...(confidence && { confidence }), ...(logProb && { logProb }) };
 }
 
 export function mergeChunks(chunks: readonly RolloutChunk[], request: Identified, plan: RolloutPlan): RolloutResult {
@@ -49,7 +48,6 @@ export function mergeChunks(chunks: readonly RolloutChunk[], request: Identified
       ...sharedProvenance(request, plan),
       episode: column((chunk) => chunk.episode, Float64Array),
       step: column((chunk) => chunk.step, Uint32Array),
-      group: column((chunk) => chunk.group, Float64Array),
       parent: column((chunk) => chunk.parent, Float64Array),
       ...(has((chunk) => chunk.confidence) && { confidence: column((chunk) => chunk.confidence!, Float32Array) }),
       ...(has((chunk) => chunk.logProb) && { logProb: column((chunk) => chunk.logProb!, Float32Array) }),

@@ -19,8 +19,6 @@ interface SwapRequest {
   /** Ids that a new task may not be about, e.g. those of tasks for evaluation. */
   readonly except: ReadonlySet<string>;
   readonly rng: Rng;
-  /** Ids that must change places with a given one, e.g. a customer with the customer of another task. */
-  readonly fixed?: ReadonlyMap<string, string>;
   readonly alike: Likeness;
 }
 
@@ -44,7 +42,7 @@ export function* swappedTasks(request: SwapRequest): Generator<ToolsTask> {
     const alignment = align(entities, root, candidate, ids);
     const replacement = alignment && replacementOf(entities, alignment, texts, request);
     if (replacement === undefined || !replacement.strings.has(root.id)) continue;
-    if ([...replacement.strings].some(([from, to]) => from !== to && isKept(to, request))) continue;
+    if ([...replacement.strings].some(([from, to]) => from !== to && request.except.has(to))) continue;
     yield { ...request.task, ...(replacer(replacement)(parts) as unknown as Partial<ToolsTask>) };
   }
 }
@@ -64,25 +62,17 @@ function candidates(
   entities: Entities,
   { collection, record: own }: Entity,
   taken: ReadonlySet<string>,
-  { rng, alike, fixed, except }: SwapRequest,
+  { rng, alike, except }: SwapRequest,
 ): Entity[] {
   const records = entities.collections.get(collection)!;
-  const targets = new Set(fixed?.values() ?? []);
-  const refers = (id: string) => [id, ...Object.values(records.get(id)!)].some((value) => targets.has(value as string));
-  const free = [...records.keys()].filter((id) => !taken.has(id) && !isKept(id, { except, fixed }));
+  const free = [...records.keys()].filter((id) => !taken.has(id) && !except.has(id));
   const kinds = Object.keys(own).filter((key) => isKind(entities, collection, `/${key}`));
   const order = Array.from(rng.split('entity').permutation(free.length), (at) => free[at]);
   const scored = order
-    .filter((id) => fixed === undefined || refers(id))
     .map((id) => ({ id, likeness: kinds.filter((key) => records.get(id)![key] === own[key]).length }))
     .sort((a, b) => b.likeness - a.likeness);
   const fit = alike === 'named' ? scored : scored.filter(({ likeness }) => likeness === kinds.length);
   return fit.map(({ id }) => ({ collection, id, record: records.get(id)! }));
-}
-
-/** Whether an id is one of tasks for evaluation, unless it must take its place. */
-function isKept(id: string, { except, fixed }: Pick<SwapRequest, 'except' | 'fixed'>): boolean {
-  return except.has(id) && ![...(fixed?.values() ?? [])].includes(id);
 }
 
 const MOST_KINDS = 50;
@@ -295,9 +285,8 @@ function replacementOf(
   entities: Entities,
   { ids, values: all, sameShape }: Alignment,
   texts: Texts,
-  { fixed = new Map(), alike }: SwapRequest,
+  { alike }: SwapRequest,
 ): Replacement | undefined {
-  for (const [from, to] of fixed) if ((ids.get(from) ?? from) !== to) return undefined;
   if (alike === 'all' && !sameShape) return undefined;
   const values = all.filter(({ from }) => typeof from === 'number' || !ids.has(from));
   const isCompared = ({ path }: Aligned) => alike === 'all' || (alike === 'own' && path.lastIndexOf('/') === 0);

@@ -31,27 +31,21 @@ interface SeedReason {
 interface SeedFilterResult {
   readonly kept: readonly EpisodeRecord[];
   readonly rejected: readonly { readonly episode: EpisodeRecord; readonly reasons: readonly SeedReason[] }[];
-  /** Episodes by kind of reason, each counted once a kind. */
-  readonly counts: Readonly<Partial<Record<SeedFault, number>>>;
 }
 
-/** @param replay whether calls are played again where rules exist, and compared */
 export async function prefilterEpisodes(
   episodes: Iterable<EpisodeRecord>,
   domain: ToolsDomain,
-  replay = true,
 ): Promise<SeedFilterResult> {
   const kept: EpisodeRecord[] = [];
   const rejected: { episode: EpisodeRecord; reasons: readonly SeedReason[] }[] = [];
-  const counts: Partial<Record<SeedFault, number>> = {};
   for (const episode of episodes) {
     const formal = formFaults(episode.messages, domain);
-    const reasons = formal.length > 0 ? formal : await contradictions(episode, domain, replay);
-    for (const code of new Set(reasons.map((reason) => reason.code))) counts[code] = (counts[code] ?? 0) + 1;
+    const reasons = formal.length > 0 ? formal : await contradictions(episode, domain);
     if (reasons.length > 0) rejected.push({ episode, reasons });
     else kept.push(episode);
   }
-  return { kept, rejected, counts };
+  return { kept, rejected };
 }
 
 /** Every fault of form; cheap. */
@@ -107,18 +101,14 @@ interface Answered {
 }
 
 /** Answers that cannot be true: by the rules, where there are some, else by one another. */
-async function contradictions(
-  { messages, task }: EpisodeRecord,
-  domain: ToolsDomain,
-  replay: boolean,
-): Promise<SeedReason[]> {
+async function contradictions({ messages, task }: EpisodeRecord, domain: ToolsDomain): Promise<SeedReason[]> {
   const answers = new Map(messages.flatMap((each) => (each.role === 'tool' ? [[each.toolCallId, each]] : [])));
   const answered = messages.flatMap(callsOf).flatMap((call): Answered[] => {
     const answer = answers.get(call.id);
     return answer === undefined ? [] : [{ call, answer }];
   });
   const known = domain.tasks.find(({ id }) => id === task);
-  if (!replay || domain.rules === undefined || known === undefined) return changedReads(answered, domain);
+  if (domain.rules === undefined || known === undefined) return changedReads(answered, domain);
   const calls = answered.map(({ call }) => call);
   const played = await playCalls({ domain, task: known, responder: rulesResponder(domain, 'rules') }, calls);
   const at = played.answers.findIndex(({ prediction }, i) =>

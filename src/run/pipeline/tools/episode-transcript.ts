@@ -14,7 +14,7 @@ export interface EpisodeTranscript {
 
 export function episodeTranscript(record: EpisodeRecord, outcome: string): EpisodeTranscript {
   const answers = answersOf(record);
-  const { lostStep, signals = [], steps } = record;
+  const { lostStep, steps } = record;
   const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
   const lines = record.messages.flatMap((message, at) => {
     const told = message.role === 'system' ? [] : linesOf(message, answers);
@@ -27,7 +27,7 @@ export function episodeTranscript(record: EpisodeRecord, outcome: string): Episo
     note: `reward ${record.return ?? 'none'}`,
   };
   return {
-    title: [record.task, outcome, ...signals, `${steps.length} turns`, `row ${record.row}`].join(' · '),
+    title: [record.task, outcome, `${steps.length} turns`, `row ${record.row}`].join(' · '),
     lines: [...lines, verdict],
   };
 }

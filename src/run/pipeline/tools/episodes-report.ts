@@ -171,12 +171,7 @@ function summary({ statistics, quality, gates }: EpisodesReport): TableBlock {
         .join(', '),
       'by family of the task',
     ],
-    ['Different 3-grams', percent(diversity.distinct[2]), 'of all 3-grams of words (distinct-3)'],
-    [
-      'Nearest neighbour',
-      percent(diversity.overlap.nearest),
-      'of 3-grams shared with the most alike episode, on average',
-    ],
+    ['Different 3-grams', percent(diversity.distinct3), 'of all 3-grams of words (distinct-3)'],
     [
       'Tools called',
       `${diversity.tools.called} of ${diversity.tools.of}`,
@@ -195,7 +190,6 @@ function bars({ statistics, quality, rejected }: EpisodesReport): BarsBlock[] {
     counts('Who answered the calls', 'Each call by the backend that answered it.', statistics.answeredBy),
     counts('Answers that were refused', 'The agent was shown an error of the environment.', statistics.refusedOf),
     counts('Answers that were repaired', 'They stand after they were sent back once.', statistics.repairedOf),
-    counts('Signals', 'Episodes with something wrong at a glance; one may have several.', statistics.signals),
     counts(
       'What lost an episode',
       'The last step of a failed episode before which its task’s solution would still have succeeded.',
@@ -203,7 +197,7 @@ function bars({ statistics, quality, rejected }: EpisodesReport): BarsBlock[] {
     ),
     counts('Why episodes were left out', 'The first filter that refused each.', rejected),
     counts(
-      'What was mended',
+      'What was repaired',
       'Episodes changed by a filter and kept.',
       Object.assign({}, ...filters.map(({ repaired }) => repaired)),
     ),

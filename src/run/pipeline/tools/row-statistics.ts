@@ -24,8 +24,6 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
-  /** Episodes by what is wrong with them. */
-  readonly signals: Record<string, number> = {};
   /** Walks by what became of them: ended by themselves or pruned, named on the way, made into tasks. */
   readonly walks: Record<string, number> = {};
   /** Failed episodes by what was done in the step that lost them. */
@@ -45,7 +43,6 @@ export class RowStatistics {
     if (row.return === null) this.abstained++;
     else this.judge(row, row.return);
     if (row.walk !== undefined) this.walk(row.walk);
-    for (const signal of row.signals ?? []) count(this.signals, signal);
     if (row.lostStep !== undefined) count(this.lostBy, stepName(row, row.lostStep));
     for (const { predictions } of row.steps) for (const prediction of predictions) this.answer(prediction);
   }

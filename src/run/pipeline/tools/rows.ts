@@ -17,8 +17,7 @@ import {
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
 import { type EpisodeSettings, planRow, type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
-import { deficitOf } from '../../../synth/signals/deficits.js';
-import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
+import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { episodeWeight } from '../../../worldmodel/tools/checks.js';
 import type { JobContext } from '../../job.js';
@@ -75,14 +74,13 @@ export function rowsHere(context: Context, parts: ToolsParts, settings: RowSetti
   const isWrapped = scenario.config.synth.wrap !== undefined && source === 'synthetic';
   const make = settings.make ?? (isWrapped ? wrappedRows(scenario, parts, responder, byTurns) : byTurns);
   const episode = episodeSettings(context, parts, settings);
-  const signals = new SignalFinder(domain);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
       // What an earlier try of the row found is none of this one's.
       shadow?.take(plan.row);
       const made = await make(plan, task, { ...episode, maxSteps }, signal);
       const lost = lostStep(domain, task, made);
-      const told = { ...made, signals: signals.find(made, task), ...(lost !== undefined && { lostStep: lost }) };
+      const told = { ...made, ...(lost !== undefined && { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, told);
       const found = shadow?.take(plan.row) ?? {};
       return { ...told, ...(lostBy && { lostBy }), ...(Object.keys(found).length > 0 && { shadow: found }) };

@@ -84,7 +84,7 @@ async function madeEpisodes(
     await writeFileAtomic(join(out, 'deficits.json'), found);
     const made = await makeDatasets(context, domain, judged, { statistics, deficits, gates, panel });
     const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, made.data);
-    const { signals, walks, lostBy, cost, failedFor } = statistics;
+    const { walks, lostBy, cost, failedFor } = statistics;
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, panel, ...made },
       datasets: early === undefined ? made.datasets : [...made.datasets, early],
@@ -92,7 +92,6 @@ async function madeEpisodes(
       ...(Object.keys(failedFor).length > 0 && { failedFor }),
       ...{ steps: statistics.steps, success: statistics.success, abstained: statistics.abstained },
       ...{ answeredBy: statistics.answeredBy, refusedOf: statistics.refusedOf, repairedOf: statistics.repairedOf },
-      signals,
       ...(Object.keys(walks).length > 0 && { walks }),
       ...{ lostBy, deficits, cost, spent: budget.spent, stoppedBy: rows.stoppedBy ?? null },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },

@@ -50,7 +50,7 @@ export function shareGptFormat({ domain, tools, adapt }: FormatContext): Episode
   const toolsText = JSON.stringify(tools.map((tool) => tool.function));
   const features = [{ name: 'conversations', list: texts('from', 'value') }, ...texts('system', 'tools')];
   return {
-    tables: { [ONLY_TABLE]: { features, splitFolders: true, isImitated: true } },
+    tables: { [ONLY_TABLE]: { features, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const messages = unmaskedMessages(record, adapt);
       const conversations = new Alternation(record.messages, adapt).turns(messages);
@@ -64,12 +64,12 @@ export function shareGptFormat({ domain, tools, adapt }: FormatContext): Episode
 
 function datasetInfo(domain: string, data: DataFiles): JsonObject {
   const name = domain.replace(/[^A-Za-z0-9]+/g, '_');
-  const splits = [...(data.get(ONLY_TABLE)?.keys() ?? [])];
+  const splits = [...(data.get(ONLY_TABLE) ?? [])];
   return Object.fromEntries(
-    splits.map((split) => [
+    splits.map(([split, file_name]) => [
       `${name}_${split}`,
       {
-        file_name: `data/${split}`,
+        file_name,
         formatting: 'sharegpt',
         columns: { messages: 'conversations', system: 'system', tools: 'tools' },
         tags: {
@@ -240,7 +240,7 @@ export interface TextTurn {
   readonly isLearnt: boolean;
 }
 
-/** The conversation as text, answers to the calls of one turn together; special tokens in what anybody said are escaped. */
+/** The conversation as text, answers to the calls of one turn together; special tokens in what was said are escaped. */
 export function textTurns(
   record: EpisodeRecord,
   messages: readonly Message[],
