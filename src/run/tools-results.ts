@@ -249,8 +249,6 @@ export interface SynthEpisodesResult extends JobResult {
   /** Of these: refused, so that the agent was shown an error of the environment; and repaired after one refusal. */
   readonly refusedOf: Readonly<Record<string, number>>;
   readonly repairedOf: Readonly<Record<string, number>>;
-  /** Episodes by what is wrong with them: stagnation, loop, contradiction, exhaustion, policy-broken. */
-  readonly signals: Readonly<Record<string, number>>;
   /** Walks without a task of their own, by what became of them; absent where there were none. */
   readonly walks?: Readonly<Record<string, number>>;
   /** Failed episodes by what was done in the step that lost them, where that is known. */

@@ -19,6 +19,7 @@ import {
 } from '../replay/snapshot.js';
 import { type JobDescription, Journal, type PiecePlace, readPiece } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk.js';
+import type { Starts } from './rollout/plan.js';
 import {
   type Drawn,
   type FrozenRolloutRequest,
@@ -28,14 +29,7 @@ import {
   type RolloutResult,
 } from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
-import {
-  mergeChunks,
-  provenanceOfChunk,
-  type SharedProvenance,
-  sharedProvenance,
-  sumCounts,
-} from './rollout/result.js';
-import type { Starts } from './rollout/starts.js';
+import { mergeChunks, provenanceOfChunk, type SharedProvenance, sharedProvenance, sumCounts } from './rollout/pool.js';
 
 interface InJournal {
   readonly pool: RolloutPool;

@@ -10,7 +10,7 @@ import {
   type RolloutRequest,
   type RolloutResult,
 } from '../../src/synth/rollout/plan.js';
-import { mergeChunks } from '../../src/synth/rollout/result.js';
+import { mergeChunks } from '../../src/synth/rollout/pool.js';
 import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { ReferenceRow } from './reference.js';
 

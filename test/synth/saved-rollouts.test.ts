@@ -12,8 +12,8 @@ import { SavedTransitions } from '../../src/replay/snapshot.js';
 import { exportMinari } from '../../src/synth/export/minari.js';
 import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';
 import type { RolloutResult } from '../../src/synth/rollout/plan.js';
+import { drawnStarts, drawStarts } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import { drawnStarts, drawStarts } from '../../src/synth/rollout/starts.js';
 import {
   type DrawnSynthesisRequest,
   type SynthesisRequest,

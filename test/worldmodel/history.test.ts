@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { Policy } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { drawStarts } from '../../src/synth/rollout/starts.js';
+import { drawStarts } from '../../src/synth/rollout/plan.js';
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { VectorDynamics } from '../../src/worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type History, type Start } from '../../src/worldmodel/starts.js';

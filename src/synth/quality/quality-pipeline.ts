@@ -16,9 +16,16 @@ import {
   type QualityContext,
 } from './filter.js';
 import { lengthFilter, loopFilter, schemaFilter, structureFilter } from './form-filters.js';
-import { decontaminationFilter, nearDuplicateFilter } from './overlap-filters.js';
+import {
+  DistinctCounter,
+  decontaminationFilter,
+  gramHashes,
+  hash53,
+  nearDuplicateFilter,
+  spokenText,
+  wordsOf,
+} from './overlap-filters.js';
 import { type QualityConfig, splitOf } from './quality-config.js';
-import { DistinctCounter, gramHashes, hash53, spokenText, wordsOf } from './text-hash.js';
 
 interface QualityInput {
   readonly config: QualityConfig;

@@ -2,6 +2,7 @@
 // kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
+import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
 import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -263,55 +264,55 @@ interface PolicyLoaderModule {
 
 /** Models and policies made from their snapshots in this thread, once per version; the last few are kept. */
 export class Restored {
-  private readonly models = new Map<string, Promise<VectorDynamics>>();
-  private readonly policies = new Map<string, Promise<Policy>>();
+  private readonly models = new LRUCache<string, Promise<VectorDynamics>>({
+    max: KEPT_VERSIONS,
+    dispose: (model) => {
+      // One that could not be made has told so already.
+      const closed = model.then(
+        (old) => old.close(),
+        () => {},
+      );
+      this.closing.push(closed);
+    },
+  });
+  private readonly policies = new LRUCache<string, Promise<Policy>>({ max: KEPT_VERSIONS });
+  private readonly closing: Promise<void>[] = [];
 
   /** `loader`: URL of a module with a `loadWorldModel`; the world-model room if left out. */
-  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
-    const key = `${loader ?? ''} ${snapshot.modelVersion}`;
-    const model = await remember(this.models, key, async () => {
+  model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
+    return remember(this.models, `${loader ?? ''} ${snapshot.modelVersion}`, async () => {
       const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/kinds.js');
       return module.loadWorldModel(unshareBytes(snapshot), place);
     });
-    await forgetOldest(this.models, (old) => old.close());
-    return model;
   }
 
-  async policy(snapshot: PolicySnapshot): Promise<Policy> {
-    const policy = await remember(this.policies, `${snapshot.loader} ${snapshot.version}`, async () => {
+  policy(snapshot: PolicySnapshot): Promise<Policy> {
+    return remember(this.policies, `${snapshot.loader} ${snapshot.version}`, async () => {
       const module: PolicyLoaderModule = await import(snapshot.loader);
       return module.loadPolicy(unshareBytes(snapshot.payload));
     });
-    await forgetOldest(this.policies);
-    return policy;
   }
 
   async close(): Promise<void> {
-    const models = [...this.models.values()];
     this.models.clear();
     this.policies.clear();
-    await Promise.all(models.map(async (model) => (await model).close()));
+    await Promise.all(this.closing.splice(0));
   }
 }
 
-/** The value of `key`, made if need be, and moved to the young end of the map. A failure is not remembered. */
-async function remember<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+/** The value of `key`, made if need be. A failure is not remembered. */
+async function remember<T extends object>(
+  kept: LRUCache<string, Promise<T>>,
+  key: string,
+  make: () => Promise<T>,
+): Promise<T> {
   const value = kept.get(key) ?? make();
-  kept.delete(key);
   kept.set(key, value);
   try {
     return await value;
   } catch (error) {
     kept.delete(key);
     throw error;
-  }
-}
-
-async function forgetOldest<T>(kept: Map<string, Promise<T>>, close?: (old: T) => Promise<void>): Promise<void> {
-  for (const [key, value] of kept) {
-    if (kept.size <= KEPT_VERSIONS) return;
-    kept.delete(key);
-    await close?.(await value);
   }
 }
 

@@ -89,66 +89,30 @@ function ofChecks(checks: readonly CheckResult[]): DeficitName | undefined {
   return undefined;
 }
 
-/** Whether a task cannot be solved without what the deficit is about; undefined where a task does not show that. */
-function needs(name: DeficitName, { reference, verifier }: ToolsTask): boolean | undefined {
-  const { kind, about } = deficitParts(name);
-  const calls = reference?.calls ?? [];
-  const [tool, argument] = about.split('.');
-  if (kind === 'left-out') return calls.some((call) => call.name === about);
-  if (kind === 'wrong-argument') return calls.some((call) => call.name === tool && argument in call.arguments);
-  if (kind === 'untold') return (verifier.communicate ?? []).length > 0;
-  return kind === 'rule' ? (verifier.checks?.includes(about) ?? false) : undefined;
-}
-
-interface Share {
-  readonly succeeded: number;
-  readonly of: number;
-}
-
 export interface Deficit {
   readonly name: DeficitName;
   /** Episodes that it lost. */
   readonly lost: number;
   /** Tasks that it lost episodes of, those with most first. */
   readonly tasks: readonly string[];
-  /** Judged episodes of tasks that need it, and of those that do not; null where tasks do not show which do. */
-  readonly needed: Share | null;
-  readonly elsewhere: Share | null;
 }
 
 /** Takes in episodes, and says what they were lost by. */
 export class DeficitLedger {
-  private readonly tallies;
+  /** Episodes that a deficit lost, by task. */
+  private readonly lost = new Map<DeficitName, Map<string, number>>();
 
-  constructor(tasks: readonly ToolsTask[]) {
-    const tallyOf = (task: ToolsTask) => ({ task, of: 0, succeeded: 0, lostBy: new Map<DeficitName, number>() });
-    this.tallies = new Map(tasks.map((task) => [task.id, tallyOf(task)]));
-  }
-
-  add(record: EpisodeRecord): void {
-    const tally = this.tallies.get(record.task);
-    if (tally === undefined || record.return === null) return;
-    tally.of++;
-    if (!isLost(record)) tally.succeeded++;
-    const { lostBy } = record;
-    if (lostBy !== undefined) tally.lostBy.set(lostBy, (tally.lostBy.get(lostBy) ?? 0) + 1);
+  add({ task, lostBy }: EpisodeRecord): void {
+    if (lostBy === undefined) return;
+    const byTask = this.lost.get(lostBy) ?? new Map<string, number>();
+    this.lost.set(lostBy, byTask.set(task, (byTask.get(task) ?? 0) + 1));
   }
 
   /** Those that lost most first. */
   report(): Deficit[] {
-    const tallies = [...this.tallies.values()];
-    const names = new Set(tallies.flatMap(({ lostBy }) => [...lostBy.keys()]));
-    const deficits = [...names].map((name): Deficit => {
-      const times = ({ lostBy }: (typeof tallies)[number]) => lostBy.get(name) ?? 0;
-      const losing = tallies.filter((tally) => times(tally) > 0).sort((a, b) => times(b) - times(a));
-      const isKnown = losing.every(({ task }) => needs(name, task) !== undefined);
-      const among = (wanted: boolean): Share | null => {
-        const own = tallies.filter(({ task }) => needs(name, task) === wanted);
-        const sum = (key: keyof Share) => own.reduce((total, tally) => total + tally[key], 0);
-        return isKnown ? { succeeded: sum('succeeded'), of: sum('of') } : null;
-      };
-      const lost = losing.reduce((sum, tally) => sum + times(tally), 0);
-      return { name, lost, tasks: losing.map(({ task }) => task.id), needed: among(true), elsewhere: among(false) };
+    const deficits = [...this.lost].map(([name, byTask]): Deficit => {
+      const tasks = [...byTask].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+      return { name, lost: tasks.reduce((sum, [, times]) => sum + times, 0), tasks: tasks.map(([task]) => task) };
     });
     return deficits.sort((a, b) => b.lost - a.lost || (a.name < b.name ? -1 : 1));
   }

@@ -8,8 +8,8 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { gramHashes, wordsOf } from '../quality/text-hash.js';
-import { Entities, isRecord } from './entities.js';
+import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
+import { Entities, isRecord } from './entity-swap.js';
 import { isForEvaluation, type Rejection, type RejectionCode, type TaskProposal } from './proposal.js';
 import { callFaults, checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 

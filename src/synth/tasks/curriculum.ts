@@ -21,6 +21,17 @@ export interface CurriculumOptions {
   readonly group?: number;
 }
 
+export interface Pick {
+  readonly row: number;
+  readonly task: string;
+  readonly synthetic: boolean;
+  /** Drawn uniformly, by the floor of exploration. */
+  readonly explored: boolean;
+  /** Its score, and its probability of being picked. */
+  readonly score: number;
+  readonly probability: number;
+}
+
 /** What became of one episode. */
 export interface RowOutcome {
   readonly task: string;

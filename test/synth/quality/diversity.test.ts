@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { DiversityMeter } from '../../../src/synth/quality/diversity.js';
-import { DistinctCounter, hash53 } from '../../../src/synth/quality/text-hash.js';
+import { DistinctCounter, hash53 } from '../../../src/synth/quality/overlap-filters.js';
 import { call, record } from '../episode-records.js';
 
 const rng = Rng.fromSeed(5);

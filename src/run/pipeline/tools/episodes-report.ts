@@ -67,21 +67,19 @@ const LOST_TASKS = 4;
 /** What the agent cannot do yet; nothing where nothing was lost that can be named. */
 function deficitBlocks(deficits: readonly Deficit[]): Block[] {
   if (deficits.length === 0) return [];
-  const share = (of: Deficit['needed']) =>
-    of === null || of.of === 0 ? '–' : `${Math.round((100 * of.succeeded) / of.of)} % of ${of.of}`;
   return [
     { kind: 'heading', text: 'What the agent cannot do yet' },
     {
       kind: 'paragraph',
-      text: 'What was done in the step that lost an episode, held against what the task’s solution would have done there. Where tasks show whether they need it, success in those that do stands beside success in the others.',
+      text: 'What was done in the step that lost an episode, held against what the task’s solution would have done there.',
     },
     {
       kind: 'table',
-      columns: ['the agent', 'episodes lost', 'success where it is needed', 'elsewhere', 'tasks that it lost'],
-      rows: deficits.map(({ name, lost, needed, elsewhere, tasks }) => {
+      columns: ['the agent', 'episodes lost', 'tasks that it lost'],
+      rows: deficits.map(({ name, lost, tasks }) => {
         const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
         const where = `${tasks.slice(0, LOST_TASKS).join(', ')}${more}`;
-        return [deficitText(name), formatCount(lost), share(needed), share(elsewhere), where];
+        return [deficitText(name), formatCount(lost), where];
       }),
     },
   ];

@@ -72,7 +72,7 @@ async function madeEpisodes(
   const estimate = estimateJob(config, domain, tasks);
   if (estimate !== undefined) log(estimate);
   const statistics = new RowStatistics();
-  const ledger = new DeficitLedger(tasks);
+  const ledger = new DeficitLedger();
   const shadow = makeShadow(context, parts);
   const turns = await trustedTurns(context, responder.version);
   const judged = new JudgedRows(context, domain);

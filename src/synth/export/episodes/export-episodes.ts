@@ -37,7 +37,7 @@ export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('openai', "OpenAI's fine-tuning rows.", openAiFormat),
   entry('sharegpt', "ShareGPT's conversations, as LLaMA-Factory reads them.", shareGptFormat),
   entry('trl', "TRL's trainers: messages, completions, preferences.", trlFormat),
-  entry('verl', "verl's supervised and reinforcement learning.", verlFormat),
+  entry('verl', "Starts for verl's reinforcement learning.", verlFormat),
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
