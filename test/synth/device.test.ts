@@ -80,9 +80,7 @@ async function cartpoleSubject(): Promise<Subject> {
 
 const CASES: readonly (readonly [name: string, overrides: Partial<FrozenRolloutRequest>])[] = [
   ['plain', {}],
-  ['branches of one start, by the mean', { branches: 2, propagation: 'mean' }],
-  ['without noise', { deterministicModel: true, deterministicPolicy: true }],
-  ['with confidence', { confidence: true }],
+  ['by the mean', { propagation: 'mean' }],
   ['doubted rows dropped', { disagreementLimit: 0.12 }],
 ];
 
@@ -119,7 +117,7 @@ describe.skipIf(isSkipped)('rollouts on a device', () => {
       const [wanted, got] = [await onProcessor.branchedRollouts(asked), await onDevice.branchedRollouts(asked)];
       expectSame(got, wanted);
       expect(wanted.counts.rows).toBeGreaterThan(STARTS);
-      expect(whole).toHaveBeenCalledTimes(Math.ceil((STARTS * (asked.branches ?? 1)) / 40));
+      expect(whole).toHaveBeenCalledTimes(Math.ceil(STARTS / 40));
     });
 
     it('are stepped where the policy is no network, to the same end', async () => {

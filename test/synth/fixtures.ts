@@ -116,7 +116,6 @@ export function rowsOf({ batch, provenance }: RolloutResult): ReferenceRow[] {
       nextObs: cut(batch.nextObs),
       episode: provenance.episode[row],
       step: provenance.step[row],
-      group: provenance.group![row],
       parent: provenance.parent![row],
       ...(provenance.confidence && { confidence: provenance.confidence[row] }),
       ...(provenance.logProb && { logProb: provenance.logProb[row] }),
