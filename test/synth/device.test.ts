@@ -7,7 +7,7 @@ import type { PolicySnapshot } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { DeviceEnsemble } from '../../src/nn/cuda.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import { RandomPolicy } from '../../src/rl/policies.js';
 import { makePpo } from '../../src/rl/ppo.js';
 import { makeSac } from '../../src/rl/soft-actor-critic.js';

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';

@@ -6,8 +6,7 @@ import { reverieError } from '../../../core/errors.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
-import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { episodeSteps } from '../../../replay/experience/steps.js';
+import { type EpisodeRecord, episodeSteps } from '../../../replay/experience/experience.js';
 import type { Source } from '../../../replay/transition.js';
 import {
   type FailedRow,
