@@ -13,8 +13,7 @@ import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 import { RandomPolicy } from '../../rl/policies.js';
 import { transitionExports } from '../../synth/export/transition-exports.js';
-import type { Drawn, FrozenRolloutRequest } from '../../synth/rollout/plan.js';
-import { drawnStarts } from '../../synth/rollout/plan.js';
+import { type Drawn, drawnStarts, type FrozenRolloutRequest } from '../../synth/rollout/plan.js';
 import { RolloutPool } from '../../synth/rollout/pool.js';
 import { saveRollouts, synthesizeToJournal } from '../../synth/synthesize.js';
 import { planDream } from '../../training/settings.js';
@@ -75,7 +74,7 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
       onRows,
     });
     phase.end();
-    const datasets = await exportTransitions(saved, env, threads, context).finally(() => saved.close());
+    const datasets = await exportTransitions(saved, env, context).finally(() => saved.close());
     metrics.write({ kind: 'dream', ...counts, transitionsPerSecond: perSecond });
     return {
       ...{ job: 'synth', family: 'vector', wallSeconds: metrics.wallSeconds, panel, data, datasets },
@@ -162,7 +161,6 @@ async function simulate(context: JobContext, pool: RolloutPool, request: Drawn<F
 async function exportTransitions(
   saved: SavedTransitions,
   env: VectorEnvironment,
-  pool: WorkerPool,
   { scenario: { config, hash }, signal, seed, out, progress }: JobContext,
 ): Promise<string[]> {
   const written: string[] = [];
@@ -174,7 +172,7 @@ async function exportTransitions(
     rmSync(path, { recursive: true, force: true });
     const write = await make();
     await write(saved, {
-      ...{ path, pool, signal, onRows: (rows: number) => phase.set(rows) },
+      ...{ path, signal, onRows: (rows: number) => phase.set(rows) },
       ...{ scenario: config.name, scenarioHash: hash, seed, env: config.env, spaces: env },
     });
     phase.end();
