@@ -28,7 +28,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'tasks.variation.strategies=easier': 'use entity-swap or propose',
   'tasks.variation.strategies=rephrase': 'use entity-swap or propose',
   'tasks.variation.strategies=compose': 'use entity-swap or propose',
-  'tasks.variation.overGeneration': 'leave it out: three proposals are made at most for each task wanted',
+  'tasks.variation.overGeneration': 'leave it out: six proposals are made at most for each task wanted',
   'tasks.variation.attempts': 'leave it out: a language model is asked twice for a proposal',
   'tasks.admission': 'leave it out: new tasks are admitted by fixed bars',
   'tasks.seeds': 'leave it out: calls of seed logs are always played again where rules exist',

@@ -73,7 +73,7 @@ describe('rollouts on disk', () => {
       const rollouts = await synthesizeToJournal({ ...request, pool, journal: join(folder, `journal-${workers}`) });
       const told: number[] = [];
       const saved = await saveRollouts(rollouts, {
-        ...{ folder: join(folder, `data-${workers}`), ...dims, pool: pool.pool },
+        ...{ folder: join(folder, `data-${workers}`), ...dims },
         onRows: (rows) => told.push(rows),
       });
       expect(rollouts.counts.rows).toBe(truth.size);
@@ -87,7 +87,7 @@ describe('rollouts on disk', () => {
   it('may be none', async () => {
     const pool = poolOf(0);
     const rollouts = await synthesizeToJournal({ ...requestOf(0), pool, journal: join(folder, 'journal') });
-    const saved = await saveRollouts(rollouts, { folder: join(folder, 'data'), ...dims, pool: pool.pool });
+    const saved = await saveRollouts(rollouts, { folder: join(folder, 'data'), ...dims });
     await (await bufferOf(await pool.branchedRollouts(requestOf(0)))).save(join(folder, 'truth'));
     expect(hashes(join(folder, 'data'))).toEqual(hashes(join(folder, 'truth')));
     await saved.close();
@@ -98,8 +98,8 @@ describe('rollouts on disk', () => {
     const rollouts = await synthesizeToJournal({ ...requestOf(64), pool, journal: join(folder, 'journal') });
     const signal = AbortSignal.abort(new Error('enough'));
     const data = join(folder, 'data');
-    await expect(saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool, signal })).rejects.toThrow('enough');
-    const saved = await saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool });
+    await expect(saveRollouts(rollouts, { folder: data, ...dims, signal })).rejects.toThrow('enough');
+    const saved = await saveRollouts(rollouts, { folder: data, ...dims });
     const path = join(folder, 'rows.parquet');
     await expect(exportParquet(saved, { path, signal })).rejects.toThrow('enough');
     expect(readdirSync(data)).toEqual(['transitions.bin']);

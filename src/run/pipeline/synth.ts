@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { PolicySnapshot } from '../../core/policy.js';
-import { WorkerPool } from '../../core/pool.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
@@ -57,8 +56,6 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
   const asked = await requestOf(context, env, real, model);
   const workers = rolloutWorkers(context, asked.starts.rows * asked.horizon);
   const pool = new RolloutPool({ workers, device });
-  // With a device chunks are computed in this thread; the rest is work for others all the same.
-  const threads = device ? new WorkerPool({ workers }) : pool.pool;
   try {
     const { rollouts, perSecond } = await simulate(context, pool, { ...asked, model: model.snapshot(), policy });
     const { counts } = rollouts;
@@ -69,7 +66,6 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     const saved = await saveRollouts(rollouts, {
       folder: data,
       ...dims,
-      pool: threads,
       signal: context.signal,
       onRows,
     });
@@ -82,7 +78,6 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
       ...{ truncatedByDoubt: counts.doubted, transitionsPerSecond: perSecond },
     };
   } finally {
-    if (threads !== pool.pool) await threads.close();
     await pool.close();
   }
 }

@@ -42,11 +42,11 @@ interface MadeTask {
   readonly admission: Admission;
 }
 
-/** Proposals made at most for each task wanted, as some are not admitted. */
-const OVER_GENERATION = 3;
+/** Proposals made at most for each task wanted, as most find no other entity that fits, or are not admitted. */
+const OVER_GENERATION = 6;
 
 /**
- * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when three times as many were
+ * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when six times as many were
  * proposed.
  * @throws SCENARIO_UNFIT, and what the model's server throws
  */

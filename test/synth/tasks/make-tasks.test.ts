@@ -30,8 +30,8 @@ describe('the shop', () => {
 
   it('stops after so many proposals, and makes none where none are wanted', async () => {
     const one = { ...CANCEL, verifier: { rubric: ['The agent is kind.'] } };
-    const { made, tasks } = await make(shop([one]), { count: 5 });
-    expect([made.length, tasks.length]).toEqual([15, 0]);
+    const { made, tasks } = await make(shop([one]), { count: 2 });
+    expect([made.length, tasks.length]).toEqual([12, 0]);
     expect((await make(shop(), {})).made).toEqual([]);
   });
 });
