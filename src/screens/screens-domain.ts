@@ -236,18 +236,6 @@ class ScreenRules implements ToolRules {
     return actionReadings(state as ScreenState, lines.map(this.callOf));
   }
 
-  shown(state: JsonObject): JsonObject {
-    const { root, focused, elements, ...rest } = state as ScreenState;
-    const { tabs, tab } = rest;
-    return { root, focused, elements, ...(tabs !== undefined && { tabs, tab }) } as JsonObject;
-  }
-
-  kindOf(state: JsonObject, line: string): string {
-    const { name, arguments: given } = this.callOf(line);
-    const element = (state as ScreenState).elements[String(given['bid'] ?? given['from_bid'])];
-    return element === undefined ? name : `${name} ${element.role}`;
-  }
-
   readonly callOf = (line: string): CallSpec => parseAction(line, this.actions) as CallSpec;
 
   invariants(_before: JsonObject, after: JsonObject): readonly string[] {

@@ -101,8 +101,6 @@ export interface Admissible {
   readonly lines: readonly string[];
   /** How each reads to who knows words alone; absent: as it is written. */
   readonly readings?: readonly string[];
-  /** What is seen there as data, as `ToolRules` has it. */
-  readonly shown?: JsonObject;
   callOf(line: string): CallSpec;
 }
 
