@@ -73,20 +73,11 @@ const agentSection = z
         .describe(
           'A language model that walks over screens from one sub-goal of its own to the next (`llm`, `roles.agent`): walks for `synth.wrap`.',
         ),
-      goals: z
-        .enum(['own', 'task'])
-        .default('own')
-        .describe('It looks for something to do, with a kind of goal in mind; or it does what the task says.'),
       goalKinds: z
         .array(z.string().min(1).max(400))
         .optional()
         .describe('Kinds of goals, a sentence each, beside those of any application and of the domain.'),
       subgoals: positive.default(5).describe('Sub-goals of a walk at most.'),
-      prune: positive
-        .optional()
-        .describe(
-          'Every so many actions the walk is named as a task (`roles.tasks`), and ended where no one would ask for it.',
-        ),
       temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature.'),
     }),
     z.strictObject({

@@ -1,23 +1,19 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough. A proposal
-// is made out of given tasks by a strategy: rules where they suffice, a language model where words are needed. What a rule
-// proposes was solved by its reference; what a model proposes is judged on admission.
+// is made out of given tasks by a strategy, and what it proposes was solved by its reference.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { service } from '../../core/services.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
 import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
 import { Entities } from './entities.js';
 import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
+import { isForEvaluation, type Strategy, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference, type Played } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
@@ -28,10 +24,6 @@ interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
-  /** Needed by `propose`. */
-  readonly model?: LanguageModel;
-  /** Who is asked about what strategy `propose` found; default: `model`. */
-  readonly judge?: LanguageModel;
   /** Who answers calls where the domain has no rules. */
   readonly responder?: Responder;
   readonly signal?: AbortSignal;
@@ -73,16 +65,12 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
   }
 }
 
-interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
+interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'responder' | 'signal'> {
   /** The first is varied; `compose` joins it with the others, tried in random order. */
   readonly seeds: readonly ToolsTask[];
   readonly strategy: Strategy;
   /** Not advanced: equal streams make equal proposals. */
   readonly rng: Rng;
-  /** Of `propose`: as `ProposalRequest` has them. */
-  readonly attempts?: number;
-  readonly judges?: number;
-  readonly steps?: number;
 }
 
 /** Entities that are tried by playing the reference before none is found. */
@@ -91,25 +79,23 @@ const MOST_PARTNERS = 12;
 
 /**
  * A proposal for a new task; where none could be made it holds the reasons instead.
- * @throws SCENARIO_UNFIT if the strategy needs a language model and none was given; BUDGET_SPENT and what else a
- * model's server throws, but not for a reply that cannot be used
  */
 export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
-  const { seeds, strategy, model } = request;
+  const { seeds, strategy } = request;
   const variant = await variantOf(request);
   const used = variant.seeds ?? seeds.slice(0, 1);
   return {
     ...(variant.task === undefined ? {} : { task: named(variant.task, used, strategy) }),
     seeds: used,
     strategy,
-    modelVersion: strategy === 'propose' ? model!.version : '',
+    modelVersion: '',
     problems: variant.problems ?? [],
     cost: variant.cost ?? NO_COST,
   };
 }
 
 async function variantOf(request: VariationRequest): Promise<Variant> {
-  const { seeds, strategy, model, domain } = request;
+  const { seeds, strategy, domain } = request;
   const [seed] = seeds;
   if (seed === undefined) return nothing('there is no seed');
   if (isForEvaluation(seed))
@@ -118,16 +104,7 @@ async function variantOf(request: VariationRequest): Promise<Variant> {
     const task = await swapped(request, seed, request.rng);
     return task === undefined ? nothing(`no other entity of "${domain.id}" fits task "${seed.id}"`) : { task };
   }
-  if (strategy === 'compose') return withPartner(request);
-  if (model === undefined)
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `Strategy "${strategy}" writes tasks with a language model, and none was given.`,
-      hint: 'Name a language model, or use the strategies entity-swap and compose alone.',
-    });
-  const responder = playerOf(request);
-  if (responder === undefined) return nothing('nobody can play what would be proposed');
-  const proposeTask = await service<ProposeTask>('proposed-task');
-  return proposeTask({ ...request, seed, model, responder });
+  return withPartner(request);
 }
 
 /** The first swap of entities whose reference solves it; without anyone to play it, the likeliest. */

@@ -1,13 +1,10 @@
 // What is proposed as a new task, and why one is not taken: shared by those who make proposals and who judge them.
 
 import type { Cost } from '../../core/cost.js';
-import type { Rng } from '../../core/rng.js';
-import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import type { Responder } from '../../env/tools/tools-family.js';
-import type { LanguageModel } from '../../llm/language-model.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
 
-/** Ways of making a task from others; only `propose` needs a language model. */
-export const STRATEGIES = ['entity-swap', 'compose', 'propose'] as const;
+/** Ways of making a task from others. */
+export const STRATEGIES = ['entity-swap', 'compose'] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
 /** Why a proposal is no task, by kind. */
@@ -16,8 +13,6 @@ export type RejectionCode =
   | 'no_variant'
   /** A seed is for validation or test. */
   | 'seed_split'
-  /** The language model gave no reply that could be used. */
-  | 'bad_reply'
   /** Malformed: no goal, too long, no verifier. */
   | 'malformed'
   /** A call of an unknown tool, or with arguments that break its schema. */
@@ -68,24 +63,3 @@ export interface Variant {
 export function isForEvaluation({ split }: ToolsTask): boolean {
   return split === 'validation' || split === 'test';
 }
-
-/** Of `propose`: who asks a language model for a task of its own. */
-export interface ProposalRequest {
-  readonly domain: ToolsDomain;
-  /** Where the new task begins. */
-  readonly seed: ToolsTask;
-  /** Proposes, and looks for a way. */
-  readonly model: LanguageModel;
-  /** Asked whether what was found does what was proposed; default: the same. */
-  readonly judge?: LanguageModel;
-  /** How often, each by itself; default 3. */
-  readonly judges?: number;
-  /** Actions that the way may take; default 12. */
-  readonly steps?: number;
-  readonly responder: Responder;
-  readonly rng: Rng;
-  readonly attempts?: number;
-  readonly signal?: AbortSignal;
-}
-
-export type ProposeTask = (request: ProposalRequest) => Promise<Variant>;

@@ -31,23 +31,12 @@ const variationSchema = z
       .array(z.enum(STRATEGIES))
       .min(1)
       .default(['entity-swap', 'compose'])
-      .describe(
-        'Ways a task is varied, taken in turn: other entities, two tasks joined, or, of screens, `propose`, which asks a language model.',
-      ),
+      .describe('Ways a task is varied, taken in turn: other entities, or two tasks joined.'),
     overGeneration: z
       .number()
       .min(1)
       .default(3)
       .describe('Proposals made at most for each task wanted, as some are not admitted.'),
-    attempts: positive
-      .default(2)
-      .describe('Times a language model is asked for one proposal before it counts as failed.'),
-    judges: count
-      .optional()
-      .describe(
-        'Judges (`roles.judge`) who must all find that what was found for strategy `propose` is done; default 3.',
-      ),
-    steps: positive.optional().describe('Actions in which a way for strategy `propose` must be found; default 12.'),
   })
   .prefault({})
   .describe('Making tasks from the given ones.');
