@@ -8,25 +8,25 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
-    load: () => import('./dream-vs-ort.js'),
+    load: async () => (await import('./dream-vs-ort.js')).onRuntime,
   },
   'dream.vs-mbrl': {
     title: 'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
     unit: 'ratio',
     baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
-    load: () => import('./dream-vs-mbrl.js'),
+    load: async () => (await import('./dream-vs-mbrl.js')).onRuntime,
   },
   'ensemble-train.vs-torch': {
     title: 'Gradient step of the MBPO ensemble, batch 256, one thread: steps/s of ours ÷ of PyTorch',
     unit: 'ratio',
     baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
-    load: () => import('./ensemble-train-vs-torch.js'),
+    load: async () => (await import('./ensemble-train-vs-torch.js')).onRuntime,
   },
   'ensemble-train.native-vs-torch': {
     title: 'The same by vector code (`--device native`): steps/s of ours ÷ of PyTorch',
     unit: 'ratio',
     baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
-    load: () => import('./ensemble-train-native-vs-torch.js'),
+    load: async () => (await import('./ensemble-train-vs-torch.js')).native,
   },
   'sac-update.vs-torch': {
     title:
@@ -66,20 +66,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Branched rollouts of the MBPO ensemble on a GPU, HalfCheetah shape, 1 M branches, tf32: transitions/s of device time (raw: batches, precisions, policies, delivered rows)',
     unit: 'transitions/s',
     baseline: 'none',
-    load: () => import('./gpu-ensemble.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('time', 'gpu.ensemble'),
   },
   'gpu.vs-torch-compile': {
     title:
       'The same rollouts, 1 M branches, tf32: transitions/s of ours ÷ of PyTorch on the same GPU (raw: eager, compiled, JAX, mbrl-lib, batches)',
     unit: 'ratio',
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
-    load: () => import('./gpu-vs-torch-compile.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('peers', 'gpu.vs-torch-compile'),
   },
   'gpu.train': {
     title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
     unit: 'ratio',
     baseline: 'the same run with --device cpu on the same machine',
-    load: () => import('./gpu-train.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('train', 'gpu.train'),
   },
   'warm-start.default': {
     title:
@@ -96,13 +96,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     title: 'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
-    load: () => import('./dream-native-vs-ort.js'),
+    load: async () => (await import('./dream-vs-ort.js')).native,
   },
   'dream.native-vs-mbrl': {
     title: 'dream.vs-mbrl with --device native, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
     unit: 'ratio',
     baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
-    load: () => import('./dream-native-vs-mbrl.js'),
+    load: async () => (await import('./dream-vs-mbrl.js')).native,
   },
   'dream.harm': {
     title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
@@ -229,14 +229,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'alfworld.rules': {
     title:
-      "Operators induced from 10,000 tries of ALFWorld's actions in training games, against the games' true domain: F1 of preconditions and effects (raw: 100 and 1,000 tries, what differs, exact next states of valid_seen); needs ALFWORLD_DATA",
+      "Operators induced from 10,000 tries of ALFWorld's actions in training games, against the games' true domain: F1 of preconditions and effects (raw: 100 and 1,000 tries, what differs); needs ALFWORLD_DATA",
     unit: 'F1',
     baseline: 'the PDDL domain inside the games',
     load: () => import('./alfworld-rules.js'),
   },
   'alfworld.exactness': {
     title:
-      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, drift over k steps, text alone, minutes; operators of the same records); needs ALFWORLD_DATA",
+      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, minutes); needs ALFWORLD_DATA",
     unit: 'share',
     baseline: 'the games themselves',
     load: () => import('./alfworld-exactness.js'),
