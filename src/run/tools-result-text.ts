@@ -119,19 +119,11 @@ function trainLines(result: TextTrainResult): Fact[] {
       const { realSteps: steps, success } = evaluation;
       return [momentOf(evaluation), `${shareText(success)}, ${formatCount(steps)} real steps`];
     }),
-    ...lackingLine(result),
     ...result.alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
     ...(result.page === undefined ? [] : [['dream to play', result.page] as const]),
     ['report', result.report],
   ];
-}
-
-function lackingLine({ lacking = [] }: TextTrainResult): Fact[] {
-  const most = lacking
-    .slice(0, SHOWN_KINDS)
-    .map(({ deficit, share }) => `${deficitText(deficit)} (${Math.round(100 * share)} % of the episodes that need it)`);
-  return most.length === 0 ? [] : [['lacking', most.join('; ')]];
 }
 
 function dreamLines({ answeredBy, gathered, checks }: TextTrainResult, dreamtSteps: number): Fact[] {

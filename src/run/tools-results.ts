@@ -87,8 +87,6 @@ export interface TextTrainResult extends JobResult {
   /** What was found wrong while it learned. */
   readonly alarms: readonly { readonly round: number; readonly problem: string }[];
   readonly evaluations: readonly (Omit<TextEvaluation, 'wins' | 'episodes'> & { readonly success: Rate })[];
-  /** What its last episodes lacked, and the share of those that need it which it lost; absent where it was not looked for. */
-  readonly lacking?: readonly { readonly deficit: string; readonly share: number }[];
   /** File of HTML in which the last dream is played; absent where there is none, or its world cannot be taken along. */
   readonly page?: string;
   /** File of the HTML report. */

@@ -1,5 +1,8 @@
 // Networks, gradients and optimisers on ONNX Runtime.
 
+import type { Graph, Tensor } from '../../src/nn/graph.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+
 export { DIFFERENTIABLE_OPS, gradients } from '../../src/nn/autodiff.js';
 export {
   type CudaStatus,
@@ -11,7 +14,6 @@ export {
   deviceFit,
   deviceTrial,
   isKnownToDevices,
-  nativePeak,
   nativeWidth,
   nativeWidths,
   requireDevice,
@@ -28,12 +30,11 @@ export type {
   SacShape,
 } from '../../src/nn/cuda-addon.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig } from '../../src/nn/decoder/config.js';
-export { Decoder, DecoderSessions, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
+export { Decoder, DecoderSessions } from '../../src/nn/decoder/decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,
-  GenerateRequest,
   TokenSequence,
 } from '../../src/nn/decoder/generation.js';
 export { Tokenizer, trainTokenizer } from '../../src/nn/decoder/tokenizer.js';
@@ -109,7 +110,6 @@ export {
   nativeMemberTrainer,
   nativeRedqTrainers,
   nativeSacTrainer,
-  type OpenSession,
   type Trainer,
   type TrainerResult,
   type TrainerRun,
@@ -117,4 +117,14 @@ export {
   type TrainingDevice,
   trainingGraph,
 } from '../../src/nn/trainer.js';
-export { evaluateReference, type RefArray } from './reference.js';
+
+/** The outputs of a graph, by ONNX Runtime. */
+export async function evaluated(
+  graph: Graph,
+  feeds: Readonly<Record<string, Tensor>> = {},
+): Promise<Record<string, Tensor>> {
+  const session = await InferenceSession.fromBytes(graph.toModel());
+  const results = await session.run(feeds);
+  await session.release();
+  return results;
+}

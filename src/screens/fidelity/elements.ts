@@ -4,7 +4,7 @@
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { Finding, Instrument } from '../../fidelity/measure.js';
-import type { FidelityChart, FidelityTable } from '../../fidelity/report.js';
+import type { FidelityChart } from '../../fidelity/report.js';
 import {
   estimateIn,
   type FoundMetric,
@@ -162,7 +162,7 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Told): Finding
       title: 'Elements',
       summary: `After ${steps.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
       charts: [walkChart(walks)],
-      tables: [backendTable(steps)],
+      tables: [],
       worst: [],
       notes: [
         ...notes,
@@ -241,24 +241,6 @@ function walkChart(walks: readonly WalkRow[]): FidelityChart {
     xTitle: 'step',
     yTitle: 'F1',
     series: [{ name: 'elements', points }],
-  };
-}
-
-function backendTable(steps: readonly StepRow[]): FidelityTable {
-  const names = [...new Set(steps.map(({ backend }) => backend))].sort();
-  const shown = (values: readonly (number | null)[]) => meanOf(values)?.toFixed(3) ?? '–';
-  return {
-    title: 'Who answered',
-    columns: ['backend', 'actions', 'F1 of elements', 'F1 of changes'],
-    rows: names.map((name) => {
-      const own = steps.filter(({ backend }) => backend === name);
-      return [
-        name,
-        String(own.length),
-        shown(own.map(({ elements }) => elements)),
-        shown(own.map(({ changes }) => changes)),
-      ];
-    }),
   };
 }
 

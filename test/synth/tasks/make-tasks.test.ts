@@ -57,6 +57,6 @@ describe('the scenario section', () => {
     expect([curriculum.lag, curriculum.syntheticCap, variation.count]).toEqual([64, 0.5, 0]);
     for (const bad of [{ scores: [] }, { exploration: -1 }, { lag: 0 }, { caps: 1 }])
       expect(curriculumSchema.safeParse(bad).success).toBe(false);
-    expect(tasksSchema.safeParse({ variation: { strategies: ['invent'] } }).success).toBe(false);
+    expect(tasksSchema.safeParse({ variation: { strategies: ['entity-swap'] } }).success).toBe(false);
   });
 });

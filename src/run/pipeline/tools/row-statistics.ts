@@ -24,7 +24,7 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
-  /** Walks by what became of them: ended by themselves or pruned, named on the way, made into tasks. */
+  /** Walks by what became of them: ended by themselves or cut off, made into tasks. */
   readonly walks: Record<string, number> = {};
   /** Failed episodes by what was done in the step that lost them. */
   readonly lostBy: Record<string, number> = {};
@@ -69,10 +69,8 @@ export class RowStatistics {
     if (repaired) count(this.repairedOf, backend);
   }
 
-  private walk({ ended, labels, subgoals, wrapped }: WalkNote): void {
+  private walk({ ended, subgoals, wrapped }: WalkNote): void {
     if (subgoals.length > 0) count(this.walks, ended ?? 'cut off');
-    for (const { instruction } of labels)
-      count(this.walks, instruction === null ? 'prefixes of no use' : 'prefixes named');
     if (wrapped !== undefined) count(this.walks, 'made into tasks');
   }
 

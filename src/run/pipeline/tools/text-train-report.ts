@@ -2,7 +2,6 @@
 
 import { relative, sep } from 'node:path';
 import type { BarsBlock, Block, CurvesBlock, Report } from '../../../core/report.js';
-import { deficitText } from '../../../synth/signals/deficits.js';
 import { formatCount } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { readMetrics } from '../../metrics.js';
@@ -11,8 +10,6 @@ import type { ToolsScenario } from '../../scenario.js';
 import { momentOf, valueText } from '../../tools-result-text.js';
 import { type Rate, remarkOn, type TextTrainResult } from '../../tools-results.js';
 import { provenanceBlock, reportProvenance } from '../../versions.js';
-
-const SHOWN_DEFICITS = 8;
 
 type Context = JobContext<ToolsScenario>;
 
@@ -53,7 +50,6 @@ function reportInput(context: Context, result: TextTrainResult): Report {
       successChart(context, result),
       ...roundCharts(context),
       ...answers(result),
-      ...lacked(result),
       ...(mode === 'value' ? valued(result) : dreams(result)),
       ...checked(result),
       {
@@ -110,10 +106,7 @@ function roundCharts({ metrics, seed }: Context): CurvesBlock[] {
       ...{ xTitle: 'round', yTitle: 'share', yScale: 'share' },
       curves: [
         ...(updates[0].episodes === undefined ? [] : [curve('episodes won', ({ wins, episodes }) => wins / episodes)]),
-        curve(
-          'groups that taught',
-          ({ groups, silentGroups, filteredGroups }) => 1 - (silentGroups + filteredGroups) / groups,
-        ),
+        curve('groups that taught', ({ groups, silentGroups }) => 1 - silentGroups / groups),
       ],
     },
     {
@@ -134,7 +127,6 @@ interface RoundEvent {
   readonly wins: number;
   readonly groups: number;
   readonly silentGroups: number;
-  readonly filteredGroups: number;
   readonly livedEntropy: number;
 }
 
@@ -144,15 +136,6 @@ export function answers({ answeredBy, dreamtSteps }: TextTrainResult): BarsBlock
     .map(([label, value]) => ({ label, bar: { value }, text: percent(value / dreamtSteps) }));
   const caption = 'Each dreamt step by the backend that answered it; nobody: it was refused, as none was sure enough.';
   return bars.length === 0 ? [] : [{ kind: 'bars', title: 'Who answered', caption, bars }];
-}
-
-function lacked({ lacking = [] }: TextTrainResult): BarsBlock[] {
-  const bars = lacking
-    .slice(0, SHOWN_DEFICITS)
-    .map(({ deficit, share }) => ({ label: deficitText(deficit), bar: { value: share }, text: percent(share) }));
-  const caption =
-    'What lost the last episodes of each family, beside those that were won from the same start: the share of the episodes that need it.';
-  return bars.length === 0 ? [] : [{ kind: 'bars', title: 'What it lacks', caption, bars }];
 }
 
 export function dreams({ gathered }: TextTrainResult): Block[] {

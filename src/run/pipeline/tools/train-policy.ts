@@ -10,9 +10,8 @@ import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { groupEstimators } from '../../../rl/group-estimators.js';
-import type { TextLearner } from '../../../rl/text/text-policy.js';
+import type { TextLearner } from '../../../rl/text/text-learner.js';
 import { textGroups } from '../../../training/text-loop.js';
-import { grownDeficits } from '../../../training/text-tasks.js';
 import {
   evenly,
   newProgress,
@@ -168,9 +167,9 @@ function trainingOf(
   const { rl, train, name } = scenario.config;
   // What a scenario says, with the defaults of what it leaves out.
   const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, cloneDetours: detours } = train;
-  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
+  const { gaeLambda = 0.95, rewards = 'paid' } = rl;
   const settings: TextTraining['settings'] = {
-    ...{ ...rl, ...train, seed, gaeLambda, progressWeight, rewards, realRounds: train.realRounds ?? train.rounds },
+    ...{ ...rl, ...train, seed, gaeLambda, rewards, realRounds: train.realRounds ?? train.rounds },
     gatherEvery: train.gather?.every ?? Number.POSITIVE_INFINITY,
     situationsPerRound: train.value?.situations,
     clone: { tasks, epochs, lr, detours },
@@ -204,14 +203,12 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ): Omit<TextTrainResult, 'panel'> {
-  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...rest } = progress;
+  const { round: rounds, cloned: _cloned, grown: _grown, evaluations, ...rest } = progress;
   const { rl, train } = scenario.config;
-  const lacking = () => grownDeficits(grown).map(([deficit, share]) => ({ deficit, share }));
   return {
     ...{ job: 'train', family: 'tools', wallSeconds: metrics.wallSeconds, mode: train.mode, algorithm: rl.algorithm },
     policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
     ...{ parameters: learner.parameters, checkpoint: policyFolder(out), domain: domain.version, rounds, ...rest },
-    ...(train.grow?.deficits && { lacking: lacking() }),
     evaluations: evaluations.map(({ wins, episodes, ...one }) => ({ ...one, success: rateOf(wins, episodes) })),
     report: join(out, 'report.html'),
   };
