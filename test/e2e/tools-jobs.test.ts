@@ -66,7 +66,7 @@ describe('synth', () => {
       'synth.export=[trl, verl]',
     );
     const result = await job('synth', 'helpdesk', ...wanted, '--out', 'rich');
-    expect(result).toMatchObject({ episodes: 32, newTasks: 1, shadow: { transitionError: { value: 0 } } });
+    expect(result).toMatchObject({ episodes: 32, newTasks: 3, shadow: { transitionError: { value: 0 } } });
     const groups = new Map<number, EpisodeRecord[]>();
     for (const record of episodes('rich')) groups.set(record.group, [...(groups.get(record.group) ?? []), record]);
     expect(groups.size).toBeGreaterThan(4);
