@@ -104,7 +104,7 @@ async function requestOf(context: JobContext, env: VectorEnvironment, real: Repl
   const rng = Rng.fromSeed(seed).split('synth');
   const { horizon, disagreementLimit } = await limits(context, real, model, rng);
   return {
-    starts: drawnStarts(real, synth.starts, rng.split('starts'), model.context),
+    starts: drawnStarts(real, synth.starts, rng.split('starts')),
     horizon: synth.episodes ? episodeSteps(env) : horizon,
     ...{ propagation: rollout.propagation, disagreementLimit, chunkSize: rollout.chunkRows },
     ...{ rng: rng.split('rollouts'), scenario: name, seed },
@@ -115,7 +115,7 @@ async function requestOf(context: JobContext, env: VectorEnvironment, real: Repl
 async function limits({ scenario, log }: JobContext, real: ReplayBuffer, model: StoredDynamics, rng: Rng) {
   const { rollout, synth } = scenario.config;
   const isOpen = !synth.episodes && (rollout.horizon === 'auto' || rollout.disagreementLimit === 'auto');
-  const trial = isOpen && model.context === 0 ? await tryModel(model, real, { from: 0, rng }) : undefined;
+  const trial = isOpen ? await tryModel(model, real, { from: 0, rng }) : undefined;
   // Whole episodes are whole, unless a limit is asked for.
   const isWhole = synth.episodes && rollout.disagreementLimit === 'auto';
   const asked = isWhole ? { ...rollout, disagreementLimit: null } : rollout;

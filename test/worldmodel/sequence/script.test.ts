@@ -50,9 +50,9 @@ describe('texts with slots', () => {
 
 describe('questions and answers', () => {
   const domain = depot(['one']);
-  const steps = [...recordedSteps(depotEpisodes(domain, [1, 2], 30), domain, { typed: true })];
-  const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world!.scene!, facts: factsOf(world!) })));
-  const form = new StepForm({ world: 'facts', history: 0, memory: 0, types, shared: [] });
+  const steps = [...recordedSteps(depotEpisodes(domain, [1, 2], 30), domain)];
+  const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world.scene!, facts: factsOf(world) })));
+  const form = new StepForm({ world: 'facts', types, shared: [] });
 
   it('know the agent by being the only one of its type', () => {
     expect(types).toEqual({ constant: [], sole: ['robot'] });
@@ -62,7 +62,7 @@ describe('questions and answers', () => {
     const state = initialStateOf(domain, domain.tasks[0]);
     const world = worldOf(domain, state);
     const call = { name: 'act', arguments: { text: 'take apple from chest' } };
-    const { pieces, names } = form.ask({ call, goal: '', world, past: [] });
+    const { pieces, names } = form.ask({ call, goal: '', world });
     expect(names.all()).toEqual(['apple', 'chest', 'robby', 'hall', 'cellar', 'shelf']);
     expect(shown(pieces)).toBe(
       '[call]act: take<0> from<1>[goal][facts] at<2><3> in<0><1> lidded<1> light<0> linked<3><4><4><3> stands<1><3><5><3>[answer]',
@@ -93,20 +93,6 @@ describe('questions and answers', () => {
     expect(form.read(nowhere, asked)).toMatch(/no name here/);
   });
 
-  it('from text alone show what earlier steps said of the same things', () => {
-    const text = new StepForm({
-      ...{ world: 'unseen', history: 1, memory: 1, types: { constant: [], sole: [] }, shared: [] },
-    });
-    const say = (command: string, observation: string) => ({
-      call: { name: 'act', arguments: { text: command } },
-      observation,
-    });
-    const past = [say('open box 1', 'In it: a pen 2.'), say('go to bed 1', 'Soft.'), say('look', 'A room.')];
-    const { pieces } = text.ask({ call: { name: 'act', arguments: { text: 'open box 1' } }, goal: 'rest', past });
-    expect(shown(pieces)).toBe(
-      '[call]act: open<0>[goal]rest[names]<0> box 1<1> pen 2[memory]act: open<0>[says]In it: a<1>.[past]act: look[says]A room.[answer]',
-    );
-  });
 });
 
 describe('calibration', () => {

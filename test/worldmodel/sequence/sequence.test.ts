@@ -9,6 +9,7 @@ import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/entry.js';
 import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
 import {
   loadSequence,
@@ -17,7 +18,6 @@ import {
   saveSequence,
   versionOf,
 } from '../../../src/worldmodel/sequence/sequence-model.js';
-import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { depot } from '../../games/depot.js';
@@ -33,8 +33,8 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const domain = depot(['one', 'two', 'three', 'other']);
 const episodes = depotEpisodes(domain, [1, 2, 3, 4, 5, 6], 40);
 
-function fitted(given: Partial<SequenceFitRequest> = {}, fit: object = {}, typed = true): Promise<SequenceContents> {
-  const settings = sequenceSection.parse({ typed, fit: { ...TINY, learningRate: 4e-3, steps: 300, ...fit } });
+function fitted(given: Partial<SequenceFitRequest> = {}, fit: object = {}): Promise<SequenceContents> {
+  const settings = sequenceSection.parse({ fit: { ...TINY, learningRate: 4e-3, steps: 300, ...fit } });
   return fitSequence({ domain, episodes, settings, rng: Rng.fromSeed(1), ...given });
 }
 
@@ -135,16 +135,6 @@ describe('a fit', () => {
     }
   }, 60_000);
 
-  it('learns from text alone, and then holds no state', async () => {
-    const own = await fitted({}, short, false);
-    expect(own.form).toMatchObject({ world: 'unseen', history: 4, memory: 4 });
-    await saveSequence(join(root, 'text'), own);
-    const asked = await router({ model: 'text', typed: false, minConfidence: 0, minExactness: 0 });
-    const answer = await asked.answer(query('look'));
-    expect(answer).toMatchObject({ operations: [] });
-    expect(answer.stateless).toBe(true);
-  }, 60_000);
-
   it('refuses records that leave nothing to learn from', async () => {
     await expect(fitted({ episodes: [] })).rejects.toThrow(/0 episodes leave 0 steps to learn from/);
     await expect(fitted({ domain: deskDomain() })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
@@ -199,9 +189,6 @@ describe('a model in a folder', () => {
   }, 60_000);
 
   it('is refused where it was fitted to answer in another way, and left out where no model is named', async () => {
-    await expect(router({ model: 'good', typed: false })).rejects.toThrow(
-      /a state of the form "facts", which is "unseen" here/,
-    );
     await expect(router({ model: 'good' }, ['sequence'], deskDomain())).rejects.toThrow(
       /a state of the form "facts", which is "values" here/,
     );

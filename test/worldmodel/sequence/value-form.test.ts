@@ -14,11 +14,11 @@ const values: JsonObject = {
   tickets: { 'T-1': { id: 'T-1', customer: 'C-2', subject: 'No light', notes: [] } },
 };
 const form = new StepForm({
-  ...{ world: 'values', history: 0, memory: 0, types: { constant: [], sole: [] } },
+  ...{ world: 'values', types: { constant: [], sole: [] } },
   shared: sharedValues([values]),
 });
 const ask = (given: JsonObject) =>
-  form.ask({ call: { name: 'close', arguments: given }, goal: 'rest', world: { values }, past: [] });
+  form.ask({ call: { name: 'close', arguments: given }, goal: 'rest', world: { values } });
 const shown = (pieces: readonly Piece[]) =>
   pieces.map((one) => ('text' in one ? one.text : 'slot' in one ? `<${one.slot}>` : `[${one.mark}]`)).join('');
 
