@@ -106,7 +106,7 @@ beforeEach(() => {
 function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
-    ...[`llm.url=${server.url}`, 'llm.model=m', 'llm.dialect=openai'],
+    ...[`llm.url=${server.url}`, 'llm.model=m'],
     ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false', 'synth.recipe={kind: plain}'],
