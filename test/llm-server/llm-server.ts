@@ -1,10 +1,10 @@
 // An OpenAI-compatible server on a loopback port, for tests and benchmarks: answers come from a function, faults from a
-// seed. It streams if asked to, and can refuse what real servers refuse.
+// seed. It can refuse what real servers refuse.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { completion, completionChunks, type LlmAnswer } from './completion.js';
+import { completion, type LlmAnswer } from './completion.js';
 import { drawFault, type FaultKind, type Faults } from './faults.js';
 
 export type { LlmAnswer } from './completion.js';
@@ -134,9 +134,7 @@ class ServerState {
     if (fault === 'malformed') return sendText(response, 200, '<html>bad gateway</html>', 'text/html');
     const given = await answer(body, { seed: body.seed ?? 0, requestIndex, retry });
     const reply = completion({ body, answer: spoilt(given, fault), id: requestIndex, model: this.model(), lie });
-    const cut = fault === 'dropStream';
-    if (body.stream) sendPieces(response, completionChunks(reply), 'text/event-stream', cut);
-    else if (cut) sendPieces(response, halves(JSON.stringify(reply)), 'application/json', true);
+    if (fault === 'dropStream') sendHalf(response, JSON.stringify(reply));
     else sendJson(response, 200, reply);
   }
 
@@ -177,23 +175,10 @@ function spoilt(answer: LlmAnswer, fault: FaultKind | undefined): LlmAnswer {
   return answer;
 }
 
-function halves(text: string): string[] {
-  return [text.slice(0, text.length >> 1), text.slice(text.length >> 1)];
-}
-
-/** Sends pieces one by one; `cut` ends the connection after half of them. */
-function sendPieces(response: ServerResponse, pieces: readonly string[], type: string, cut: boolean): void {
-  const length = Buffer.byteLength(pieces.join(''));
-  response.writeHead(
-    200,
-    type === 'application/json' ? { 'content-type': type, 'content-length': length } : { 'content-type': type },
-  );
-  if (!cut) {
-    for (const piece of pieces) response.write(piece);
-    response.end();
-    return;
-  }
-  for (const piece of pieces.slice(0, pieces.length >> 1)) response.write(piece);
+/** Sends half of a text, and ends the connection. */
+function sendHalf(response: ServerResponse, text: string): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.write(text.slice(0, text.length >> 1));
   setImmediate(() => response.destroy());
 }
 
