@@ -1,5 +1,4 @@
-// Whether an answer says what is true, and whether a change is the one that should have been made. Typed values decide: what
-// was said in other words, in another order or with less beside it still counts; what holds nothing of the truth does not.
+// Tries a simulator on probes, and reports what it was taken in by and what it refused.
 
 import { readFile } from 'node:fs/promises';
 import type { JsonObject } from '../../core/canonical-json.js';
@@ -19,8 +18,6 @@ import type { Rate } from '../reward/judge-audit.js';
 import { wilson } from '../tools/shadow.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
-
-/** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */
 
 const CONCURRENCY = 8;
 const SHOWN_FAILURES = 3;

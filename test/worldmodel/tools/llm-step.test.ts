@@ -223,25 +223,6 @@ describe('retrieval', () => {
     await (await makeRouter(config, parts)).answer(closing);
     expect(asked).toEqual([]);
   });
-
-  it('keeps what this episode was told where the conversation shown has lost it', async () => {
-    const query = deskQuery('close_ticket', { ticket_id: 'T1002' });
-    const early = [
-      {
-        role: 'assistant' as const,
-        content: null,
-        toolCalls: [{ id: 'c0', name: 'get_ticket', arguments: { ticket_id: 'T1002' } }],
-      },
-      { role: 'tool' as const, toolCallId: 'c0', name: 'get_ticket', content: 'Matter 1' },
-      { role: 'user' as const, content: 'blah '.repeat(1_000) },
-    ];
-    const messages = [query.messages[0], ...early, query.messages[2]];
-    const { model, router } = await routed(truthful, { historyTokens: 300 });
-    await router.answer({ ...query, messages });
-    const { References, History } = sectionsOf(model.requests[0]) as Record<string, Json[]>;
-    expect(History).toEqual([]);
-    expect(References).toMatchObject([{ episode: 'own', call: { name: 'get_ticket' }, observation: 'Matter 1' }]);
-  });
 });
 
 describe('a large state', () => {
