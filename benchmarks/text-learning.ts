@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { launch } from '../src/run/launch.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
-import type { TextTrainResult } from '../src/run/tools-results.js';
+import type { TextTrainResult } from '../src/run/pipeline/tools/train-policy.js';
 import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
 import { bootstrap, type Interval, mean, median } from './measure.js';
 import { LEARNT_TASKS } from './miniwob-pages.js';

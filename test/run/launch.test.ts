@@ -2,7 +2,8 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { EvalResult, JobContext } from '../../src/run/job.js';
+import type { JobContext } from '../../src/run/job.js';
+import type { EvalResult } from '../../src/run/pipeline/eval.js';
 import { type LaunchOptions, launch } from '../../src/run/launch.js';
 import { readMetrics } from '../../src/run/metrics.js';
 import { recordingStream } from './streams.js';

@@ -13,7 +13,7 @@ import type { Message } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { RecordProblem, readConversation } from '../../replay/experience/logs/conversation.js';
 import { filesAt, type LogRecord, recordsOf, stateAfter } from '../../replay/experience/logs/read-episode-logs.js';
-import { type ShareEstimate, wilson } from '../tools/shadow.js';
+import { type ShareEstimate, wilson } from '../../core/statistics.js';
 import { type AuditLimits, type Judge, shownChanges } from './judge.js';
 
 const count = z.int().min(0);

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/launch.js';
 import { terminalText } from '../../../src/run/report.js';
 import { toolsResultText } from '../../../src/run/tools-result-text.js';
-import type { BackendFitResult, SynthEpisodesResult } from '../../../src/run/tools-results.js';
+import type { BackendFitResult } from '../../../src/run/pipeline/tools/fit-backend.js';
+import type { SynthEpisodesResult } from '../../../src/run/pipeline/tools/synth-episodes.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';
 import { recordingStream } from '../streams.js';
 

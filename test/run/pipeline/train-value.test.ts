@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { TextTrainResult } from '../../../src/run/tools-results.js';
+import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const relevance = { vocabulary: 256, embedding: 8, hidden: [16, 16], rows: 16 };

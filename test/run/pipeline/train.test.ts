@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
-import type { TrainResult } from '../../../src/run/job.js';
+import type { TrainResult } from '../../../src/run/pipeline/train.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
 import { keptPolicies } from '../../../src/run/pipeline/inputs.js';
