@@ -6,13 +6,13 @@ import { ReverieError, reverieError } from '../core/errors.js';
 import { lockFolder } from '../core/files.js';
 import type { Report } from '../core/report.js';
 import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
-import { parseQueueUrl } from './queue/redis-queue.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
+import { parseQueueUrl } from './queue/redis-queue.js';
 import {
   createRun,
   METRICS_FILE,

@@ -80,7 +80,11 @@ export async function collectJob(context: JobContext) {
       ['data', data],
       ['next', `reverie fit --data ${data}`],
     ] as const;
-    const report = await publish(context, { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] }, panel);
+    const report = await publish(
+      context,
+      { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] },
+      panel,
+    );
     const { wallSeconds } = metrics;
     const counts = { transitions: buffer.size, episodes: episodes.length, meanReturn };
     return { job: 'collect', family: 'vector', wallSeconds, panel, data, ...counts, report };

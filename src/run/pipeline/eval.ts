@@ -42,7 +42,11 @@ export async function evalJob(context: JobContext) {
       ['return', `${spread}, ${formatNumber(minReturn)} to ${formatNumber(maxReturn)}`],
       ['mean length', `${formatNumber(meanLength)} steps`],
     ] as const;
-    const report = await publish(context, { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] }, panel);
+    const report = await publish(
+      context,
+      { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] },
+      panel,
+    );
     const { wallSeconds } = metrics;
     return { job: 'eval', family: 'vector', wallSeconds, panel, checkpoint, returns, ...summary, report };
   } finally {

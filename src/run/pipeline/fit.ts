@@ -127,11 +127,7 @@ function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutR
 }
 
 /** @param epochs of all networks, in the order in which they ended; none for a kind that does not report them */
-function fitReport(
-  name: string,
-  result: FitResult,
-  epochs: readonly FitEpoch[],
-): Report {
+function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[]): Report {
   const { heldOut, verdict, transitions, holdoutError, rewardError, model, modelVersion } = result;
   const cell = (value: number | null) => (value === null ? '–' : formatNumber(value));
   const row = (label: string, { model: own, linear, unchanged }: HeldOutFigures<number | null>) =>
@@ -142,7 +138,10 @@ function fitReport(
     ...(verdict === undefined
       ? []
       : [
-          ['verdict', `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`] as const,
+          [
+            'verdict',
+            `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`,
+          ] as const,
         ]),
     ['held-out error', `${formatNumber(holdoutError)} standard deviations a step${reward}`],
     ...(verdict?.faults ?? []).map((fault): Fact => ['warning', fault]),
@@ -178,7 +177,9 @@ function fitReport(
               yScale: 'log',
               curves: [...new Set(epochs.map(({ member }) => member))].map((seed) => ({
                 ...{ name: 'networks', seed },
-                points: epochs.filter(({ member }) => member === seed).map(({ epoch: x, holdoutError: y }) => ({ x, y })),
+                points: epochs
+                  .filter(({ member }) => member === seed)
+                  .map(({ epoch: x, holdoutError: y }) => ({ x, y })),
               })),
             } as const,
           ]),

@@ -54,7 +54,16 @@ export async function quickstartJob(context: JobContext) {
     .filter(({ arm }) => arm === taken)
     .reduce((a, b) => (mean(b.finalReturns) > mean(a.finalReturns) ? b : a));
   const policy = { arm: kept.arm, seed: kept.seed, checkpoint: kept.result.checkpoint };
-  const result = { job: 'quickstart', wallSeconds: metrics.wallSeconds, panel, threshold, arms, best, ratio, breakEven };
+  const result = {
+    job: 'quickstart',
+    wallSeconds: metrics.wallSeconds,
+    panel,
+    threshold,
+    arms,
+    best,
+    ratio,
+    breakEven,
+  };
   return { ...result, policy, report: await publish(context, reportOf(runs, found, policy, context), panel) };
 }
 
@@ -104,7 +113,10 @@ function reportOf(
   const threshold = config.train.threshold!;
   const seeds = new Set(runs.map(({ seed }) => seed)).size;
   const least = arms.find(({ arm }) => arm === best);
-  const charts = [returnChart(runs, threshold), ...CHARTS.map(([title, y, kind, key]) => eventChart(runs, title, y, kind, key))];
+  const charts = [
+    returnChart(runs, threshold),
+    ...CHARTS.map(([title, y, kind, key]) => eventChart(runs, title, y, kind, key)),
+  ];
   return {
     title: `Warm start: ${config.name}`,
     blocks: [
@@ -114,7 +126,15 @@ function reportOf(
       },
       {
         kind: 'table',
-        columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'simulated', 'a second'],
+        columns: [
+          '',
+          'real steps to threshold',
+          'ratio',
+          'final real return',
+          'wall time a run',
+          'simulated',
+          'a second',
+        ],
         rows: arms.map((arm) => [
           arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
           stepsText(arm.realStepsToThreshold),
@@ -170,7 +190,8 @@ function settingsNotes(runs: readonly ArmRun[]): string[] {
     const found = settings
       .filter(({ reason }) => reason !== 'pinned')
       .map(({ key, value, reason }) => `${key} ${value} (${reason})`);
-    const shut = shutRounds === 0 ? '' : `; the model was not used in ${shutRounds} of ${rounds} rounds: ${shutBecause}`;
+    const shut =
+      shutRounds === 0 ? '' : `; the model was not used in ${shutRounds} of ${rounds} rounds: ${shutBecause}`;
     return [`${arm}, seed ${seed}, at its end: ${found.join('; ') || 'all settings pinned'}${shut}.`];
   });
 }
@@ -233,7 +254,13 @@ function eventChart(runs: readonly ArmRun[], title: string, yTitle: string, kind
     return { name: arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
   });
   return {
-    ...{ kind: 'curves', title, xTitle: 'real environment steps', yTitle, yScale: kind === 'update' ? 'log' : 'linear' },
+    ...{
+      kind: 'curves',
+      title,
+      xTitle: 'real environment steps',
+      yTitle,
+      yScale: kind === 'update' ? 'log' : 'linear',
+    },
     curves: curves.filter(({ points }) => points.length > 0),
   };
 }

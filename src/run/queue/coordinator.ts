@@ -185,7 +185,10 @@ export class RowCoordinator implements RowRunner {
   /** @throws QUEUE_REFUSED */
   private failed(id: string, reason: string): void {
     if (!this.calls.has(id)) return;
-    if (reason.startsWith('job stalled')) return this.settle(id, { error: null, spent: NO_COST });
+    if (reason.startsWith('job stalled')) {
+      this.settle(id, { error: null, spent: NO_COST });
+      return;
+    }
     const { error, note } = checkedMessage(parsed(reason), failureSchema, `why rollout ${id} failed`);
     this.settle(id, { error: error as PackedError, spent: note.spent });
   }

@@ -77,7 +77,8 @@ export class RowQueue {
     private readonly log: (line: string) => void,
   ) {
     redis.on('error', (error: Error) => {
-      if (!this.isDown && !this.isClosing) log(`The queue at ${url} does not answer (${reasonOf(error)}); waiting for it.`);
+      if (!this.isDown && !this.isClosing)
+        log(`The queue at ${url} does not answer (${reasonOf(error)}); waiting for it.`);
       this.isDown = true;
     });
     redis.on('ready', () => {
@@ -165,7 +166,11 @@ export async function packParcel(value: unknown): Promise<Uint8Array> {
 }
 
 /** The value, as it was packed: same keys, same order. `what` names it in errors. @throws QUEUE_REFUSED */
-export async function openParcel<S extends z.ZodType>(bytes: Uint8Array, schema: S, what: string): Promise<z.output<S>> {
+export async function openParcel<S extends z.ZodType>(
+  bytes: Uint8Array,
+  schema: S,
+  what: string,
+): Promise<z.output<S>> {
   let value: unknown;
   try {
     value = JSON.parse((await decompress(bytes, { maxOutputLength: MAX_BYTES })).toString('utf8'));

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { trustHorizon } from '../../../src/core/statistics.js';
 import {
   driftRule,
   type HorizonRule,
@@ -14,7 +15,6 @@ import {
 import type { Finding } from '../../../src/fidelity/measure.js';
 import type { SectionId } from '../../../src/fidelity/report.js';
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { trustHorizon } from '../../../src/core/statistics.js';
 
 const TOOLS = { rule: stepErrorRule, tolerance: 0.2 } as const;
 const VECTOR = { rule: driftRule, tolerance: 0.5 } as const;

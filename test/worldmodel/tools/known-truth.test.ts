@@ -46,7 +46,9 @@ describe('the service desk', () => {
       const call = (messages.at(-1) as AssistantMessage).toolCalls!.at(-1)!;
       const query = { domain, task, state, messages, call, step: 0, seed: row, row };
       const [answer, truly] = [await responder.answer(query), await real.answer(query)];
-      const [after, trulyAfter] = [answer, truly].map(({ operations }) => stateHash(applyOperations(state, operations)));
+      const [after, trulyAfter] = [answer, truly].map(({ operations }) =>
+        stateHash(applyOperations(state, operations)),
+      );
       refused += answer.refused ? 1 : 0;
       repaired += answer.repaired ? 1 : 0;
       wrongStates += after === trulyAfter ? 0 : 1;

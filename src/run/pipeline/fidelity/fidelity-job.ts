@@ -152,7 +152,11 @@ async function written({ out }: JobContext<AnyScenario>, report: FidelityReport)
 
 export type FidelityResult = ReturnType<typeof resultOf> & { readonly panel: OpenedSubjects['panel'] };
 
-function resultOf({ metrics, show }: JobContext<AnyScenario>, { family, gates, subjects: judgedModels }: FidelityReport, page: string) {
+function resultOf(
+  { metrics, show }: JobContext<AnyScenario>,
+  { family, gates, subjects: judgedModels }: FidelityReport,
+  page: string,
+) {
   const subjects = judgedModels.map((subject) => {
     return { name: subject.name, version: subject.version, headlines: headlines(subject) };
   });

@@ -143,9 +143,7 @@ function taskBars({ returnsByTask }: RowStatistics): BarsBlock[] {
     const value = returns.reduce((a, b) => a + b, 0) / returns.length;
     return { label, text: `${formatPercent(value)} of ${returns.length}`, bar: { value } };
   });
-  const bars = rates
-    .sort((a, b) => a.bar.value - b.bar.value || (a.label < b.label ? -1 : 1))
-    .slice(0, SHOWN_TASKS);
+  const bars = rates.sort((a, b) => a.bar.value - b.bar.value || (a.label < b.label ? -1 : 1)).slice(0, SHOWN_TASKS);
   const caption = `Mean reward of each task's judged episodes; at most the ${SHOWN_TASKS} hardest.`;
   return bars.length === 0 ? [] : [{ kind: 'bars', title: 'Tasks', caption, bars }];
 }
@@ -184,9 +182,7 @@ function transcriptOf(record: EpisodeRecord): TranscriptLine[] {
     return [at === lost ? { ...line, note: 'the step that lost it' } : line];
   });
   const marks = { true: '✓', false: '✗', null: '?' };
-  const checks = record.verdict.checks.map(
-    ({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`,
-  );
+  const checks = record.verdict.checks.map(({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`);
   const verdict = checks.join('\n') || 'nothing was checked';
   return [...lines, { role: 'verdict', text: verdict, note: `reward ${record.return ?? 'none'}` }];
 }

@@ -83,7 +83,8 @@ export async function passGates(context: Context, parts: ToolsParts, tasks: read
   const tried = reward.mustSucceed.enabled ? await mustSucceedReport(context, parts) : undefined;
   const able = tried !== undefined && tried.total > 0 ? tried : undefined;
   const useless = able && refusalOf(() => requireMustSucceed(able, reward.mustSucceed.limit));
-  if (useless) context.log(`No episode is given a reward and no dataset is written: ${useless.message} ${useless.hint}`);
+  if (useless)
+    context.log(`No episode is given a reward and no dataset is written: ${useless.message} ${useless.hint}`);
   const judge = await scenarioJudge(context, parts);
   if (judge !== undefined) await requireJudge(context, parts, judge);
   const shut = unsound?.message ?? (isUnchecked ? UNCHECKED : undefined) ?? useless?.message;
@@ -339,44 +340,42 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
 async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const { reward, synth } = context.scenario.config;
   const { mustFail, mustSucceed, hacker, judge: judged } = reward;
-    const { domain, responder, budget } = parts;
-    const tasks = domain.tasks.filter(({ split = 'train' }) => synth.splits.includes(split));
-    const judge = await scenarioJudge(context, parts);
-    const policies = { answers: responder.version, ...(judge && { judge: judge.version }) };
-    const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
-    const panel = toolsSet(context, domain, tasks, policies, settings);
-    const sound = await mustFailReport(context, parts);
-    const faults = await taskFaults(domain, tasks);
-    const able = await mustSucceedReport(context, parts);
-    const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
-    const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
-    const suite = (report: MustFailReport, file: string, require: () => void) => ({
-      passed: refusalOf(require) === undefined,
-      rate: { ...report.rate, of: report.total },
-      byKind: report.byKind,
-      faults: report.byFault,
-      failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
-      report: join(context.out, file),
-    });
-    return {
-      ...{ job: 'audit', family: 'tools', panel, wallSeconds: context.metrics.wallSeconds },
-      mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
-      /** Tasks that are not fit to be rewarded, and why. */
-      tasks: faults,
-      mustSucceed:
-        able.total === 0
-          ? null
-          : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
-      judge: audit
-        ? {
-            ...{ version: judge.version, passed: refusal === undefined, refusal: refusal?.message ?? null },
-            ...{ falsePositive: audit.falsePositive, falseNegative: audit.falseNegative },
-            ...{ abstention: audit.abstention, flip: audit.flip, report: join(context.out, 'judge-audit.json') },
-          }
-        : null,
-      hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
-      spent: budget.spent,
-    };
+  const { domain, responder, budget } = parts;
+  const tasks = domain.tasks.filter(({ split = 'train' }) => synth.splits.includes(split));
+  const judge = await scenarioJudge(context, parts);
+  const policies = { answers: responder.version, ...(judge && { judge: judge.version }) };
+  const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
+  const panel = toolsSet(context, domain, tasks, policies, settings);
+  const sound = await mustFailReport(context, parts);
+  const faults = await taskFaults(domain, tasks);
+  const able = await mustSucceedReport(context, parts);
+  const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
+  const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
+  const suite = (report: MustFailReport, file: string, require: () => void) => ({
+    passed: refusalOf(require) === undefined,
+    rate: { ...report.rate, of: report.total },
+    byKind: report.byKind,
+    faults: report.byFault,
+    failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
+    report: join(context.out, file),
+  });
+  return {
+    ...{ job: 'audit', family: 'tools', panel, wallSeconds: context.metrics.wallSeconds },
+    mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
+    /** Tasks that are not fit to be rewarded, and why. */
+    tasks: faults,
+    mustSucceed:
+      able.total === 0 ? null : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
+    judge: audit
+      ? {
+          ...{ version: judge.version, passed: refusal === undefined, refusal: refusal?.message ?? null },
+          ...{ falsePositive: audit.falsePositive, falseNegative: audit.falseNegative },
+          ...{ abstention: audit.abstention, flip: audit.flip, report: join(context.out, 'judge-audit.json') },
+        }
+      : null,
+    hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
+    spent: budget.spent,
+  };
 }
 
 const SHOWN_FAILURES = 5;

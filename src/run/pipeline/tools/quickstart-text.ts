@@ -171,7 +171,8 @@ function comparisonReport(name: string, found: TextComparison, runs: readonly Ru
 
 function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextComparison): string {
   const known = realForAsMany.filter((value) => value !== null);
-  const asMany = known.length === realForAsMany.length ? `${formatPercent(mean(known))} for at least as many, and ` : '';
+  const asMany =
+    known.length === realForAsMany.length ? `${formatPercent(mean(known))} for at least as many, and ` : '';
   const reached = stepsRatios.filter((value) => value !== null).map((value) => `${formatNumber(value)}×`);
   const missing = stepsRatios.length - reached.length;
   const needed =

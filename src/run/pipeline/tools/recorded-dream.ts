@@ -278,11 +278,15 @@ export class RecordedDream implements TextDream {
           state = applyOperations(state, real.operations);
           steps++;
           if (after !== stateHash(state)) wrongStates++;
-          if (comparableObservation(predicted.observation) !== comparableObservation(real.observation)) wrongObservations++;
+          if (comparableObservation(predicted.observation) !== comparableObservation(real.observation))
+            wrongObservations++;
         }
       }
     }
     const { tolerance } = context.scenario.config.fidelity;
-    return { heldOut: { steps, wrongStates, wrongObservations }, trustHorizon: trustHorizon(wrongStates, steps, tolerance) };
+    return {
+      heldOut: { steps, wrongStates, wrongObservations },
+      trustHorizon: trustHorizon(wrongStates, steps, tolerance),
+    };
   }
 }

@@ -59,7 +59,15 @@ export class RowStatistics {
   get counts() {
     const { episodes, steps, success, failed, failedFor, cost } = this;
     const abstained = episodes - this.judged;
-    return { episodes, steps, success, abstained, failed, ...(Object.keys(failedFor).length > 0 && { failedFor }), cost };
+    return {
+      episodes,
+      steps,
+      success,
+      abstained,
+      failed,
+      ...(Object.keys(failedFor).length > 0 && { failedFor }),
+      cost,
+    };
   }
 
   /** `83 % succeeded · 1.2 M tokens · cost 4.1` */
@@ -74,7 +82,10 @@ export class RowStatistics {
   }
 }
 
-type Counted = Pick<RowStatistics['counts'], 'episodes' | 'steps' | 'success' | 'abstained' | 'failed' | 'failedFor' | 'cost'>;
+type Counted = Pick<
+  RowStatistics['counts'],
+  'episodes' | 'steps' | 'success' | 'abstained' | 'failed' | 'failedFor' | 'cost'
+>;
 
 /** What is shown of the episodes of any job. */
 export function episodeFacts(counts: Counted, spent: Cost, stoppedBy: string | null): Fact[] {

@@ -72,7 +72,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     const deficits = ledger.report();
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
-    const { data, quality, rejected, ...made } = await makeDatasets(context, domain, judged, gates.unwritten === undefined);
+    const { data, quality, rejected, ...made } = await makeDatasets(
+      context,
+      domain,
+      judged,
+      gates.unwritten === undefined,
+    );
     const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, data);
     const datasets = early === undefined ? made.datasets : [...made.datasets, early];
     const { spent } = budget;

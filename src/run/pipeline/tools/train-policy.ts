@@ -207,7 +207,7 @@ function resultOf(
   learner: TextLearner,
   progress: TextProgress,
   domain: ToolsDomain,
-){
+) {
   const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...rest } = progress;
   const { rl, train } = scenario.config;
   const lacking = () => grownDeficits(grown).map(([deficit, share]) => ({ deficit, share }));
@@ -266,7 +266,13 @@ export function successChart(
   runs: readonly { readonly arm: string; readonly seed?: number; readonly evaluations: Reported['evaluations'] }[],
 ): CurvesBlock {
   return {
-    ...{ kind: 'curves', title: 'Success against real steps', xTitle: 'real steps', yTitle: 'success', yScale: 'share' },
+    ...{
+      kind: 'curves',
+      title: 'Success against real steps',
+      xTitle: 'real steps',
+      yTitle: 'success',
+      yScale: 'share',
+    },
     caption: 'Share of unseen tasks won, an episode each in the real environment.',
     curves: runs.map(({ arm: name, seed, evaluations }) => ({
       ...{ name, seed },
