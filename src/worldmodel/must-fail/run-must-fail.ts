@@ -15,7 +15,7 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
-import { wilson } from '../tools/shadow.js';
+import { wilson } from '../../core/statistics.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
 

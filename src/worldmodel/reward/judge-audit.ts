@@ -7,13 +7,13 @@ import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
+import { wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { RecordProblem, readConversation } from '../../replay/experience/logs/conversation.js';
 import { filesAt, type LogRecord, recordsOf, stateAfter } from '../../replay/experience/logs/read-episode-logs.js';
-import { wilson } from '../tools/shadow.js';
 import { type AuditLimits, type Judge, shownChanges } from './judge.js';
 
 const WORST = 20;
