@@ -9,9 +9,10 @@ const SERVER = { provider: 'openai-compatible', url: 'http://localhost:8000/v1',
 
 describe('the configuration', () => {
   it('needs a URL and a model, and has sensible values for the rest', () => {
-    const { concurrency, temperature, maxReplyBytes, ...rest } = llmConfigSchema.parse(
-      SERVER,
-    ) as never as Record<string, unknown>;
+    const { concurrency, temperature, maxReplyBytes, ...rest } = llmConfigSchema.parse(SERVER) as never as Record<
+      string,
+      unknown
+    >;
     expect({ concurrency, temperature, maxReplyBytes }).toEqual({
       concurrency: 2048,
       temperature: 0,

@@ -158,10 +158,7 @@ function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[])
             {
               kind: 'table',
               columns: ['explained (R²)', 'model', 'linear model', 'nothing changes'],
-              rows: [
-                ...heldOut.elements.map(({ element, r2 }) => row(element, r2)),
-                row('log-likelihood', heldOut.logLikelihood),
-              ],
+              rows: heldOut.elements.map(({ element, r2 }) => row(element, r2)),
               note: 'On held-out rows: 1 explains all of how an element changes, 0 is as good as its mean.',
             } as const,
           ]),

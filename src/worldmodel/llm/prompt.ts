@@ -126,7 +126,11 @@ function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: 
 
 function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const item of items) groups.set(keyOf(item), groups.get(keyOf(item)) ?? []).get(keyOf(item))!.push(item);
+  for (const item of items)
+    groups
+      .set(keyOf(item), groups.get(keyOf(item)) ?? [])
+      .get(keyOf(item))!
+      .push(item);
   return groups;
 }
 

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
+import { wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
@@ -15,7 +16,6 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
-import { wilson } from '../../core/statistics.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
 import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
-import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
+import { Names, type Piece, readText, written } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { factsOf, objectTypes } from '../../../src/worldmodel/sequence/worlds.js';
 import { depot } from '../../games/depot.js';
@@ -33,18 +33,6 @@ describe('texts with slots', () => {
     const pieces = written(text, split, names);
     expect(readText(pieces, names)).toBe(text);
     expect(shown(pieces)).not.toContain('box 1');
-  });
-
-  it('have no text where a slot means nothing', () => {
-    expect(readText([{ text: 'a' }, { slot: 3 }], new Names())).toBeUndefined();
-  });
-
-  it('spell names once all slots are taken', () => {
-    const names = new Names();
-    for (let i = 0; i <= SLOTS; i++) names.assign(`box ${i}`);
-    const text = `from box 0 to box ${SLOTS}`;
-    expect(shown(written(text, split, names))).toBe(`from<0> to box ${SLOTS}`);
-    expect(readText(written(text, split, names), names)).toBe(text);
   });
 });
 
@@ -79,12 +67,6 @@ describe('questions and answers', () => {
     }
   });
 
-  it('have no words for operations that are no changes of facts', () => {
-    const [{ question, answer }] = steps;
-    const operations = [{ op: 'replace' as const, path: '/game', value: 'other' }];
-    expect(form.answer({ ...answer, operations }, form.ask(question))).toBeUndefined();
-  });
-
   it('say why an answer cannot be read', () => {
     const asked = form.ask(steps[0].question);
     expect(form.read([], asked)).toMatch(/does not say whether/);
@@ -92,7 +74,6 @@ describe('questions and answers', () => {
     const nowhere: Piece[] = [{ mark: 'done' }, { mark: 'says' }, { slot: 60 }, { mark: 'goes-on' }];
     expect(form.read(nowhere, asked)).toMatch(/no name here/);
   });
-
 });
 
 describe('calibration', () => {
