@@ -1,6 +1,6 @@
 // How exactly does a sequence model that was fitted to ALFWorld's training games foretell the next state? Of each seed: records of an
 // explorer in games of `train`, an eighth of the rooms left out; a fit; then commands in games of `valid_seen` and in the rooms left out,
-// other tries than any that were learned from. Beside it a model that sees text alone, and operators induced from the same records.
+// other tries than any that were learned from. Beside it operators induced from the same records.
 // `raw` has it by number of changes, what it is sure of, and drift: how many episodes still have the exact state after k steps of its own.
 // Kept case by case (study-cases.ts), and a fit that was stopped goes on; ALFWORLD_EXACTNESS_SEEDS and ALFWORLD_EXACTNESS_ARMS choose.
 
@@ -16,6 +16,7 @@ import { induceOperators, OperatorBook } from '../src/games/operators/induce-ope
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
+import { sequenceSection } from '../src/worldmodel/sequence/entry.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
@@ -27,7 +28,6 @@ import {
   type SequenceContents,
   tokensOf,
 } from '../src/worldmodel/sequence/sequence-model.js';
-import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
 import { factsOf } from '../src/worldmodel/sequence/worlds.js';
 import { takenAction } from '../src/worldmodel/situation.js';
@@ -59,7 +59,7 @@ type Game = ReturnType<typeof alfworldGames>[number];
 interface ExactnessCase extends CaseName {
   readonly seen: Exactness;
   readonly leftOut: Exactness;
-  /** Share of episodes whose facts are all right after so many steps of the model's own; with typed state alone. */
+  /** Share of episodes whose facts are all right after so many steps of the model's own. */
   readonly drift?: readonly number[];
   /** Of a fit. */
   readonly minutes?: { readonly wall: number; readonly cpu: number };
@@ -76,7 +76,7 @@ interface Exactness {
 }
 
 const SEEDS = ['0', '1', '2', '3', '4'];
-const ARMS = ['typed', 'text alone', 'operators'] as const;
+const ARMS = ['typed', 'operators'] as const;
 type ArmName = (typeof ARMS)[number];
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
@@ -154,8 +154,7 @@ async function measured(
   log: BenchmarkContext['log'],
 ): Promise<Omit<ExactnessCase, keyof CaseName>> {
   if (arm === 'operators') return operatorsBeside(train, episodes, asked);
-  const typed = arm === 'typed';
-  const settings = sequenceSection.parse({ typed, fit: { steps } });
+  const settings = sequenceSection.parse({ fit: { steps } });
   const began = { wall: performance.now(), cpu: process.cpuUsage() };
   const contents = await fitSequence({
     ...{ domain: train, episodes, settings, rng: Rng.fromSeed(seed), ...(work && { work }) },
@@ -167,9 +166,9 @@ async function measured(
   const minutes = { wall: (performance.now() - began.wall) / 60_000, cpu: (cpu.user + cpu.system) / 60e6 };
   return {
     ...{ minutes, parameters: contents.decoder.theta.length, heldOut: contents.report },
-    seen: await judged(contents, asked.seen, typed),
-    leftOut: await judged(contents, asked.leftOut, typed),
-    ...(typed && { drift: await drift(contents, asked.seen) }),
+    seen: await judged(contents, asked.seen),
+    leftOut: await judged(contents, asked.leftOut),
+    drift: await drift(contents, asked.seen),
   };
 }
 
@@ -244,10 +243,10 @@ function lived(domain: ToolsDomain, seed: number, count: number): LearnedEpisode
   });
 }
 
-async function judged(contents: SequenceContents, { domain, episodes }: Asked, typed: boolean) {
+async function judged(contents: SequenceContents, { domain, episodes }: Asked) {
   const form = new StepForm(contents.form);
   const codec = ScriptCodec.of(contents.tokenizer)!;
-  const steps = [...recordedSteps(episodes, domain, { typed })];
+  const steps = [...recordedSteps(episodes, domain)];
   return sharesOf(await judgeSteps(contents.decoder, codec, form, steps), contents);
 }
 
@@ -273,8 +272,8 @@ function sharesOf(all: readonly JudgedAnswer[], { calibration }: SequenceContent
 async function drift(contents: SequenceContents, { domain, episodes }: Asked): Promise<number[]> {
   const form = new StepForm(contents.form);
   const codec = ScriptCodec.of(contents.tokenizer)!;
-  const truths = episodes.map((episode) => [...recordedSteps([episode], domain, { typed: true })]);
-  const own = truths.map(([first]) => factsOf(first.question.world!));
+  const truths = episodes.map((episode) => [...recordedSteps([episode], domain)]);
+  const own = truths.map(([first]) => factsOf(first.question.world));
   const shares: number[] = [];
   const longest = Math.max(...truths.map(({ length }) => length));
   for (let k = 0; k + 1 < longest; k++) {
@@ -283,7 +282,7 @@ async function drift(contents: SequenceContents, { domain, episodes }: Asked): P
       const { question } = truths[i][k];
       const asked = form.ask({
         ...question,
-        world: { ...question.world!, values: { facts: own[i] } as unknown as JsonObject },
+        world: { ...question.world, values: { facts: own[i] } as unknown as JsonObject },
       });
       const tokens = tokensOf(asked, codec, contents.decoder.config.contextLength);
       return tokens && { asked, tokens };
@@ -300,7 +299,7 @@ async function drift(contents: SequenceContents, { domain, episodes }: Asked): P
     fitting.forEach(({ i }, place) => {
       own[i] = after(own[i], answers[place].answer);
     });
-    const right = open.filter((i) => isDeepStrictEqual(own[i], factsOf(truths[i][k + 1].question.world!)));
+    const right = open.filter((i) => isDeepStrictEqual(own[i], factsOf(truths[i][k + 1].question.world)));
     shares.push(right.length / open.length);
   }
   return shares;
@@ -323,10 +322,10 @@ function operatorsBeside(
   asked: Record<'seen' | 'leftOut', Asked>,
 ) {
   const known = episodes.slice(0, Math.ceil(OPERATOR_TRIES / episodes[0].steps.length));
-  const transitions = [...recordedSteps(known, train, { typed: true })]
+  const transitions = [...recordedSteps(known, train)]
     .slice(0, OPERATOR_TRIES)
     .map(({ question, answer }) => {
-      const [scene, facts] = [question.world!.scene!, factsOf(question.world!)];
+      const [scene, facts] = [question.world.scene!, factsOf(question.world)];
       const { facts: after } = applyOperations({ facts } as JsonObject, answer.operations) as { facts: FactTable };
       const { isError, observation } = answer;
       return {
@@ -340,12 +339,12 @@ function operatorsBeside(
     });
   const book = new OperatorBook(induceOperators(transitions));
   const judge = ({ domain, episodes: own }: Asked) => {
-    const steps = [...recordedSteps(own, domain, { typed: true })];
+    const steps = [...recordedSteps(own, domain)];
     const outcomes = steps.map(({ question: { call, world }, answer }) => {
-      const outcome = book.outcome(world!.scene!, factsOf(world!), call);
+      const outcome = book.outcome(world.scene!, factsOf(world), call);
       if ('unknown' in outcome || outcome.confidence < BAR) return { answered: false, exact: false, text: false };
       const [was, is] = [outcome.operations, answer.operations].map((operations) => {
-        return applyOperations({ facts: factsOf(world!) } as unknown as JsonObject, operations);
+        return applyOperations({ facts: factsOf(world) } as unknown as JsonObject, operations);
       });
       const exact = outcome.accepted === !answer.isError && isDeepStrictEqual(was, is);
       return { answered: true, exact, text: outcome.observation === answer.observation };

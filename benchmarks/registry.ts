@@ -297,7 +297,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'alfworld.exactness': {
     title:
-      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, drift over k steps, text alone, minutes; operators of the same records); needs ALFWORLD_DATA",
+      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, drift over k steps, minutes; operators of the same records); needs ALFWORLD_DATA",
     unit: 'share',
     baseline: 'the games themselves',
     load: () => import('./alfworld-exactness.js'),

@@ -1,8 +1,9 @@
 // The commands that run a job: what they take, what their help says, and nothing of what they do.
 
 import type { Command } from 'commander';
+import type { Report } from '../core/report.js';
 import type { FolderInput, JobInputs } from '../run/job.js';
-import type { AnyJobResult, JobName } from '../run/jobs.js';
+import type { JobName } from '../run/jobs.js';
 import {
   examplesText,
   type JobFlags,
@@ -210,21 +211,25 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
         // Flags that stand for a setting.
         const settings = [...(explore ? ['collect.policy=explore'] : []), ...(mode ? [`train.mode=${mode}`] : [])];
         const { launch } = await import('../run/launch.js');
-        const result = await launch<AnyJobResult>(name, {
+        let report: Report | undefined;
+        const result = await launch(name, {
           ...flags,
           set: [...(flags.set ?? []), ...settings],
           scenario: given ?? defaultScenario,
           inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
           stream: terminal.stderr,
           command: commandLine,
+          onReport: (one) => {
+            report = one;
+          },
         });
         if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
         const people = json ? terminal.stderr : terminal.stdout;
         if (!json || !flags.quiet) {
-          const { resultText } = await import('../run/result-text.js');
-          people.write(`\n${await resultText(result, people.columns)}\n`);
+          const { resultText } = await import('../run/report.js');
+          people.write(`\n${resultText(result, report, people.columns)}\n`);
         }
-        if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
+        if ('passed' in result && result.passed === false) outcome.exitCode = EXIT.failed;
       },
     );
   }

@@ -1,9 +1,22 @@
 // Reports as a page: one HTML file that needs nothing else and no script. All text is escaped.
 
+import { join } from 'node:path';
+import type { Panel } from '../core/evaluation-set.js';
 import { writeFileAtomic } from '../core/files.js';
 import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report, TableBlock } from '../core/report.js';
+import type { JobContext } from './job.js';
 import { cellText, chartTable } from './report.js';
 import { ARM_COLOURS, armColour, coloursOf, drawCurves } from './report-chart.js';
+import type { AnyScenario } from './scenario.js';
+import { provenanceBlock } from './versions.js';
+
+/** Shows a job's report, and writes it with where its figures come from; answers the page's file. */
+export async function publish(context: JobContext<AnyScenario>, report: Report, panel?: Panel): Promise<string> {
+  const file = join(context.out, 'report.html');
+  context.show(report);
+  await writeReport(file, { ...report, blocks: [...report.blocks, provenanceBlock(context, panel)] });
+  return file;
+}
 
 /** Writes the report to `file`. */
 export async function writeReport(file: string, report: Report): Promise<void> {
@@ -93,8 +106,6 @@ async function blockHtml(block: Block, names: readonly string[], id: string): Pr
     }
     case 'code':
       return `<pre class="code">${escapeHtml(block.text)}</pre>`;
-    case 'link':
-      return `<p class="link"><a href="${escapeHtml(encodeURI(block.file))}" target="_blank">${escapeHtml(block.title)}</a> ${escapeHtml(block.about)}</p>`;
   }
 }
 

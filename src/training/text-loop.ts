@@ -3,11 +3,11 @@
 // the real environment on tasks that were never trained on.
 
 import { Rng } from '../core/rng.js';
+import { wilson } from '../core/statistics.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
 import { echoTrap, groupLessons, type PlayedEpisode, spreadOf, type WatchedRound } from '../rl/group-estimators.js';
 import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
-import { wilson } from '../worldmodel/tools/shadow.js';
 import { demonstrate, imitate } from './text-imitation.js';
 import {
   isWon,

@@ -39,9 +39,9 @@ export interface ControlledOptions {
   readonly rate500?: number;
   readonly dropStream?: number;
   readonly slowMs?: number;
-  /** Further options of the server: dialect, model, port, keepRequests. */
+  /** Further options of the server: model, port, keepRequests. */
   readonly server?: Partial<
-    Pick<LlmServerOptions, 'dialect' | 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>
+    Pick<LlmServerOptions, 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>
   >;
 }
 

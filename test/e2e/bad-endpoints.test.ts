@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
-import type { SynthEpisodesResult } from '../../src/run/tools-results.js';
+import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/synth-episodes.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Answer, type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { fileHashes, halfWritten, type Outcome, reverie } from './reverie.js';
@@ -106,7 +106,7 @@ beforeEach(() => {
 function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
-    ...[`llm.url=${server.url}`, 'llm.model=m', 'llm.dialect=openai'],
+    ...[`llm.url=${server.url}`, 'llm.model=m'],
     ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false', 'synth.recipe={kind: plain}'],

@@ -35,7 +35,6 @@ const evil: Report = {
     { kind: 'bars', title: EVIL, caption: EVIL, bars: [{ label: EVIL, text: EVIL, bar: null }] },
     { kind: 'details', title: EVIL, blocks: [{ kind: 'code', text: EVIL }] },
     { kind: 'transcript', lines: [{ role: 'user', text: EVIL, note: EVIL }] },
-    { kind: 'link', file: EVIL, title: EVIL, about: EVIL },
   ],
 };
 

@@ -1,7 +1,7 @@
 // A measured number and how sure it is: shares of counted units, and what every statistic asks of its numbers.
 
 import { reverieError } from '../../core/errors.js';
-import { wilson } from '../../worldmodel/tools/shadow.js';
+import { wilson } from '../../core/statistics.js';
 
 export interface Estimate {
   /** null where nothing was counted. */

@@ -4,8 +4,7 @@
 import type { VectorEnvironment } from '../../core/environment.js';
 import { Acting } from '../../core/policy.js';
 import type { Rng } from '../../core/rng.js';
-import { mean } from '../../core/statistics.js';
-import { batchOfStarts, type Start } from '../../worldmodel/starts.js';
+import { joinedFloats, mean } from '../../core/statistics.js';
 import type { Finding, Instrument } from '../measure.js';
 import type { FidelityChart, Point } from '../report.js';
 import { findingOf, metricsOfInfos, metricTable, pointOf, short, shown } from '../section.js';
@@ -34,7 +33,6 @@ import {
   beginningsOf,
   begunAt,
   openLoop,
-  recordedStart,
   type Track,
   unitsOfBeginnings,
 } from './open-loop.js';
@@ -357,8 +355,6 @@ interface Place {
   /** Puts the real environment there; answers its observation. */
   readonly put: () => Promise<Float32Array>;
   readonly steps: number;
-  /** What led there. */
-  readonly history?: Start['history'];
 }
 
 /** One for each beginning; null without a policy. */
@@ -372,8 +368,8 @@ async function replaysOf(
   const env = await replay.environment();
   try {
     const places = beginnings.map((beginning, i) => placeOf(judged, beginning, env, rng.split('seed', i)));
-    const starts: Start[] = [];
-    for (const { put, history } of places) starts.push({ observation: await put(), history });
+    const starts: Float32Array[] = [];
+    for (const { put } of places) starts.push(await put());
     const steps = places.map((place) => place.steps);
     const acted =
       judged.subject.model === undefined
@@ -390,15 +386,14 @@ async function replaysOf(
   }
 }
 
-function placeOf({ ground, subject }: Judged, { row, seed }: Beginning, env: VectorEnvironment, rng: Rng): Place {
+function placeOf({ ground }: Judged, { row, seed }: Beginning, env: VectorEnvironment, rng: Rng): Place {
   const { truth, plan } = ground;
   const clock = env.maxEpisodeSteps ?? Number.POSITIVE_INFINITY;
   const start = seed === undefined ? truth.starts.find((one) => one.row === row) : undefined;
   if (start?.snapshot !== undefined) {
     const { snapshot } = start;
     const left = clock - (row - episodeAt(truth, row).first);
-    const { history } = recordedStart(truth, row, subject.model?.context ?? 0);
-    return { put: async () => env.restore(snapshot), steps: Math.min(plan.horizon, left), history };
+    return { put: async () => env.restore(snapshot), steps: Math.min(plan.horizon, left) };
   }
   const from = seed ?? rng.uint32();
   return { put: async () => (await env.reset({ seed: from })).observation, steps: Math.min(plan.horizon, clock) };
@@ -408,15 +403,15 @@ function placeOf({ ground, subject }: Judged, { row, seed }: Beginning, env: Vec
 async function actedTogether(
   { ground, subject }: Judged,
   { policy }: Replay,
-  starts: readonly Start[],
+  starts: readonly Float32Array[],
   steps: readonly number[],
   rng: Rng,
 ): Promise<readonly Acted[]> {
   const { obsDim, actionDim } = widths(ground.truth);
   const { propagation } = ground.plan;
   const model = subject.model!;
-  let carry = await begunAt(model, ground.truth, starts, rng);
-  let obs = batchOfStarts(starts, { obsDim, actionDim }).starts;
+  let carry = await begunAt(model, starts, rng);
+  let obs: Float32Array = joinedFloats(starts);
   let living = starts.map((_, i) => i);
   const acting = new Acting(policy, starts.length);
   const acted = starts.map((): Acted => ({ actions: [], return: 0, ended: false }));

@@ -3,9 +3,9 @@
 
 import type { Carry, ImagineOptions } from '../../core/dynamics.js';
 import type { Rng } from '../../core/rng.js';
+import { joinedFloats } from '../../core/statistics.js';
 import type { Forecast, VectorDynamics } from '../../worldmodel/dynamics.js';
-import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
-import { episodeAt, type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
+import { type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
 
 /** Where a dream begins, and for how many recorded actions it goes on. */
 export interface Beginning {
@@ -86,8 +86,8 @@ async function sideBySide(
   const { truth } = ground;
   const { obsDim, actionDim } = widths(truth);
   const tracks = beginnings.map(({ steps }) => emptyTrack(steps, obsDim));
-  const starts = beginnings.map(({ row }) => recordedStart(truth, row, model.context));
-  let carry = await begunAt(model, truth, starts, rng);
+  const starts = beginnings.map(({ row }) => recordedStart(truth, row));
+  let carry = await begunAt(model, starts, rng);
   let remembered = tracks.map((_, i) => i);
   for (let t = 0; ; t++) {
     const isActive = (i: number) => tracks[i].lived === t && t < beginnings[i].steps;
@@ -155,35 +155,26 @@ function keep(track: MutableTrack, t: number, next: Float32Array, reward: number
   track.lived = t + 1;
 }
 
-/** A recorded row to dream from: its observation, and as much as the model can use of what led there. */
-export function recordedStart(truth: VectorTruth, row: number, context: number): Start {
-  const { obsDim, actionDim } = widths(truth);
-  const { obs, action } = truth.rows;
-  const from = Math.max(episodeAt(truth, row).first, row - context);
-  return {
-    observation: obs.subarray(row * obsDim, (row + 1) * obsDim),
-    history: {
-      obs: obs.subarray(from * obsDim, row * obsDim),
-      action: action.subarray(from * actionDim, row * actionDim),
-    },
-  };
+/** The recorded observation that a simulation begins with. */
+function recordedStart(truth: VectorTruth, row: number): Float32Array {
+  const { obsDim } = widths(truth);
+  return truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim);
 }
 
-/** What `model` remembers at these starts. `rng` is not advanced. */
-export function begunAt(model: VectorDynamics, truth: VectorTruth, starts: readonly Start[], rng: Rng): Promise<Carry> {
-  const batch = batchOfStarts(starts, widths(truth));
-  return beginFrom(model, batch.starts, batch.history, rng.split('begin'));
+/** What `model` remembers at these observations. `rng` is not advanced. */
+export async function begunAt(model: VectorDynamics, starts: readonly Float32Array[], rng: Rng): Promise<Carry> {
+  return model.begin(joinedFloats(starts), rng.split('begin'));
 }
 
 /** The same at recorded rows [first, end). */
-export function begunAtRows(
+export async function begunAtRows(
   model: VectorDynamics,
   truth: VectorTruth,
   [first, end]: readonly [number, number],
   rng: Rng,
 ): Promise<Carry> {
-  const starts = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, model.context));
-  return begunAt(model, truth, starts, rng);
+  const { obsDim } = widths(truth);
+  return model.begin(truth.rows.obs.slice(first * obsDim, end * obsDim), rng.split('begin'));
 }
 
 /** The mixture that a forecast makes of one element of one row, in units of `scale`. */

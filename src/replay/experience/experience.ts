@@ -67,8 +67,6 @@ export interface EpisodeRecord {
   readonly truncated: boolean;
   /** What there was to see before the first step; as `EpisodeStep` has it. */
   readonly picture?: KeptPicture;
-  /** What comparing some of its calls with the real environment found, by backend; absent where none was compared. */
-  readonly shadow?: Readonly<Record<string, unknown>>;
   /** What is wrong with it at a glance; absent where nobody looked. */
   readonly signals?: readonly EpisodeSignal[];
   /** The step, from 0, that lost a failed episode; as many as there are steps where it was only cut off. */

@@ -29,7 +29,9 @@ import {
 } from '../../training/collector.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { digest, vectorSet } from '../evaluation-set.js';
-import type { CollectResult, JobContext } from '../job.js';
+import { formatCount, formatNumber } from '../format.js';
+import type { JobContext } from '../job.js';
+import { publish } from '../report-page.js';
 import { readSealed } from '../run-folder.js';
 import { collectorSchema, count } from './checkpoint.js';
 import { agentFor, findInput, requireInput, resolvedSpec } from './inputs.js';
@@ -45,11 +47,13 @@ const recordingSchema = z.strictObject({
   rng: z.strictObject({ key: z.tuple([z.int(), z.int()]), position: count }),
   episodes: z.array(z.strictObject({ episode: count, return: z.number(), length: count })),
   metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
-  /** Rows an explorer's model was fitted to; absent where nobody explores. */
+  /** Rows an explorer's model was fitted to; absent without an explorer. */
   fitted: count.optional(),
 });
 
-export async function collectJob(context: JobContext): Promise<CollectResult> {
+export type CollectResult = Awaited<ReturnType<typeof collectJob>>;
+
+export async function collectJob(context: JobContext) {
   const { scenario, metrics, out, progress } = context;
   const { config, folder } = scenario;
   const env = await makeEnvironment(config.env, { folder });
@@ -66,13 +70,24 @@ export async function collectJob(context: JobContext): Promise<CollectResult> {
     const data = join(out, 'data');
     await buffer.save(data);
     bar.end();
-    // Everything is kept elsewhere.
+    // All of it is in `data` now.
     await rm(checkpoint, { recursive: true, force: true });
-    return {
-      ...{ job: 'collect', family: 'vector', wallSeconds: metrics.wallSeconds, panel, data },
-      ...{ transitions: buffer.size, episodes: episodes.length },
-      meanReturn: episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null,
-    };
+    const meanReturn = episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null;
+    const recorded = `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`;
+    const rows = [
+      ['recorded', recorded],
+      ['mean return', meanReturn === null ? 'no episode ended' : formatNumber(meanReturn)],
+      ['data', data],
+      ['next', `reverie fit --data ${data}`],
+    ] as const;
+    const report = await publish(
+      context,
+      { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] },
+      panel,
+    );
+    const { wallSeconds } = metrics;
+    const counts = { transitions: buffer.size, episodes: episodes.length, meanReturn };
+    return { job: 'collect', family: 'vector', wallSeconds, panel, data, ...counts, report };
   } finally {
     await close();
     await env.close();
@@ -100,7 +115,7 @@ async function begun(
   const buffer = await ReplayBuffer.load(join(folder, 'real'), { capacity: collect.steps });
   await collector.restore(saved.collector);
   metrics.rewind(saved.metrics);
-  log(`Going on after ${buffer.size} real steps.`);
+  log(`Resuming after ${buffer.size} real steps.`);
   if (recorder instanceof Explorer) await recorder.resume(folder, saved.fitted ?? 0);
   return { collector, recorder, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
 }

@@ -1,20 +1,20 @@
-// What coordinator and workers tell each other over a queue, as schemas: nothing that does not fit is believed.
+// What coordinator and workers send each other over a queue, as schemas: nothing that does not fit is believed.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { contentHash, sha256 } from '../../core/canonical-json.js';
-import { reverieError } from '../../core/errors.js';
+import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../core/errors.js';
 import { writeFileAtomic } from '../../core/files.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domains.js';
 import { toolsTaskSchema } from '../../env/tools/load-domain.js';
-import { openParcel } from '../../synth/queue/rollout-queue.js';
 import type { JobContext } from '../job.js';
 import type { ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
+import { openParcel, strayMessage } from './redis-queue.js';
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
@@ -49,6 +49,9 @@ const jobDescriptionSchema = z.strictObject({
 });
 export type JobDescription = z.output<typeof jobDescriptionSchema>;
 
+/** An item of the queue: the job that it is of, and its row, a parcel. */
+export const itemSchema = z.object({ job: hex64, payload: z.base64() });
+
 /** A row, with all that rows before it decide; `attempt`: tries before this one. */
 export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1), attempt: count });
 export type RowMessage = z.output<typeof rowSchema>;
@@ -57,9 +60,21 @@ const costSchema = z.strictObject({
   ...{ calls: amount, promptTokens: amount, cachedTokens: amount, completionTokens: amount, money: amount },
 });
 
-/** What a worker tells beside a result: who it was, and what it spent since it told last. */
-export const noteSchema = z.strictObject({ worker: z.string().max(200), spent: costSchema });
+/** What a worker adds to a result: what it spent since it last said so. */
+export const noteSchema = z.strictObject({ spent: costSchema });
 export type Note = z.output<typeof noteSchema>;
+
+/** Why a row failed, as the worker threw it. */
+export const failureSchema = z.strictObject({
+  error: z.strictObject({
+    name: z.string(),
+    message: z.string(),
+    stack: z.string().optional(),
+    code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
+    values: z.record(z.string(), z.string()).optional(),
+  }),
+  note: noteSchema,
+});
 
 const callSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.json()) });
 const said = z.string().nullable();
@@ -162,10 +177,7 @@ export async function openDescription(job: string, bytes: Uint8Array): Promise<J
   const what = `the description of job ${job}`;
   const description = await openParcel(bytes, jobDescriptionSchema, what);
   if (jobIdOf(description) === job) return description;
-  throw reverieError('QUEUE_REFUSED', {
-    problem: `The queue holds something else where ${what} should be: it does not match its id.`,
-    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-  });
+  throw strayMessage(what, 'it does not match its id');
 }
 
 /** What tells this run from all others: made once, and kept with it. */
@@ -186,14 +198,4 @@ async function runOf(out: string): Promise<string> {
 /** As it will be where it arrives. */
 function jsonOf<T>(value: unknown): T {
   return JSON.parse(JSON.stringify(value)) as T;
-}
-
-/** Resolves when `work` is over, however it ended, or after `ms`. */
-export async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work.catch(() => {}), patience]);
-  clearTimeout(timer);
 }

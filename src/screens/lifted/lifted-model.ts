@@ -136,8 +136,8 @@ export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain)
   const openings: Record<string, Record<string, Json>> = {};
   const walks = new Map<string, Walk>();
   const families = new Map(domain.tasks.map(({ id, family }) => [id, family]));
-  for (const { episode, task, question, answer } of recordedSteps(episodes, domain, { typed: true })) {
-    openings[task] ??= question.world!.values as Record<string, Json>;
+  for (const { episode, task, question, answer } of recordedSteps(episodes, domain)) {
+    openings[task] ??= question.world.values as Record<string, Json>;
     const walk = walks.get(episode) ?? { episode, task, family: families.get(task)!, steps: [] };
     walks.set(episode, walk);
     const { isError, operations, observation } = answer;

@@ -34,7 +34,6 @@ export class BatchingModel implements VectorDynamics {
   readonly modelVersion: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
-  readonly context: number;
   readonly seen?: SeenRange;
   private readonly actionDim: number;
   /** Rows that may be asked together: those of equal options. */
@@ -50,7 +49,6 @@ export class BatchingModel implements VectorDynamics {
     this.modelVersion = model.modelVersion;
     this.observationSpace = model.observationSpace;
     this.actionSpace = model.actionSpace;
-    this.context = model.context;
     this.seen = model.seen;
     this.actionDim = rowSize(model.actionSpace);
   }

@@ -7,7 +7,6 @@ import type { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import type { History } from '../../worldmodel/starts.js';
 import { firstNonFinite, type StartSource, type Starts, sourceOfArrays } from './starts.js';
 
 /** How every branch of a job is run; part of the job's identity. */
@@ -103,8 +102,6 @@ export interface ChunkTask {
   readonly obsDim: number;
   /** Start state of each branch [branches, obsDim]. */
   readonly starts: Float32Array;
-  /** Real steps before each branch's start. */
-  readonly history?: History;
   /** Row id of each branch's start in the real buffer. */
   readonly parent: Float64Array;
   readonly group: Float64Array;
@@ -154,12 +151,12 @@ export class RolloutPlan {
     const rows = Math.min(this.chunkSize, this.episodes - from);
     const { obsDim, branches } = this;
     const start = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / branches));
-    const { starts, startIds, history } = this.starts.take(start);
+    const { starts, startIds } = this.starts.take(start);
     const parent = Float64Array.from(startIds);
     const group = new Float64Array(rows).fill(-1);
     if (branches > 1) for (let row = 0; row < rows; row++) group[row] = this.firstEpisode + start[row] * branches;
     const firstEpisode = this.firstEpisode + from;
-    return { index, obsDim, starts, history, parent, group, firstEpisode, settings: this.settings };
+    return { index, obsDim, starts, parent, group, firstEpisode, settings: this.settings };
   }
 }
 
@@ -217,7 +214,7 @@ export function horizonSchedule(step: number, schedule: HorizonSchedule): number
 /** What a world model of numbers answers. */
 export type VectorImagined = Imagined<Carry, Float32Array>;
 
-export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
+export function checkStarts(model: VectorDynamics, { obsDim }: ChunkTask): void {
   const want = rowSize(model.observationSpace);
   if (obsDim !== want) {
     invalid(
@@ -225,11 +222,6 @@ export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTas
       'Start from observations of the environment that the model learned.',
     );
   }
-  if (model.context === 0 || history !== undefined) return;
-  invalid(
-    'the world model remembers, and no history of the starts is given.',
-    `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
-  );
 }
 
 export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {

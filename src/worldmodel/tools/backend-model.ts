@@ -101,8 +101,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly minConfidence?: number | ((settings: BackendSettings) => number);
   /** What it cannot do without: the scenario's language model, or records of which the state is known. */
   readonly needs?: readonly ('model' | 'records')[];
-  /** What a call costs that it answers by the scenario's language model, for estimates before a job; `llm` is reckoned by its prompt. */
-  readonly asks?: (settings: BackendSettings) => ModelUse;
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
@@ -111,12 +109,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
   readonly fit?: () => Promise<FitBackend>;
-}
-
-/** Requests to a language model for one call: how many, and the tokens of a prompt. */
-export interface ModelUse {
-  readonly requests: { readonly value: number; readonly low: number; readonly high: number };
-  readonly promptTokens: number;
 }
 
 export interface BackendFitRequest {

@@ -57,20 +57,6 @@ describe('the end state', () => {
     expect(referenceStateOf(domain, task)).toEqual(domain.initialState);
   });
 
-  test('is undecided without rules or reference', () => {
-    const bare = { ...domain, rules: undefined };
-    const task = taskOf('lend-dune');
-    const end = { initialState: domain.initialState, finalState: domain.initialState, messages: [] };
-    const verdict = verifyEpisode(bare, { ...task, verifier: { state: 'reference', checks: ['x'] } }, end);
-    expect(verdict.reward).toBeNull();
-    expect(verdict.checks.map(({ reason }) => reason)).toEqual([
-      'no reference calls to compare with: the domain has no rules to run them all',
-      'the domain has no rules',
-    ]);
-    const lost = verifyEpisode(domain, { ...task, reference: undefined, verifier: { state: 'reference' } }, end);
-    expect(lost).toMatchObject({ reward: null, checks: [{ reason: expect.stringContaining('the task has none') }] });
-  });
-
   test.each([
     [{ path: '/books/B1/title', equals: 'Dune' }, true],
     [{ path: '/books/B1/title', equals: 'Emma' }, false],

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
+import { trustHorizon } from '../../../src/core/statistics.js';
 import {
   driftRule,
   type HorizonRule,
@@ -14,7 +15,6 @@ import {
 import type { Finding } from '../../../src/fidelity/measure.js';
 import type { SectionId } from '../../../src/fidelity/report.js';
 import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
-import { NO_SHADOW, trustHorizon } from '../../../src/worldmodel/tools/shadow.js';
 
 const TOOLS = { rule: stepErrorRule, tolerance: 0.2 } as const;
 const VECTOR = { rule: driftRule, tolerance: 0.5 } as const;
@@ -40,7 +40,7 @@ function horizonSection({ rule, tolerance }: { rule: HorizonRule; tolerance: num
 }
 
 describe('the horizon of errors', () => {
-  it('is that of shadow steps: the largest H with 1 - (1 - e)^H within the tolerance, at the upper end', () => {
+  it('is the largest H with 1 - (1 - e)^H within the tolerance, at the upper end', () => {
     for (const [wrong, of] of [
       [0, 50],
       [3, 200],
@@ -48,7 +48,7 @@ describe('the horizon of errors', () => {
       [9, 9],
     ]) {
       const { cautious } = horizonOfErrors(shareEstimate(wrong, of), 0.2);
-      expect(cautious).toBe(trustHorizon({ ...NO_SHADOW, steps: of, wrongStates: wrong }, 0.2));
+      expect(cautious).toBe(trustHorizon(wrong, of, 0.2));
     }
     expect(horizonOfErrors(shareEstimate(0, 50), 0.2).hopeful).toBeNull();
     expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });

@@ -1,8 +1,7 @@
 // The ways of training that a quickstart compares, as scenarios; and the price of a real step as it is told.
 
 import { describe, expect, it } from 'vitest';
-import { breakEvenText } from '../../../src/run/pipeline/comparison.js';
-import { warmStartArms } from '../../../src/run/pipeline/quickstart.js';
+import { breakEvenText, warmStartArms } from '../../../src/run/pipeline/quickstart.js';
 import { loadScenario } from '../../../src/run/scenario.js';
 import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../../src/training/warm-start.js';
 

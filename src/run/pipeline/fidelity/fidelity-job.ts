@@ -17,12 +17,13 @@ import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
 import { requireSet } from '../../evaluation-set.js';
-import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
+import { formatNumber } from '../../format.js';
+import type { JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { markdownText } from '../../report.js';
 import { writeReport } from '../../report-page.js';
 import type { AnyScenario } from '../../scenario.js';
-import { machine, reportProvenance } from '../../versions.js';
+import { provenanceOf } from '../../versions.js';
 import { openToolsSubjects } from './tools.js';
 import { vectorHost } from './vector-host.js';
 import { VectorFidelityPool } from './vector-threads.js';
@@ -59,12 +60,9 @@ export function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<Fi
 }
 
 async function judge(context: JobContext<Scenario | ToolsScenario>, opening: Opening): Promise<FidelityResult> {
-  const { inputs, scenario, signal } = context;
+  const { inputs, scenario } = context;
   const gates = parseGates(inputs.failUnder, scenario.config.fidelity.sections);
-  const opened = await opening.open(context).catch((error) => {
-    if (signal.aborted) interrupted();
-    throw error;
-  });
+  const opened = await opening.open(context);
   const threads = opening.threads?.();
   try {
     return await judged(context, gates, opened, opening.concurrency, threads?.measureChunk);
@@ -93,7 +91,7 @@ async function judged(
     seed,
     gates,
     opened,
-    provenance: provenanceOf(context, opened),
+    provenance: provenance(context, opened),
   });
   for (const { metric } of report.gates) {
     const construction = constructionOf(report, metric);
@@ -105,8 +103,7 @@ async function judged(
   throw found.spent;
 }
 
-/** @throws JobInterrupted once what is measured so far is on disk */
-async function measured(
+function measured(
   { out, signal, progress }: JobContext<AnyScenario>,
   { subjects, identity }: OpenedSubjects,
   concurrency: number,
@@ -119,40 +116,26 @@ async function measured(
     phases.set(index, phase);
     return phase;
   };
-  try {
-    return await measureWithinBudget(subjects, {
-      folder: join(out, 'chunks'),
-      identity,
-      concurrency,
-      signal,
-      measureChunk,
-      onChunk: ({ subject, instrument }, done, total) => {
-        const phase = phaseOf(subject, total);
-        phase.set(done, instrument);
-        if (done === total) phase.end();
-      },
-    });
-  } catch (error) {
-    if (signal.aborted) interrupted();
-    throw error;
-  }
+  return measureWithinBudget(subjects, {
+    folder: join(out, 'chunks'),
+    identity,
+    concurrency,
+    signal,
+    measureChunk,
+    onChunk: ({ subject, instrument }, done, total) => {
+      const phase = phaseOf(subject, total);
+      phase.set(done, instrument);
+      if (done === total) phase.end();
+    },
+  });
 }
 
-function provenanceOf(
+function provenance(
   context: JobContext<AnyScenario>,
   { identity, panel }: OpenedSubjects,
 ): FidelityReport['provenance'] {
-  const { scenario, seed, inputs } = context;
-  const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, {
-    seeds: [seed],
-  });
-  return {
-    ...rest,
-    machine: machine(),
-    inputs: inputs as Json,
-    identity,
-    panel,
-  } as unknown as FidelityReport['provenance'];
+  const { inputs, seed } = context;
+  return { ...provenanceOf(context), seeds: [seed], inputs: inputs as Json, identity, panel } as never;
 }
 
 /** The page's file. */
@@ -167,18 +150,27 @@ async function written({ out }: JobContext<AnyScenario>, report: FidelityReport)
   return page;
 }
 
-function resultOf({ metrics }: JobContext<AnyScenario>, report: FidelityReport, page: string): FidelityResult {
-  return {
-    job: 'fidelity',
-    family: report.family,
-    wallSeconds: metrics.wallSeconds,
-    report: page,
-    passed: report.gates.every(({ passed }) => passed),
-    gates: report.gates,
-    subjects: report.subjects.map((subject) => ({
-      name: subject.name,
-      version: subject.version,
-      headlines: headlines(subject),
-    })),
-  };
+export type FidelityResult = ReturnType<typeof resultOf> & { readonly panel: OpenedSubjects['panel'] };
+
+function resultOf(
+  { metrics, show }: JobContext<AnyScenario>,
+  { family, gates, subjects: judgedModels }: FidelityReport,
+  page: string,
+) {
+  const subjects = judgedModels.map((subject) => {
+    return { name: subject.name, version: subject.version, headlines: headlines(subject) };
+  });
+  const rows = [
+    ...subjects.flatMap(({ name, headlines: told }) => [
+      ['model', name] as const,
+      ...told.map(({ label, text }) => [`  ${label}`, text] as const),
+    ]),
+    ...gates.map(({ metric, limit, value, passed }) => {
+      const found = value === null ? 'was not measured' : formatNumber(value);
+      return [passed ? 'gate passed' : 'GATE FAILED', `${metric} ${found}, limit ${formatNumber(limit)}`] as const;
+    }),
+  ];
+  show({ title: '', blocks: [{ kind: 'facts', rows }] });
+  const passed = gates.every((gate) => gate.passed);
+  return { job: 'fidelity', family, wallSeconds: metrics.wallSeconds, report: page, passed, gates, subjects };
 }

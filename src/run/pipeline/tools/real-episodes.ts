@@ -3,10 +3,11 @@
 
 import { join } from 'node:path';
 import type { JsonObject } from '../../../core/canonical-json.js';
-import { NO_COST } from '../../../core/cost.js';
+import { type Cost, NO_COST } from '../../../core/cost.js';
+import type { Panel } from '../../../core/evaluation-set.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
-import { mean } from '../../../core/statistics.js';
+import { mean, rateOf } from '../../../core/statistics.js';
 import type { Message } from '../../../env/tools/message.js';
 import { elsewhere, realResponder, rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
@@ -16,21 +17,18 @@ import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import { isWon, playTexts, TextPolicyAgent, type TextStart } from '../../../training/text-play.js';
 import { toolsSet } from '../../evaluation-set.js';
 import type { JobContext } from '../../job.js';
+import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { RealEpisodesResult, TextPolicyNote } from '../../tools-results.js';
 import { EPISODES_FILE } from './datasets.js';
 import { makeParts, type ToolsParts } from './parts.js';
-import { RowStatistics } from './row-statistics.js';
+import { episodeFacts, RowStatistics } from './row-statistics.js';
 import { type EpisodeRows, episodeRows } from './rows.js';
 import { taskStage } from './task-stage.js';
-import { lanes, openTextLearner, rateOf, textViewOf } from './text-policy.js';
+import { lanes, openTextLearner, remarkOn, textViewOf } from './text-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
-/** Of what a policy of text chooses among. */
-function noteOn({ version }: { readonly version: string }): TextPolicyNote {
-  return { version, choosesAmong: 'admissible commands' };
-}
+export type RealEpisodesResult = Awaited<ReturnType<typeof answered>>;
 
 export async function collectEpisodesJob(asked: Context): Promise<RealEpisodesResult> {
   return withParts(asked, true, async (context, given) => {
@@ -39,8 +37,7 @@ export async function collectEpisodesJob(asked: Context): Promise<RealEpisodesRe
     const learner = await openTextLearner(context.scenario, context.seed, checkpoint);
     try {
       const agent = new TextPolicyAgent(learner.policy, textViewOf(given.domain));
-      const result = await episodesOf(context, { ...given, agent }, 'collect');
-      return { ...result, policy: noteOn(learner.policy) };
+      return await episodesOf(context, { ...given, agent }, 'collect', learner.policy.version);
     } finally {
       await learner.close();
     }
@@ -53,11 +50,11 @@ export async function evalEpisodesJob(asked: Context): Promise<RealEpisodesResul
   return withParts(asked, false, (context, given) => policyEpisodes(context, given, checkpoint));
 }
 
-async function withParts(
+async function withParts<R>(
   asked: Context,
   real: boolean,
-  use: (context: Context, parts: ToolsParts) => Promise<RealEpisodesResult>,
-): Promise<RealEpisodesResult> {
+  use: (context: Context, parts: ToolsParts) => Promise<R>,
+): Promise<R> {
   const { scenario } = asked;
   const { config } = scenario;
   // A recipe is for datasets: what is recorded or counted here is the agent itself.
@@ -72,8 +69,8 @@ async function withParts(
 }
 
 /** Episodes of the agent, kept as they were, and as logs in OpenAI's form: what `experience.logs` of a scenario reads. */
-async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
-  const { out, scenario, metrics, progress } = context;
+async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 'eval', policy?: string) {
+  const { out, scenario, progress } = context;
   const { synth, user: talks } = scenario.config;
   const { domain, tasks } = await taskStage(context, given);
   const parts = { ...given, domain };
@@ -88,7 +85,7 @@ async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 
   );
   const statistics = new RowStatistics();
   const data = join(out, 'data');
-  const phase = progress.phase('live', episodes, 'episodes');
+  const phase = progress.phase('run', episodes, 'episodes');
   const rows = await episodeRows(context, parts, {
     ...{ source: 'real', responder, tasks, keepPicture: pictureKeeper(data) },
     concurrency: elsewhere(domain)?.sessions,
@@ -107,14 +104,8 @@ async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 
       return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
     };
     await writeFileAtomic(join(logs, 'episodes.jsonl'), linesOf(rows, log));
-    const { steps, success, abstained, failed, failedFor, cost, returnsByTask } = statistics;
-    return {
-      ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, panel, data, logs },
-      ...{ episodes: statistics.episodes, steps, success, abstained, failed },
-      ...(Object.keys(failedFor).length > 0 && { failedFor }),
-      byTask: Object.fromEntries([...returnsByTask].map(([task, returns]) => [task, mean(returns)])),
-      ...{ cost, spent: parts.budget.spent, stoppedBy: rows.stoppedBy ?? null },
-    };
+    const played = { ...statistics.counts, spent: parts.budget.spent, stoppedBy: rows.stoppedBy ?? null };
+    return await answered(context, job, { panel, data, logs, ...played }, statistics.returnsByTask, policy);
   } finally {
     await rows.journal.close();
   }
@@ -134,8 +125,8 @@ async function* linesOf({ journal }: EpisodeRows, form: (record: EpisodeRecord) 
 }
 
 /** `synth.episodes` whole episodes of a trained policy of text over the tasks of `synth.splits` in turn. */
-async function policyEpisodes(context: Context, parts: ToolsParts, checkpoint: string): Promise<RealEpisodesResult> {
-  const { scenario, seed, out, signal, progress, metrics } = context;
+async function policyEpisodes(context: Context, parts: ToolsParts, checkpoint: string) {
+  const { scenario, seed, out, signal, progress } = context;
   const { synth, train } = scenario.config;
   const { domain, tasks } = await taskStage(context, parts);
   const learner = await openTextLearner(scenario, seed, checkpoint);
@@ -149,7 +140,7 @@ async function policyEpisodes(context: Context, parts: ToolsParts, checkpoint: s
       const choices = train.evalChoice === 'sample' ? { rng: rng.split('choices', i) } : {};
       return { task: tasks[i % tasks.length].id, seed: rng.split('start', i).uint32(), ...choices };
     });
-    const phase = progress.phase('live', starts.length, 'episodes');
+    const phase = progress.phase('run', starts.length, 'episodes');
     const all = await playTexts(learner.policy, starts, {
       environments: lanes({ domain, user: parts.user }, responder, scenario.config),
       signal,
@@ -167,28 +158,52 @@ async function policyEpisodes(context: Context, parts: ToolsParts, checkpoint: s
     const judged = played.filter(({ reward }) => reward !== null);
     const rewards = new Map<string, number[]>();
     for (const { task, reward } of judged) rewards.set(task, [...(rewards.get(task) ?? []), reward as number]);
-    const lost = all.flatMap((one) => one.lost ?? []);
-    const codes = [...new Set(lost.map(({ code }) => code))];
-    const of = (code: string) => lost.filter((one) => one.code === code);
-    return {
-      ...{
-        job: 'eval',
-        family: 'tools',
-        wallSeconds: metrics.wallSeconds,
-        data,
-        panel,
-        policy: noteOn(learner.policy),
-      },
-      ...{ logs: null, episodes: played.length, steps: played.reduce((sum, { steps }) => sum + steps.length, 0) },
+    const failed: Record<string, number> = {};
+    const failedFor: Record<string, string> = {};
+    for (const { code, message } of all.flatMap((one) => one.lost ?? [])) {
+      failed[code] = (failed[code] ?? 0) + 1;
+      failedFor[code] ??= message;
+    }
+    const counts = {
+      ...{ episodes: played.length, steps: played.reduce((sum, { steps }) => sum + steps.length, 0) },
       success: judged.length === 0 ? null : rateOf(judged.filter(isWon).length, judged.length),
-      abstained: played.length - judged.length,
-      failed: Object.fromEntries(codes.map((code) => [code, of(code).length])),
-      // What the first of each was told.
-      ...(codes.length > 0 && { failedFor: Object.fromEntries(codes.map((code) => [code, of(code)[0].message])) }),
-      byTask: Object.fromEntries([...rewards].map(([task, values]) => [task, mean(values)])),
+      ...{ abstained: played.length - judged.length, failed, ...(Object.keys(failed).length > 0 && { failedFor }) },
       ...{ cost: NO_COST, spent: NO_COST, stoppedBy: null },
     };
+    return await answered(context, 'eval', { panel, data, logs: null, ...counts }, rewards, learner.policy.version);
   } finally {
     await learner.close();
   }
+}
+
+type Played = RowStatistics['counts'] & {
+  readonly panel: Panel;
+  readonly data: string;
+  /** Folder of the episodes as logs that `experience.logs` reads; null where none are written. */
+  readonly logs: string | null;
+  readonly spent: Cost;
+  readonly stoppedBy: string | null;
+};
+
+/** @param policy  version of a policy of text, which is shown what there is to choose from */
+async function answered(
+  context: Context,
+  job: 'collect' | 'eval',
+  { panel, data, logs, ...counts }: Played,
+  returnsByTask: ReadonlyMap<string, readonly number[]>,
+  policy: string | undefined,
+) {
+  const rows = [
+    ...(policy === undefined ? [] : [['policy', `${policy}. ${remarkOn('It')}`] as const]),
+    ...episodeFacts(counts, counts.spent, counts.stoppedBy),
+    ['data', data] as const,
+    ...(logs === null ? [] : [['logs', `${logs}, to be named in experience.logs`] as const]),
+  ];
+  const title = `Real episodes: ${context.scenario.config.name}`;
+  return {
+    ...{ job, family: 'tools', wallSeconds: context.metrics.wallSeconds, panel, data, logs, ...counts },
+    byTask: Object.fromEntries([...returnsByTask].map(([task, returns]) => [task, mean(returns)])),
+    ...(policy !== undefined && { policy: { version: policy, choosesAmong: 'admissible commands' } }),
+    report: await publish(context, { title, blocks: [{ kind: 'facts', rows }] }, panel),
+  };
 }

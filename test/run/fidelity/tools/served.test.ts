@@ -8,8 +8,9 @@ import type { ToolsDomain } from '../../../../src/env/tools/domain.js';
 import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
 import { readFidelityReport } from '../../../../src/fidelity/report.js';
-import type { FidelityResult, JobInputs } from '../../../../src/run/job.js';
+import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
+import type { FidelityResult } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
 import { toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
 

@@ -3,21 +3,23 @@
 import { appendFileSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { Budget } from '../../../src/llm/budget.js';
 import { makeParts } from '../../../src/run/pipeline/tools/parts.js';
 import { taskStage } from '../../../src/run/pipeline/tools/task-stage.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
 import { describedJob, type JobDescription } from '../../../src/run/queue/messages.js';
-import { RowWorker, WorkerJobs } from '../../../src/run/queue/worker.js';
+import { openParcel, packParcel, parseQueueUrl, RowQueue } from '../../../src/run/queue/redis-queue.js';
+import { work } from '../../../src/run/queue/worker.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario.js';
 import { planRow } from '../../../src/synth/episodes/run-episode.js';
 import { type ControlledModel, startControlledModel } from '../../controlled/controlled-model.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-import { InProcessBroker } from '../../synth/queue/in-process-queue.js';
 import { recordingStream } from '../streams.js';
-import { RecordingQueue } from './recording-queue.js';
+import { type Broker, freePort, missingBroker, startBroker } from './brokers.js';
 
 const KEY = 'sk-very-secret-5d1f';
 let folder: string;
@@ -35,12 +37,24 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-let queue: RecordingQueue;
-let broker: InProcessBroker;
-beforeEach(() => {
-  broker = new InProcessBroker();
-  queue = new RecordingQueue(broker);
+const missing = missingBroker('redis');
+let broker: Broker;
+let queue: RowQueue;
+let url: string;
+let queues = 0;
+const progress = makeProgress({ stream: recordingStream(), quiet: true });
+
+beforeAll(async () => {
+  if (missing === undefined) broker = await startBroker('redis');
 });
+afterAll(() => broker?.stop());
+
+beforeEach(async (test) => {
+  if (missing !== undefined) return test.skip();
+  url = broker.url(`rows-${queues++}`);
+  queue = await RowQueue.open(url, () => {});
+});
+afterEach(() => queue?.close());
 
 const quick = ['experience.logs=[]'];
 
@@ -53,7 +67,6 @@ function asked(): string[] {
 async function described(scenario: ToolsScenario, name: string) {
   const out = join(folder, name);
   const { seed } = scenario.config;
-  const progress = makeProgress({ stream: recordingStream(), quiet: true });
   const parts = await makeParts({ scenario, out, log: () => {} });
   try {
     const context = { scenario, seed, out, inputs: {}, progress, log: () => {} };
@@ -69,21 +82,27 @@ async function described(scenario: ToolsScenario, name: string) {
 
 function coordinate(description: JobDescription): Promise<RowCoordinator> {
   const budget = new Budget({});
-  return RowCoordinator.begin({ queue, url: '', description, budget, window: 0, log: () => {}, onTick: () => {} });
+  return RowCoordinator.begin({ queue, description, budget, window: 0, log: () => {}, onTick: () => {} });
 }
 
-function makeWorker(files?: string, graceMs = 0) {
-  const jobs = new WorkerJobs({ queue, folder: mkdtempSync(join(folder, 'w-')), files, log: () => {} });
-  const worker = new RowWorker({
-    queue,
-    jobs,
-    slots: 2,
-    leaseMs: 60_000,
-    graceMs,
-    idleMs: Number.POSITIVE_INFINITY,
-    onChange: () => {},
-  });
-  return { jobs, worker };
+const working = (
+  signal: AbortSignal,
+  more: { readonly files?: string; readonly grace?: number; readonly idle?: number } = {},
+) => work({ queue: url, concurrency: 2, grace: 0, ...more }, progress, signal);
+
+/** Everything that Redis holds, unpacked. */
+async function kept(): Promise<string[]> {
+  const found: string[] = [];
+  const text = (bytes: Buffer) => (bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes).toString();
+  for (const key of await queue.redis.keys('*')) {
+    const type = await queue.redis.type(key);
+    if (type === 'string') found.push(text((await queue.redis.getBuffer(key))!));
+    if (type !== 'hash') continue;
+    const { data = '{}', ...rest } = await queue.redis.hgetall(key);
+    const { payload = '' } = JSON.parse(data) as { payload?: string };
+    found.push(JSON.stringify(rest), text(Buffer.from(payload, 'base64')));
+  }
+  return found;
 }
 
 const planned = (task: Awaited<ReturnType<typeof described>>['task'], row: number) => {
@@ -91,29 +110,26 @@ const planned = (task: Awaited<ReturnType<typeof described>>['task'], row: numbe
 };
 
 describe('a worker', () => {
-  it('lives rows with its own key, and nobody writes a key to the queue', async () => {
+  it('runs rows with its own key, which is never written to the queue, and ends when none come', async () => {
     const scenario = await loadToolsScenario('helpdesk', { set: asked() });
     const { description, task } = await described(scenario, 'secret');
     const coordinator = await coordinate(description);
-    const { jobs, worker } = makeWorker();
     const stop = new AbortController();
-    const working = worker.run(stop.signal);
+    const ended = working(stop.signal, { idle: 1, grace: 20 });
     const rows = [0, 1, 2].map((row) => coordinator.run(planned(task, row), stop.signal));
     expect((await Promise.all(rows)).map(({ row }) => row)).toEqual([0, 1, 2]);
-    await coordinator.close();
-    stop.abort();
-    expect(await working).toMatchObject({ done: 3, failed: 0 });
-    await jobs.close();
+    const texts = await kept();
     // Description, rows, episodes, notes: all of it is there to be searched.
-    expect(queue.texts.length).toBeGreaterThan(9);
-    expect(queue.texts.some((text) => text.includes('REVERIE_TEST_KEY'))).toBe(true);
-    expect(queue.texts.filter((text) => text.includes(KEY))).toEqual([]);
+    expect(texts.some((text) => text.includes('REVERIE_TEST_KEY'))).toBe(true);
+    expect(texts.some((text) => text.includes('"verdict"'))).toBe(true);
+    expect(texts.filter((text) => text.includes(KEY))).toEqual([]);
     expect(model.server.requests.length).toBeGreaterThan(0);
+    await coordinator.close();
+    expect(await ended).toMatchObject({ rows: 3, failed: 0 });
   });
 
   const refused: readonly (readonly [string, (description: JobDescription) => JobDescription, RegExp])[] = [
     ['version of Reverie', (job) => ({ ...job, reverie: '99.0.0' }), /version of Reverie of its job is 99\.0\.0/],
-    ['domain', (job) => ({ ...job, versions: { ...job.versions, domain: 'x' } }), /domain's version/],
     ['responder', (job) => ({ ...job, versions: { ...job.versions, responder: 'x' } }), /responder's version/],
     ['scenario', (job) => ({ ...job, scenario: '0'.repeat(64) }), /scenario's hash/],
   ];
@@ -122,20 +138,17 @@ describe('a worker', () => {
     const scenario = await loadToolsScenario('helpdesk', { set: quick });
     const { description, task } = await described(scenario, `other-${what}`);
     const coordinator = await coordinate(change(description));
-    const { jobs, worker } = makeWorker();
     const stop = new AbortController();
-    const row = coordinator.run(planned(task, 0), stop.signal);
-    row.catch(() => {});
-    const refusal = worker.run(stop.signal);
+    coordinator.run(planned(task, 0), stop.signal).catch(() => {});
+    const refusal = working(stop.signal);
     await expect(refusal).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     await expect(refusal).rejects.toThrow(words);
-    expect(await queue.stats()).toMatchObject({ queued: 1, running: 0 });
+    expect(await queue.items.getJobCounts('waiting', 'active')).toEqual({ waiting: 1, active: 0 });
     stop.abort();
     await coordinator.close();
-    await jobs.close();
   });
 
-  it('lives rows of a scenario that lies elsewhere here, as long as its files are the same', async () => {
+  it('runs rows of a scenario that lies elsewhere here, as long as its files are the same', async () => {
     const there = join(folder, 'there');
     const here = join(folder, 'here');
     for (const place of [there, here]) cpSync((await loadToolsScenario('helpdesk')).folder, place, { recursive: true });
@@ -144,17 +157,14 @@ describe('a worker', () => {
     const coordinator = await coordinate(description);
     const over = new AbortController();
     const stop = new AbortController();
-    const { jobs, worker } = makeWorker(here);
-    const working = worker.run(stop.signal);
+    const ended = working(stop.signal, { files: here });
     expect((await coordinator.run(planned(task, 0), over.signal)).row).toBe(0);
     stop.abort();
-    await working;
-    await jobs.close();
+    await ended;
     appendFileSync(join(here, 'policy.md'), '\nBe rude.\n');
-    const changed = makeWorker(here);
     void coordinator.run(planned(task, 1), over.signal).catch(() => {});
-    await expect(changed.worker.run(new AbortController().signal)).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
-    await changed.jobs.close();
+    const changed = working(new AbortController().signal, { files: here });
+    await expect(changed).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     over.abort(new Error('over'));
     await coordinator.close();
   });
@@ -162,21 +172,57 @@ describe('a worker', () => {
   it('gives back what it cannot end in time when it is asked to stop', async () => {
     const { description, task } = await described(await loadToolsScenario('helpdesk', { set: asked() }), 'stopping');
     const coordinator = await coordinate(description);
-    const { jobs, worker } = makeWorker();
-    const stop = new AbortController();
-    const over = new AbortController();
-    const rows = [0, 1, 2].map((row) => coordinator.run(planned(task, row), over.signal));
-    for (const row of rows) row.catch(() => {});
+    const [stop, over] = [new AbortController(), new AbortController()];
+    for (const row of [0, 1, 2]) coordinator.run(planned(task, row), over.signal).catch(() => {});
     const before = model.server.requests.length;
-    const working = worker.run(stop.signal);
+    const ended = working(stop.signal);
     while (model.server.requests.length === before) await new Promise((resolve) => setImmediate(resolve));
     stop.abort();
-    const { done, givenBack, failed } = await working;
-    await jobs.close();
+    const { rows, givenBack, failed } = await ended;
     expect(failed).toBe(0);
     expect(givenBack).toBeGreaterThan(0);
-    expect(await queue.stats()).toMatchObject({ queued: 3 - done, running: 0 });
+    expect(await queue.items.getJobCounts('waiting', 'active')).toEqual({ waiting: 3 - rows, active: 0 });
     over.abort(new Error('over'));
     await coordinator.close();
+  });
+});
+
+describe('the URL of a queue', () => {
+  it('says place and name, and takes user and password from the environment alone', () => {
+    expect(parseQueueUrl('redis://box:7000/desk', {})).toMatchObject({ name: 'desk', host: 'box', port: 7000 });
+    expect(parseQueueUrl('rediss://[::1]/x', {})).toMatchObject({ host: '::1', tls: true, name: 'x', port: 6379 });
+    const env = { REVERIE_QUEUE_USER: 'me', REVERIE_QUEUE_PASSWORD: 'hush' };
+    expect(parseQueueUrl('redis://box', env)).toMatchObject({ user: 'me', password: 'hush', name: 'reverie' });
+    const refused = () => parseQueueUrl('redis://me:hush@box/x', {});
+    expect(refused).toThrow(expect.objectContaining({ code: 'QUEUE_REFUSED' }));
+    expect(refused).not.toThrow(/hush/);
+  });
+
+  it.each(['http://box/x', 'box:6379', 'redis:///x', 'redis://box/a/b', 'redis://box/a.b', 'redis://box/x?db=2'])(
+    'is refused where it is none: %s',
+    (text) => expect(() => parseQueueUrl(text, {})).toThrow(expect.objectContaining({ code: 'QUEUE_REFUSED' })),
+  );
+
+  it('is refused where nothing answers', async () => {
+    const nowhere = `redis://127.0.0.1:${await freePort()}/x`;
+    await expect(RowQueue.open(nowhere, () => {})).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
+  });
+});
+
+describe('a parcel', () => {
+  const schema = z.object({ a: z.number(), b: z.string() });
+
+  it('brings what was packed, keys in their order', async () => {
+    const value = { z: [1, null, { y: 0.1, x: 'ü' }], b: 'text', a: 1 };
+    expect(JSON.stringify(await openParcel(await packParcel(value), schema, 'it'))).toBe(JSON.stringify(value));
+  });
+
+  it.each([
+    ['no JSON', gzipSync('{"a":')],
+    ['not compressed', Buffer.from('{"a":1,"b":"x"}')],
+    ['of another shape', gzipSync('{"a":"1","b":"x"}')],
+    ['larger than anything is', gzipSync(Buffer.alloc(300 << 20, 32))],
+  ])('is refused if it is %s', async (_, bytes) => {
+    await expect(openParcel(bytes, schema, 'it')).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
   });
 });
