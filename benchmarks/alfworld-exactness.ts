@@ -322,21 +322,19 @@ function operatorsBeside(
   asked: Record<'seen' | 'leftOut', Asked>,
 ) {
   const known = episodes.slice(0, Math.ceil(OPERATOR_TRIES / episodes[0].steps.length));
-  const transitions = [...recordedSteps(known, train)]
-    .slice(0, OPERATOR_TRIES)
-    .map(({ question, answer }) => {
-      const [scene, facts] = [question.world.scene!, factsOf(question.world)];
-      const { facts: after } = applyOperations({ facts } as JsonObject, answer.operations) as { facts: FactTable };
-      const { isError, observation } = answer;
-      return {
-        scene,
-        before: facts,
-        after,
-        action: takenAction(question.call, scene),
-        accepted: !isError,
-        observation,
-      };
-    });
+  const transitions = [...recordedSteps(known, train)].slice(0, OPERATOR_TRIES).map(({ question, answer }) => {
+    const [scene, facts] = [question.world.scene!, factsOf(question.world)];
+    const { facts: after } = applyOperations({ facts } as JsonObject, answer.operations) as { facts: FactTable };
+    const { isError, observation } = answer;
+    return {
+      scene,
+      before: facts,
+      after,
+      action: takenAction(question.call, scene),
+      accepted: !isError,
+      observation,
+    };
+  });
   const book = new OperatorBook(induceOperators(transitions));
   const judge = ({ domain, episodes: own }: Asked) => {
     const steps = [...recordedSteps(own, domain)];

@@ -5,7 +5,7 @@
 
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
-import { allocateBatch } from '../src/replay/batch.js';
+import { allocateBatch } from '../src/replay/columns.js';
 import type { TransitionBatch } from '../src/replay/transition.js';
 import { makeSac } from '../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest } from '../src/synth/rollout/plan.js';

@@ -2,7 +2,7 @@
 
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
-import { allocateBatch } from '../src/replay/batch.js';
+import { allocateBatch } from '../src/replay/columns.js';
 import type { TransitionBatch } from '../src/replay/transition.js';
 import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../src/worldmodel/ensemble/fit.js';

@@ -3,7 +3,7 @@
 import { Rng } from '../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../src/env/space-values.js';
 import type { TrainingDevice } from '../src/nn/trainer.js';
-import { allocateBatch } from '../src/replay/batch.js';
+import { allocateBatch } from '../src/replay/columns.js';
 import type { ReplayLearner } from '../src/rl/learner.js';
 import { makeLearner } from '../src/rl/learners.js';
 import type { BenchmarkModule } from './benchmark.js';

@@ -2,8 +2,8 @@
 // priorities of its rows. Ours against cpprb (C++ core, Python surface), same rows, same options, taking turns.
 
 import { Rng } from '../src/core/rng.js';
-import { allocateBatch } from '../src/replay/batch.js';
 import { ReplayBuffer } from '../src/replay/buffer.js';
+import { allocateBatch } from '../src/replay/columns.js';
 import { PrioritizedSelector } from '../src/replay/selectors.js';
 import type { Provenance } from '../src/replay/transition.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

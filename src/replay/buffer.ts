@@ -3,12 +3,15 @@
 
 import { join } from 'node:path';
 import { ensureFolder, type FileSystem, writeFileAtomic } from '../core/files.js';
-import { allocateBatch, checkBatchFinite, checkBatchShape, columnMismatch } from './batch.js';
 import {
+  allocateBatch,
   allocateColumns,
   type ColumnName,
   type Columns,
+  checkBatchFinite,
+  checkBatchShape,
   checkIndices,
+  columnMismatch,
   columnWidth,
   copyColumns,
   gatherRows,

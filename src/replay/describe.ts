@@ -18,10 +18,9 @@ interface BufferDescription {
     readonly backend: Readonly<Record<string, number>>;
     readonly modelVersion: Readonly<Record<string, number>>;
     readonly policyVersion: Readonly<Record<string, number>>;
-    readonly scenario: Readonly<Record<string, number>>;
   };
-  /** Per row; NaN without rows. */
-  readonly reward: { readonly mean: number; readonly std: number; readonly min: number; readonly max: number };
+  /** Mean per row; NaN without rows. */
+  readonly reward: number;
   /** Distinct episode numbers. */
   readonly episodes: number;
   readonly terminated: number;
@@ -46,8 +45,6 @@ export async function describeBuffer(folder: string): Promise<BufferDescription>
     for (const value of values) total += value;
     return total;
   };
-  const mean = sum(reward) / size;
-  const extreme = (better: (a: number, b: number) => number) => (size === 0 ? Number.NaN : reward.reduce(better));
   return {
     path: resolve(folder),
     source,
@@ -60,14 +57,8 @@ export async function describeBuffer(folder: string): Promise<BufferDescription>
       backend: rowsBy('backend'),
       modelVersion: rowsBy('modelVersion'),
       policyVersion: rowsBy('policyVersion'),
-      scenario: rowsBy('scenario'),
     },
-    reward: {
-      mean,
-      std: Math.sqrt(sum(Float64Array.from(reward, (value) => (value - mean) ** 2)) / size),
-      min: extreme((a, b) => Math.min(a, b)),
-      max: extreme((a, b) => Math.max(a, b)),
-    },
+    reward: sum(reward) / size,
     episodes: new Set(episode).size,
     terminated: sum(terminated),
     truncated: sum(truncated),

@@ -3,8 +3,8 @@
 
 import { reverieError } from '../core/errors.js';
 import type { Rng } from '../core/rng.js';
-import { allocateBatch, columnMismatch } from './batch.js';
 import type { ReplayBuffer } from './buffer.js';
+import { allocateBatch, columnMismatch } from './columns.js';
 import { optionInvalid, type Selector } from './selectors.js';
 import type { TransitionBatch } from './transition.js';
 
@@ -19,8 +19,6 @@ interface MixtureOptions {
   readonly synthetic: MixtureSide;
   /** Share of real rows in every batch, 0 to 1; a batch of n rows holds exactly round(realRatio * n). */
   readonly realRatio: number;
-  /** When a side that must give rows has none: `error` (default) throws REPLAY_EMPTY, `other` takes all from the other. */
-  readonly whenEmpty?: 'error' | 'other';
 }
 
 /** Which rows the last call drew: of each batch of `batchSize` the first `realRows` are real, the others synthetic. */
@@ -38,10 +36,9 @@ export class MixtureSampler {
   readonly realRatio: number;
   private readonly real: MixtureSide;
   private readonly synthetic: MixtureSide;
-  private readonly whenEmpty: 'error' | 'other';
   private draw: MixtureDraw = emptyDraw();
 
-  constructor({ real, synthetic, realRatio, whenEmpty = 'error' }: MixtureOptions) {
+  constructor({ real, synthetic, realRatio }: MixtureOptions) {
     if (!(realRatio >= 0 && realRatio <= 1)) {
       throw optionInvalid('realRatio', realRatio, 'from 0 to 1');
     }
@@ -49,7 +46,6 @@ export class MixtureSampler {
     this.realRatio = realRatio;
     this.real = real;
     this.synthetic = synthetic;
-    this.whenEmpty = whenEmpty;
   }
 
   /** One batch of `rows` rows, into the first rows of `into`. */
@@ -94,15 +90,9 @@ export class MixtureSampler {
 
   private realRowsOf(batchSize: number): number {
     const wanted = Math.round(this.realRatio * batchSize);
-    if (wanted > 0 && this.real.buffer.size === 0) return this.fallBack('real', this.synthetic, 0);
-    if (wanted < batchSize && this.synthetic.buffer.size === 0) return this.fallBack('synthetic', this.real, batchSize);
+    if (wanted > 0 && this.real.buffer.size === 0) throw empty('real');
+    if (wanted < batchSize && this.synthetic.buffer.size === 0) throw empty('synthetic');
     return wanted;
-  }
-
-  private fallBack(source: string, other: MixtureSide, realRows: number): number {
-    if (this.whenEmpty === 'other' && other.buffer.size > 0) return realRows;
-    const hint = `Fill it before sampling${this.whenEmpty === 'error' ? ', or declare whenEmpty: "other"' : ''}.`;
-    throw reverieError('REPLAY_EMPTY', { source, hint });
   }
 
   private prepareDraw(steps: number, batchSize: number, realRows: number): MixtureDraw {
@@ -119,6 +109,10 @@ export class MixtureSampler {
     side.selector.sample(rows, rng, indices, this.draw.weights.subarray(at, at + rows));
     side.buffer.gather(indices, batch, at);
   }
+}
+
+function empty(source: string): Error {
+  return reverieError('REPLAY_EMPTY', { source, hint: 'Fill it before sampling.' });
 }
 
 function checkSides(real: MixtureSide, synthetic: MixtureSide): void {

@@ -2,8 +2,7 @@
 // stored that does not say where it was collected and, if it was simulated, by which version of which model.
 
 import { reverieError } from '../core/errors.js';
-import { columnMismatch } from './batch.js';
-import type { Columns } from './columns.js';
+import { type Columns, columnMismatch } from './columns.js';
 import type { Provenance, Source } from './transition.js';
 
 /** What all rows of one appended batch have in common. */

@@ -10,7 +10,7 @@ import { add, linear, mul, reduceMean, relu, square, sub, swish } from '../nn/op
 import { adamStep, mlpSpecs, ParamLayout } from '../nn/parameters.js';
 import { InferenceSession } from '../nn/runtime.js';
 import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
-import { allocateBatch } from '../replay/batch.js';
+import { allocateBatch } from '../replay/columns.js';
 import type { Provenance, TransitionBatch } from '../replay/transition.js';
 import { assertBatch } from './learner.js';
 import { adamSchedule } from './network-learner.js';

@@ -19,6 +19,7 @@ import {
 } from '../replay/snapshot.js';
 import { type JobDescription, Journal, type PiecePlace, readPiece } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk.js';
+import type { Starts } from './rollout/plan.js';
 import {
   type Drawn,
   type FrozenRolloutRequest,
@@ -28,14 +29,7 @@ import {
   type RolloutResult,
 } from './rollout/plan.js';
 import type { RolloutPool } from './rollout/pool.js';
-import {
-  mergeChunks,
-  provenanceOfChunk,
-  type SharedProvenance,
-  sharedProvenance,
-  sumCounts,
-} from './rollout/result.js';
-import type { Starts } from './rollout/starts.js';
+import { mergeChunks, provenanceOfChunk, type SharedProvenance, sharedProvenance, sumCounts } from './rollout/pool.js';
 
 interface InJournal {
   readonly pool: RolloutPool;
@@ -153,20 +147,14 @@ async function describe(request: SynthesisRequest | DrawnSynthesisRequest, plan:
     format: 'reverie rollouts 1',
     ...{ backend, modelVersion, policyVersion },
     ...(await startsHashed(request, plan)),
-    branches: plan.branches,
     chunkSize: plan.chunkSize,
     firstEpisode: plan.firstEpisode,
     rng: `${high}:${low}`,
     seed: plan.seed,
     scenario: request.scenario ?? '',
-    task: request.task ?? null,
     horizon: settings.horizon,
     propagation: settings.propagation ?? null,
     disagreementLimit: settings.disagreementLimit ?? null,
-    onDoubt: 'drop',
-    confidence: settings.confidence ?? null,
-    deterministicPolicy: settings.deterministicPolicy ?? null,
-    deterministicModel: settings.deterministicModel ?? null,
     // Another device rounds in another way.
     ...(device && { device: `${device.kind} ${device.precision}` }),
   };
@@ -219,8 +207,8 @@ export async function saveRollouts(
   { folder, obsDim, actionDim, pool, signal, onRows }: SaveRolloutsOptions,
 ): Promise<SavedTransitions> {
   const { rows } = counts;
-  const { source, backend, modelVersion, scenario, task = '', policyVersion, seed } = provenance;
-  const origins = rows === 0 ? [] : [{ backend, modelVersion, scenario, task, policyVersion, seed }];
+  const { source, backend, modelVersion, scenario, policyVersion, seed } = provenance;
+  const origins = rows === 0 ? [] : [{ backend, modelVersion, scenario, task: '', policyVersion, seed }];
   const header = { source, capacity: Math.max(1, rows), obsDim, actionDim, inserted: rows, origins };
   const draft: SnapshotDraft = { path: join(folder, SNAPSHOT_FILE), header };
   await beginSnapshot(draft);

@@ -2,8 +2,8 @@
 
 import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import { allocateBatch } from '../replay/batch.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
+import { allocateBatch } from '../replay/columns.js';
 import { MixtureSampler } from '../replay/mixture.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import type { Demonstrations } from '../rl/bc.js';

@@ -90,15 +90,9 @@ export interface WholeRollout {
   readonly branches: number;
   readonly horizon: number;
   readonly policy: PolicyNetwork;
-  readonly isPolicyDeterministic: boolean;
   readonly propagation?: Propagation;
-  readonly isModelDeterministic: boolean;
-  /** Also compute `disagreement`; always done where there is a limit. */
-  readonly withDisagreement: boolean;
-  /** A branch ends where disagreement is greater than this. */
+  /** A branch ends where disagreement is greater than this, without the row that ended it; without a limit it is not computed. */
   readonly disagreementLimit?: number;
-  /** The row that ended a branch by doubt is left out. */
-  readonly dropsDoubted: boolean;
   /** Of the policy's and of the model's noise at step t; not moved. */
   readonly actRng: (step: number) => Rng;
   readonly modelRng: (step: number) => Rng;
@@ -118,7 +112,7 @@ export interface WholeRolloutAnswer {
   readonly truncated: Uint8Array;
   readonly branch: Uint32Array;
   readonly step: Uint32Array;
-  /** How branches ended; those ended by doubt whether or not the doubted row was left out. */
+  /** How branches ended; those ended by doubt included. */
   readonly ended: { readonly terminated: number; readonly outOfHorizon: number; readonly doubted: number };
   /** Values that were NaN or infinite: the rows are of no use then. */
   readonly nonFinite: number;

@@ -40,9 +40,7 @@ export interface ControlledOptions {
   readonly dropStream?: number;
   readonly slowMs?: number;
   /** Further options of the server: model, port, keepRequests. */
-  readonly server?: Partial<
-    Pick<LlmServerOptions, 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>
-  >;
+  readonly server?: Partial<Pick<LlmServerOptions, 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>>;
 }
 
 /** `calibrated`: of answers with confidence c, the share c is right. `overconfident`: 0.9 and more. `constant`: 0.8. */

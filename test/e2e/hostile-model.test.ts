@@ -171,7 +171,7 @@ describe('an agent that misbehaves', () => {
       const made = messages.filter(({ role }) => role === 'tool').length;
       return made < calls.length ? { toolCalls: [calls[made]] } : { text: 'Good-bye.' };
     };
-    const outcome = await run('agent', answer, undefined, ['quality.schema=false', 'quality.redundancy=false']);
+    const outcome = await run('agent', answer, undefined, ['quality.schema=false']);
     expect(`${outcome.code}${outcome.stderr}`).toBe('0');
     expect(result(outcome)).toMatchObject({ answeredBy: { schema: 12 }, success: { value: 0 } });
   });

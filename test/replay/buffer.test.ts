@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { allocateBatch, sliceBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { allocateBatch, sliceBatch } from '../../src/replay/columns.js';
 import { fill, makeBuffer, makeProvenance, makeRows, OBS_DIM } from './rows.js';
 
 describe('ReplayBuffer', () => {

@@ -1,7 +1,7 @@
 // Rows whose every value tells which row it is, so that a test sees any mix-up.
 
-import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import type { Provenance, Source, TransitionBatch } from '../../src/replay/transition.js';
 
 export const OBS_DIM = 3;

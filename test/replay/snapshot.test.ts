@@ -248,7 +248,7 @@ function startWriter(shell: string, rows: number): ChildProcess {
   const compiled = (name: string) =>
     JSON.stringify(compiledUrl(new URL('../../src/replay/buffer.ts', import.meta.url).href, name));
   const script = `
-    import { allocateBatch } from ${compiled('./batch.js')};
+    import { allocateBatch } from ${compiled('./columns.js')};
     import { ReplayBuffer } from ${compiled('./buffer.js')};
     const [folder, rows] = [process.argv[1], Number(process.argv[2])];
     let buffer = await ReplayBuffer.load(folder).catch(() => undefined);
@@ -271,7 +271,7 @@ function startWriter(shell: string, rows: number): ChildProcess {
 }
 
 describe('describeBuffer', () => {
-  it('counts rows by provenance and sums up rewards and episodes', async () => {
+  it('counts rows by provenance and says rewards and episodes', async () => {
     const buffer = makeBuffer(100, 'synthetic');
     fill(buffer, 20, 20, { modelVersion: 'm1' });
     fill(buffer, 10, 10, { modelVersion: 'm2', policyVersion: 'p2' });
@@ -289,9 +289,8 @@ describe('describeBuffer', () => {
         backend: { ensemble: 30 },
         modelVersion: { m1: 20, m2: 10 },
         policyVersion: { 'policy-1': 20, p2: 10 },
-        scenario: { test: 30 },
       },
-      reward: { mean: 14.5, std: expect.closeTo(Math.sqrt((30 ** 2 - 1) / 12), 9), min: 0, max: 29 },
+      reward: 14.5,
       episodes: 3,
       terminated: 3,
       truncated: 3,

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { SyncVectorEnvironment } from '../../src/core/environment.js';
 import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import { makeBc } from '../../src/rl/bc.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';

@@ -3,7 +3,7 @@
 import type { VectorEnvironment } from '../../src/core/environment.js';
 import { Acting, type Actor } from '../../src/core/policy.js';
 import type { Rng } from '../../src/core/rng.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import type { Rollout } from '../../src/rl/learner.js';
 import type { ActingOutputs } from '../../src/rl/policies.js';

@@ -117,7 +117,7 @@ describe('a wrapped walk', () => {
     expect(record).toMatchObject({ return: null, weight: 0.5, walk: { wrapped: { leftOut: 1, judges: 3 } } });
     expect(judge.asked).toHaveLength(3);
     const unseen = await wrap(await walked(shopper(HONEY)), wrapping());
-    expect(whyNotImitated(unseen, 'any')).toBe('an instruction that nobody checked');
+    expect(whyNotImitated(unseen, 'any')).toBe('an instruction that was not checked');
     expect([whyNotImitated(record, 'any'), whyNotImitated(record, 1)]).toEqual([undefined, 'not judged']);
     const verdict = { reward: 1, checks: [{ name: 'rubric', passed: true, reason: 'it shows' }], judge: 'j' };
     const audited = { ...settings, judge: async () => ({ verdict, cost: record.cost }) };

@@ -24,7 +24,7 @@ const proposes = (shows: object[], goal = GOAL) => ({ proposed_task: () => ({ re
 
 async function made(model: ReturnType<typeof shopper> | typeof SILENT, variation: object = {}) {
   const config = tasksSchema.parse({
-    variation: { count: 1, strategies: ['propose'], overGeneration: 1, ...variation },
+    variation: { count: 1, strategies: ['propose'], ...variation },
   });
   for await (const task of makeTasks({ domain: shop, config, rng: Rng.fromSeed(1), seeds, model }))
     return task.admission;

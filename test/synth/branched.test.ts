@@ -20,11 +20,9 @@ const CASES: Record<string, Partial<RolloutRequest>> = {
   'samples, chunks and a remainder': {},
   'one chunk': { chunkSize: 512 },
   'horizon 1': { horizon: 1 },
-  'mean of model and policy': { deterministicModel: true, deterministicPolicy: true },
-  'confidence without a limit': { confidence: true },
   'a limit that drops': { disagreementLimit: 0.4 },
   'no doubt allowed': { disagreementLimit: 0 },
-  'groups that straddle chunks': { branches: 3, firstEpisode: 500, chunkSize: 10 },
+  'chunks of ten from an episode on': { firstEpisode: 500, chunkSize: 10 },
 };
 
 describe('branchedRollouts against the reference', () => {
@@ -36,7 +34,7 @@ describe('branchedRollouts against the reference', () => {
       expect(result.counts.rows).toBe(result.batch.rows);
       const { terminated, outOfHorizon, doubted, episodes } = result.counts;
       expect(terminated + outOfHorizon + doubted).toBe(episodes);
-      expect(episodes).toBe(70 * (overrides.branches ?? 1));
+      expect(episodes).toBe(70);
     });
   }
 });
@@ -104,7 +102,7 @@ describe('identity and streams', () => {
     expect(request.rng.state().position).toBe(0);
   });
 
-  it('has no log-probabilities where the policy gives none, and no confidence unless asked', async () => {
+  it('has no log-probabilities where the policy gives none, and no confidence without a limit', async () => {
     const request = await revive(requestOf(4, { policy: frozenPolicy({ withLogProb: false }) }));
     const { provenance } = await branchedRollouts(request);
     expect(provenance.logProb).toBeUndefined();
@@ -127,7 +125,6 @@ describe('bad input', () => {
     [{ horizon: 0 }, 'horizon is 0'],
     [{ horizon: 2.5 }, 'horizon is 2.5'],
     [{ chunkSize: -1 }, 'chunkSize is -1'],
-    [{ branches: 0 }, 'branches is 0'],
     [{ disagreementLimit: Number.NaN }, 'disagreementLimit is NaN'],
     [{ startIds: [1, 2, 3, 4, 5] }, '12 values for 5 startIds'],
     [{ startIds: [1, 2] }, 'start states have 6 values'],

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
@@ -61,7 +61,7 @@ describe('the ensemble and a SAC policy in the pool', () => {
   });
 
   it('end where the elites disagree, the same bytes', async () => {
-    const [free] = await onAll({ propagation: 'mean', confidence: true });
+    const [free] = await onAll({ propagation: 'mean', disagreementLimit: 1e9 });
     const sorted = free.provenance.confidence!.slice().sort();
     const disagreementLimit = 1 / sorted[Math.floor(sorted.length / 2)] - 1;
     const results = await onAll({ propagation: 'mean', disagreementLimit });
@@ -77,14 +77,7 @@ describe('the ensemble and a SAC policy in the pool', () => {
       version: 'still',
       act: (_: Float32Array, rows: number) => ({ action: new Float32Array(rows * ACTION_DIM) }),
     };
-    const { batch } = await branchedRollouts({
-      ...request,
-      model,
-      policy,
-      horizon: 1,
-      deterministicModel: true,
-      propagation: 'mean',
-    });
+    const { batch } = await branchedRollouts({ ...request, model, policy, horizon: 1, propagation: 'mean' });
     let error = 0;
     for (let i = 0; i < batch.obs.length; i++)
       error += Math.abs(batch.nextObs[i] - 0.8 * batch.obs[i]) / batch.obs.length;

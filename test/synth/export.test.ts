@@ -12,7 +12,7 @@ import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { SavedTransitions } from '../../src/replay/snapshot.js';
 import { exportMinari, type MinariOptions } from '../../src/synth/export/minari.js';
-import { exportJsonl, exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
+import { exportParquet, TRANSITION_COLUMNS } from '../../src/synth/export/transitions.js';
 import type { RolloutResult } from '../../src/synth/rollout/plan.js';
 import { ACTION_DIM, branchedRollouts, OBS_DIM, requestOf, revive, rowsOf } from './fixtures.js';
 
@@ -30,7 +30,7 @@ const homes: string[] = [];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'reverie-export-'));
-  const request = requestOf(12, { branches: 2, confidence: true, scenario: 'toy', seed: 2 ** 40 });
+  const request = requestOf(24, { disagreementLimit: 1e9, scenario: 'toy', seed: 2 ** 40 });
   result = await branchedRollouts(await revive(request));
 });
 
@@ -55,7 +55,6 @@ async function withSaved<T>(rows: RolloutResult, use: (saved: SavedTransitions) 
 }
 
 const toParquet = (rows: RolloutResult, path: string) => withSaved(rows, (saved) => exportParquet(saved, { path }));
-const toJsonl = (rows: RolloutResult, path: string) => withSaved(rows, (saved) => exportJsonl(saved, { path }));
 const toMinari = (rows: RolloutResult, options: MinariOptions) =>
   withSaved(rows, (saved) => exportMinari(saved, options));
 
@@ -84,7 +83,7 @@ function expectedRows() {
     row_id: i,
     episode: row.episode,
     step: row.step,
-    group: row.group,
+    group: null,
     parent: row.parent,
     log_prob: row.logProb,
     confidence: row.confidence,
@@ -104,13 +103,6 @@ describe('transitions', () => {
     const path = join(folder, 'deep', 'rows.parquet');
     await toParquet(result, path);
     expect(withNumbers(await readParquet(path))).toEqual(expectedRows());
-  });
-
-  it('are the same rows as JSON Lines', async () => {
-    const path = join(folder, 'rows.jsonl');
-    await toJsonl(result, path);
-    const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
-    expect(lines.map((line) => JSON.parse(line))).toEqual(expectedRows());
   });
 
   it('of a ring that went round come oldest first, with their row ids', async () => {
@@ -134,16 +126,12 @@ describe('transitions', () => {
     const none = await branchedRollouts(await revive(requestOf(0)));
     await toParquet(none, join(folder, 'none.parquet'));
     expect(await readParquet(join(folder, 'none.parquet'))).toEqual([]);
-    await toJsonl(none, join(folder, 'none.jsonl'));
-    expect(readFileSync(join(folder, 'none.jsonl'), 'utf8')).toBe('');
   });
 
   it('replace nothing that is there', async () => {
     const path = join(folder, 'precious');
     writeFileSync(path, 'mine');
-    for (const write of [toParquet, toJsonl]) {
-      await expect(write(result, path)).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
-    }
+    await expect(toParquet(result, path)).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
     expect(readFileSync(path, 'utf8')).toBe('mine');
     expect(Object.keys(expectedRows()[0])).toEqual(Object.keys(TRANSITION_COLUMNS));
   });
@@ -186,8 +174,8 @@ describe('a Minari dataset', () => {
       reverie: {
         source: 'synthetic',
         model_version: result.provenance.modelVersion,
-        group: 2,
-        parent: 1003,
+        group: null,
+        parent: 1009,
         episode: 3,
       },
     });
@@ -265,7 +253,6 @@ describe('a Minari dataset', () => {
     expect(read.pandas).toEqual({
       rows: rows.length,
       next_obs: rows[5].nextObs,
-      group: rows[5].group,
       sources: ['synthetic'],
     });
   });
@@ -284,7 +271,7 @@ environment = dataset.recover_environment().spec
 print(json.dumps({
     "environment": [environment.id, environment.max_episode_steps],
     "steps": int(dataset.total_steps), "low": [str(x) for x in dataset.observation_space.low], "episodes": episodes,
-    "pandas": {"rows": len(frame), "next_obs": frame["next_obs"][5].tolist(), "group": int(frame["group"][5]),
+    "pandas": {"rows": len(frame), "next_obs": frame["next_obs"][5].tolist(), 
                "sources": frame["source"].unique().tolist()},
 }))
 `;

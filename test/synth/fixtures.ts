@@ -10,7 +10,7 @@ import {
   type RolloutRequest,
   type RolloutResult,
 } from '../../src/synth/rollout/plan.js';
-import { mergeChunks } from '../../src/synth/rollout/result.js';
+import { mergeChunks } from '../../src/synth/rollout/pool.js';
 import type { VectorDynamics, WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
 import type { ReferenceRow } from './reference.js';
 
@@ -116,7 +116,6 @@ export function rowsOf({ batch, provenance }: RolloutResult): ReferenceRow[] {
       nextObs: cut(batch.nextObs),
       episode: provenance.episode[row],
       step: provenance.step[row],
-      group: provenance.group![row],
       parent: provenance.parent![row],
       ...(provenance.confidence && { confidence: provenance.confidence[row] }),
       ...(provenance.logProb && { logProb: provenance.logProb[row] }),

@@ -29,7 +29,7 @@ afterEach(async () => {
 
 describe('determinism', () => {
   it('gives the same bytes with 0, 1 and 4 workers as in one thread', async () => {
-    const request = requestOf(300, { disagreementLimit: 0.8, branches: 2 });
+    const request = requestOf(300, { disagreementLimit: 0.8 });
     const truth = digest(await branchedRollouts(await revive(request)));
     for (const workers of [0, 1, 4]) expect(digest(await poolOf(workers).branchedRollouts(request))).toBe(truth);
   });

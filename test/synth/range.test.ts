@@ -1,9 +1,9 @@
 // Branches that leave the range of what was really seen.
 
 import { describe, expect, it } from 'vitest';
-import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
-import { cutAtRange, observedRange } from '../../src/synth/rollout/result.js';
+import { allocateBatch } from '../../src/replay/columns.js';
+import { cutAtRange, observedRange } from '../../src/synth/rollout/pool.js';
 
 const REAL = { source: 'real', backend: 'real', modelVersion: '', scenario: 's', policyVersion: 'p', seed: 0 } as const;
 

@@ -13,7 +13,6 @@ export interface ReferenceRow {
   nextObs: number[];
   episode: number;
   step: number;
-  group: number;
   parent: number;
   confidence?: number;
   logProb?: number;
@@ -24,7 +23,6 @@ interface Branch {
   carry: Carry;
   rows: ReferenceRow[];
   episode: number;
-  group: number;
   parent: number;
   living: boolean;
 }
@@ -39,21 +37,19 @@ export async function referenceRollouts(request: OwnRequest): Promise<ReferenceR
 }
 
 async function plantBranches(request: OwnRequest): Promise<Branch[]> {
-  const { starts, startIds, branches = 1, firstEpisode = 0 } = request;
+  const { starts, startIds, firstEpisode = 0 } = request;
   const obsDim = starts.length / startIds.length;
   const planted: Branch[] = [];
   for (let start = 0; start < startIds.length; start++) {
-    for (let twin = 0; twin < branches; twin++) {
-      planted.push({
-        obs: [...starts.slice(start * obsDim, (start + 1) * obsDim)],
-        carry: await request.model.begin(starts.slice(start * obsDim, (start + 1) * obsDim), request.rng),
-        rows: [],
-        episode: firstEpisode + planted.length,
-        group: branches > 1 ? firstEpisode + start * branches : -1,
-        parent: startIds[start],
-        living: true,
-      });
-    }
+    const obs = starts.slice(start * obsDim, (start + 1) * obsDim);
+    planted.push({
+      obs: [...obs],
+      carry: await request.model.begin(obs, request.rng),
+      rows: [],
+      episode: firstEpisode + start,
+      parent: startIds[start],
+      living: true,
+    });
   }
   return planted;
 }
@@ -64,15 +60,12 @@ async function runChunk(branches: Branch[], request: OwnRequest, chunk: number):
     const living = branches.filter((branch) => branch.living);
     if (living.length === 0) return;
     const obs = Float32Array.from(living.flatMap((branch) => branch.obs));
-    const wantsDoubt = request.confidence || request.disagreementLimit !== undefined;
-    const acted = await request.policy.act(obs, living.length, rng.split('act', step), {
-      deterministic: request.deterministicPolicy,
-    });
+    const wantsDoubt = request.disagreementLimit !== undefined;
+    const acted = await request.policy.act(obs, living.length, rng.split('act', step));
     const { model } = request;
     const carry = model.join(living.map((branch) => branch.carry));
     const answer = await model.imagine(carry, acted.action, rng.split('model', step), {
       propagation: request.propagation,
-      deterministic: request.deterministicModel,
       disagreement: wantsDoubt,
     });
     for (let i = 0; i < living.length; i++) {
@@ -89,7 +82,6 @@ async function runChunk(branches: Branch[], request: OwnRequest, chunk: number):
         nextObs: cut(answer.observation),
         episode: living[i].episode,
         step,
-        group: living[i].group,
         parent: living[i].parent,
         ...(wantsDoubt && { confidence: Math.fround(1 / (1 + answer.disagreement![i])) }),
         ...(acted.logProb && { logProb: acted.logProb[i] }),

@@ -10,10 +10,9 @@ import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { SavedTransitions } from '../../src/replay/snapshot.js';
 import { exportMinari } from '../../src/synth/export/minari.js';
-import { exportJsonl, exportParquet } from '../../src/synth/export/transitions.js';
-import type { RolloutResult } from '../../src/synth/rollout/plan.js';
+import { exportParquet } from '../../src/synth/export/transitions.js';
+import { drawnStarts, drawStarts, type RolloutResult } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
-import { drawnStarts, drawStarts } from '../../src/synth/rollout/starts.js';
 import {
   type DrawnSynthesisRequest,
   type SynthesisRequest,
@@ -50,7 +49,6 @@ const spaces = {
 async function exported(saved: SavedTransitions, name: string, pool: RolloutPool): Promise<Record<string, string>> {
   const root = join(folder, name);
   await exportParquet(saved, { path: join(root, 'rows.parquet'), pool: pool.pool });
-  await exportJsonl(saved, { path: join(root, 'rows.jsonl'), pool: pool.pool });
   return hashes(root);
 }
 
@@ -70,13 +68,7 @@ async function bufferOf({ batch, provenance }: RolloutResult): Promise<ReplayBuf
 
 describe('rollouts on disk', () => {
   it('are the buffer and the datasets of rollouts in memory, with 0 and 2 workers', async () => {
-    const request = requestOf(4700, {
-      disagreementLimit: 0.8,
-      branches: 2,
-      chunkSize: 512,
-      scenario: 'toy',
-      task: 'a',
-    });
+    const request = requestOf(9400, { disagreementLimit: 0.8, chunkSize: 512, scenario: 'toy' });
     const truth = await bufferOf(await poolOf(0).branchedRollouts(request));
     expect(truth.size).toBeGreaterThan(32_768);
     await truth.save(join(folder, 'truth'));
@@ -112,7 +104,7 @@ describe('rollouts on disk', () => {
       batch: shuffled.gather(order),
       provenance: {
         ...lived.provenance,
-        ...{ group: undefined, logProb: undefined, confidence: undefined, parent: undefined },
+        ...{ logProb: undefined, confidence: undefined, parent: undefined },
         episode: Float64Array.from(order, (row) => lived.provenance.episode[row]),
         step: Uint32Array.from(order, (row) => lived.provenance.step[row]),
       },
@@ -157,7 +149,7 @@ describe('start states drawn as they are needed', () => {
   it('are those drawn at once: the same journal, and each of the two goes on with the other', async () => {
     const pool = poolOf(0);
     const real = await bufferOf(await pool.branchedRollouts(requestOf(40)));
-    const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16, branches: 3 });
+    const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16 });
     const rng = () => Rng.fromSeed(5).split('starts');
     const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng()), pool, journal: join(folder, 'a') };
     const later: DrawnSynthesisRequest = {

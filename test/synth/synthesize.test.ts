@@ -96,7 +96,7 @@ describe('a killed job', () => {
   });
 
   it('gives what the pool gives without a journal, and the same again from a finished one', async () => {
-    const job = jobOf('a', { disagreementLimit: 0.8, task: 'balance' });
+    const job = jobOf('a', { disagreementLimit: 0.8 });
     const truth = digest(await pool.branchedRollouts(job));
     expect(await found(job)).toEqual({ chunks: 0, cutBytes: 0, digest: truth });
     const idle = new RolloutPool({ workers: 0, modelLoader: 'file:///nowhere.mjs' });

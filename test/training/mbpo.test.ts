@@ -2,8 +2,8 @@
 
 import { expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import { UniformSelector } from '../../src/replay/selectors.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';

@@ -2,7 +2,7 @@
 
 import type { Rng } from '../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
-import { allocateBatch } from '../../src/replay/batch.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import type { Spaces } from '../../src/worldmodel/dynamics.js';
 

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { allocateBatch } from '../../src/replay/batch.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
+import { allocateBatch } from '../../src/replay/columns.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { tryModel } from '../../src/worldmodel/model-folder.js';
 import { linearSpaces, linearTransitions, meanChange, smallConfig } from './linear-system.js';

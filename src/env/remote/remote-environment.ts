@@ -235,7 +235,11 @@ export async function openRemote(url: string, options: RemoteOptions = {}): Prom
   const connection = new RemoteConnection(url, options);
   try {
     const card = await cardOf(connection, options.environment);
-    return new RemoteEnvironment(connection, card, codecOf(card)) as unknown as AnyRemoteEnvironment;
+    return new RemoteEnvironment(
+      connection,
+      card,
+      codecOf(card) as Codec<unknown, unknown>,
+    ) as unknown as AnyRemoteEnvironment;
   } catch (error) {
     await connection.close();
     throw error;
@@ -252,7 +256,7 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
 }
 
-function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<never, never> {
+function codecOf({ family, observationSpace, actionSpace }: RemoteCard) {
   if (family === 'vector') return rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace);
   return family === 'tools' ? new ConversationCodec(actionSpace as ToolsSpace) : textCodec(actionSpace as TextSpace);
 }

@@ -7,7 +7,7 @@ import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
-import { gramHashes, wordsOf } from '../../synth/quality/text-hash.js';
+import { gramHashes, wordsOf } from '../../synth/quality/overlap-filters.js';
 
 /** Words of a run, as benchmarks are decontaminated. */
 const WORDS = 8;

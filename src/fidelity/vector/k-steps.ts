@@ -28,14 +28,7 @@ import {
   type Units,
   widths,
 } from './ground.js';
-import {
-  type Beginning,
-  beginningsOf,
-  begunAt,
-  openLoop,
-  type Track,
-  unitsOfBeginnings,
-} from './open-loop.js';
+import { type Beginning, beginningsOf, begunAt, openLoop, type Track, unitsOfBeginnings } from './open-loop.js';
 
 /** One simulation. */
 export type KStepRow = {

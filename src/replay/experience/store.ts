@@ -18,23 +18,21 @@ import {
   shownScore,
   strongestTerms,
 } from './bm25.js';
-import type { ExperienceConfig, ExperienceIndex, ExperienceStep, RetrievalQuery, RetrievedStep } from './experience.js';
+import {
+  checkStep,
+  type ExperienceConfig,
+  type ExperienceIndex,
+  type ExperienceStep,
+  experienceInvalid,
+  type RetrievalQuery,
+  type RetrievedStep,
+} from './experience.js';
 import { MemoryLog, packStep, StepFile, type StepLog } from './step-file.js';
-import { checkStep, experienceInvalid } from './steps.js';
 import { callText, LexicalTerms, type RecordedCall } from './terms.js';
 
 interface ExperienceOptions extends Partial<Pick<ExperienceConfig, 'enrich' | 'maxSteps' | 'maxBytes'>> {
   /** Where steps are kept, a file for real and one for simulated ones; absent: in memory. */
   readonly folder?: string;
-}
-
-/** What became of steps that were added. */
-interface AddedSteps {
-  readonly added: number;
-  /** Equal to one that was there. */
-  readonly duplicates: number;
-  /** Simulated, and not wanted by the policy of enrichment. */
-  readonly notWanted: number;
 }
 
 interface Hit {
@@ -85,16 +83,12 @@ export class ExperienceStore implements ExperienceIndex {
   }
 
   /**
-   * Remembers steps in the order given, those of one source all or none; durable once the promise resolves.
+   * Remembers steps in the order given, those of one source all or none; durable once the promise resolves. Answers how many were new.
    * Throws DATA_MISMATCH, SETTING_INVALID, EXPERIENCE_FULL, STORAGE_FULL, STORAGE_FAILED.
    */
-  add(steps: readonly ExperienceStep[]): Promise<AddedSteps> {
+  add(steps: readonly ExperienceStep[]): Promise<number> {
     for (const step of steps) checkStep(step);
-    return this.inTurn(async () => {
-      const wanted = steps.filter((step) => this.isWanted(step));
-      const added = await this.keep(wanted);
-      return { added, duplicates: wanted.length - added, notWanted: steps.length - wanted.length };
-    });
+    return this.inTurn(() => this.keep(steps.filter((step) => this.isWanted(step))));
   }
 
   retrieve(query: RetrievalQuery, k: number): readonly RetrievedStep[] {

@@ -46,7 +46,7 @@ const proposalSchema = z.strictObject({
 
 /** @throws what model and responder throw, but not for replies that cannot be used */
 export async function proposeTask(request: ProposalRequest): Promise<Variant> {
-  const { domain, seed, model, rng, attempts, signal } = request;
+  const { domain, seed, model, rng, signal } = request;
   if (!isScreenDomain(domain))
     return { problems: [{ code: 'no_variant', detail: 'it has no screens to propose for' }] };
   const screen = screenText(initialStateOf(domain, seed) as ScreenState);
@@ -55,7 +55,6 @@ export async function proposeTask(request: ProposalRequest): Promise<Variant> {
     schema: proposalSchema,
     messages: promptOf(domain, screen, rng),
     seed: rng.split('proposal').uint32(),
-    ...(attempts !== undefined && { attempts }),
     signal,
   });
   if ('problems' in asked) return against('bad_reply', asked.problems.join('; '), asked.cost);

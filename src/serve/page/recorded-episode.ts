@@ -66,7 +66,6 @@ function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trac
 
 function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
   const { id, row, family, split, group, parent, policyVersion, userVersion, responderVersion, weight } = record;
-  const { signals = [] } = record;
   return [
     ['run', run],
     ['episode', id],
@@ -75,7 +74,6 @@ function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
     ['split', split],
     ...(group === -1 ? [] : [['group', String(group)] as const]),
     ...(parent === undefined ? [] : [['forked from', `${parent.episode}, step ${parent.step}`] as const]),
-    ...(signals.length === 0 ? [] : [['signals', signals.join(', ')] as const]),
     ['weight', String(weight)],
     ['agent', policyVersion],
     ['user', userVersion],

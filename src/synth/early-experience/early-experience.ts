@@ -26,12 +26,12 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { askChecked, type Checked, shownMessage } from '../asked-json.js';
 import { sampleArguments, seenWords } from '../episodes/agents/baseline-agents.js';
-import { Entities } from '../tasks/entities.js';
+import { Entities } from '../tasks/entity-swap.js';
 import { contradicts } from '../tasks/seed-filter.js';
 import { argumentCheck } from '../tasks/task-checks.js';
 
 interface RowBase {
-  /** `episode:step:k`, or `episode:step:reflection`: equal work has equal ids, so that a stopped job goes on. */
+  /** `episode:step:k`, or `episode:step:reflection`: equal work has equal ids. */
   readonly id: string;
   readonly episode: string;
   readonly task: string;
@@ -82,9 +82,9 @@ interface SkippedRow extends RowBase {
 export type EarlyExperienceRow = WorldModelRow | ReflectionRow | SkippedRow;
 
 export interface EarlyExperienceRequest {
-  /** Of experts: recorded, or dreamt and found right. */
+  /** Of experts: recorded, or simulated and found right. */
   readonly episodes: Iterable<EpisodeRecord> | AsyncIterable<EpisodeRecord>;
-  /** An environment, real or dreamt, in which the given user speaks; closed when its episode is done. */
+  /** An environment, real or simulated, in which the given user speaks; closed when its episode is done. */
   readonly environment: (user: UserSimulator) => Awaitable<ToolsEnvironment>;
   /** Who answers where a fork leaves the record. Default: the task's script. */
   readonly user?: UserSimulator;
@@ -95,8 +95,6 @@ export interface EarlyExperienceRequest {
   /** Alternatives for each state. Default 4. */
   readonly alternatives?: number;
   readonly seed: number;
-  /** Ids of rows that are there already: they are not made again. */
-  readonly done?: ReadonlySet<string>;
   readonly signal?: AbortSignal;
 }
 
@@ -124,7 +122,6 @@ export async function* earlyExperience(request: EarlyExperienceRequest): AsyncGe
   const user = request.user ?? new ScriptedUser();
   const forks = new Forks({ ...request, user });
   for await (const record of request.episodes) {
-    if (forks.isDone(record)) continue;
     const environment = await request.environment(new RecordedUser(record.messages, user));
     try {
       yield* forks.ofEpisode(record, environment);
@@ -135,25 +132,10 @@ export async function* earlyExperience(request: EarlyExperienceRequest): AsyncGe
 }
 
 class Forks {
-  private readonly done: ReadonlySet<string>;
   private readonly count: number;
 
   constructor(private readonly request: EarlyExperienceRequest & { readonly user: UserSimulator }) {
-    this.done = request.done ?? new Set();
     this.count = request.alternatives ?? DEFAULT_ALTERNATIVES;
-  }
-
-  /** Whether every row of an episode is there, as far as it could be followed. */
-  isDone({ id, steps }: EpisodeRecord): boolean {
-    const end = steps.findIndex((_, step) => this.done.has(`${id}:${step}:diverged`));
-    const followed = steps.slice(0, end < 0 ? undefined : end + 1);
-    return followed.every((_, step) => this.isStateDone(`${id}:${step}`));
-  }
-
-  private isStateDone(at: string): boolean {
-    const ids = Array.from({ length: this.count + 1 }, (_, k) => `${at}:${k}`);
-    if (this.request.model !== undefined) ids.push(`${at}:reflection`);
-    return ids.every((id) => this.done.has(id));
   }
 
   async *ofEpisode(record: EpisodeRecord, environment: ToolsEnvironment): AsyncGenerator<EarlyExperienceRow> {
@@ -165,13 +147,11 @@ class Forks {
       const turn = rest.findIndex(({ role }) => role === 'assistant');
       const recorded = turn < 0 ? rest : rest.slice(0, turn);
       const state = { record, step, environment, snapshot, history: environment.messages, expert: action, recorded };
-      if (!this.isStateDone(idOf(state)))
-        for await (const row of this.atState(state)) if (!this.done.has(row.id)) yield row;
+      yield* this.atState(state);
       await environment.restore(snapshot);
       const result = await environment.step(action);
       const problem = divergence(recorded, result.observation.messages);
-      const diverged = `${idOf(state)}:diverged`;
-      if (problem !== undefined && !this.done.has(diverged)) yield skipped(state, diverged, problem, NO_COST);
+      if (problem !== undefined) yield skipped(state, `${idOf(state)}:diverged`, problem, NO_COST);
       if (problem !== undefined || result.terminated || result.truncated) return;
     }
   }
@@ -187,8 +167,7 @@ class Forks {
       yield row;
     }
     const { model } = this.request;
-    if (model !== undefined && !this.done.has(`${idOf(state)}:reflection`))
-      yield await this.reflectionRow(model, state, expert, tried);
+    if (model !== undefined) yield await this.reflectionRow(model, state, expert, tried);
   }
 
   private async alternativeRow(state: State, k: number, taken: Set<string>): Promise<WorldModelRow | SkippedRow> {
@@ -214,11 +193,11 @@ class Forks {
   /** What to try: the policy's action under seeds of its own, or a drawn one. */
   private async proposal(state: State, k: number, taken: ReadonlySet<string>) {
     const { policy, seed, signal } = this.request;
-    const { environment, record, step, history, expert } = state;
+    const { environment, record, step, history } = state;
     const { tools, tasks } = environment.domain;
     const rng = Rng.fromSeed(seed).split('early experience', record.id, step, k);
     const admissible = admissibleIn(environment.domain, environment.state);
-    const point = { tools, state: environment.state, messages: history, expert, admissible };
+    const point = { tools, state: environment.state, messages: history, admissible };
     if (policy === undefined) return { action: sampledAlternative(point, rng, taken), cost: NO_COST };
     const task = tasks.find(({ id }) => id === record.task)!;
     let cost: Cost = NO_COST;
@@ -345,7 +324,6 @@ interface ForkPoint {
   readonly tools: readonly ToolSpec[];
   readonly state: JsonObject;
   readonly messages: readonly Message[];
-  readonly expert: ToolsAction;
   /** What the world lists as possible here; absent where it lists nothing. */
   readonly admissible?: Admissible;
 }
@@ -359,7 +337,7 @@ function sampledAlternative(point: ForkPoint, rng: Rng, taken: ReadonlySet<strin
   if (point.admissible !== undefined) return listedAlternative(point.admissible, rng, taken);
   for (let attempt = 0; attempt < DRAWS; attempt++) {
     const stream = rng.split(attempt);
-    const call = stream.uniform() < 0.5 ? perturbed(point, stream) : sampled(point, stream);
+    const call = sampled(point, stream);
     if (call === undefined) continue;
     const action: ToolsAction = { content: null, toolCalls: [call] };
     if (!taken.has(actionKey(action))) return action;
@@ -389,19 +367,8 @@ function sampled(point: ForkPoint, rng: Rng): ToolCall | undefined {
   const words = seenWords(point.messages);
   const given = sampleArguments(tool, words, rng);
   const filled = Object.fromEntries(Object.entries(given).map(([key, value]) => [key, idFor(point, key, value, rng)]));
-  return checked(tool, filled);
-}
-
-/** The expert's call with one argument exchanged for another of its kind. */
-function perturbed(point: ForkPoint, rng: Rng): ToolCall | undefined {
-  const [call] = point.expert.toolCalls ?? [];
-  const tool = point.tools.find(({ name }) => name === call?.name);
-  const keys = Object.keys(call?.arguments ?? {});
-  if (tool === undefined || keys.length === 0) return undefined;
-  const key = keys[rng.int(keys.length)];
-  const schema = { type: 'object', properties: tool.parameters.properties, required: [key] } as JsonObject;
-  const other = sampleArguments({ ...tool, parameters: schema }, seenWords(point.messages), rng)[key];
-  return checked(tool, { ...call.arguments, [key]: idFor(point, key, other, rng) });
+  const isFit = argumentCheck(tool)(filled).length === 0;
+  return isFit ? { id: 'alternative', name: tool.name, arguments: filled } : undefined;
 }
 
 /** Sometimes an id of the collection that a parameter's name speaks of, e.g. of `orders` for `order_id`. */
@@ -411,10 +378,6 @@ function idFor({ state }: ForkPoint, key: string, value: Json, rng: Rng): Json {
   const collection = [...new Entities(state).collections].find(([name]) => name.toLowerCase().startsWith(stem));
   const ids = [...(collection?.[1].keys() ?? [])];
   return ids.length === 0 ? value : ids[rng.int(ids.length)];
-}
-
-function checked(tool: ToolSpec, given: JsonObject): ToolCall | undefined {
-  return argumentCheck(tool)(given).length === 0 ? { id: 'alternative', name: tool.name, arguments: given } : undefined;
 }
 
 interface Outcome {
@@ -467,10 +430,10 @@ export function reflectionFaults(
   const known = JSON.stringify([history, expert.action, alternatives.map(({ action }) => action)]).toLowerCase();
   const hidden = factsOf(text).filter((fact) => !known.includes(fact.toLowerCase()));
   if (hidden.length > 0) faults.push(`it names what the agent cannot know: ${hidden.slice(0, 5).join(', ')}`);
-  const told = text.match(
+  const found = text.match(
     /\b(experts?('s)?|alternative actions?|counterfactuals?|simulat\w+|ground truth|demonstrations?)\b/i,
   );
-  if (told !== null) faults.push(`it speaks of how it was made ("${told[0]}")`);
+  if (found !== null) faults.push(`it speaks of how it was made ("${found[0]}")`);
   return faults;
 }
 
@@ -486,7 +449,7 @@ function mentions(text: string, { toolCalls }: ToolsAction): boolean {
   );
 }
 
-/** Ids and numbers; small counts are nobody's secret. */
+/** Ids and numbers; small counts are no secret. */
 function factsOf(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_#@.:/-]*\p{N}[\p{L}\p{N}_#@.:/-]*/gu) ?? [];
   const facts = words.map((word) => word.replace(/[.:/-]+$/, '').replace(/^[.:/-]+/, ''));

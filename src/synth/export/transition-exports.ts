@@ -38,12 +38,6 @@ export const transitionExports = new Registry<TransitionExport>('transition expo
     make: async () => (await import('./transitions.js')).exportParquet,
   },
   {
-    name: 'jsonl',
-    summary: 'The same rows, a JSON object a line.',
-    target: 'transitions.jsonl',
-    make: async () => (await import('./transitions.js')).exportJsonl,
-  },
-  {
     name: 'minari',
     summary: "A dataset of Farama's Minari, an episode a branch.",
     make: async () => {

@@ -1,4 +1,4 @@
-// Transitions of a saved buffer as one file, a row each, with all that is known of where they came from: Parquet and JSON Lines.
+// Transitions of a saved buffer as one file, a row each, with all that is known of where they came from.
 // Slices of rows are encoded a few ahead, by worker threads where there are some, and are written in order.
 
 import { stat } from 'node:fs/promises';
@@ -167,11 +167,6 @@ export async function exportParquet(saved: SavedTransitions, { path, ...options 
   await writeNew(path, pieces());
 }
 
-/** The same rows and names as `exportParquet`, one JSON object a line. */
-export async function exportJsonl(saved: SavedTransitions, { path, ...options }: FileExportOptions): Promise<void> {
-  await writeNew(path, encodedSlices(saved, rangesOf(saved), jsonLinesTask, options));
-}
-
 /** Throws OUTPUT_EXISTS if there is anything at `path`. */
 export async function refuseExisting(path: string): Promise<void> {
   const there = await stat(path).catch(() => undefined);
@@ -200,12 +195,4 @@ export const parquetGroupTask = sliceTask(import.meta.url, 'parquetGroupTask', a
     return [name, Array.from({ length: slice.rows }, (_, row) => of(slice, row))] as const;
   });
   return encodeGroup(TYPES, Object.fromEntries(group));
-});
-
-export const jsonLinesTask = sliceTask(import.meta.url, 'jsonLinesTask', async (slice): Promise<Uint8Array> => {
-  const lines = Array.from({ length: slice.rows }, (_, row) => {
-    const cells = NAMES.map((name) => [name, TRANSITION_COLUMNS[name].of(slice, row)]);
-    return `${JSON.stringify(Object.fromEntries(cells))}\n`;
-  });
-  return new TextEncoder().encode(lines.join(''));
 });

@@ -125,34 +125,25 @@ type Moves = readonly Move[];
 const LONGEST = 5;
 const PARENTS = 3;
 
-/** What moves were worth, by name, over all tasks. */
+/** Mean score of moves, by name, over all tasks. */
 class MoveCredit {
   private readonly credit = new Map<string, { plays: number; sum: number }>();
-  private plays = 0;
 
   add(moves: Moves, score: number): void {
     for (const name of new Set(moves.map((move) => move.name))) {
-      const known = this.credit.get(name) ?? { plays: 0, sum: 0 };
-      this.credit.set(name, { plays: known.plays + 1, sum: known.sum + score });
-      this.plays++;
+      const { plays, sum } = this.credit.get(name) ?? { plays: 0, sum: 0 };
+      this.credit.set(name, { plays: plays + 1, sum: sum + score });
     }
   }
 
-  /** UCB1 (Auer et al. 2002); what was never tried comes before all else. */
-  bound(name: string): number {
+  /** `unknown` for what was never tried. */
+  mean(name: string, unknown: number): number {
     const known = this.credit.get(name);
-    if (known === undefined) return Number.POSITIVE_INFINITY;
-    return this.mean(name) + Math.sqrt((2 * Math.log(this.plays)) / known.plays);
-  }
-
-  /** Mean score; 0 of what was never tried. */
-  mean(name: string): number {
-    const known = this.credit.get(name);
-    return known === undefined ? 0 : known.sum / known.plays;
+    return known === undefined ? unknown : known.sum / known.plays;
   }
 }
 
-/** Evolves runs of moves in one task. */
+/** Builds runs of moves in one task: each move alone, then longer runs of those that were worth most. */
 class TaskSearch {
   plays = 0;
   cost = NO_COST;
@@ -171,7 +162,7 @@ class TaskSearch {
     this.rng = Rng.fromSeed(request.seed).split('hacker', task.id);
     this.moves = movesIn(request.environment().domain, task, this.rng.split('moves'));
     const order = new Map(this.moves.map((move) => [move, this.rng.uniform()]));
-    const worth = ({ name }: Move) => credit.mean(name);
+    const worth = ({ name }: Move) => credit.mean(name, 0);
     this.single = [...this.moves].sort((a, b) => worth(b) - worth(a) || order.get(a)! - order.get(b)!);
   }
 
@@ -243,19 +234,17 @@ class TaskSearch {
     if (tried.length === 0) return [this.move()];
     const parent = tried[rng.int(Math.min(PARENTS, tried.length))].moves;
     const at = rng.int(parent.length);
-    const draw = rng.uniform();
-    if (draw < 0.6 && parent.length < LONGEST) {
-      const place = rng.int(parent.length + 1);
-      return [...parent.slice(0, place), this.move(), ...parent.slice(place)];
-    }
-    if (draw < 0.8 && parent.length > 1) return parent.filter((_, i) => i !== at);
-    return parent.map((move, i) => (i === at ? this.move() : move));
+    if (parent.length === LONGEST || rng.uniform() < 0.3)
+      return parent.map((move, i) => (i === at ? this.move() : move));
+    const place = rng.int(parent.length + 1);
+    return [...parent.slice(0, place), this.move(), ...parent.slice(place)];
   }
 
-  /** The best of three by their bound: not always the same one. */
+  /** The best of three by what they were worth: not always the same one. */
   private move(): Move {
     const three = Array.from({ length: 3 }, () => this.moves[this.rng.int(this.moves.length)]);
-    return three.reduce((best, move) => (this.credit.bound(move.name) > this.credit.bound(best.name) ? move : best));
+    const worth = ({ name }: Move) => this.credit.mean(name, 1);
+    return three.reduce((best, move) => (worth(move) > worth(best) ? move : best));
   }
 }
 
@@ -407,9 +396,9 @@ function replayed(
     if (refusals.length === 0) state = applyOperations(state, outcome.operations);
     answers.set(call.id, { content: outcome.observation, isError: outcome.isError || refusals.length > 0 });
   }
-  const told = messages.map((message): Message => {
+  const answered = messages.map((message): Message => {
     const answer = message.role === 'tool' ? answers.get(message.toolCallId) : undefined;
     return message.role === 'tool' && answer !== undefined ? { ...message, ...answer } : message;
   });
-  return { finalState: state, messages: told };
+  return { finalState: state, messages: answered };
 }

@@ -1,10 +1,14 @@
-// Filters of what the agent knows: ids in its calls must have been seen before, and what it says has to agree with what it was
-// told and with the typed state. No model is asked; where the state cannot tell, the turn stays.
+// Filters of what the agent knows and may do: ids in its calls must have been seen before, what it says has to agree with what it was
+// told and with the typed state, and what changed has to be allowed by the domain's rules. No model is asked; where the state cannot
+// tell, the turn stays.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { ReverieError } from '../../core/errors.js';
+import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import {
@@ -19,7 +23,6 @@ import {
   stepsByMessage,
   withMasked,
 } from './filter.js';
-import { applied } from './policy.js';
 
 /** Names of arguments that hold ids, whatever they look like. */
 const ID_NAME = /(^|_)(id|ids|uuid|number)$|[a-z](Id|Ids)$/;
@@ -222,4 +225,43 @@ function choicesOf(records: readonly JsonObject[]): Map<string, ReadonlySet<stri
   const isChoice = (words: ReadonlySet<string>) =>
     words.size > 1 && words.size <= MOST_VALUES && [...words].every((word) => WORD.test(word));
   return new Map([...values].filter(([, words]) => isChoice(words)));
+}
+
+/**
+ * Recorded changes are held against the domain's exact rules, where there are any: a conversation is cut before a call that had to fail
+ * and did not, and before a change that does not apply or breaks an invariant.
+ */
+export function policyFilter(): Filter {
+  const judge = (record: EpisodeRecord, { domain, taskOf }: QualityContext): Judgement => {
+    const { rules } = domain;
+    const task = taskOf(record.task);
+    // Without rules, or without knowing what it began with, nothing can be said exactly.
+    if (rules === undefined || task === undefined || record.source === 'real') return KEEP;
+    let state = initialStateOf(domain, task);
+    for (const { message, action, predictions } of record.steps) {
+      for (const [index, { operations, isError }] of predictions.entries()) {
+        const call = action.toolCalls?.[index];
+        const after = applied(state, operations);
+        if (after === undefined) return cutOrDrop(record, message, 'a change that does not apply');
+        const hadToHold = call !== undefined && !isError && !isMasked(record, message);
+        if (hadToHold && rules.preconditions(state, call).length > 0)
+          return cutOrDrop(record, message, 'a call that had to fail and did not');
+        if (operations.length > 0 && rules.invariants(state, after).length > 0)
+          return cutOrDrop(record, message, 'a change that breaks an invariant');
+        state = after;
+      }
+    }
+    return KEEP;
+  };
+  return { name: 'policy', judge };
+}
+
+/** The state after some changes; undefined where one does not apply. */
+function applied(state: JsonObject, operations: readonly Operation[]): JsonObject | undefined {
+  try {
+    return applyOperations(state, operations);
+  } catch (error) {
+    if (error instanceof ReverieError && error.code === 'OPERATION_INVALID') return undefined;
+    throw error;
+  }
 }

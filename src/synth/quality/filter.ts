@@ -4,7 +4,6 @@
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
-import type { DiversityReport } from './diversity.js';
 
 export interface QualityContext {
   readonly domain: ToolsDomain;
@@ -42,6 +41,15 @@ export interface FilterReport {
   readonly repaired: Readonly<Record<string, number>>;
   /** Reason to number of episodes. */
   readonly dropped: Readonly<Record<string, number>>;
+}
+
+/** How different the episodes are from one another: low numbers are the mark of a simulator that tells the same story again and again. */
+export interface DiversityReport {
+  /** Different 3-grams of words, over all of them (distinct-3, Li et al., 1510.03055). */
+  readonly distinct3: number;
+  readonly tools: { readonly called: number; readonly of: number; readonly unused: readonly string[] };
+  /** Different states reached. */
+  readonly states: number;
 }
 
 export interface DatasetReport {
@@ -110,28 +118,6 @@ export function withMasked(record: EpisodeRecord, indices: readonly number[]): E
   if (indices.length === 0) return record;
   const masked = [...new Set([...(record.masked ?? []), ...indices])].sort((a, b) => a - b);
   return { ...record, masked };
-}
-
-/** The episode without some messages; those that stay keep their order, and what points at them follows. */
-export function withoutMessages(record: EpisodeRecord, gone: ReadonlySet<number>): EpisodeRecord {
-  const { lostStep, ...kept } = record;
-  const isThere = (step: EpisodeStep) => !gone.has(step.message);
-  const places = new Map<number, number>();
-  const messages = record.messages.filter((_, index) => {
-    if (!gone.has(index)) places.set(index, places.size);
-    return !gone.has(index);
-  });
-  const steps = record.steps.filter(isThere).map((step) => ({ ...step, message: places.get(step.message)! }));
-  const masked = record.masked?.flatMap((index) => places.get(index) ?? []);
-  const lost = lostStep === undefined ? undefined : record.steps[lostStep];
-  const isLostKept = lostStep !== undefined && (lost === undefined || isThere(lost));
-  return {
-    ...kept,
-    messages,
-    steps,
-    ...(masked && { masked }),
-    ...(isLostKept && { lostStep: record.steps.slice(0, lostStep).filter(isThere).length }),
-  };
 }
 
 /** The episode with calls replaced, by id, in its messages and steps. */

@@ -3,28 +3,10 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { TURN_RULE_NAMES } from './policy.js';
 
 const share = z.number().min(0).max(1);
 const on = z.boolean().default(true);
 const count = z.int().min(0);
-
-const policySchema = z
-  .strictObject({
-    rules: z
-      .array(z.enum(TURN_RULE_NAMES))
-      .default(['no-empty-turn'])
-      .describe('Rules of conversation: an episode is cut before the first turn that breaks one.'),
-    checks: z
-      .array(z.string().min(1))
-      .default([])
-      .describe("Checks of the domain's rules, by name, that every episode must pass."),
-    exact: on.describe(
-      'Cut before a call that had to fail and did not, and before a change that breaks an invariant, where the domain has rules.',
-    ),
-  })
-  .prefault({})
-  .describe('What the policy forbids.');
 
 const lengthSchema = z
   .strictObject({
@@ -46,30 +28,17 @@ const splitSchema = z
 
 export const qualitySchema = z
   .strictObject({
-    structure: on.describe('Cut where calls and answers do not match.'),
+    structure: on.describe('Cut where calls and answers do not match, and before an empty turn.'),
     schema: on.describe("Repair, mask or cut calls that do not fit their tool's schema."),
-    policy: policySchema,
     provenance: on.describe('Mask or cut calls with ids that nobody mentioned before.'),
     claims: on.describe(
       'Mask what the agent says against the typed state, of ids it was never told, or right after a failed call.',
     ),
-    confidence: z
-      .strictObject({
-        step: share.default(0).describe('Cut before an answer with less confidence.'),
-        mean: share.default(0).describe('Drop episodes whose answers have less confidence on average.'),
-      })
-      .prefault({})
-      .describe('Bars for the confidence of the simulation.'),
-    redundancy: on.describe('Take out calls made again while nothing changed.'),
     loops: z
       .union([z.literal(false), z.int().min(2)])
       .default(3)
       .describe('Cut where the same run of actions comes so often in a row; false: never.'),
     lengths: lengthSchema,
-    verdict: z
-      .union([z.enum(['any', 'judged']), z.number()])
-      .default('any')
-      .describe('`any`; `judged`: only episodes with a reward; a number: only those with at least that reward.'),
     imitation: z
       .union([z.literal('any'), z.number()])
       .default(1)

@@ -3,29 +3,29 @@
 import { readFileSync } from 'node:fs';
 import { reverieError } from '../../core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
+import { callsOf } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { claimsFilter, provenanceFilter } from './claims.js';
-import {
-  confidenceFilter,
-  lengthFilter,
-  loopFilter,
-  redundancyFilter,
-  structureFilter,
-  verdictFilter,
-} from './conversation-filters.js';
-import { DiversityMeter } from './diversity.js';
+import { claimsFilter, policyFilter, provenanceFilter } from './claims.js';
 import {
   agentTurns,
   type DatasetReport,
+  type DiversityReport,
   type Filter,
   type FilterReport,
   learntTurns,
   type QualityContext,
 } from './filter.js';
-import { decontaminationFilter, nearDuplicateFilter } from './overlap-filters.js';
-import { policyFilter } from './policy.js';
+import { lengthFilter, loopFilter, schemaFilter, structureFilter } from './form-filters.js';
+import {
+  DistinctCounter,
+  decontaminationFilter,
+  gramHashes,
+  hash53,
+  nearDuplicateFilter,
+  spokenText,
+  wordsOf,
+} from './overlap-filters.js';
 import { type QualityConfig, splitOf } from './quality-config.js';
-import { schemaFilter } from './schema.js';
 
 interface QualityInput {
   readonly config: QualityConfig;
@@ -45,14 +45,11 @@ function makeFilters({ config, domain, tasks = [], filters = [] }: QualityInput)
   const chosen = [
     config.structure && structureFilter(),
     config.schema && schemaFilter(domain),
-    policyFilter(config.policy),
+    policyFilter(),
     config.provenance && provenanceFilter(),
     config.claims && claimsFilter(domain),
-    confidenceFilter(config.confidence),
-    config.redundancy && redundancyFilter(),
     loops !== false && loopFilter(loops),
     lengthFilter(config.lengths),
-    verdictFilter(config.verdict),
     decontaminate.words !== false &&
       decontaminationFilter({ ...evaluated, texts: decontaminate.files.map(readText) }, decontaminate.words),
     nearDuplicates !== false && nearDuplicateFilter(nearDuplicates),
@@ -158,6 +155,35 @@ export class QualityPipeline {
   }
 }
 
+/** Measures episodes as they come, in memory that does not grow with them. */
+class DiversityMeter {
+  private grams = 0;
+  private readonly different = new DistinctCounter();
+  private readonly states = new DistinctCounter();
+  private readonly called = new Set<string>();
+
+  /** `tools`: names of all tools there are. */
+  constructor(private readonly tools: readonly string[]) {}
+
+  add(record: EpisodeRecord): void {
+    const words = wordsOf(spokenText(record));
+    const grams = words.length < 3 ? [] : gramHashes(words, 3);
+    this.grams += grams.length;
+    for (const gram of grams) this.different.add(gram);
+    for (const { stateHash } of record.steps) if (stateHash !== '') this.states.add(hash53(stateHash));
+    for (const { name } of record.messages.flatMap(callsOf)) this.called.add(name);
+  }
+
+  report(): DiversityReport {
+    const unused = this.tools.filter((tool) => !this.called.has(tool));
+    return {
+      distinct3: this.grams === 0 ? 0 : this.different.count / this.grams,
+      tools: { called: this.tools.length - unused.length, of: this.tools.length, unused },
+      states: this.states.count,
+    };
+  }
+}
+
 /** The records that pass, as they come; the pipeline's report is complete once all are read. */
 export async function* filterEpisodes(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
@@ -169,13 +195,13 @@ export async function* filterEpisodes(
   }
 }
 
-/** Why what the agent did in an episode is not to be imitated; undefined where it is. Nobody's verdict is no good verdict. */
+/** Why what the agent did in an episode is not to be imitated; undefined where it is. No verdict is no good verdict. */
 export function whyNotImitated(
   { verdict: { reward }, walk }: EpisodeRecord,
   least: number | 'any',
 ): string | undefined {
-  // What a model says of its own walk is no example, whatever is asked for, unless somebody looked.
-  if (reward === null && walk?.wrapped?.judges === 0) return 'an instruction that nobody checked';
+  // What a model says of its own walk is no example, whatever is asked for, unless a judge looked.
+  if (reward === null && walk?.wrapped?.judges === 0) return 'an instruction that was not checked';
   if (least === 'any' || (reward !== null && reward >= least)) return undefined;
   return reward === null ? 'not judged' : `its reward is below ${least}`;
 }

@@ -2,6 +2,7 @@
 // kept. This is the only place that decides when a branch ends.
 // Branched rollouts: Janner et al., "When to Trust Your Model" (MBPO, 1906.08253), algorithm 2.
 
+import { LRUCache } from 'lru-cache';
 import { Packr } from 'msgpackr';
 import type { Awaitable } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -38,8 +39,7 @@ export async function rolloutChunk(
   const recorder = new ChunkRecorder(task);
   const options = {
     propagation: settings.propagation,
-    deterministic: settings.deterministicModel,
-    disagreement: settings.confidence || settings.disagreementLimit !== undefined,
+    disagreement: settings.disagreementLimit !== undefined,
   };
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
@@ -48,7 +48,7 @@ export async function rolloutChunk(
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
     if (await isStopped?.()) return undefined;
     const rows = branch.length;
-    const acted = await acting.act(obs, rng.split('act', step), { deterministic: settings.deterministicPolicy });
+    const acted = await acting.act(obs, rng.split('act', step));
     checkActions(model, acted, rows);
     const imagined = await model.imagine(carry, acted.action, rng.split('model', step), options);
     checkPrediction(imagined, { rows, obsDim, step, episodeOf: (row) => task.firstEpisode + branch[row] });
@@ -81,11 +81,11 @@ function judge(
   { settings }: ChunkTask,
   backend: string,
 ): Uint8Array {
-  const { disagreementLimit: limit, horizon, confidence } = settings;
-  if (disagreement === undefined && (limit !== undefined || confidence)) {
+  const { disagreementLimit: limit, horizon } = settings;
+  if (disagreement === undefined && limit !== undefined) {
     throw reverieError('SETTING_INVALID', {
-      problem: `World model "${backend}" gives no disagreement, which this rollout asks for.`,
-      hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
+      problem: `World model "${backend}" gives no disagreement, and this rollout has a limit of it.`,
+      hint: 'Use an ensemble, or leave out disagreementLimit.',
     });
   }
   const otherwise = step + 1 === horizon ? VERDICT.outOfHorizon : VERDICT.goesOn;
@@ -164,7 +164,6 @@ class ChunkRecorder {
       nextObs: new Float32Array(rows * obsDim),
       episode: new Float64Array(rows),
       step: new Uint32Array(rows),
-      group: new Float64Array(rows),
       parent: new Float64Array(rows),
       ...(first?.imagined.disagreement && { confidence: new Float32Array(rows) }),
       ...(first?.acted.logProb && { logProb: new Float32Array(rows) }),
@@ -173,7 +172,7 @@ class ChunkRecorder {
   }
 
   private lay(chunk: RolloutChunk, record: StepRecord, step: number, offsets: Uint32Array): void {
-    const { obsDim, firstEpisode, group, parent } = this.task;
+    const { obsDim, firstEpisode, parent } = this.task;
     const actionDim = record.acted.action.length / record.branch.length;
     const { imagined, acted, verdict } = record;
     for (let row = 0; row < record.branch.length; row++) {
@@ -192,7 +191,6 @@ class ChunkRecorder {
       chunk.truncated[to] = verdict[row] === VERDICT.outOfHorizon ? 1 : 0;
       chunk.episode[to] = firstEpisode + branch;
       chunk.step[to] = step;
-      chunk.group[to] = group[branch];
       chunk.parent[to] = parent[branch];
       if (chunk.confidence) chunk.confidence[to] = 1 / (1 + imagined.disagreement![row]);
       if (chunk.logProb) chunk.logProb[to] = acted.logProb![row];
@@ -225,19 +223,15 @@ export async function wholeChunk(
     branches: parent.length,
     horizon: settings.horizon,
     policy: network,
-    isPolicyDeterministic: settings.deterministicPolicy === true,
     propagation: settings.propagation,
-    isModelDeterministic: settings.deterministicModel === true,
-    withDisagreement: settings.confidence === true,
     disagreementLimit: settings.disagreementLimit,
-    dropsDoubted: true,
     actRng: (step) => rng.split('act', step),
     modelRng: (step) => rng.split('model', step),
   });
   return answer === undefined || answer.nonFinite > 0 ? undefined : chunkOf(answer, task);
 }
 
-function chunkOf(answer: WholeRolloutAnswer, { index, parent, group, firstEpisode }: ChunkTask): RolloutChunk {
+function chunkOf(answer: WholeRolloutAnswer, { index, parent, firstEpisode }: ChunkTask): RolloutChunk {
   const { rows, branch, step, disagreement, ended, logProb } = answer;
   const { obs, action, reward, terminated, truncated, nextObs } = answer;
   // A loop: `Float64Array.from` makes a list of numbers on the heap first, which the garbage collector then looks after.
@@ -249,7 +243,6 @@ function chunkOf(answer: WholeRolloutAnswer, { index, parent, group, firstEpisod
   return {
     ...{ index, rows, step, obs, action, reward, terminated, truncated, nextObs },
     episode: ofBranch((one) => firstEpisode + one),
-    group: ofBranch((one) => group[one]),
     parent: ofBranch((one) => parent[one]),
     ...(disagreement && { confidence: disagreement.map((one) => 1 / (1 + one)) }),
     ...(logProb && { logProb }),
@@ -270,55 +263,55 @@ interface PolicyLoaderModule {
 
 /** Models and policies made from their snapshots in this thread, once per version; the last few are kept. */
 export class Restored {
-  private readonly models = new Map<string, Promise<VectorDynamics>>();
-  private readonly policies = new Map<string, Promise<Policy>>();
+  private readonly models = new LRUCache<string, Promise<VectorDynamics>>({
+    max: KEPT_VERSIONS,
+    dispose: (model) => {
+      // One that could not be made has told so already.
+      const closed = model.then(
+        (old) => old.close(),
+        () => {},
+      );
+      this.closing.push(closed);
+    },
+  });
+  private readonly policies = new LRUCache<string, Promise<Policy>>({ max: KEPT_VERSIONS });
+  private readonly closing: Promise<void>[] = [];
 
   /** `loader`: URL of a module with a `loadWorldModel`; the world-model room if left out. */
-  async model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
-    const key = `${loader ?? ''} ${snapshot.modelVersion}`;
-    const model = await remember(this.models, key, async () => {
+  model(snapshot: WorldModelSnapshot, loader?: string, place: ModelPlace = {}): Promise<VectorDynamics> {
+    return remember(this.models, `${loader ?? ''} ${snapshot.modelVersion}`, async () => {
       const module: ModelLoaderModule = loader ? await import(loader) : await import('../../worldmodel/kinds.js');
       return module.loadWorldModel(unshareBytes(snapshot), place);
     });
-    await forgetOldest(this.models, (old) => old.close());
-    return model;
   }
 
-  async policy(snapshot: PolicySnapshot): Promise<Policy> {
-    const policy = await remember(this.policies, `${snapshot.loader} ${snapshot.version}`, async () => {
+  policy(snapshot: PolicySnapshot): Promise<Policy> {
+    return remember(this.policies, `${snapshot.loader} ${snapshot.version}`, async () => {
       const module: PolicyLoaderModule = await import(snapshot.loader);
       return module.loadPolicy(unshareBytes(snapshot.payload));
     });
-    await forgetOldest(this.policies);
-    return policy;
   }
 
   async close(): Promise<void> {
-    const models = [...this.models.values()];
     this.models.clear();
     this.policies.clear();
-    await Promise.all(models.map(async (model) => (await model).close()));
+    await Promise.all(this.closing.splice(0));
   }
 }
 
-/** The value of `key`, made if need be, and moved to the young end of the map. A failure is not remembered. */
-async function remember<T>(kept: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+/** The value of `key`, made if need be. A failure is not remembered. */
+async function remember<T extends object>(
+  kept: LRUCache<string, Promise<T>>,
+  key: string,
+  make: () => Promise<T>,
+): Promise<T> {
   const value = kept.get(key) ?? make();
-  kept.delete(key);
   kept.set(key, value);
   try {
     return await value;
   } catch (error) {
     kept.delete(key);
     throw error;
-  }
-}
-
-async function forgetOldest<T>(kept: Map<string, Promise<T>>, close?: (old: T) => Promise<void>): Promise<void> {
-  for (const [key, value] of kept) {
-    if (kept.size <= KEPT_VERSIONS) return;
-    kept.delete(key);
-    await close?.(await value);
   }
 }
 

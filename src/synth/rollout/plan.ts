@@ -1,13 +1,87 @@
-// Checks a rollout request once and cuts it into chunks of fixed size, so that the cut never depends on who does the work.
+// Where branches begin: states of a real buffer, or arrays that a caller has, with the real steps before them where a model
+// remembers.
 
 import type { Carry, Imagined } from '../../core/dynamics.js';
 import { reverieError } from '../../core/errors.js';
 import type { PolicyAction, PolicySnapshot } from '../../core/policy.js';
-import type { Rng } from '../../core/rng.js';
+import { Rng } from '../../core/rng.js';
 import { rowSize } from '../../env/space-values.js';
+import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import { firstNonFinite, type StartSource, type Starts, sourceOfArrays } from './starts.js';
+
+/** Start states with their ids. */
+export interface Starts {
+  /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
+  readonly starts: Float32Array;
+  /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
+  readonly startIds: ArrayLike<number>;
+}
+
+/** Start states by their number. The same number gives the same state, whenever it is asked for. */
+export interface StartSource {
+  readonly rows: number;
+  readonly obsDim: number;
+  /** Those of numbers `rows`, in arrays of their own. */
+  take(rows: Uint32Array): Starts;
+}
+
+/** `rows` random real states, drawn with replacement, with the row ids they have in the buffer. */
+export function drawStarts(real: ReplayBuffer, rows: number, rng: Rng) {
+  const drawn = new Uint32Array(rows);
+  for (let row = 0; row < rows; row++) drawn[row] = rng.int(real.size);
+  return startsAt(real, drawn);
+}
+
+/** What `drawStarts` draws, each when it is asked for: start n takes the n-th draw of `rng`, which is not advanced. */
+export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng): StartSource {
+  const { key, position } = rng.state();
+  const drawOf = (row: number) => Rng.fromState({ key, position: position + row }).int(real.size);
+  return { rows, obsDim: real.obsDim, take: (taken) => startsAt(real, taken.map(drawOf)) };
+}
+
+function startsAt(real: ReplayBuffer, rows: Uint32Array): Starts & { readonly startIds: Float64Array } {
+  const { obs: starts } = real.take(rows, ['obs']);
+  return { starts, startIds: Float64Array.from(rows, (row) => real.rowId(row)) };
+}
+
+/** Throws SETTING_INVALID where starts and ids do not fit, NON_FINITE_VALUE. */
+export function sourceOfArrays({ starts, startIds }: Starts): StartSource {
+  const rows = startIds.length;
+  const obsDim = rows === 0 ? 0 : starts.length / rows;
+  if (!Number.isInteger(obsDim) || (rows > 0 && obsDim === 0) || (rows === 0 && starts.length > 0)) {
+    const problem = `Rollout request: starts has ${starts.length} values for ${rows} startIds.`;
+    throw reverieError('SETTING_INVALID', { problem, hint: 'starts is [rows, obsDim] with one id per row.' });
+  }
+  const at = firstNonFinite(starts);
+  if (at >= 0) {
+    throw reverieError('NON_FINITE_VALUE', {
+      what: 'A start state',
+      value: starts[at],
+      where: `start ${Math.floor(at / obsDim)}, element ${at % obsDim}`,
+      hint: 'Start only from observations that a real environment gave.',
+    });
+  }
+  return {
+    rows,
+    obsDim,
+    take: (taken) => {
+      const own = new Float32Array(taken.length * obsDim);
+      for (let row = 0; row < taken.length; row++) {
+        const from = taken[row] * obsDim;
+        for (let k = 0; k < obsDim; k++) own[row * obsDim + k] = starts[from + k];
+      }
+      const ids = Float64Array.from(taken, (row) => startIds[row]);
+      return { starts: own, startIds: ids };
+    },
+  };
+}
+
+/** Index of the first NaN or infinity, or -1. */
+export function firstNonFinite(values: Float32Array): number {
+  for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
+  return -1;
+}
 
 /** How every branch of a job is run; part of the job's identity. */
 interface RolloutSettings {
@@ -20,18 +94,10 @@ interface RolloutSettings {
    * the branch's row before it becomes truncated (MACURA, 2405.19014).
    */
   readonly disagreementLimit?: number;
-  /** Compute disagreement, and from it a confidence for each row, also without a limit. */
-  readonly confidence?: boolean;
-  /** The policy's mode instead of samples. */
-  readonly deterministicPolicy?: boolean;
-  /** The model's mean instead of samples. */
-  readonly deterministicModel?: boolean;
 }
 
-/** Many branches from given states. The same request with the same streams gives the same bytes, however it is run. */
+/** A branch from each of many given states. The same request with the same streams gives the same bytes, however it is run. */
 export interface RolloutRequest extends RolloutSettings, Starts {
-  /** Branches from each start; more than one makes them a `group` numbered by the start's row. Default 1. */
-  readonly branches?: number;
   /** Not advanced: chunk i of the job draws from `rng.split('chunk', i)`. */
   readonly rng: Rng;
   /** Branches per chunk, the unit of work, retry and journal; changes the bytes. Default 512. */
@@ -40,7 +106,6 @@ export interface RolloutRequest extends RolloutSettings, Starts {
   readonly firstEpisode?: number;
   /** Recorded with every row. */
   readonly scenario?: string;
-  readonly task?: string;
   /** Recorded as the seed of the batch; default: the seed `rng` was made from by `Rng.fromSeed`. */
   readonly seed?: number;
 }
@@ -70,9 +135,8 @@ export interface RolloutChunk extends TransitionBatch {
   readonly index: number;
   readonly episode: Float64Array;
   readonly step: Uint32Array;
-  readonly group: Float64Array;
   readonly parent: Float64Array;
-  /** 1 / (1 + disagreement); absent where disagreement was not computed. */
+  /** 1 / (1 + disagreement); absent where there was no limit of it. */
   readonly confidence?: Float32Array;
   /** Absent where the policy gives none. */
   readonly logProb?: Float32Array;
@@ -104,7 +168,6 @@ export interface ChunkTask {
   readonly starts: Float32Array;
   /** Row id of each branch's start in the real buffer. */
   readonly parent: Float64Array;
-  readonly group: Float64Array;
   /** Episode id of the chunk's first branch; the others follow. */
   readonly firstEpisode: number;
   readonly settings: RolloutSettings;
@@ -115,8 +178,6 @@ const DEFAULT_CHUNK_SIZE = 512;
 export class RolloutPlan {
   readonly obsDim: number;
   readonly chunkSize: number;
-  readonly branches: number;
-  readonly episodes: number;
   readonly chunks: number;
   readonly firstEpisode: number;
   readonly settings: RolloutSettings;
@@ -128,15 +189,12 @@ export class RolloutPlan {
   /** Throws SETTING_INVALID naming the value that does not fit. */
   constructor(request: RolloutRequest | Drawn<RolloutRequest>) {
     this.starts = 'startIds' in request ? sourceOfArrays(request) : request.starts;
-    const { rows, obsDim } = this.starts;
     this.rngOfJob = request.rng;
-    this.branches = wholeNumber('branches', request.branches ?? 1, 1);
     this.chunkSize = wholeNumber('chunkSize', request.chunkSize ?? DEFAULT_CHUNK_SIZE, 1);
     this.firstEpisode = wholeNumber('firstEpisode', request.firstEpisode ?? 0, 0);
-    this.obsDim = obsDim;
+    this.obsDim = this.starts.obsDim;
     this.settings = settingsOf(request);
-    this.episodes = rows * this.branches;
-    this.chunks = Math.ceil(this.episodes / this.chunkSize);
+    this.chunks = Math.ceil(this.starts.rows / this.chunkSize);
     this.seed = request.seed ?? seedOf(request.rng);
   }
 
@@ -147,31 +205,20 @@ export class RolloutPlan {
 
   /** The work of chunk `index`, in arrays of its own that may be transferred. */
   task(index: number): ChunkTask {
-    const from = index * this.chunkSize;
-    const rows = Math.min(this.chunkSize, this.episodes - from);
-    const { obsDim, branches } = this;
-    const start = Uint32Array.from({ length: rows }, (_, row) => Math.floor((from + row) / branches));
-    const { starts, startIds } = this.starts.take(start);
+    const { obsDim, settings, chunkSize } = this;
+    const from = index * chunkSize;
+    const rows = Math.min(chunkSize, this.starts.rows - from);
+    const { starts, startIds } = this.starts.take(Uint32Array.from({ length: rows }, (_, row) => from + row));
     const parent = Float64Array.from(startIds);
-    const group = new Float64Array(rows).fill(-1);
-    if (branches > 1) for (let row = 0; row < rows; row++) group[row] = this.firstEpisode + start[row] * branches;
-    const firstEpisode = this.firstEpisode + from;
-    return { index, obsDim, starts, parent, group, firstEpisode, settings: this.settings };
+    return { index, obsDim, starts, parent, firstEpisode: this.firstEpisode + from, settings };
   }
 }
 
-function settingsOf({ horizon, propagation, disagreementLimit, ...request }: RolloutSettings): RolloutSettings {
+function settingsOf({ horizon, propagation, disagreementLimit }: RolloutSettings): RolloutSettings {
   if (disagreementLimit !== undefined && !(disagreementLimit >= 0)) {
     invalid(`disagreementLimit is ${disagreementLimit}.`, 'Give a number >= 0, or leave it out for no limit.');
   }
-  return {
-    horizon: wholeNumber('horizon', horizon, 1),
-    propagation,
-    disagreementLimit,
-    confidence: request.confidence ?? false,
-    deterministicPolicy: request.deterministicPolicy ?? false,
-    deterministicModel: request.deterministicModel ?? false,
-  };
+  return { horizon: wholeNumber('horizon', horizon, 1), propagation, disagreementLimit };
 }
 
 function wholeNumber(name: string, value: number, least: number): number {

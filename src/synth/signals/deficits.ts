@@ -1,12 +1,14 @@
 // What an agent cannot do yet, from the episodes it lost (TRACE: capabilities that failures lack, each with tasks that need it).
 // What was done in the step that lost an episode is held against what the task's solution would have done there; a deficit is
-// told by a kind and what it is about, and by how much oftener tasks that need it are lost than others.
+// told by a kind and what it is about. No model is asked.
 
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../core/canonical-json.js';
+import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, CheckResult, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import type { ToolCall } from '../../env/tools/message.js';
+import { type Message, successfulCalls, type ToolCall } from '../../env/tools/message.js';
+import { initialStateOf } from '../../env/tools/situation.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { callsLeft, isLost } from './signals.js';
 
 const KINDS = {
   'left-out': 'leaves out',
@@ -87,67 +89,97 @@ function ofChecks(checks: readonly CheckResult[]): DeficitName | undefined {
   return undefined;
 }
 
-/** Whether a task cannot be solved without what the deficit is about; undefined where a task does not show that. */
-function needs(name: DeficitName, { reference, verifier }: ToolsTask): boolean | undefined {
-  const { kind, about } = deficitParts(name);
-  const calls = reference?.calls ?? [];
-  const [tool, argument] = about.split('.');
-  if (kind === 'left-out') return calls.some((call) => call.name === about);
-  if (kind === 'wrong-argument') return calls.some((call) => call.name === tool && argument in call.arguments);
-  if (kind === 'untold') return (verifier.communicate ?? []).length > 0;
-  return kind === 'rule' ? (verifier.checks?.includes(about) ?? false) : undefined;
-}
-
-interface Share {
-  readonly succeeded: number;
-  readonly of: number;
-}
-
 export interface Deficit {
   readonly name: DeficitName;
   /** Episodes that it lost. */
   readonly lost: number;
   /** Tasks that it lost episodes of, those with most first. */
   readonly tasks: readonly string[];
-  /** Judged episodes of tasks that need it, and of those that do not; null where tasks do not show which do. */
-  readonly needed: Share | null;
-  readonly elsewhere: Share | null;
 }
 
 /** Takes in episodes, and says what they were lost by. */
 export class DeficitLedger {
-  private readonly tallies;
+  /** Episodes that a deficit lost, by task. */
+  private readonly lost = new Map<DeficitName, Map<string, number>>();
 
-  constructor(tasks: readonly ToolsTask[]) {
-    const tallyOf = (task: ToolsTask) => ({ task, of: 0, succeeded: 0, lostBy: new Map<DeficitName, number>() });
-    this.tallies = new Map(tasks.map((task) => [task.id, tallyOf(task)]));
-  }
-
-  add(record: EpisodeRecord): void {
-    const tally = this.tallies.get(record.task);
-    if (tally === undefined || record.return === null) return;
-    tally.of++;
-    if (!isLost(record)) tally.succeeded++;
-    const { lostBy } = record;
-    if (lostBy !== undefined) tally.lostBy.set(lostBy, (tally.lostBy.get(lostBy) ?? 0) + 1);
+  add({ task, lostBy }: EpisodeRecord): void {
+    if (lostBy === undefined) return;
+    const byTask = this.lost.get(lostBy) ?? new Map<string, number>();
+    this.lost.set(lostBy, byTask.set(task, (byTask.get(task) ?? 0) + 1));
   }
 
   /** Those that lost most first. */
   report(): Deficit[] {
-    const tallies = [...this.tallies.values()];
-    const names = new Set(tallies.flatMap(({ lostBy }) => [...lostBy.keys()]));
-    const deficits = [...names].map((name): Deficit => {
-      const times = ({ lostBy }: (typeof tallies)[number]) => lostBy.get(name) ?? 0;
-      const losing = tallies.filter((tally) => times(tally) > 0).sort((a, b) => times(b) - times(a));
-      const isKnown = losing.every(({ task }) => needs(name, task) !== undefined);
-      const among = (wanted: boolean): Share | null => {
-        const own = tallies.filter(({ task }) => needs(name, task) === wanted);
-        const sum = (key: keyof Share) => own.reduce((total, tally) => total + tally[key], 0);
-        return isKnown ? { succeeded: sum('succeeded'), of: sum('of') } : null;
-      };
-      const lost = losing.reduce((sum, tally) => sum + times(tally), 0);
-      return { name, lost, tasks: losing.map(({ task }) => task.id), needed: among(true), elsewhere: among(false) };
+    const deficits = [...this.lost].map(([name, byTask]): Deficit => {
+      const tasks = [...byTask].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+      return { name, lost: tasks.reduce((sum, [, times]) => sum + times, 0), tasks: tasks.map(([task]) => task) };
     });
     return deficits.sort((a, b) => b.lost - a.lost || (a.name < b.name ? -1 : 1));
   }
+}
+
+const SUCCEEDED = 0.5;
+
+/**
+ * Number of the step, from 0, that lost a failed episode; as many as it has steps where nothing was lost and it was only
+ * cut off. Undefined where it did not fail, where rules or solution are lacking, or where the solution does not help from the start.
+ */
+export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRecord): number | undefined {
+  const { rules } = domain;
+  const calls = task.reference?.calls;
+  if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
+  const states = statesBefore(domain, task, record);
+  // What has ended cannot be resumed: its last step is the latest that may have lost it.
+  const latest = record.steps.length - (record.terminated ? 1 : 0);
+  for (let step = latest; step >= 0; step--) {
+    const messages = record.messages.slice(0, record.steps[step]?.message);
+    if (isSolvedFrom(domain, task, states[step], messages)) return step;
+  }
+  return undefined;
+}
+
+/** Whether an episode was judged and failed. */
+function isLost({ return: total }: EpisodeRecord): boolean {
+  return total !== null && total <= SUCCEEDED;
+}
+
+/** The state before each step, and after the last. */
+function statesBefore(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): JsonObject[] {
+  const states = [initialStateOf(domain, task)];
+  for (const { predictions } of steps) {
+    states.push(predictions.reduce((state, { operations }) => applyOperations(state, operations), states.at(-1)!));
+  }
+  return states;
+}
+
+/** Whether the rest of the solution, by the exact rules, passes every exact check. */
+function isSolvedFrom(domain: ToolsDomain, task: ToolsTask, state: JsonObject, before: readonly Message[]): boolean {
+  const messages: Message[] = [...before];
+  let finalState = state;
+  for (const [i, call] of callsLeft(task.reference?.calls ?? [], before).entries()) {
+    const made = { ...call, id: `fork-${i}` };
+    const { operations, observation, isError } = domain.rules!.execute(finalState, made);
+    finalState = applyOperations(finalState, operations);
+    messages.push({ role: 'assistant', content: null, toolCalls: [made] });
+    const answer = { toolCallId: made.id, name: call.name, content: observation, ...(isError && { isError }) };
+    messages.push({ role: 'tool', ...answer });
+  }
+  if (task.reference?.say !== undefined) messages.push({ role: 'assistant', content: task.reference.say });
+  const { rubric: _, ...verifier } = task.verifier;
+  const end = { initialState: initialStateOf(domain, task), finalState, messages };
+  return verifyEpisode(domain, { ...task, verifier }, end).reward === 1;
+}
+
+/** Calls of the solution that were not made yet, each as often as it is in it. */
+function callsLeft(solution: readonly CallSpec[], messages: readonly Message[]): CallSpec[] {
+  const made = successfulCalls(messages).map(keyOf);
+  return solution.filter((call) => {
+    const at = made.indexOf(keyOf(call));
+    if (at >= 0) made.splice(at, 1);
+    return at < 0;
+  });
+}
+
+function keyOf({ name, arguments: given }: CallSpec): string {
+  return canonicalJson([name, given]);
 }

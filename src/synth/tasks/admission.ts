@@ -8,64 +8,64 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { gramHashes, wordsOf } from '../quality/text-hash.js';
-import { Entities, isRecord } from './entities.js';
+import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
+import { Entities, isRecord } from './entity-swap.js';
 import { isForEvaluation, type Rejection, type RejectionCode, type TaskProposal } from './proposal.js';
 import { callFaults, checkReference, checksOf, type Played, playCalls } from './task-checks.js';
-import { type AdmissionConfig, admissionSchema } from './tasks-schema.js';
 
 export type Admission =
   | { readonly admitted: true; readonly task: ToolsTask }
   | { readonly admitted: false; readonly reasons: readonly Rejection[] };
 
-interface AdmissionOptions extends Partial<AdmissionConfig> {
-  /** Who answers calls; default: the domain's rules. */
-  readonly responder?: Responder;
-}
-
 const LONGEST_GOAL = 8_000;
 const MOST_CALLS = 60;
+/** Overlap of words with another task (Jaccard index of 3-grams) above which a task is the same one again. */
+const NEAR_DUPLICATE = 0.9;
+/** Words in a row that a task may not share with one for evaluation. */
+const CONTAMINATION_WORDS = 8;
+/** Ways to fail made from the reference, beside those that are given. */
+const MOST_FAILURES = 8;
 
 export class Admissions {
   /** How many were admitted. */
   admitted = 0;
-  private readonly config: AdmissionConfig;
   private readonly texts: TaskTexts;
   private readonly contamination: Contamination;
   private readonly checkState: SchemaCheck;
   private readonly writes: ReadonlySet<string>;
   private readonly responder: Responder;
 
-  /** @throws SCENARIO_UNFIT if neither rules nor a responder can play a task */
+  /**
+   * @param responder  what answers calls; default: the domain's rules
+   * @throws SCENARIO_UNFIT if neither rules nor a responder can play a task
+   */
   constructor(
     private readonly domain: ToolsDomain,
-    { responder, ...config }: AdmissionOptions = {},
+    responder?: Responder,
   ) {
     if (responder === undefined && domain.rules === undefined)
       throw reverieError('SCENARIO_UNFIT', {
-        problem: `Domain "${domain.id}" has no rules to play new tasks by, and nobody else was named who answers calls.`,
+        problem: `Domain "${domain.id}" has no rules to play new tasks by, and nothing else answers its calls.`,
         hint: 'Give the domain rules, or a world model that answers in their place.',
       });
     this.responder = responder ?? rulesResponder(domain, 'rules');
-    this.config = admissionSchema.parse(config);
     this.texts = new TaskTexts(domain.tasks);
     this.writes = new Set(domain.tools.filter(({ kind }) => kind === 'write').map(({ name }) => name));
-    const evaluation = domain.tasks.filter(isForEvaluation);
-    this.contamination = new Contamination(evaluation, this.config.contaminationWords, this.writes);
+    this.contamination = new Contamination(domain.tasks.filter(isForEvaluation), this.writes);
     this.checkState = compileSchema(domain.stateSchema, 'the state');
   }
 
   /** Judges a proposal; one that is admitted counts against duplicates of it from then on. */
   async admit(proposal: TaskProposal): Promise<Admission> {
-    const { task, seeds, strategy, modelVersion } = proposal;
+    const { task, seed, strategy, modelVersion } = proposal;
     const reasons = await this.reasonsAgainst(proposal);
     if (reasons.length > 0 || task === undefined) return { admitted: false, reasons };
     this.admitted++;
     this.texts.add(task);
-    // Family and split are those of the first seed, so that splits hold for what is made of them.
-    const [{ family, split }] = seeds;
-    const origin = { seeds: seeds.map(({ id }) => id), strategy, modelVersion };
-    return { admitted: true, task: { ...task, family, ...(split === undefined ? {} : { split }), origin } };
+    // Family and split are those of the seed, so that splits hold for what is made of it.
+    const { id, family, split } = seed;
+    const origin = { seeds: [id], strategy, modelVersion };
+    return { admitted: true, task: { ...task, family, ...(split !== undefined && { split }), origin } };
   }
 
   /** What speaks against a task by itself, whatever it was made from and whatever others there are. */
@@ -75,11 +75,12 @@ export class Admissions {
   }
 
   /** Cheap reasons first: a kind of check is made only where all before it found nothing. */
-  private async reasonsAgainst({ task, seeds, problems }: TaskProposal): Promise<readonly Rejection[]> {
+  private async reasonsAgainst({ task, seed, problems }: TaskProposal): Promise<readonly Rejection[]> {
     if (task === undefined || problems.length > 0) return problems;
-    const written = [...seedFaults(seeds), ...shapeFaults(task), ...this.callReasons(task)];
+    const kept = isForEvaluation(seed) ? [`its seed "${seed.id}" is kept for ${seed.split}`] : [];
+    const written = [...rejections('seed_split', kept), ...shapeFaults(task), ...this.callReasons(task)];
     if (written.length > 0) return written;
-    const known = this.newness(task, seeds);
+    const known = this.newness(task, seed);
     if (known.length > 0) return known;
     const start = this.startReasons(task);
     return start.length > 0 ? start : this.playReasons(task);
@@ -90,13 +91,13 @@ export class Admissions {
     return rejections('bad_call', callFaults(this.domain, calls));
   }
 
-  private newness(task: ToolsTask, seeds: readonly ToolsTask[]): Rejection[] {
+  private newness(task: ToolsTask, seed: ToolsTask): Rejection[] {
     const nearest = this.texts.nearest(task);
-    if (nearest !== undefined && nearest.similarity > this.config.nearDuplicate) {
+    if (nearest !== undefined && nearest.similarity > NEAR_DUPLICATE) {
       const share = Math.round(100 * nearest.similarity);
       return rejections('near_duplicate', [`${share} % of its words are those of task "${nearest.id}"`]);
     }
-    const leak = this.contamination.leak(task, seeds);
+    const leak = this.contamination.leak(task, seed);
     return rejections('contaminated', leak === undefined ? [] : [leak]);
   }
 
@@ -120,7 +121,7 @@ export class Admissions {
   private async failureReasons(task: ToolsTask, reference: Played): Promise<Rejection[]> {
     const given: readonly FailureCase[] = task.failures ?? [];
     const demandsChange = this.demandsChange(task, reference);
-    const made = failureCases(this.domain, task, reference, demandsChange).slice(0, this.config.maxFailures);
+    const made = failureCases(this.domain, task, reference, demandsChange).slice(0, MOST_FAILURES);
     const { finalState } = reference.end;
     const passing: string[] = [];
     let refused = 0;
@@ -150,15 +151,6 @@ export class Admissions {
 
 function rejections(code: RejectionCode, details: readonly string[]): Rejection[] {
   return details.map((detail) => ({ code, detail }));
-}
-
-function seedFaults(seeds: readonly ToolsTask[]): Rejection[] {
-  if (seeds.length === 0) return rejections('malformed', ['it names no seed']);
-  const kept = seeds.filter(isForEvaluation);
-  return rejections(
-    'seed_split',
-    kept.map(({ id, split }) => `its seed "${id}" is kept for ${split}`),
-  );
 }
 
 function shapeFaults({ user, verifier, reference }: ToolsTask): Rejection[] {
@@ -301,27 +293,26 @@ class Contamination {
   private readonly grams = new Map<number, string>();
   private readonly solutions = new Map<string, ToolsTask[]>();
 
-  /** @param n words in a row that count as shared */
   constructor(
     evaluation: readonly ToolsTask[],
-    private readonly n: number,
     private readonly writes: ReadonlySet<string>,
   ) {
     for (const task of evaluation) {
       const words = wordsOf(wishOf(task));
-      if (words.length >= n) for (const gram of gramHashes(words, n)) this.grams.set(gram, task.id);
+      if (words.length >= CONTAMINATION_WORDS)
+        for (const gram of gramHashes(words, CONTAMINATION_WORDS)) this.grams.set(gram, task.id);
       const solution = this.solutionOf(task);
       if (solution !== undefined) this.solutions.set(solution, [...(this.solutions.get(solution) ?? []), task]);
     }
   }
 
-  /** One sentence, or undefined. Words that the seeds have themselves are no leak. */
-  leak(task: ToolsTask, seeds: readonly ToolsTask[]): string | undefined {
+  /** One sentence, or undefined. Words that the seed has itself are no leak. */
+  leak(task: ToolsTask, seed: ToolsTask): string | undefined {
     const words = wordsOf(wishOf(task));
-    const own = new Set(seeds.flatMap((seed) => [...gramsOf(seed, this.n)]));
-    for (const [i, gram] of gramHashes(words, this.n).entries()) {
+    const own = gramsOf(seed, CONTAMINATION_WORDS);
+    for (const [i, gram] of gramHashes(words, CONTAMINATION_WORDS).entries()) {
       const from = own.has(gram) ? undefined : this.grams.get(gram);
-      const shared = words.slice(i, i + this.n).join(' ');
+      const shared = words.slice(i, i + CONTAMINATION_WORDS).join(' ');
       if (from !== undefined) return `it says "${shared}" as task "${from}" does, which is kept for evaluation`;
     }
     const grams = gramsOf(task, WISH_GRAM);

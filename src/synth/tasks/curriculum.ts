@@ -6,13 +6,11 @@ import type { Rng } from '../../core/rng.js';
 
 export interface CurriculumTask {
   readonly id: string;
-  /** Made from other tasks: the cap counts it. */
+  /** Made from another task: the cap counts it. */
   readonly synthetic: boolean;
 }
 
 export interface CurriculumOptions {
-  /** Score of a task with fewer than two judged episodes. */
-  readonly prior?: number;
   /** Largest probability that a pick is synthetic (DreamGym's lambda), in [0, 1]. */
   readonly syntheticCap: number;
   /** Probability of a uniform draw, whatever the scores say, in [0, 1]. */
@@ -21,8 +19,6 @@ export interface CurriculumOptions {
   readonly lag: number;
   /** Rows that share one pick: row 0 to group - 1, and so on. Default 1. */
   readonly group?: number;
-  /** Latest rewards of a task that count. Default 8. */
-  readonly window?: number;
 }
 
 export interface Pick {
@@ -45,13 +41,17 @@ export interface RowOutcome {
 
 /** Judged episodes below which a rate of success says nothing. */
 const FEWEST = 2;
+/** Score of a task with fewer: the largest variance of rewards in [0, 1]. */
+const PRIOR = 0.25;
+/** Latest rewards of a task that count. */
+const WINDOW = 8;
 
 /**
  * DreamGym's reward entropy (2511.03773, section 4.3): V = mean((r - mean r)^2) over the latest rewards, largest where
- * half of them are 1. A task with fewer than two judged episodes gets `prior`, the largest V of rewards in [0, 1].
+ * half of them are 1. A task with fewer than two judged episodes gets 0.25, the largest V of rewards in [0, 1].
  */
-export function outcomeVariance(rewards: readonly number[], prior = 0.25): number {
-  if (rewards.length < FEWEST) return prior;
+export function outcomeVariance(rewards: readonly number[]): number {
+  if (rewards.length < FEWEST) return PRIOR;
   const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
   return rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0) / rewards.length;
 }
@@ -66,28 +66,20 @@ export class Curriculum {
     | { readonly frontier: number; readonly scores: Float64Array; readonly shares: Float64Array }
     | undefined;
 
-  /** @throws SETTING_INVALID if two tasks share an id, or a cap below 1 has no original task beside it */
+  /** @throws SETTING_INVALID if a cap below 1 has no original task beside it */
   constructor(
     private readonly tasks: readonly CurriculumTask[],
     private readonly options: CurriculumOptions,
   ) {
-    const ids = new Set<string>();
-    for (const { id } of tasks) {
-      if (ids.has(id)) throw invalid(`task "${id}" is there twice`);
-      ids.add(id);
-    }
     if (options.syntheticCap < 1 && tasks.every((task) => task.synthetic))
-      throw invalid(`the share of synthetic tasks is capped at ${options.syntheticCap}, and there is no original task`);
+      throw reverieError('SETTING_INVALID', {
+        problem: `The share of synthetic tasks is capped at ${options.syntheticCap}, and there is no original task.`,
+        hint: 'Give original tasks beside them, or set tasks.curriculum.syntheticCap to 1.',
+      });
   }
 
-  /** What became of a row, in any order of rows. @throws SETTING_INVALID if the row is none, or had another outcome before */
+  /** What became of a row, in any order of rows. */
   observe(row: number, outcome: RowOutcome): void {
-    if (!Number.isSafeInteger(row) || row < 0) throw invalid(`row ${row} is no row number`);
-    if (outcome.reward !== null && !Number.isFinite(outcome.reward))
-      throw invalid(`row ${row} has reward ${outcome.reward}`);
-    const before = this.outcomes[row];
-    if (before !== undefined && (before.task !== outcome.task || before.reward !== outcome.reward))
-      throw invalid(`row ${row} was given two outcomes`);
     this.outcomes[row] = outcome;
     while (this.outcomes[this.complete] !== undefined) this.complete++;
   }
@@ -130,11 +122,9 @@ export class Curriculum {
     for (; this.folded < frontier; this.folded++) {
       const { task, reward } = this.outcomes[this.folded]!;
       if (reward === null) continue;
-      this.rewards.set(task, [...(this.rewards.get(task) ?? []), reward].slice(-(this.options.window ?? 8)));
+      this.rewards.set(task, [...(this.rewards.get(task) ?? []), reward].slice(-WINDOW));
     }
-    const scores = Float64Array.from(this.tasks, ({ id }) =>
-      outcomeVariance(this.rewards.get(id) ?? [], this.options.prior),
-    );
+    const scores = Float64Array.from(this.tasks, ({ id }) => outcomeVariance(this.rewards.get(id) ?? []));
     this.scored = { frontier, scores, shares: this.sharesOf(scores) };
     return this.scored;
   }
@@ -179,11 +169,4 @@ function choose(probabilities: Float64Array, tasks: readonly CurriculumTask[], k
     return left < 0;
   });
   return found ?? kind[kind.length - 1];
-}
-
-function invalid(problem: string) {
-  return reverieError('SETTING_INVALID', {
-    problem: `Curriculum: ${problem}.`,
-    hint: 'Give each task an id of its own and each row one outcome; scores answer finite numbers.',
-  });
 }

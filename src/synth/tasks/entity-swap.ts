@@ -1,10 +1,105 @@
-// The same task about another entity: another order of another customer. Ids, names and amounts are exchanged together,
-// in goal, reference, verifier and start; what the text names and cannot be exchanged must be the same in both.
+// The things a typed state holds: records of its collections, by id, and where a text or a task names them.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
-import { Entities, type Entity, isRecord } from './entities.js';
+
+export interface Entity {
+  readonly collection: string;
+  readonly id: string;
+  readonly record: JsonObject;
+}
+
+type Records = ReadonlyMap<string, JsonObject>;
+
+const parsed = new WeakMap<object, Records | null>();
+
+export class Entities {
+  /** Top-level parts of the state whose values are records: objects by id, or lists of objects with an id. */
+  readonly collections: ReadonlyMap<string, Records>;
+
+  constructor(state: JsonObject) {
+    const found = new Map<string, Records>();
+    for (const [name, part] of Object.entries(state)) {
+      const records = recordsOf(part);
+      if (records !== null) found.set(name, records);
+    }
+    this.collections = found;
+  }
+
+  /** The record with this id; the first collection that has one. */
+  find(id: string): Entity | undefined {
+    for (const [collection, records] of this.collections) {
+      const record = records.get(id);
+      if (record !== undefined) return { collection, id, record };
+    }
+    return undefined;
+  }
+
+  /** Entities that a value names, in order of first mention; `text` counts words of its strings, not whole strings alone. */
+  named(value: Json): readonly Entity[] {
+    const found = new Map<string, Entity>();
+    for (const word of mentions(value)) {
+      if (found.has(word)) continue;
+      const entity = this.find(word);
+      if (entity !== undefined) found.set(word, entity);
+    }
+    return [...found.values()];
+  }
+}
+
+/** An id this short counts where it is a whole value only: as a word of a text it is likelier a number. */
+const SHORTEST_WORD = 3;
+
+/** Whole strings, and words of them that may be ids; keys of objects and parts of JSON Pointers too. */
+export function* mentions(value: Json): Generator<string> {
+  if (typeof value === 'string') {
+    yield value;
+    for (const word of wordsOf(value)) if (word.length >= SHORTEST_WORD) yield word;
+  } else if (Array.isArray(value)) {
+    for (const part of value) yield* mentions(part);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, part] of Object.entries(value)) {
+      yield key;
+      yield* mentions(part);
+    }
+  }
+}
+
+/** Words as ids are written: letters, digits and `_#@.-+`, without a full stop at the end. A pointer's parts are words. */
+export function wordsOf(text: string): string[] {
+  const words = text.match(/[#@]?[\p{L}\p{N}_][\p{L}\p{N}_@.+-]*/gu) ?? [];
+  return words.map((word) => word.replace(/[.+-]+$/, ''));
+}
+
+function recordsOf(part: Json): Records | null {
+  if (typeof part !== 'object' || part === null) return null;
+  const before = parsed.get(part);
+  if (before !== undefined) return before;
+  const records = Array.isArray(part) ? listedRecords(part) : keyedRecords(part as JsonObject);
+  // A part that may still change must not be remembered.
+  if (Object.isFrozen(part)) parsed.set(part, records);
+  return records;
+}
+
+function keyedRecords(part: JsonObject): Records | null {
+  const entries = Object.entries(part);
+  if (entries.length === 0 || !entries.every(([, value]) => isRecord(value))) return null;
+  return new Map(entries as [string, JsonObject][]);
+}
+
+function listedRecords(part: readonly Json[]): Records | null {
+  if (part.length === 0 || !part.every(isRecord)) return null;
+  const key = Object.keys(part[0]).find((name) => name === 'id' || /(_id|Id)$/.test(name));
+  if (key === undefined) return null;
+  const ids = part.map((record) => record[key]);
+  if (!ids.every((id) => typeof id === 'string') || new Set(ids).size < ids.length) return null;
+  return new Map(part.map((record, i) => [ids[i] as string, record]));
+}
+
+export function isRecord(value: Json): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 /**
  * In which states and kinds two entities must be the same: those that the task names, those that the records themselves
@@ -19,8 +114,6 @@ interface SwapRequest {
   /** Ids that a new task may not be about, e.g. those of tasks for evaluation. */
   readonly except: ReadonlySet<string>;
   readonly rng: Rng;
-  /** Ids that must change places with a given one, e.g. a customer with the customer of another task. */
-  readonly fixed?: ReadonlyMap<string, string>;
   readonly alike: Likeness;
 }
 
@@ -44,7 +137,7 @@ export function* swappedTasks(request: SwapRequest): Generator<ToolsTask> {
     const alignment = align(entities, root, candidate, ids);
     const replacement = alignment && replacementOf(entities, alignment, texts, request);
     if (replacement === undefined || !replacement.strings.has(root.id)) continue;
-    if ([...replacement.strings].some(([from, to]) => from !== to && isKept(to, request))) continue;
+    if ([...replacement.strings].some(([from, to]) => from !== to && request.except.has(to))) continue;
     yield { ...request.task, ...(replacer(replacement)(parts) as unknown as Partial<ToolsTask>) };
   }
 }
@@ -64,25 +157,17 @@ function candidates(
   entities: Entities,
   { collection, record: own }: Entity,
   taken: ReadonlySet<string>,
-  { rng, alike, fixed, except }: SwapRequest,
+  { rng, alike, except }: SwapRequest,
 ): Entity[] {
   const records = entities.collections.get(collection)!;
-  const targets = new Set(fixed?.values() ?? []);
-  const refers = (id: string) => [id, ...Object.values(records.get(id)!)].some((value) => targets.has(value as string));
-  const free = [...records.keys()].filter((id) => !taken.has(id) && !isKept(id, { except, fixed }));
+  const free = [...records.keys()].filter((id) => !taken.has(id) && !except.has(id));
   const kinds = Object.keys(own).filter((key) => isKind(entities, collection, `/${key}`));
   const order = Array.from(rng.split('entity').permutation(free.length), (at) => free[at]);
   const scored = order
-    .filter((id) => fixed === undefined || refers(id))
     .map((id) => ({ id, likeness: kinds.filter((key) => records.get(id)![key] === own[key]).length }))
     .sort((a, b) => b.likeness - a.likeness);
   const fit = alike === 'named' ? scored : scored.filter(({ likeness }) => likeness === kinds.length);
   return fit.map(({ id }) => ({ collection, id, record: records.get(id)! }));
-}
-
-/** Whether an id is one of tasks for evaluation, unless it must take its place. */
-function isKept(id: string, { except, fixed }: Pick<SwapRequest, 'except' | 'fixed'>): boolean {
-  return except.has(id) && ![...(fixed?.values() ?? [])].includes(id);
 }
 
 const MOST_KINDS = 50;
@@ -295,9 +380,8 @@ function replacementOf(
   entities: Entities,
   { ids, values: all, sameShape }: Alignment,
   texts: Texts,
-  { fixed = new Map(), alike }: SwapRequest,
+  { alike }: SwapRequest,
 ): Replacement | undefined {
-  for (const [from, to] of fixed) if ((ids.get(from) ?? from) !== to) return undefined;
   if (alike === 'all' && !sameShape) return undefined;
   const values = all.filter(({ from }) => typeof from === 'number' || !ids.has(from));
   const isCompared = ({ path }: Aligned) => alike === 'all' || (alike === 'own' && path.lastIndexOf('/') === 0);

@@ -1,5 +1,5 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough. A proposal
-// is made out of given tasks by a strategy: rules where they suffice, a language model where words are needed. What a rule
+// is made out of a given task by a strategy: rules where they suffice, a language model where words are needed. What a rule
 // proposes was solved by its reference; what a model proposes is judged on admission.
 
 import { createHash } from 'node:crypto';
@@ -14,16 +14,14 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
-import { composed, ownerChanges, ownersOf, withoutRepeats } from './compose.js';
-import { Entities } from './entities.js';
-import { entityParts, type Likeness, swappedTasks } from './entity-swap.js';
+import { Entities, entityParts, type Likeness, swappedTasks } from './entity-swap.js';
 import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference, type Played } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
 interface MakeTasksRequest {
   readonly domain: ToolsDomain;
-  readonly config: Pick<TasksConfig, 'variation' | 'admission'>;
+  readonly config: Pick<TasksConfig, 'variation'>;
   /** Not advanced: proposal i has a stream of its own, so equal streams make equal tasks. */
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
@@ -44,29 +42,28 @@ interface MadeTask {
   readonly admission: Admission;
 }
 
+/** Proposals made at most for each task wanted, as some are not admitted. */
+const OVER_GENERATION = 3;
+
 /**
- * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when `overGeneration`
- * times as many were proposed.
+ * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when three times as many were
+ * proposed.
  * @throws SCENARIO_UNFIT, and what the model's server throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, config, responder, signal } = request;
-  const { count, strategies, overGeneration } = config.variation;
+  const { count, strategies } = config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
   if (count === 0 || seeds.length === 0) return;
-  const admissions = new Admissions(domain, { ...config.admission, responder });
-  for (let number = 0; number < Math.ceil(count * overGeneration); number++) {
+  const admissions = new Admissions(domain, responder);
+  for (let number = 0; number < count * OVER_GENERATION; number++) {
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
-    const first = seeds[rng.split('seeds', round).permutation(seeds.length)[number % seeds.length]];
-    const variation = {
-      ...{ ...request, ...config.variation },
-      seeds: [first, ...seeds.filter((task) => task !== first)],
-      strategy: strategies[number % strategies.length],
-      rng: rng.split('proposal', number),
-    };
-    const proposal = await varyTask(variation);
+    const seed = seeds[rng.split('seeds', round).permutation(seeds.length)[number % seeds.length]];
+    const strategy = strategies[number % strategies.length];
+    const own = rng.split('proposal', number);
+    const proposal = await varyTask({ ...request, ...config.variation, seed, strategy, rng: own });
     const admission = await admissions.admit(proposal);
     yield { number, proposal, admission };
     if (admissions.admitted >= count) return;
@@ -74,20 +71,14 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
 }
 
 interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
-  /** The first is varied; `compose` joins it with the others, tried in random order. */
-  readonly seeds: readonly ToolsTask[];
+  readonly seed: ToolsTask;
   readonly strategy: Strategy;
   /** Not advanced: equal streams make equal proposals. */
   readonly rng: Rng;
   /** Of `propose`: as `ProposalRequest` has them. */
-  readonly attempts?: number;
   readonly judges?: number;
   readonly steps?: number;
 }
-
-/** Entities that are tried by playing the reference before none is found. */
-const MOST_CANDIDATES = 48;
-const MOST_PARTNERS = 12;
 
 /**
  * A proposal for a new task; where none could be made it holds the reasons instead.
@@ -95,53 +86,44 @@ const MOST_PARTNERS = 12;
  * model's server throws, but not for a reply that cannot be used
  */
 export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
-  const { seeds, strategy, model } = request;
-  const variant = await variantOf(request);
-  const used = variant.seeds ?? seeds.slice(0, 1);
+  const { seed, strategy, model } = request;
+  const { task, problems = [], cost = NO_COST } = await variantOf(request);
   return {
-    ...(variant.task === undefined ? {} : { task: named(variant.task, used, strategy) }),
-    seeds: used,
-    strategy,
+    ...(task !== undefined && { task: named(task, seed, strategy) }),
+    ...{ seed, strategy, problems, cost },
     modelVersion: strategy === 'propose' ? model!.version : '',
-    problems: variant.problems ?? [],
-    cost: variant.cost ?? NO_COST,
   };
 }
 
 async function variantOf(request: VariationRequest): Promise<Variant> {
-  const { seeds, strategy, model, domain } = request;
-  const [seed] = seeds;
-  if (seed === undefined) return nothing('there is no seed');
+  const { seed, strategy, model, domain } = request;
   if (isForEvaluation(seed))
     return { problems: [{ code: 'seed_split', detail: `its seed "${seed.id}" is kept for ${seed.split}` }] };
   if (strategy === 'entity-swap') {
-    const task = await swapped(request, seed, request.rng);
+    const task = await swapped(request);
     return task === undefined ? nothing(`no other entity of "${domain.id}" fits task "${seed.id}"`) : { task };
   }
-  if (strategy === 'compose') return withPartner(request);
   if (model === undefined)
     throw reverieError('SCENARIO_UNFIT', {
       problem: `Strategy "${strategy}" writes tasks with a language model, and none was given.`,
-      hint: 'Name a language model, or use the strategies entity-swap and compose alone.',
+      hint: 'Name a language model, or use the strategy entity-swap alone.',
     });
   const responder = playerOf(request);
-  if (responder === undefined) return nothing('nobody can play what would be proposed');
+  if (responder === undefined) return nothing('there is nothing to play what would be proposed');
   const proposeTask = await service<ProposeTask>('proposed-task');
-  return proposeTask({ ...request, seed, model, responder });
+  return proposeTask({ ...request, model, responder });
 }
 
-/** The first swap of entities whose reference solves it; without anyone to play it, the likeliest. */
-async function swapped(
-  request: VariationRequest,
-  task: ToolsTask,
-  rng: Rng,
-  fixed?: ReadonlyMap<string, string>,
-): Promise<ToolsTask | undefined> {
-  const { domain } = request;
+/** Entities that are tried by playing the reference before none is found. */
+const MOST_CANDIDATES = 48;
+
+/** The first swap of entities whose reference solves it; without anything to play it, the likeliest. */
+async function swapped(request: VariationRequest): Promise<ToolsTask | undefined> {
+  const { domain, seed: task, rng } = request;
   const state = initialStateOf(domain, task);
   const player = playerOf(request);
   const alike = likenessFor(task);
-  const candidates = swappedTasks({ task, state, except: keptIds(domain), rng, fixed, alike });
+  const candidates = swappedTasks({ task, state, except: keptIds(domain), rng, alike });
   if (player === undefined || task.reference === undefined) return candidates.next().value ?? undefined;
   const original = await checkReference(domain, task, player);
   if (alike !== 'named' && !changesOrTells(task, original.played)) return undefined;
@@ -186,51 +168,9 @@ function numbersHold(original: ToolsTask, before: Played, swapped: ToolsTask, af
   });
 }
 
-async function withPartner(request: VariationRequest): Promise<Variant> {
-  const { seeds, rng } = request;
-  const player = playerOf(request);
-  const [first, ...others] = seeds;
-  if (player === undefined) return nothing('nobody can play the tasks, so what they change is not known');
-  const playable = others.filter(
-    (task) => task.reference !== undefined && !isForEvaluation(task) && task.split === first.split,
-  );
-  const order = Array.from(rng.split('partner').permutation(playable.length), (i) => playable[i]);
-  let problem = 'there is no second task of its split that has a reference';
-  for (const partner of order.slice(0, MOST_PARTNERS)) {
-    const joined = await joinedWith(request, player, first, partner);
-    if (typeof joined !== 'string') return { task: joined, seeds: [first, partner] };
-    problem = joined;
-  }
-  return nothing(problem);
-}
-
-async function joinedWith(
-  request: VariationRequest,
-  player: Responder,
-  first: ToolsTask,
-  partner: ToolsTask,
-): Promise<ToolsTask | string> {
-  const { domain, rng } = request;
-  if (first.reference === undefined) return 'the first has no reference';
-  const [ours, theirs] = [first, partner].map((task) => ownersOf(task, initialStateOf(domain, task)));
-  const changes = ownerChanges(ours, theirs);
-  if (changes === undefined) return `"${first.id}" and "${partner.id}" are not known to be of one person`;
-  const second =
-    changes.size === 0 ? partner : await swapped(request, partner, rng.split('owner', partner.id), changes);
-  if (second === undefined) return `"${first.id}" and "${partner.id}" are of different people`;
-  const plays = await Promise.all([first, second].map((task) => checkReference(domain, task, player)));
-  const joined = composed(first, second, [plays[0].played, plays[1].played]);
-  if (typeof joined === 'string') return joined;
-  const { reasons, played } = await checkReference(domain, joined, player);
-  if (reasons.length > 0) return reasons[0].detail;
-  const short = withoutRepeats(joined, first, played);
-  const again = await checkReference(domain, short, player);
-  return again.reasons.length === 0 ? short : joined;
-}
-
 const players = new WeakMap<ToolsDomain, Responder>();
 
-/** Who answers calls; one for each domain, so that what it played is remembered. */
+/** What answers calls; one for each domain, so that what it played is remembered. */
 function playerOf({ domain, responder }: VariationRequest): Responder | undefined {
   if (responder !== undefined || domain.rules === undefined) return responder;
   const player = players.get(domain) ?? rulesResponder(domain, 'rules');
@@ -245,13 +185,11 @@ function keptIds({ tasks, initialState }: ToolsDomain): ReadonlySet<string> {
   return new Set(kept.map(({ id }) => id));
 }
 
-/** A name made of the seeds, the strategy and what the task says: equal tasks have equal names. */
-function named(task: ToolsTask, seeds: readonly ToolsTask[], strategy: Strategy): ToolsTask {
+/** A name made of the seed, the strategy and what the task says: equal tasks have equal names. */
+function named(task: ToolsTask, { id, family, split }: ToolsTask, strategy: Strategy): ToolsTask {
   const content = { user: task.user, ...entityParts(task) };
   const hash = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 8);
-  const [{ family, split }] = seeds;
-  const id = `${seeds.map((seed) => seed.id).join('+')}.${strategy}.${hash}`;
-  return { ...task, id, family, ...(split === undefined ? {} : { split }) };
+  return { ...task, id: `${id}.${strategy}.${hash}`, family, ...(split !== undefined && { split }) };
 }
 
 function nothing(detail: string): Variant {

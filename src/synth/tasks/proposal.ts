@@ -1,4 +1,4 @@
-// What is proposed as a new task, and why one is not taken: shared by those who make proposals and who judge them.
+// What is proposed as a new task, and why one is not taken: shared by what makes proposals and what judges them.
 
 import type { Cost } from '../../core/cost.js';
 import type { Rng } from '../../core/rng.js';
@@ -6,15 +6,15 @@ import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 
-/** Ways of making a task from others; only `propose` needs a language model. */
-export const STRATEGIES = ['entity-swap', 'compose', 'propose'] as const;
+/** Ways of making a task from another; only `propose` needs a language model. */
+export const STRATEGIES = ['entity-swap', 'propose'] as const;
 export type Strategy = (typeof STRATEGIES)[number];
 
 /** Why a proposal is no task, by kind. */
 export type RejectionCode =
-  /** Nothing could be made from these seeds in this way. */
+  /** Nothing could be made from this seed in this way. */
   | 'no_variant'
-  /** A seed is for validation or test. */
+  /** The seed is for validation or test. */
   | 'seed_split'
   /** The language model gave no reply that could be used. */
   | 'bad_reply'
@@ -43,25 +43,20 @@ export interface Rejection {
   readonly detail: string;
 }
 
-/** A task someone would like to have; or, where none could be made, why not. */
-export interface TaskProposal {
+/** A task without its name, or why there is none. */
+export interface Variant {
   readonly task?: ToolsTask;
-  readonly seeds: readonly ToolsTask[];
+  readonly problems?: readonly Rejection[];
+  readonly cost?: Cost;
+}
+
+/** A task that may be added; or, where none could be made, why not. */
+export interface TaskProposal extends Required<Omit<Variant, 'task'>> {
+  readonly task?: ToolsTask;
+  readonly seed: ToolsTask;
   readonly strategy: Strategy;
   /** Of the language model that wrote it; empty for rules. */
   readonly modelVersion: string;
-  /** Why there is no task; empty where there is one. */
-  readonly problems: readonly Rejection[];
-  readonly cost: Cost;
-}
-
-/** What a strategy answers: a task without its name, or why there is none. */
-export interface Variant {
-  readonly task?: ToolsTask;
-  /** Tasks it was made from, where not the first seed alone. */
-  readonly seeds?: readonly ToolsTask[];
-  readonly problems?: readonly Rejection[];
-  readonly cost?: Cost;
 }
 
 /** Whether a task is kept apart to judge by: nothing is made from it. */
@@ -69,7 +64,7 @@ export function isForEvaluation({ split }: ToolsTask): boolean {
   return split === 'validation' || split === 'test';
 }
 
-/** Of `propose`: who asks a language model for a task of its own. */
+/** Of `propose`: a language model is asked for a task of its own. */
 export interface ProposalRequest {
   readonly domain: ToolsDomain;
   /** Where the new task begins. */
@@ -84,7 +79,6 @@ export interface ProposalRequest {
   readonly steps?: number;
   readonly responder: Responder;
   readonly rng: Rng;
-  readonly attempts?: number;
   readonly signal?: AbortSignal;
 }
 

@@ -1,102 +1,51 @@
 // Leaves out seed logs that are incomplete, illogical or badly formatted, as Simia does before it simulates from them
-// (2511.01824): what a conversation with tools can never look like, and answers that contradict the domain's rules or one another.
+// (2511.01824): those that a filter of datasets would change, that stop in the middle, and whose answers contradict the domain's rules
+// or one another.
 
-import { canonicalJson, type Json } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import { callsOf, type Message, type ToolCall, type ToolMessage } from '../../env/tools/message.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import { isRecord } from './entities.js';
-import { callFaults, playCalls } from './task-checks.js';
-
-/** Why a seed is left out, by kind. */
-type SeedFault =
-  /** Nobody wishes anything, or nobody acts. */
-  | 'incomplete'
-  /** A turn that says and does nothing; ids used twice; an answer to no call. */
-  | 'malformed'
-  | 'unknown_tool'
-  | 'bad_arguments'
-  | 'unanswered_call'
-  /** It stops in the middle. */
-  | 'no_end'
-  /** An answer that the rules, or an earlier answer, contradict. */
-  | 'contradiction';
-
-interface SeedReason {
-  readonly code: SeedFault;
-  readonly detail: string;
-}
+import type { Filter } from '../quality/filter.js';
+import { schemaFilter, structureFilter } from '../quality/form-filters.js';
+import { playCalls } from './task-checks.js';
 
 interface SeedFilterResult {
   readonly kept: readonly EpisodeRecord[];
-  readonly rejected: readonly { readonly episode: EpisodeRecord; readonly reasons: readonly SeedReason[] }[];
-  /** Episodes by kind of reason, each counted once a kind. */
-  readonly counts: Readonly<Partial<Record<SeedFault, number>>>;
+  /** Each with one sentence why. */
+  readonly rejected: readonly { readonly episode: EpisodeRecord; readonly reason: string }[];
 }
 
-/** @param replay whether calls are played again where rules exist, and compared */
 export async function prefilterEpisodes(
   episodes: Iterable<EpisodeRecord>,
   domain: ToolsDomain,
-  replay = true,
 ): Promise<SeedFilterResult> {
+  const filters = [structureFilter(), schemaFilter(domain)];
   const kept: EpisodeRecord[] = [];
-  const rejected: { episode: EpisodeRecord; reasons: readonly SeedReason[] }[] = [];
-  const counts: Partial<Record<SeedFault, number>> = {};
+  const rejected: { episode: EpisodeRecord; reason: string }[] = [];
   for (const episode of episodes) {
-    const formal = formFaults(episode.messages, domain);
-    const reasons = formal.length > 0 ? formal : await contradictions(episode, domain, replay);
-    for (const code of new Set(reasons.map((reason) => reason.code))) counts[code] = (counts[code] ?? 0) + 1;
-    if (reasons.length > 0) rejected.push({ episode, reasons });
-    else kept.push(episode);
+    const reason = formFault(episode, filters, domain) ?? (await contradiction(episode, domain));
+    if (reason === undefined) kept.push(episode);
+    else rejected.push({ episode, reason });
   }
-  return { kept, rejected, counts };
+  return { kept, rejected };
 }
 
-/** Every fault of form; cheap. */
-function formFaults(messages: readonly Message[], domain: ToolsDomain): SeedReason[] {
-  const faults: SeedReason[] = [];
-  const add = (code: SeedFault, detail: string) => faults.push({ code, detail });
-  for (const role of ['user', 'assistant'] as const)
-    if (!messages.some((message) => message.role === role)) add('incomplete', `it has no ${role}`);
-  const empty = messages.findIndex(
-    (message) => message.role === 'assistant' && !message.content?.trim() && !message.toolCalls?.length,
-  );
-  if (empty >= 0) add('malformed', `message ${empty + 1} says and does nothing`);
-  const open = new Map<string, string>();
-  const used = new Set<string>();
-  for (const message of messages) {
-    if (message.role !== 'tool') {
-      for (const name of open.values()) add('unanswered_call', `${name} is never answered`);
-      open.clear();
-    } else if (!open.delete(message.toolCallId)) add('malformed', `${message.name} answers a call that was not made`);
-    for (const { id, name } of callsOf(message)) {
-      if (used.has(id)) add('malformed', `two calls have the id "${id}"`);
-      used.add(id);
-      open.set(id, name);
-    }
+function formFault(episode: EpisodeRecord, filters: readonly Filter[], domain: ToolsDomain): string | undefined {
+  const { messages } = episode;
+  if (!messages.some(({ role }) => role === 'user')) return 'no user';
+  for (const { judge } of filters) {
+    const judgement = judge(episode, { domain, taskOf: () => undefined });
+    if ('repaired' in judgement) return judgement.note;
+    if (!judgement.keep) return judgement.reason;
   }
-  for (const name of open.values()) add('no_end', `it stops before ${name} is answered`);
-  for (const call of messages.flatMap(callsOf)) {
-    if (!domain.tools.some(({ name }) => name === call.name)) add('unknown_tool', `there is no tool "${call.name}"`);
-    else if (call.rawArguments !== undefined)
-      add(
-        'bad_arguments',
-        `${call.name} was called with "${call.rawArguments.slice(0, 100)}", which is no JSON object`,
-      );
-    else for (const detail of callFaults(domain, [call])) add('bad_arguments', detail);
-  }
-  const last = messages.at(-1);
-  if (last !== undefined && !isEnd(last, messages.at(-2), domain))
-    add('no_end', `its last message is of role ${last.role}, and nothing follows`);
-  return faults;
+  return isEnd(messages.at(-1)!, messages.at(-2), domain) ? undefined : 'it stops in the middle';
 }
 
 /** It ends when the agent, or the user after the agent, has spoken, or when a tool has ended it. */
 function isEnd(last: Message, before: Message | undefined, { tools }: ToolsDomain): boolean {
-  // A call that is left open is a fault of its own.
-  if (last.role === 'assistant') return true;
+  if (last.role === 'assistant') return callsOf(last).length === 0;
   if (last.role === 'user') return before?.role === 'assistant';
   return last.role === 'tool' && !last.isError && tools.find(({ name }) => name === last.name)?.terminates === true;
 }
@@ -106,39 +55,34 @@ interface Answered {
   readonly answer: ToolMessage;
 }
 
-/** Answers that cannot be true: by the rules, where there are some, else by one another. */
-async function contradictions(
-  { messages, task }: EpisodeRecord,
-  domain: ToolsDomain,
-  replay: boolean,
-): Promise<SeedReason[]> {
+/** An answer that cannot be true: by the rules, where there are some, else by one another. */
+async function contradiction({ messages, task }: EpisodeRecord, domain: ToolsDomain): Promise<string | undefined> {
   const answers = new Map(messages.flatMap((each) => (each.role === 'tool' ? [[each.toolCallId, each]] : [])));
   const answered = messages.flatMap(callsOf).flatMap((call): Answered[] => {
     const answer = answers.get(call.id);
     return answer === undefined ? [] : [{ call, answer }];
   });
   const known = domain.tasks.find(({ id }) => id === task);
-  if (!replay || domain.rules === undefined || known === undefined) return changedReads(answered, domain);
+  if (domain.rules === undefined || known === undefined) return changedRead(answered, domain);
   const calls = answered.map(({ call }) => call);
   const played = await playCalls({ domain, task: known, responder: rulesResponder(domain, 'rules') }, calls);
   const at = played.answers.findIndex(({ prediction }, i) =>
     contradicts(prediction.observation, answered[i].answer.content),
   );
-  const detail = `the rules answer ${calls[at]?.name} (call ${at + 1}) otherwise than the log`;
-  return at < 0 ? [] : [{ code: 'contradiction', detail }];
+  return at < 0 ? undefined : `the rules answer ${calls[at].name} (call ${at + 1}) otherwise than the log`;
 }
 
-function changedReads(answered: readonly Answered[], { tools }: ToolsDomain): SeedReason[] {
+function changedRead(answered: readonly Answered[], { tools }: ToolsDomain): string | undefined {
   const seen = new Map<string, string>();
   for (const { call, answer } of answered) {
     if (tools.find(({ name }) => name === call.name)?.kind === 'write') seen.clear();
     const key = canonicalJson([call.name, call.arguments]);
     const before = seen.get(key);
-    const detail = `${call.name} answers the same call in two ways, and nothing was changed between`;
-    if (before !== undefined && contradicts(before, answer.content)) return [{ code: 'contradiction', detail }];
+    if (before !== undefined && contradicts(before, answer.content))
+      return `${call.name} answers the same call in two ways, and nothing was changed between`;
     seen.set(key, answer.content);
   }
-  return [];
+  return undefined;
 }
 
 /**
@@ -158,6 +102,7 @@ export function contradicts(a: string, b: string): boolean {
 
 function differs(a: Json, b: Json): boolean {
   if (Array.isArray(a) && Array.isArray(b)) return a.length !== b.length || a.some((part, i) => differs(part, b[i]));
-  if (isRecord(a) && isRecord(b)) return Object.keys(a).some((key) => Object.hasOwn(b, key) && differs(a[key], b[key]));
+  if (isJsonObject(a) && isJsonObject(b))
+    return Object.keys(a).some((key) => Object.hasOwn(b, key) && differs(a[key], b[key]));
   return a !== b;
 }

@@ -11,7 +11,7 @@ import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';
-import { Entities } from './entities.js';
+import { Entities } from './entity-swap.js';
 import type { Rejection } from './proposal.js';
 
 export interface Played {

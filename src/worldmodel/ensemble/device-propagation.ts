@@ -97,7 +97,7 @@ export class DevicePropagator implements ElitePropagation {
   }
 
   private async runWhole(request: WholeRollout, known: KnownNames): Promise<WholeRolloutAnswer> {
-    const { actRng, modelRng, horizon, propagation, isModelDeterministic, policy, withDisagreement, ...rest } = request;
+    const { actRng, modelRng, horizon, propagation, policy, ...rest } = request;
     const streams = (of: (step: number) => Rng) => Array.from({ length: horizon }, (_, step) => of(step));
     const { doubted, verdict, logProb, disagreement, ...columns } = await this.ensemble.rollout({
       ...rest,
@@ -105,8 +105,10 @@ export class DevicePropagator implements ElitePropagation {
       horizon,
       policy: policyWeights(policy),
       isTs1: propagation !== 'mean',
-      isDeterministic: isModelDeterministic,
-      withDisagreement: withDisagreement || request.disagreementLimit !== undefined,
+      isDeterministic: false,
+      isPolicyDeterministic: false,
+      withDisagreement: request.disagreementLimit !== undefined,
+      dropsDoubted: true,
       actRngs: streams(actRng),
       modelRngs: streams(modelRng),
     });
@@ -116,7 +118,7 @@ export class DevicePropagator implements ElitePropagation {
       ...columns,
       truncated: verdict.map((one, row) => (one !== VERDICT.goesOn && terminated[row] === 0 ? 1 : 0)),
       ended: { terminated: count(VERDICT.terminated), outOfHorizon: count(VERDICT.outOfHorizon), doubted },
-      ...(logProb.length === rows && !request.isPolicyDeterministic && { logProb }),
+      ...(logProb.length === rows && { logProb }),
       ...(disagreement.length === rows && { disagreement }),
     };
   }

@@ -10,8 +10,8 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolRules, ToolsDomain } from '../../../src/env/tools/domain.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
+import { episodeSteps } from '../../../src/replay/experience/experience.js';
 import { episodeLogFiles, readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
-import { episodeSteps } from '../../../src/replay/experience/steps.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
@@ -129,7 +129,7 @@ describe('formats', () => {
       },
       { role: 'tool', tool_call_id: 'b', content: 'second' },
       { role: 'tool', tool_call_id: 'a', content: 'first' },
-      { role: 'assistant', content: null, function_call: { name: 'close_ticket', arguments: '{"id":"T2"}' } },
+      { role: 'assistant', content: 'Both are there.' },
     ];
     const { episodes, steps } = await readEpisodeLogs(file('parallel.jsonl', { messages: parallel }));
     expect(steps.map(({ observation }) => observation)).toEqual(['first', 'second']);

@@ -38,40 +38,34 @@ describe('exportEpisodes', () => {
       configs: [
         {
           data_files: [
-            { split: 'train', path: 'data/train-*.jsonl' },
-            { split: 'validation', path: 'data/validation-*.jsonl' },
-            { split: 'test', path: 'data/test-*.jsonl' },
+            { split: 'train', path: 'data/train-00000-of-00001.jsonl' },
+            { split: 'validation', path: 'data/validation-00000-of-00001.jsonl' },
+            { split: 'test', path: 'data/test-00000-of-00001.jsonl' },
           ],
         },
       ],
     });
   });
 
-  it.each(['openai', 'parquet'] as const)(
-    '%s: cuts shards by size, keeps the order, and makes equal bytes',
-    async (format) => {
-      const records = Array.from({ length: 40 }, (_, row) => record({ row }));
-      const { files } = await exported(folder, format, records, { shardBytes: 20_000 });
-      const shards = files.filter((path) => path.startsWith('data/'));
-      expect(shards.length).toBeGreaterThan(2);
-      expect(shards[1]).toContain(`train-00001-of-0000${shards.length}`);
-      const read = format === 'parquet' ? parquetRows : async (from: string, path: string) => jsonLines(from, path);
-      const rows = (await Promise.all(shards.map((path) => read(folder, path)))).flat();
-      expect(rows.length).toBe(40);
-      if (format === 'parquet') expect(rows.map((row) => row.row)).toEqual(records.map((one) => one.row));
-      const again = join(root, 'again');
-      await exported(again, format, records, { shardBytes: 20_000 });
-      for (const path of files)
-        expect(readFileSync(join(again, path)).equals(readFileSync(join(folder, path)))).toBe(true);
-    },
-  );
+  it.each(['openai', 'parquet'] as const)('%s: keeps the order, and makes equal bytes', async (format) => {
+    const records = Array.from({ length: 40 }, (_, row) => record({ row }));
+    const { files } = await exported(folder, format, records);
+    const read = format === 'parquet' ? parquetRows : async (from: string, path: string) => jsonLines(from, path);
+    const rows = await read(folder, files[0]);
+    expect(rows.length).toBe(40);
+    if (format === 'parquet') expect(rows.map((row) => row.row)).toEqual(records.map((one) => one.row));
+    const again = join(root, 'again');
+    await exported(again, format, records);
+    for (const path of files)
+      expect(readFileSync(join(again, path)).equals(readFileSync(join(folder, path)))).toBe(true);
+  });
 
   it('leaves nothing behind when the records fail, and refuses a folder that holds something', async () => {
     async function* failing(): AsyncGenerator<EpisodeRecord> {
       for (let row = 0; row < 30; row++) yield record({ row });
       throw new Error('the journal broke');
     }
-    await expect(exported(folder, 'parquet', failing(), { shardBytes: 10_000 })).rejects.toThrow('the journal broke');
+    await expect(exported(folder, 'parquet', failing())).rejects.toThrow('the journal broke');
     expect(readdirSync(root)).toEqual([]);
     mkdirSync(folder);
     writeFileSync(join(folder, 'mine.txt'), 'mine');
@@ -109,11 +103,9 @@ describe('the card', () => {
       '3 of 4 episodes were judged. Their mean reward is 0.6667.',
       '| exact checks alone | 2 |',
       '| exact checks and judge judge-2 | 1 |',
-      '| nobody: not judged (reward is null) | 1 |',
-      '| llm | 8 |',
-      '| toy-model-1 | 8 |',
+      '| not judged (reward is null) | 1 |',
+      '| llm | toy-model-1 | 8 |',
       'temperature: 1',
-      'Seeds 7 to 7.',
     ])
       expect(card).toContain(text);
   });

@@ -17,9 +17,9 @@ export interface PythonReaders extends Pick<PythonEnvironment, 'missing'> {
   read(asked: Readonly<Record<string, object>>): (reader: string) => unknown;
 }
 
-/** Those of scripts/python-environments.json by this name; the reason where there can be none. */
-export async function pythonReaders(name: 'readers' | 'trainers'): Promise<PythonReaders | string> {
-  const made = await pythonEnvironment(name);
+/** Those of scripts/python-environments.json by the name `readers`; the reason where there can be none. */
+export async function pythonReaders(): Promise<PythonReaders | string> {
+  const made = await pythonEnvironment('readers');
   return typeof made === 'string' ? made : readersOf(made.python, made.missing);
 }
 

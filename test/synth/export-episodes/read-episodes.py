@@ -51,7 +51,7 @@ def read_datasets(request):
 
 
 def read_pandas(request):
-    """Rows of all Parquet shards of each folder, as pandas gives them."""
+    """Rows of all Parquet files of each folder, as pandas gives them."""
     import pandas
 
     found = []
@@ -86,48 +86,6 @@ def read_trl(request):
             "conversational": all(is_conversational(row) for row in rows),
             "rows": [maybe_apply_chat_template(row, tokenizer, own) for row, own in zip(rows, tools)],
         }
-    return found
-
-
-def turns_of(messages, tools, template):
-    """Each turn of the agent by a chat template: all that stands before it, and what the model writes there.
-
-    A turn is rendered as the last one, as it is where a model writes it: some templates leave thoughts out of the past.
-    """
-    from transformers.utils.chat_template_utils import render_jinja_template
-
-    def text(length, **options):
-        rendered, _ = render_jinja_template(
-            conversations=[messages[:length]], tools=tools, chat_template=template, **options
-        )
-        return rendered[0]
-
-    turns = []
-    for at in [at for at, message in enumerate(messages) if message["role"] == "assistant"]:
-        heard, whole = text(at, add_generation_prompt=True), text(at + 1)
-        if not whole.startswith(heard):
-            raise ValueError(f"turn {at} does not stand after its prompt:\n{heard}\n{whole}")
-        turns.append([heard, whole[len(heard) :]])
-    return turns
-
-
-def read_templates(request):
-    """Conversations of `trl`, with tools and calls as values, and those of `verl`, which are text, by chat templates of TRL."""
-    import importlib.resources
-
-    shipped = importlib.resources.files("trl").joinpath("chat_templates")
-    found = []
-    for case in request["cases"]:
-        template = shipped.joinpath(f"{case['template']}.jinja").read_text("utf-8")
-        # Not by `datasets`, whose parser changes numbers in their last digits.
-        path = os.path.join(case["trl"], "data", "messages", "train-00000-of-00001.jsonl")
-        with open(path, encoding="utf-8") as lines:
-            told = [json.loads(line) for line in lines]
-        rows = {
-            "trl": [(row["messages"], json.loads(row["tools"])) for row in told],
-            "verl": [(row["messages"], None) for row in load(case["verl"])["train"]],
-        }
-        found.append({name: [turns_of(*row, template) for row in these] for name, these in rows.items()})
     return found
 
 
@@ -173,8 +131,7 @@ def read_llamafactory(request):
     functions = FunctionFormatter(slots=["{{content}}"], tool_format="qwen")
     converted = []
     for attributes in get_dataset_list([request["name"]], request["folder"]):
-        folder = os.path.join(request["folder"], attributes.dataset_name)
-        files = [os.path.join(folder, name) for name in os.listdir(folder)]
+        files = [os.path.join(request["folder"], attributes.dataset_name)]
         with tempfile.TemporaryDirectory() as cache:
             rows = load_dataset("json", data_files=files, split=attributes.split, cache_dir=cache)
             convert = get_dataset_converter(attributes.formatting, attributes, types.SimpleNamespace(media_dir=""))
@@ -196,37 +153,6 @@ def read_llamafactory(request):
         "systems": [row["_system"] for row in converted],
         "calls": calls,
         "tools": tools,
-    }
-
-
-def read_verl(request):
-    """What verl's own datasets give a trainer: prompts, and which tokens are learnt."""
-    from omegaconf import OmegaConf
-    from verl.utils.dataset.multiturn_sft_dataset import MultiTurnSFTDataset
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-
-    tokenizer = tiny_tokenizer()
-    folder = request["folder"]
-    rl = RLHFDataset(
-        data_files=sorted(glob.glob(os.path.join(folder, "data", "rl", "*.parquet"))),
-        tokenizer=tokenizer,
-        config=OmegaConf.create({"max_prompt_length": 4096, "filter_overlong_prompts_workers": 1, "cache_dir": request["cache"]}),
-    )
-    sft = MultiTurnSFTDataset(
-        parquet_files=sorted(glob.glob(os.path.join(folder, "data", "sft", "*.parquet"))),
-        tokenizer=tokenizer,
-        config=OmegaConf.create({"max_length": 8192, "pad_mode": "no_padding"}),
-    )
-    learnt = []
-    for item in (sft[index] for index in range(len(sft))):
-        tokens = [token for token, mask in zip(item["input_ids"].tolist(), item["loss_mask"].tolist()) if mask]
-        learnt.append(tokenizer.decode(tokens))
-    rows = [rl[index] for index in range(len(rl))]
-    return {
-        "prompts": [row["raw_prompt"] for row in rows],
-        "rewards": [row["reward_model"] for row in rows],
-        "interactions": [row["interaction_kwargs"] for row in rows],
-        "learnt": learnt,
     }
 
 

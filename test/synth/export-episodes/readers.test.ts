@@ -1,6 +1,5 @@
 // The libraries that datasets are made for read them, unmodified: `datasets` by the card, pandas, ATIF's models, TRL,
-// LLaMA-Factory; and verl with REVERIE_TRAINER_READERS=1. They come into test/.cache, once; a reader that cannot be had is
-// skipped with its reason. ADP has no package to install: its rules are held in formats.test.ts.
+// LLaMA-Factory. They come into test/.cache, once; a reader that cannot be had is skipped with its reason. ADP has no package to install: its rules are held in formats.test.ts.
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,8 +38,7 @@ beforeAll(async () => {
   root = mkdtempSync(join(tmpdir(), 'reverie-readers-'));
   const domain = parcelDomain({ tasks: [parcelTask('known')] });
   for (const format of episodeExports.names()) {
-    const shardBytes = format === 'sharegpt' ? 3000 : 2 ** 28;
-    await exported(folderOf(format), format, records, { domain, shardBytes, imitation: 'any' });
+    await exported(folderOf(format), format, records, { domain, imitation: 'any' });
   }
 });
 
@@ -56,16 +54,14 @@ const CONFIGS: readonly [format: string, config?: string][] = [
   ['trl'],
   ['trl', 'prompt_completion'],
   ['trl', 'preference'],
-  ['trl', 'unpaired'],
-  ['verl'],
   ['verl', 'rl'],
 ];
-const TRL_CONFIGS = ['messages', 'prompt_completion', 'preference', 'unpaired'];
+const TRL_CONFIGS = ['messages', 'prompt_completion', 'preference'];
 
 /** What each reader is asked. */
 const requests = () => ({
   datasets: { sets: CONFIGS.map(([format, config]) => ({ folder: folderOf(format), config })) },
-  pandas: { folders: [folderOf('parquet'), join(folderOf('verl'), 'data', 'sft')] },
+  pandas: { folders: [folderOf('parquet')] },
   atif: { folder: folderOf('atif') },
   trl: { folder: folderOf('trl'), configs: TRL_CONFIGS },
   llamafactory: { folder: folderOf('sharegpt'), name: 'parcels_train' },
@@ -76,7 +72,7 @@ describe('read by Python', () => {
   let found: (reader: string) => Row;
 
   beforeAll(async () => {
-    readers = await pythonReaders('readers');
+    readers = await pythonReaders();
     if (typeof readers === 'string') return;
     const { missing } = readers;
     found = readers.read(Object.fromEntries(Object.entries(requests()).filter(([reader]) => !missing[reader])));
@@ -95,13 +91,7 @@ describe('read by Python', () => {
     );
     const whole = ['train 5', 'validation 1', 'test 1'];
     expect(counts.slice(0, 6)).toEqual(Array(6).fill(whole));
-    expect(counts.slice(6)).toEqual([
-      ['train 12', 'validation 3', 'test 1'],
-      ['train 1'],
-      ['train 5', 'test 1'],
-      whole,
-      ['train 1'],
-    ]);
+    expect(counts.slice(6)).toEqual([['train 12', 'validation 3', 'test 1'], ['train 1'], ['train 1']]);
     const [openai, , atif, adp, parquet, trl] = loaded;
     const values = { q: 'é "x" 包裹', limit: 3, deep: { a: [1, null] } };
     expect(JSON.parse(openai.train[1].messages[2].tool_calls[0].function.arguments)).toEqual(values);
@@ -119,10 +109,9 @@ describe('read by Python', () => {
   });
 
   it('pandas reads Parquet, nested columns and all', (context) => {
-    const [everything, sft] = read(context, 'pandas');
+    const [everything] = read(context, 'pandas');
     expect(everything.rows.length).toBe(records.length);
     expect(everything.columns).toContain('loss_mask');
-    expect(sft.rows[0].messages.length).toBeGreaterThan(2);
   });
 
   it("ATIF's own models accept every trajectory", (context) => {
@@ -132,7 +121,7 @@ describe('read by Python', () => {
 
   it('TRL takes rows for conversations and renders them with exactly the arguments that were made', (context) => {
     const found = read(context, 'trl');
-    expect(TRL_CONFIGS.map((config) => found[config].conversational)).toEqual([true, true, true, true]);
+    expect(TRL_CONFIGS.map((config) => found[config].conversational)).toEqual([true, true, true]);
     const text: string = found.messages.rows[1].text;
     expect(text).toContain(
       '<tool_call>search {"q": "é \\"x\\" 包裹", "limit": 3, "deep": {"a": [1, null]}}</tool_call>',
@@ -142,7 +131,6 @@ describe('read by Python', () => {
     const [pair] = found.preference.rows;
     expect(pair.prompt.endsWith('<|im_start|>assistant\n')).toBe(true);
     expect([pair.chosen.includes('1<|im_end|>'), pair.rejected.includes('0<|im_end|>')]).toEqual([true, true]);
-    expect(found.unpaired.rows.map((row: Row) => row.label)).toContain(false);
   });
 
   it('LLaMA-Factory converts every ShareGPT row without a warning', (context) => {
@@ -159,34 +147,3 @@ describe('read by Python', () => {
     expect(found.tools[0]).toContain('move_parcel');
   });
 });
-
-const wantsTrainers = process.env.REVERIE_TRAINER_READERS === '1';
-
-describe.skipIf(!wantsTrainers)(
-  'read by trainers (skipped without REVERIE_TRAINER_READERS=1, as torch is large)',
-  () => {
-    let readers: PythonReaders | string;
-
-    beforeAll(async () => {
-      readers = await pythonReaders('trainers');
-    }, 2 * INSTALL_TIME);
-
-    it("verl's datasets give the prompts, and learn the agent's turns and nothing else", (context) => {
-      if (typeof readers === 'string') return context.skip(readers);
-      const request = { folder: folderOf('verl'), cache: join(root, 'verl-cache') };
-      const found = readers.read({ verl: request })('verl') as Row;
-      expect(found.prompts).toEqual([
-        [
-          { role: 'system', content: 'You help with parcels. Make one call at a time.' },
-          { role: 'user', content: 'Where is parcel P100? Please move it to shelf 4.' },
-        ],
-      ]);
-      expect(JSON.parse(found.rewards[0].ground_truth).verifier).toEqual({ state: 'reference' });
-      expect(found.interactions[0]).toMatchObject({ name: 'reverie', task: 'known' });
-      const first: string = found.learnt.find((text: string) => text.includes('"name": "move_parcel"'));
-      expect(first).toContain('<tool_call>\n{"name": "get_parcel", "arguments": {"parcel_id": "P100"}}\n</tool_call>');
-      expect(first).toContain('It was on shelf 1 and is on shelf 4 now.');
-      for (const text of found.learnt) expect(text).not.toMatch(/You help with parcels|tool_response|Where is parcel/);
-    }, 600_000);
-  },
-);

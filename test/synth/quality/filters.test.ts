@@ -2,18 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ToolRules } from '../../../src/env/tools/domain.js';
-import { claimsFilter, provenanceFilter } from '../../../src/synth/quality/claims.js';
-import {
-  confidenceFilter,
-  lengthFilter,
-  loopFilter,
-  redundancyFilter,
-  structureFilter,
-  verdictFilter,
-} from '../../../src/synth/quality/conversation-filters.js';
+import { claimsFilter, policyFilter, provenanceFilter } from '../../../src/synth/quality/claims.js';
 import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
+import { lengthFilter, loopFilter, structureFilter } from '../../../src/synth/quality/form-filters.js';
 import { decontaminationFilter } from '../../../src/synth/quality/overlap-filters.js';
-import { type PolicySettings, policyFilter } from '../../../src/synth/quality/policy.js';
 import { call, parcelDomain, parcelTask, type RecordSpec, record, type Turn, USUAL } from '../episode-records.js';
 
 const CONTEXT: QualityContext = { domain: parcelDomain(), taskOf: () => undefined };
@@ -63,39 +55,26 @@ describe('structure', () => {
     if ('repaired' in judgement) expect(judgement.repaired).toEqual(expected);
   });
 
+  it('cuts before an empty turn', () => {
+    expect(outcome(structureFilter(), { turns: [...USUAL, { user: 'So?' }, { say: ' ' }] })).toEqual([
+      ...['cut before an empty turn', 8],
+      [],
+    ]);
+  });
+
   it('drops an episode in which the agent never acts', () => {
     expect(outcome(structureFilter(), { turns: [{ user: 'Hello?' }] })).toBe('the agent never acts');
   });
 });
 
 describe('policy', () => {
-  const settings: PolicySettings = { rules: ['one-call-at-a-time', 'no-text-beside-calls'], checks: [], exact: true };
-  const two: Turn = { call: [...get('P100').call, ...get('P200').call] };
-
-  it('cuts before the first turn that breaks a rule, whichever rule it is', () => {
-    const filter = policyFilter(settings);
-    expect(outcome(filter, {})).toBe('keep');
-    expect(outcome(filter, { turns: [...USUAL, { user: 'And both?' }, two] })).toEqual([
-      'cut before more than one call at a time',
-      8,
-      [],
-    ]);
-    const turns = [...USUAL, { ...get('P100'), text: 'Let me see.' }, two];
-    expect(outcome(filter, { turns })).toEqual(['cut before text beside a call', 7, []]);
-    expect(outcome(filter, { turns: [{ user: 'Both?' }, two] })).toBe('begins with more than one call at a time');
-  });
-
   const rules: ToolRules = {
     version: 'rules-1',
     tools: new Set(),
     execute: () => ({ operations: [], observation: '', isError: false }),
     preconditions: (_state, { arguments: { parcel_id } }) => (parcel_id === 'P999' ? ['there is no P999'] : []),
     invariants: (_before, after) => (JSON.stringify(after).includes('"shelf":99') ? ['there are 9 shelves'] : []),
-    check: (name, { initialState, finalState }) => ({
-      name,
-      passed: name === 'undecided' ? null : JSON.stringify(initialState) !== JSON.stringify(finalState),
-      reason: '',
-    }),
+    check: (name) => ({ name, passed: null, reason: '' }),
     close: () => undefined,
   };
   const exact: QualityContext = { domain: parcelDomain({ rules }), taskOf: (id) => parcelTask(id) };
@@ -105,7 +84,7 @@ describe('policy', () => {
     });
 
   it('goes through recorded changes again and finds what could not have happened', () => {
-    const filter = policyFilter({ rules: [], checks: [], exact: true });
+    const filter = policyFilter();
     const followedBy = (turn: Turn) => outcome(filter, { turns: [...USUAL, turn, { say: 'Done.' }] }, exact);
     expect(followedBy(moved(5))).toBe('keep');
     expect(followedBy(moved(5, 'P999'))).toEqual(['cut before a call that had to fail and did not', 7, []]);
@@ -115,15 +94,7 @@ describe('policy', () => {
       operations: [{ op: 'replace', path: '/parcels/P7/shelf', value: 1 }],
     });
     expect(followedBy(nowhere)).toEqual(['cut before a change that does not apply', 7, []]);
-    expect(outcome(policyFilter({ rules: [], checks: [], exact: false }), { turns: [moved(99)] }, exact)).toBe('keep');
-  });
-
-  it('drops an episode that fails a check, and keeps one that is undecided or whose task is not known', () => {
-    const filter = policyFilter({ rules: [], checks: ['undecided', 'changed'], exact: false });
-    expect(outcome(filter, {}, exact)).toBe('keep');
-    const idle: Turn[] = [{ user: 'Hi' }, { say: 'Hi' }];
-    expect(outcome(filter, { turns: idle }, exact)).toBe('check changed failed');
-    expect(outcome(filter, { turns: idle }, { ...exact, taskOf: () => undefined })).toBe('keep');
+    expect(outcome(filter, { turns: [moved(99)] }, { ...exact, taskOf: () => undefined })).toBe('keep');
   });
 });
 
@@ -220,44 +191,6 @@ describe('provenance', () => {
   });
 });
 
-describe('redundancy', () => {
-  const judged = (...turns: Turn[]) => outcome(redundancyFilter(), { turns });
-
-  it('takes out calls made again while nothing changed', () => {
-    expect(judged({ user: 'P100?' }, get('P100'), get('P200'), get('P100'), { say: 'There.' })).toEqual([
-      'repeated calls taken out',
-      7,
-      [],
-    ]);
-  });
-
-  it('keeps them where something changed, the answer is another, or something is said beside them', () => {
-    const change = call('move_parcel', { parcel_id: 'P100', shelf: 2 }, 'ok', {
-      operations: [{ op: 'replace', path: '/parcels/P100/shelf', value: 2 }],
-    });
-    expect(judged({ user: 'P100?' }, get('P100'), change, get('P100'), { say: 'There.' })).toBe('keep');
-    expect(judged({ user: 'P100?' }, get('P100', 'busy'), get('P100', 'here'), { say: 'There.' })).toBe('keep');
-    expect(judged({ user: 'P100?' }, get('P100'), { ...get('P100'), text: 'Again.' })).toBe('keep');
-  });
-
-  it('keeps steps and masks pointing at their messages', () => {
-    const lived = record({
-      turns: [{ user: 'P100?' }, get('P100'), get('P100'), { say: 'a' }, { say: 'b' }],
-      masked: [7],
-    });
-    const judgement = redundancyFilter().judge(lived, CONTEXT);
-    if (!('repaired' in judgement)) throw new Error('not repaired');
-    const { steps, messages, masked } = judgement.repaired;
-    expect(steps.map(({ message }) => message)).toEqual([2, 4, 5]);
-    expect(steps.map(({ message, action }) => messages[message].content === action.content)).toEqual([
-      true,
-      true,
-      true,
-    ]);
-    expect(masked).toEqual([5]);
-  });
-});
-
 describe('loops', () => {
   const judged = (turns: Turn[]) => outcome(loopFilter(3), { turns: [{ user: 'P100?' }, ...turns] });
   const [a, b] = [get('P100'), call('list_shelves', {}, '[1]')];
@@ -288,29 +221,6 @@ describe('lengths', () => {
     expect(outcome(lengthFilter({ ...caps, minTurns: 4 }), {})).toBe('too short');
     expect(outcome(lengthFilter({ ...caps, maxCharacters: 20 }), {})).toBe('too long');
     expect(outcome(lengthFilter({ ...caps, minTurns: 3, maxTurns: 3 }), {})).toBe('keep');
-  });
-});
-
-describe('verdict', () => {
-  it('keeps what is wanted', () => {
-    const wanted = (filter: Filter) => [1, 0, null].map((reward) => outcome(filter, { reward }));
-    expect(wanted(verdictFilter('any'))).toEqual(['keep', 'keep', 'keep']);
-    expect(wanted(verdictFilter('judged'))).toEqual(['keep', 'keep', 'not judged']);
-    expect(wanted(verdictFilter(0.5))).toEqual(['keep', 'reward too low', 'not judged']);
-  });
-});
-
-describe('confidence', () => {
-  const sure = (...values: number[]) => ({
-    turns: [{ user: 'P100?' }, ...values.map((confidence) => get('P100', 'ok', { confidence }))],
-  });
-
-  it('cuts before the first doubtful answer and drops what is doubtful on the whole', () => {
-    const filter = confidenceFilter({ step: 0.5, mean: 0.6 });
-    expect(outcome(filter, sure(0.9, 0.8))).toBe('keep');
-    expect(outcome(filter, sure(0.9, 0.9, 0.4, 0.9))).toEqual(['cut before a doubtful answer', 6, []]);
-    expect(outcome(filter, sure(0.4, 0.95, 0.95))).toBe('begins with a doubtful answer');
-    expect(outcome(filter, sure(0.5, 0.5))).toBe('doubtful on the whole');
   });
 });
 

@@ -18,7 +18,7 @@ const pipelineOf = (config: object = {}, change = {}) =>
 
 describe('the quality pipeline', () => {
   it('judges rows as they come and counts what each filter did', () => {
-    const pipeline = pipelineOf({ verdict: 'judged' });
+    const pipeline = pipelineOf();
     const wrong: Turn[] = [...USUAL, { user: 'Now teleport it.' }, call('teleport', {}), { say: 'Done.' }];
     const kept = [
       pipeline.judge(talk(0)),
@@ -26,20 +26,21 @@ describe('the quality pipeline', () => {
       pipeline.judge(record({ turns: wrong })),
       pipeline.judge(record({ split: 'validation' })),
     ];
-    expect(kept.map((one) => one !== undefined)).toEqual([true, false, false, true]);
+    expect(kept.map((one) => one !== undefined)).toEqual([true, false, true, true]);
     const report = pipeline.report();
     expect(report.imitated).toBe(2);
-    expect([report.in, report.out, report.splits]).toEqual([4, 2, { train: 1, validation: 1, test: 0 }]);
+    expect([report.in, report.out, report.splits]).toEqual([4, 3, { train: 2, validation: 1, test: 0 }]);
     const did = Object.fromEntries(report.filters.map(({ name, repaired, dropped }) => [name, { repaired, dropped }]));
     expect(did).toMatchObject({
       structure: { repaired: {}, dropped: {} },
       schema: { repaired: { 'cut before a call that does not fit its schema': 1 } },
-      verdict: { dropped: { 'not judged': 1 } },
       'near-duplicates': { dropped: { 'nearly the same as an earlier episode': 1 } },
     });
-    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 2]);
-    expect(report.filters.at(-2)?.out).toBe(2);
-    expect(report.diversity.episodes).toBe(2);
+    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3]);
+    expect(report.filters.at(-2)?.out).toBe(3);
+    expect(report.diversity.tools).toEqual({ called: 2, of: 3, unused: ['list_shelves'] });
+    expect(report.diversity.states).toBeGreaterThan(0);
+    expect(report.diversity.distinct3).toBeGreaterThan(0.5);
   });
 
   it('answers at once, row by row, and the same for the same rows', async () => {
@@ -85,7 +86,6 @@ describe('the quality pipeline', () => {
       schema: false,
       provenance: false,
       claims: false,
-      redundancy: false,
       loops: false,
       decontaminate: { words: false },
       nearDuplicates: false,
@@ -93,7 +93,7 @@ describe('the quality pipeline', () => {
     const names = pipelineOf(off)
       .report()
       .filters.map(({ name }) => name);
-    expect(names).toEqual(['recipe', 'policy', 'confidence', 'lengths', 'verdict', 'imitation']);
+    expect(names).toEqual(['recipe', 'policy', 'lengths', 'imitation']);
     expect(qualitySchema.safeParse({ nearDuplicate: 1 }).success).toBe(false);
     expect(qualitySchema.safeParse({ splits: { validation: 0.6, test: 0.6 } }).success).toBe(false);
   });

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { AssistantMessage } from '../../../src/env/tools/message.js';
-import { schemaFilter } from '../../../src/synth/quality/schema.js';
+import { schemaFilter } from '../../../src/synth/quality/form-filters.js';
 import { call, parcelDomain, record, type Turn } from '../episode-records.js';
 
 const domain = parcelDomain();
@@ -22,13 +22,13 @@ describe('the schema filter', () => {
     });
   });
 
-  it('mends arguments written as text, numbers in quotes and texts without them', () => {
+  it('repairs arguments written as text, numbers in quotes and texts without them', () => {
     const judgement = judged([
       { user: 'P100 to 4' },
       call('move_parcel', { parcel_id: 100, shelf: '4', options: '{"fragile": "true"}' }),
       call('get_parcel', '{"parcel_id": "P100",}'),
     ]);
-    expect(judgement).toMatchObject({ note: 'arguments mended' });
+    expect(judgement).toMatchObject({ note: 'arguments repaired' });
     const [moved, got] = callsOf(judgement);
     expect(moved.arguments).toEqual({ parcel_id: '100', shelf: 4, options: { fragile: true } });
     expect(moved.rawArguments).toBe('{"parcel_id":100,"shelf":"4","options":"{\\"fragile\\": \\"true\\"}"}');
@@ -58,19 +58,6 @@ describe('the schema filter', () => {
     });
     if ('repaired' in judgement)
       expect(judgement.repaired.messages.at(-1)).toMatchObject({ role: 'tool', name: 'get_parcel' });
-  });
-
-  it('takes out a call of an unknown tool that did nothing', () => {
-    const judgement = judged([
-      { user: 'P100?' },
-      call('think', { thought: 'Hm.' }, ''),
-      call('get_parcel', { parcel_id: 'P100' }),
-    ]);
-    expect(judgement).toMatchObject({
-      note: 'calls of unknown tools without effect taken out',
-      repaired: { return: 1 },
-    });
-    expect(callsOf(judgement).map(({ name }) => name)).toEqual(['get_parcel']);
   });
 
   it('drops an episode that begins with such a call', () => {

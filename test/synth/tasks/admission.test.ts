@@ -2,14 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
-import { Rng } from '../../../src/core/rng.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { Admissions } from '../../../src/synth/tasks/admission.js';
-import { varyTask } from '../../../src/synth/tasks/make-tasks.js';
 import type { TaskProposal } from '../../../src/synth/tasks/proposal.js';
-import { CANCEL, CREDIT, KEPT, shop } from './shop.js';
+import { CANCEL, KEPT, shop } from './shop.js';
 
 const domain = shop();
 
@@ -25,12 +23,12 @@ const GOOD: ToolsTask = {
   },
 };
 
-function propose(changes: Partial<ToolsTask> = {}, seeds: readonly ToolsTask[] = [CANCEL]): TaskProposal {
-  return { task: { ...GOOD, ...changes }, seeds, strategy: 'compose', modelVersion: 'm', problems: [], cost: NO_COST };
+function propose(changes: Partial<ToolsTask> = {}, seed: ToolsTask = CANCEL): TaskProposal {
+  return { task: { ...GOOD, ...changes }, seed, strategy: 'propose', modelVersion: 'm', problems: [], cost: NO_COST };
 }
 
-async function reasons(changes: Partial<ToolsTask>, seeds?: readonly ToolsTask[]): Promise<string[]> {
-  const admission = await new Admissions(domain).admit(propose(changes, seeds));
+async function reasons(changes: Partial<ToolsTask>, seed?: ToolsTask): Promise<string[]> {
+  const admission = await new Admissions(domain).admit(propose(changes, seed));
   return admission.admitted ? [] : admission.reasons.map(({ code, detail }) => `${code}: ${detail}`);
 }
 
@@ -42,18 +40,9 @@ describe('a good task', () => {
       task: {
         family: 'cancel',
         split: 'train',
-        origin: { seeds: ['cancel-lamp'], strategy: 'compose', modelVersion: 'm' },
+        origin: { seeds: ['cancel-lamp'], strategy: 'propose', modelVersion: 'm' },
       },
     });
-  });
-
-  it('comes out of every strategy of rules', async () => {
-    const admissions = new Admissions(domain);
-    for (const [i, strategy] of (['entity-swap', 'compose'] as const).entries()) {
-      const proposal = await varyTask({ domain, seeds: [CANCEL, CREDIT], strategy, rng: Rng.fromSeed(i) });
-      expect(await admissions.admit(proposal)).toMatchObject({ admitted: true });
-    }
-    expect(admissions.admitted).toBe(2);
   });
 
   it('may ask the agent to refrain, if the verifier refuses to do it', async () => {
@@ -149,7 +138,7 @@ describe('a task is refused', () => {
       'contaminated: it says "you have moved from tampere to the pretty"',
     );
     expect(
-      await reasons({ user: { goal: leaky } }, [{ ...CANCEL, user: { goal: leaky.replace('Brno', 'Linz') } }]),
+      await reasons({ user: { goal: leaky } }, { ...CANCEL, user: { goal: leaky.replace('Brno', 'Linz') } }),
     ).toEqual([]);
     const same = {
       reference: KEPT.reference,
@@ -160,32 +149,14 @@ describe('a task is refused', () => {
   });
 
   it('made from a task kept for evaluation', async () => {
-    expect(await reasons({}, [KEPT])).toEqual(['seed_split: its seed "kept" is kept for test']);
-    expect(await reasons({}, [CANCEL, { ...KEPT, split: 'validation' }])).toEqual([
-      'seed_split: its seed "kept" is kept for validation',
-    ]);
+    expect(await reasons({}, KEPT)).toEqual(['seed_split: its seed "kept" is kept for test']);
   });
 });
 
-describe('counting', () => {
-  it('is by reason, once a proposal; a task counts against its duplicates', async () => {
-    const admissions = new Admissions(domain);
-    for (const changes of [
-      {},
-      {},
-      { verifier: {} },
-      {
-        reference: {
-          calls: [
-            { name: 'a', arguments: {} },
-            { name: 'b', arguments: {} },
-          ],
-        },
-      },
-    ])
-      await admissions.admit(propose(changes));
-    expect(admissions.admitted).toBe(1);
-  });
+it('counts what was admitted, and a task against its duplicates', async () => {
+  const admissions = new Admissions(domain);
+  for (const changes of [{}, {}, { verifier: {} }]) await admissions.admit(propose(changes));
+  expect(admissions.admitted).toBe(1);
 });
 
 describe('without rules', () => {
@@ -202,10 +173,10 @@ describe('without rules', () => {
       },
     };
     const proposal = propose({ verifier: { state: 'reference' } });
-    expect(await new Admissions(spec, { responder }).admit(proposal)).toMatchObject({ admitted: true });
+    expect(await new Admissions(spec, responder).admit(proposal)).toMatchObject({ admitted: true });
     expect(answers).toBeGreaterThan(1);
     const wrong = propose({ verifier: { assert: [{ path: '/orders/ORD-2060/city', equals: 'Linz' }] } });
-    expect(await new Admissions(spec, { responder }).admit(wrong)).toMatchObject({ admitted: false });
+    expect(await new Admissions(spec, responder).admit(wrong)).toMatchObject({ admitted: false });
   });
 
   it('somebody must', () => {

@@ -24,13 +24,13 @@ describe('the shop', () => {
     expect(tasks.length).toBe(6);
     expect(new Set(tasks.map(({ id }) => id)).size).toBe(6);
     expect(tasks.every(({ split, family }) => split === 'train' && family !== 'readdress')).toBe(true);
-    expect(new Set(made.map(({ proposal }) => proposal.strategy)).size).toBe(2);
     expect((await make(shop(), { count: 6 })).made).toEqual(made);
     expect((await make(shop(), { count: 6 }, 2)).tasks).not.toEqual(tasks);
   });
 
   it('stops after so many proposals, and makes none where none are wanted', async () => {
-    const { made, tasks } = await make(shop([CANCEL]), { count: 10, strategies: ['compose'], overGeneration: 1.5 });
+    const one = { ...CANCEL, verifier: { rubric: ['The agent is kind.'] } };
+    const { made, tasks } = await make(shop([one]), { count: 5 });
     expect([made.length, tasks.length]).toEqual([15, 0]);
     expect((await make(shop(), {})).made).toEqual([]);
   });
@@ -39,7 +39,7 @@ describe('the shop', () => {
 describe('the service desk', () => {
   it('gets sound tasks from its own by rules alone', async () => {
     const domain = await loadDomain('packs/helpdesk');
-    const { tasks, made } = await make(domain, { count: 6, overGeneration: 4 });
+    const { tasks, made } = await make(domain, { count: 6 });
     expect(tasks.length).toBe(6);
     const player = rulesResponder(domain, 'rules');
     for (const task of tasks) expect((await checkReference(domain, task, player)).reasons).toEqual([]);
@@ -53,12 +53,9 @@ describe('the service desk', () => {
 
 describe('the scenario section', () => {
   it('has defaults, and refuses unknown keys and senseless values', () => {
-    const { curriculum, variation, admission } = tasksSchema.parse({});
-    expect(curriculum.prior).toBe(0.25);
-    expect([curriculum.lag, curriculum.syntheticCap, variation.count, admission.contaminationWords]).toEqual([
-      64, 0.5, 0, 8,
-    ]);
-    for (const bad of [{ scores: [] }, { prior: -1 }, { lag: 0 }, { caps: 1 }])
+    const { curriculum, variation } = tasksSchema.parse({});
+    expect([curriculum.lag, curriculum.syntheticCap, variation.count]).toEqual([64, 0.5, 0]);
+    for (const bad of [{ scores: [] }, { exploration: -1 }, { lag: 0 }, { caps: 1 }])
       expect(curriculumSchema.safeParse(bad).success).toBe(false);
     expect(tasksSchema.safeParse({ variation: { strategies: ['invent'] } }).success).toBe(false);
   });

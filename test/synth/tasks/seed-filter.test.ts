@@ -34,12 +34,12 @@ const look = [calls('a', 'get_order', { order_id: 'ORD-2000' }), answers('a', 'g
 const GOOD = [user('Where is it?'), ...look, says('On its way.')];
 
 function episode(messages: readonly Message[], task = 'cancel-lamp'): EpisodeRecord {
-  return { id: 'e', task, messages } as unknown as EpisodeRecord;
+  return { id: 'e', task, messages, steps: [], verdict: { reward: 1, checks: [] } } as unknown as EpisodeRecord;
 }
 
 async function faults(messages: readonly Message[], given = domain): Promise<string[]> {
   const { rejected } = await prefilterEpisodes([episode(messages)], given);
-  return rejected.flatMap(({ reasons }) => reasons.map(({ code }) => code));
+  return rejected.map(({ reason }) => reason);
 }
 
 describe('rules', () => {
@@ -50,32 +50,30 @@ describe('rules', () => {
     expect(await faults([...GOOD.slice(0, 3), ...over])).toEqual([]);
   });
 
-  it('refuse each kind of fault', async () => {
-    const cases: [string, Message[]][] = [
-      ['incomplete', [says('Hello.')]],
-      ['malformed', [...GOOD, says(' ')]],
-      ['malformed', [user('a'), answers('x', 'get_order', '{}'), says('b')]],
-      ['malformed', [...GOOD, ...look, says('b')]],
-      ['unknown_tool', [user('a'), calls('a', 'fly', {}), answers('a', 'fly', ''), says('b')]],
-      ['bad_arguments', [user('a'), calls('a', 'get_order', { order: 1 }), answers('a', 'get_order', ''), says('b')]],
-      ['unanswered_call', [user('a'), look[0], says('b')]],
-      ['no_end', [user('a'), ...look]],
-      ['no_end', [user('a'), look[0]]],
-    ];
-    for (const [code, messages] of cases)
-      expect([code, await faults(messages)]).toEqual([code, expect.arrayContaining([code])]);
-    const torn: Message = {
-      role: 'assistant',
-      content: null,
-      toolCalls: [{ id: 'a', name: 'get_order', arguments: {}, rawArguments: '{"order' }],
-    };
-    expect(await faults([user('a'), torn, look[1], says('b')])).toEqual(['bad_arguments']);
+  it.each<[reason: string, messages: Message[]]>([
+    ['no user', [says('Hello.')]],
+    ['cut before an empty turn', [...GOOD, says(' ')]],
+    ['begins with a call without its answer', [user('a'), answers('x', 'get_order', '{}'), says('b')]],
+    ['ids of calls made unique', [...GOOD, ...look, says('b')]],
+    [
+      'begins with a call that does not fit its schema',
+      [user('a'), calls('a', 'fly', {}), answers('a', 'fly', ''), says('b')],
+    ],
+    ['begins with a call without its answer', [user('a'), look[0], says('b')]],
+    ['it stops in the middle', [user('a'), ...look]],
+    ['it stops in the middle', [user('a'), look[0]]],
+  ])('refuse what is at fault: %s', async (reason, messages) => {
+    expect(await faults(messages)).toEqual([reason]);
   });
 
   it('refuse answers that the rules contradict, but not other words or further keys', async () => {
     const answered = (content: string) => [user('a'), look[0], answers('a', 'get_order', content), says('b')];
-    expect(await faults(answered('{"status":"delivered"}'))).toEqual(['contradiction']);
-    expect(await faults(answered('Error: not found'))).toEqual(['contradiction']);
+    expect(await faults(answered('{"status":"delivered"}'))).toEqual([
+      'the rules answer get_order (call 1) otherwise than the log',
+    ]);
+    expect(await faults(answered('Error: not found'))).toEqual([
+      'the rules answer get_order (call 1) otherwise than the log',
+    ]);
     expect(await faults(answered('{"status":"pending","colour":"red"}'))).toEqual([]);
     expect(await faults(answered('Order ORD-2000: pending'))).toEqual([]);
   });
@@ -87,20 +85,12 @@ describe('rules', () => {
     ];
     const spec = shop(undefined, false);
     const other = '{"status":"cancelled"}';
-    expect(await faults([...GOOD.slice(0, 3), ...again(other), says('b')], spec)).toEqual(['contradiction']);
+    expect(await faults([...GOOD.slice(0, 3), ...again(other), says('b')], spec)).toHaveLength(1);
     const write = [
       calls('c', 'cancel_order', { order_id: 'ORD-2000', reason: 'found cheaper' }),
       answers('c', 'cancel_order', '{}'),
     ];
     expect(await faults([...GOOD.slice(0, 3), ...write, ...again(other), says('b')], spec)).toEqual([]);
-  });
-
-  it('count episodes by reason', async () => {
-    const { kept, counts } = await prefilterEpisodes(
-      [episode(GOOD), episode([user('a')]), episode([user('a'), ...look])],
-      domain,
-    );
-    expect([kept.length, counts]).toEqual([1, { incomplete: 1, no_end: 2 }]);
   });
 });
 
@@ -109,8 +99,7 @@ describe('recorded logs', () => {
     const desk = await loadDomain('packs/helpdesk');
     const { episodes } = await readEpisodeLogs('packs/helpdesk/logs', { domain: desk });
     const some = episodes.filter((_, i) => i % 12 === 0);
-    const { kept, counts } = await prefilterEpisodes(some, desk);
-    expect([kept.length, counts]).toEqual([some.length, {}]);
+    expect((await prefilterEpisodes(some, desk)).kept).toEqual(some);
     desk.close();
   });
 
@@ -122,7 +111,6 @@ describe('recorded logs', () => {
       tolerant: true,
     });
     const some = episodes.slice(14, 30);
-    const { kept, counts } = await prefilterEpisodes(some, airline);
-    expect([kept.length, counts]).toEqual([some.length - 1, { no_end: 1 }]);
+    expect((await prefilterEpisodes(some, airline)).kept.length).toBe(some.length - 1);
   });
 });

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import { describeIssues } from '../../../core/errors.js';
 import type { AssistantMessage, Message, ToolCall } from '../../../env/tools/message.js';
-import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../steps.js';
+import { isTooDeep, MAX_ARGUMENT_DEPTH } from '../experience.js';
 
 export interface LoggedConversation {
   /** As the log names it; empty where it does not. */
@@ -183,7 +183,7 @@ function callsOf(value: string): z.output<typeof callSchema>[] {
   return read.data;
 }
 
-// Conversations in the form of OpenAI's chat completions, also with its older `function_call` and as τ-bench keeps them.
+// Conversations in the form of OpenAI's chat completions, also as τ-bench keeps them.
 
 const content = z
   .union([z.string(), z.array(z.looseObject({ type: z.string(), text: z.string().optional() }))])
@@ -193,11 +193,10 @@ const content = z
 const called = z.looseObject({ name: z.unknown(), arguments: z.unknown().optional() });
 
 const messageSchema = z.looseObject({
-  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+  role: z.enum(['system', 'developer', 'user', 'assistant', 'tool']),
   content,
   reasoning_content: z.string().nullish(),
   tool_calls: z.array(z.looseObject({ id: z.string().nullish(), function: called })).nullish(),
-  function_call: called.nullish(),
   tool_call_id: z.string().nullish(),
   name: z.string().nullish(),
   is_error: z.boolean().optional(),
@@ -222,7 +221,7 @@ function readOpenAiMessages(raw: unknown): Message[] {
 
 function messageOf(raw: RawMessage, calls: CallBook): Message {
   const text = raw.content ?? '';
-  if (raw.role === 'tool' || raw.role === 'function') {
+  if (raw.role === 'tool') {
     const { id, name } = calls.answer(raw.tool_call_id ?? undefined, raw.name ?? undefined);
     const isError = raw.is_error ?? reportsError(text);
     return { role: 'tool', toolCallId: id, name, content: text, ...(isError ? { isError } : {}) };
@@ -233,11 +232,9 @@ function messageOf(raw: RawMessage, calls: CallBook): Message {
 }
 
 function assistantOf(raw: RawMessage, calls: CallBook): AssistantMessage {
-  const listed = (raw.tool_calls ?? []).map(({ id, function: call }) =>
+  const toolCalls = (raw.tool_calls ?? []).map(({ id, function: call }) =>
     calls.begin({ id: id ?? undefined, name: call.name, arguments: call.arguments }),
   );
-  const single = raw.function_call ? [calls.begin(raw.function_call)] : [];
-  const toolCalls = [...listed, ...single];
   return {
     role: 'assistant',
     content: raw.content,

@@ -1,8 +1,9 @@
 // Logs of the real environment as episodes like any other, with what their calls did to the state as far as that is known.
 
+import { once } from 'node:events';
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { extname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { canonicalJson, type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { NO_COST } from '../../../core/cost.js';
@@ -12,8 +13,14 @@ import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../../env/tools/message.js';
 import type { Prediction } from '../../../env/tools/prediction.js';
-import type { EpisodeRecord, EpisodeStep, ExperienceConfig, ExperienceStep } from '../experience.js';
-import { type CallState, episodeSteps } from '../steps.js';
+import {
+  type CallState,
+  type EpisodeRecord,
+  type EpisodeStep,
+  type ExperienceConfig,
+  type ExperienceStep,
+  episodeSteps,
+} from '../experience.js';
 import { type LoggedConversation, RecordProblem, readConversation } from './conversation.js';
 
 interface LogOptions {
@@ -267,16 +274,16 @@ export function filesAt(path: string): string[] {
 
 /** Records in order. Throws LOG_INVALID if the file cannot be read, or is one JSON text that is damaged. */
 export async function* recordsOf(path: string): AsyncGenerator<LogRecord> {
-  const file = await open(path, 'r').catch((error) => {
-    throw unreadable(path, error);
-  });
-  const first = await firstCharacter(file).finally(() => file.close());
-  yield* first === '[' ? listed(path) : lines(path);
+  yield* extname(path) === '.json' ? listed(path) : lines(path);
 }
 
 async function* lines(path: string): AsyncGenerator<LogRecord> {
   let number = 0;
-  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+  const input = createReadStream(path, 'utf8');
+  await once(input, 'open').catch((error) => {
+    throw unreadable(path, error);
+  });
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
     const where = `line ${++number}`;
     if (line.trim() === '') continue;
     try {
@@ -295,14 +302,6 @@ async function* listed(path: string): AsyncGenerator<LogRecord> {
     throw unreadable(path, error);
   }
   for (const [i, value] of records.entries()) yield { where: `record ${i + 1}`, value };
-}
-
-async function firstCharacter(file: Awaited<ReturnType<typeof open>>): Promise<string> {
-  const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0).catch(() => ({
-    buffer: Buffer.alloc(0),
-    bytesRead: 0,
-  }));
-  return buffer.subarray(0, bytesRead).toString('utf8').trimStart().slice(0, 1);
 }
 
 function unreadable(path: string, error: unknown) {

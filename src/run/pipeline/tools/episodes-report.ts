@@ -38,7 +38,6 @@ export async function episodesReport(report: EpisodesReport): Promise<Report> {
     ['answered by', formatCounts(statistics.answeredBy) || 'none'],
     ...counted('refused answers', statistics.refusedOf),
     ...counted('repaired answers', statistics.repairedOf),
-    ...counted('signals', statistics.signals),
     ...gateFacts(gates),
     ...(report.newTasks > 0 ? [['new tasks', formatCount(report.newTasks)] as const] : []),
     ...datasets.map((path): Fact => ['dataset', path]),
@@ -90,17 +89,15 @@ const LOST_TASKS = 4;
 /** What the agent cannot do yet; nothing where nothing was lost that can be named. */
 function deficitTable(deficits: readonly Deficit[]): Block[] {
   if (deficits.length === 0) return [];
-  const share = (of: Deficit['needed']) =>
-    of === null || of.of === 0 ? '–' : `${formatPercent(of.succeeded / of.of)} of ${of.of}`;
   return [
     {
       kind: 'table',
       title: 'What the agent cannot do yet',
-      columns: ['the agent', 'episodes lost', 'success where it is needed', 'elsewhere', 'tasks that it lost'],
-      rows: deficits.map(({ name, lost, needed, elsewhere, tasks }) => {
+      columns: ['the agent', 'episodes lost', 'tasks that it lost'],
+      rows: deficits.map(({ name, lost, tasks }) => {
         const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
         const where = `${tasks.slice(0, LOST_TASKS).join(', ')}${more}`;
-        return [deficitText(name), formatCount(lost), share(needed), share(elsewhere), where];
+        return [deficitText(name), formatCount(lost), where];
       }),
       note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
     },
@@ -127,8 +124,7 @@ function diversity({ diversity: of, splits }: DatasetReport): Block {
     kind: 'facts',
     rows: [
       ['Splits', formatCounts(splits)],
-      ['Different 3-grams of words', formatPercent(of.distinct[2])],
-      ['3-grams shared with the most alike episode', formatPercent(of.overlap.nearest)],
+      ['Different 3-grams of words', formatPercent(of.distinct3)],
       ['Tools called', `${called} of ${tools}${never}`],
       ['Different states reached', formatCount(of.states)],
     ],
@@ -156,7 +152,7 @@ async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Bl
   for await (const record of episodes) {
     const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
     const list = shown.get(outcome) ?? [];
-    const title = [record.task, outcome, ...(record.signals ?? []), `row ${record.row}`].join(' · ');
+    const title = [record.task, outcome, `row ${record.row}`].join(' · ');
     if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);
   }
   return [...shown.values()].flat();

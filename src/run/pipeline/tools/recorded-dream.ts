@@ -21,8 +21,13 @@ import { initialStateOf } from '../../../env/tools/situation.js';
 import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
-import type { EpisodeRecord, EpisodeStep, ExperienceStep } from '../../../replay/experience/experience.js';
-import { episodeSteps, statesOf } from '../../../replay/experience/steps.js';
+import {
+  type EpisodeRecord,
+  type EpisodeStep,
+  type ExperienceStep,
+  episodeSteps,
+  statesOf,
+} from '../../../replay/experience/experience.js';
 import type { TextPolicy } from '../../../rl/text/text-policy.js';
 import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/run-episode.js';
 import { fitterOf } from '../../../synth/train-backend.js';

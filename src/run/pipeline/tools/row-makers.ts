@@ -61,7 +61,7 @@ async function exemplars({ config, folder }: ToolsScenario, domain: ToolsDomain)
   const found: (readonly Message[])[] = [];
   for (const path of logs) {
     const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
-    const { kept } = await prefilterEpisodes(episodes, domain, config.tasks.seeds.replay);
+    const { kept } = await prefilterEpisodes(episodes, domain);
     found.push(...kept.map(({ messages }) => messages));
   }
   return found;

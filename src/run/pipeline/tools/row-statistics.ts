@@ -23,8 +23,6 @@ export class RowStatistics {
   readonly refusedOf: Record<string, number> = {};
   /** Answers that stand after they were sent back once; by backend. */
   readonly repairedOf: Record<string, number> = {};
-  /** Episodes by what is wrong with them. */
-  readonly signals: Record<string, number> = {};
   readonly returnsByTask = new Map<string, number[]>();
 
   add(row: EpisodeRecord | FailedRow): void {
@@ -42,7 +40,6 @@ export class RowStatistics {
       if (row.return > 0.5) this.succeeded++;
       this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
     }
-    for (const signal of row.signals ?? []) count(this.signals, signal);
     for (const { backend, refused = [], repaired } of row.steps.flatMap(({ predictions }) => predictions)) {
       count(this.answeredBy, backend);
       if (refused.length > 0) count(this.refusedOf, backend);

@@ -6,8 +6,7 @@ import { reverieError } from '../../../core/errors.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
-import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { episodeSteps } from '../../../replay/experience/steps.js';
+import { type EpisodeRecord, episodeSteps } from '../../../replay/experience/experience.js';
 import type { Source } from '../../../replay/transition.js';
 import {
   type FailedRow,
@@ -17,8 +16,7 @@ import {
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
 import { type EpisodeSettings, planRow, type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
-import { deficitOf } from '../../../synth/signals/deficits.js';
-import { lostStep, SignalFinder } from '../../../synth/signals/signals.js';
+import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
 import { episodeWeight } from '../../../worldmodel/tools/checks.js';
 import type { JobContext } from '../../job.js';
@@ -73,12 +71,11 @@ export function rowsHere(context: Context, parts: ToolsParts, settings: RowSetti
   const isWrapped = scenario.config.synth.wrap !== undefined && source === 'synthetic';
   const make = settings.make ?? (isWrapped ? wrappedRows(scenario, parts, responder, byTurns) : byTurns);
   const episode = episodeSettings(context, parts, settings);
-  const signals = new SignalFinder(domain);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
       const made = await make(plan, task, { ...episode, maxSteps }, signal);
       const lost = lostStep(domain, task, made);
-      const record = { ...made, signals: signals.find(made, task), ...(lost !== undefined && { lostStep: lost }) };
+      const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
       const lostBy = deficitOf(domain, task, record);
       return { ...record, ...(lostBy && { lostBy }) };
     } finally {

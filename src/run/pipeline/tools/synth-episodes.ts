@@ -65,7 +65,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
   if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
   const statistics = new RowStatistics();
-  const ledger = new DeficitLedger(tasks);
+  const ledger = new DeficitLedger();
   const judged = new JudgedRows(context, domain);
   const rows = await runRows(context, parts, { stage, gates, judge, statistics, ledger, judged, queue });
   try {
@@ -86,11 +86,11 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...{ name: config.name, statistics, quality, rejected, deficits, gates, datasets, newTasks: added.length },
       ...{ spent, stoppedBy, episodes: readEpisodes(data) },
     });
-    const { answeredBy, refusedOf, repairedOf, signals } = statistics;
+    const { answeredBy, refusedOf, repairedOf } = statistics;
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, panel, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected },
-      ...{ removed: removedTurns(quality), answeredBy, refusedOf, repairedOf, signals, deficits, spent, stoppedBy },
+      ...{ removed: removedTurns(quality), answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, panel),

@@ -1,18 +1,17 @@
 // The dataset card (README.md): front matter that Hugging Face's `datasets` loads by, and what a reader must know before
-// training on it: how it was made, what was filtered, who decided the rewards, and what it is biased to.
+// training on it: how it was made, what was filtered, what decided the rewards, and what it is biased to.
 
 import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../quality/filter.js';
-import { DistinctCounter, hash53 } from '../../quality/text-hash.js';
 import { hasSpecialTokens } from './chat-formats.js';
-import { type DataFiles, type EpisodeFormat, type FormatTable, ONLY_TABLE, type Split } from './format.js';
+import { type DataFiles, type EpisodeFormat, ONLY_TABLE, type Split } from './format.js';
 
 export interface CardOptions {
   /** Title. */
   readonly name: string;
-  /** SPDX id of the data's licence, in lower case as Hugging Face has it; `unknown` where nobody said. */
+  /** SPDX id of the data's licence, in lower case as Hugging Face has it; `unknown` where none was said. */
   readonly license: string;
   readonly description?: string;
   /** Parameters it was made with, as they stand in the scenario. */
@@ -40,7 +39,6 @@ export function cardText(input: CardInput): string {
     ['## How it was made', ...origin(input)],
     ['## Rewards', ...rewards(statistics)],
     ['## Filters', ...filters(options.quality)],
-    options.quality ? ['## Diversity', diversity(options.quality)] : [],
     ['## Format', ...formatNotes(input)],
     ['## Known bias', bias(statistics)],
   ];
@@ -48,17 +46,8 @@ export function cardText(input: CardInput): string {
   return `---\n${stringify(frontMatter(input))}---\n\n${text.join('\n\n')}\n`;
 }
 
-/** Folder of a table's data. */
-export function folderOf(table: string): string {
-  return table === ONLY_TABLE ? 'data' : `data/${table}`;
-}
-
-export function extensionOf(table: FormatTable): 'parquet' | 'jsonl' {
-  return table.columns ? 'parquet' : 'jsonl';
-}
-
 function frontMatter({ options, files, rows, format: { format }, statistics }: CardInput): JsonObject {
-  const tags = statistics.isSynthetic ? ['synthetic', 'world-model'] : [];
+  const tags = statistics.synthetic > 0 ? ['synthetic', 'world-model'] : [];
   const features = [...files.keys()].flatMap((config_name) => {
     const { features } = format.tables[config_name];
     return features ? [{ config_name, features }] : [];
@@ -69,19 +58,13 @@ function frontMatter({ options, files, rows, format: { format }, statistics }: C
     task_categories: ['reinforcement-learning', 'text-generation'],
     tags: [...tags, 'agent', 'tool-use', 'trajectories', 'reverie'],
     size_categories: [sizeCategory(Object.values(rows).reduce((sum, count) => sum + count, 0))],
-    configs: [...files].map(([table, splits], index) => configOf(format, table, [...splits.keys()], index === 0)),
+    configs: [...files].map(([table, splits], index) => ({
+      config_name: table,
+      data_files: [...splits].map(([split, path]) => ({ split, path })),
+      ...(index === 0 && table !== ONLY_TABLE && { default: true }),
+    })),
     ...(features.length > 0 && { dataset_info: features }),
   };
-}
-
-function configOf({ tables }: EpisodeFormat, table: string, splits: readonly Split[], isDefault: boolean): JsonObject {
-  const folder = folderOf(table);
-  const files = tables[table].splitFolders ? '/*' : '-*';
-  const data_files = splits.map((split) => ({
-    split,
-    path: `${folder}/${split}${files}.${extensionOf(tables[table])}`,
-  }));
-  return { config_name: table, data_files, ...(isDefault && table !== ONLY_TABLE && { default: true }) };
 }
 
 const SIZES = ['1K', '10K', '100K', '1M', '10M', '100M', '1B'];
@@ -92,68 +75,52 @@ function sizeCategory(rows: number): string {
   return at < 0 ? 'n>1B' : `${SIZES[at - 1]}<n<${SIZES[at]}`;
 }
 
-function summary({ domain, statistics, rows, format, files }: CardInput): string {
-  const shards = [...files.values()].flatMap((splits) => [...splits.values()].flat()).length;
+function summary({ domain, statistics, rows, format }: CardInput): string {
+  const { episodes, synthetic, tasks, families } = statistics;
   const tables = Object.entries(rows).map(
     ([table, count]) => `${count} rows${table === ONLY_TABLE ? '' : ` of \`${table}\``}`,
   );
   const splits = Object.entries(statistics.bySplit).map(([split, count]) => `${count} ${split}`);
+  const share = episodes === 0 ? 0 : rounded((100 * synthetic) / episodes);
   return [
-    `${tables.join(', ') || 'No rows'} from ${statistics.episodes} episodes (${splits.join(', ')}), format \`${format.name}\`, ${shards} files.`,
+    `${tables.join(', ') || 'No rows'} from ${episodes} episodes (${splits.join(', ')}), format \`${format.name}\`.`,
     `Domain \`${domain.id}\`, version \`${domain.version}\`.`,
-    `${percent(statistics.synthetic, statistics.episodes)} of the episodes are synthetic.`,
-    `${statistics.tasks.count} tasks in ${statistics.families.count} families; splits go by family.`,
+    `${share} % of the episodes are synthetic.`,
+    `${tasks.size} tasks in ${families.size} families; splits go by family.`,
   ].join('\n');
 }
 
-function origin({ options, statistics }: CardInput): string[] {
-  const { seeds, tokens, money, tallies } = statistics;
+function origin({ options, statistics: { episodes, answers, tokens, money } }: CardInput): string[] {
   return [
-    ...ORIGINS.flatMap(([head, unit, name]) => {
-      const entries = tallies[name].entries();
-      return entries.length > 0 || name !== 'refusals' ? [table([head, unit], entries)] : [];
-    }),
-    statistics.episodes > 0 ? `Seeds ${seeds.least} to ${seeds.most}. ${tokens} tokens, cost ${rounded(money)}.` : '',
+    answers.size > 0 ? table(['who answered the calls', 'model', 'calls'], counted(answers)) : '',
+    episodes > 0 ? `${tokens} tokens, cost ${rounded(money)}.` : '',
     options.generation ? `\`\`\`yaml\n${stringify(options.generation)}\`\`\`` : '',
   ];
 }
 
-function rewards({ tallies, rewards: { judged, sum }, episodes }: EpisodeStatistics): string[] {
+function rewards({ deciders, rewards: { judged, sum }, episodes }: EpisodeStatistics): string[] {
   const mean = judged > 0 ? ` Their mean reward is ${rounded(sum / judged)}.` : '';
   return [
     `${judged} of ${episodes} episodes were judged.${mean} An episode that could not be judged has no reward (null), never 0.`,
-    table(['decided by', 'episodes'], tallies.deciders.entries()),
+    table(['decided by', 'episodes'], counted(deciders)),
   ];
 }
 
 function filters(report: DatasetReport | undefined): string[] {
   if (!report) return ['None were applied.'];
+  const { diversity } = report;
   const head = ['filter', 'episodes before', 'after', 'turns before', 'after', 'repaired or dropped'];
   const reasons = ({ repaired, dropped }: FilterReport) =>
     Object.entries({ ...repaired, ...dropped }).map(([reason, count]) => `${count} ${reason}`);
+  const unused = diversity.tools.unused.length > 0 ? ` (never called: ${diversity.tools.unused.join(', ')})` : '';
   return [
     `${report.in} episodes in, ${report.out} out, ${report.imitated} of these to be imitated. Turns are those of the agent that are to be learnt.`,
     table(
       head,
       report.filters.map((one) => [one.name, one.in, one.out, one.turnsIn, one.turnsOut, reasons(one).join('; ')]),
     ),
+    `Diversity: distinct-3 ${rounded(diversity.distinct3)}, ${diversity.tools.called} of ${diversity.tools.of} tools called${plain(unused)}, ${diversity.states} different states.`,
   ];
-}
-
-function diversity({ diversity }: DatasetReport): string {
-  const { distinct, overlap, toolEntropy, tools, entities, states } = diversity;
-  const unused = tools.unused.length > 0 ? ` (never called: ${tools.unused.join(', ')})` : '';
-  return table(
-    ['measure', 'value'],
-    [
-      ['distinct-1, -2, -3', distinct.map(rounded).join(', ')],
-      ['3-gram overlap: mean, nearest', `${rounded(overlap.mean)}, ${rounded(overlap.nearest)}`],
-      ['entropy of 1, 2, 3 calls (bits)', toolEntropy.map(rounded).join(', ')],
-      ['tools called', `${tools.called} of ${tools.of}${unused}`],
-      ['parts of the state changed', entities],
-      ['different states', states],
-    ],
-  );
 }
 
 function formatNotes({ adapted, statistics, format }: CardInput): string[] {
@@ -164,16 +131,12 @@ function formatNotes({ adapted, statistics, format }: CardInput): string[] {
   return [`${masked} ${tokens}`, changed, format.format.use ?? ''];
 }
 
-function bias({ isSynthetic }: EpisodeStatistics): string {
-  if (!isSynthetic) return 'None is known.';
+function bias({ synthetic }: EpisodeStatistics): string {
+  if (synthetic === 0) return 'None is known.';
   return [
     '* Answers of a simulated environment are plausible before they are right: simulators err towards letting things succeed.',
     '* Simulated users are more patient, clearer and more alike than people.',
   ].join('\n');
-}
-
-function percent(part: number, of: number): string {
-  return of === 0 ? '0 %' : `${rounded((100 * part) / of)} %`;
 }
 
 function rounded(value: number): string {
@@ -190,95 +153,59 @@ function plain(text: string): string {
   return text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;');
 }
 
-/** Versions of models and policies kept by name; a dataset made by more is counted, not listed. */
-const MAX_NAMES = 40;
+/** Cells of names, joined by a line break, to how often they were counted. */
+type Tally = Map<string, number>;
 
-/** Names to counts, the most frequent first; beyond a limit names are no longer told apart. */
-class Tally {
-  private readonly counts = new Map<string, number>();
-
-  add(name: string): void {
-    const known = this.counts.has(name) || this.counts.size < MAX_NAMES ? name : 'others';
-    this.counts.set(known, (this.counts.get(known) ?? 0) + 1);
-  }
-
-  entries(): [name: string, count: number][] {
-    return [...this.counts].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
-  }
+function count(tally: Tally, ...cells: string[]): void {
+  const key = cells.join('\n');
+  tally.set(key, (tally.get(key) ?? 0) + 1);
 }
 
-const ORIGINS = [
-  ['scenario (hash)', 'episodes', 'scenarios'],
-  ['who answered the calls', 'calls', 'backends'],
-  ['model', 'calls', 'models'],
-  ['answers that did not stand at once', 'calls', 'refusals'],
-  ['environment', 'episodes', 'responders'],
-  ['agent', 'episodes', 'policies'],
-  ['user', 'episodes', 'users'],
-] as const;
+/** The most frequent first. */
+function counted(tally: Tally): (string | number)[][] {
+  const sorted = [...tally].sort(([a, x], [b, y]) => y - x || (a < b ? -1 : 1));
+  return sorted.map(([key, number]) => [...key.split('\n'), number]);
+}
 
 /** What a card says of the episodes themselves, counted as they are written. */
 export class EpisodeStatistics {
   episodes = 0;
   synthetic = 0;
   readonly bySplit: Record<Split, number> = { train: 0, validation: 0, test: 0 };
-  readonly tallies = {
-    scenarios: new Tally(),
-    backends: new Tally(),
-    models: new Tally(),
-    /** Answers that were refused (the agent was shown an error) or repaired, by who gave them. */
-    refusals: new Tally(),
-    responders: new Tally(),
-    policies: new Tally(),
-    users: new Tally(),
-    /** Who decided the reward. */
-    deciders: new Tally(),
-  };
+  /** Calls by what answered them, and by which version of it. */
+  readonly answers: Tally = new Map();
+  /** Episodes by what decided the reward. */
+  readonly deciders: Tally = new Map();
   readonly rewards = { judged: 0, sum: 0 };
-  readonly tasks = new DistinctCounter();
-  readonly families = new DistinctCounter();
-  readonly seeds = { least: Number.POSITIVE_INFINITY, most: Number.NEGATIVE_INFINITY };
+  readonly tasks = new Set<string>();
+  readonly families = new Set<string>();
   maskedTurns = 0;
   specialTokens = 0;
   turns = 0;
   tokens = 0;
   money = 0;
 
-  get isSynthetic(): boolean {
-    return this.synthetic > 0;
-  }
-
   add(record: EpisodeRecord): void {
-    const { tallies, seeds, rewards } = this;
-    const { verdict, cost } = record;
+    const { verdict, cost, messages } = record;
     this.episodes++;
     this.synthetic += Number(record.source === 'synthetic');
     this.bySplit[record.split]++;
-    tallies.scenarios.add(`${record.scenario} (${record.scenarioHash})`);
-    tallies.policies.add(record.policyVersion);
-    tallies.users.add(record.userVersion);
-    tallies.responders.add(record.responderVersion);
-    for (const { backend, modelVersion, refused, repaired } of record.steps.flatMap((step) => step.predictions)) {
-      tallies.backends.add(backend);
-      tallies.models.add(modelVersion);
-      if (refused !== undefined && refused.length > 0) tallies.refusals.add(`${backend}: refused`);
-      if (repaired) tallies.refusals.add(`${backend}: repaired`);
-    }
-    if (verdict.reward === null) tallies.deciders.add('nobody: not judged (reward is null)');
+    for (const { backend, modelVersion } of record.steps.flatMap((step) => step.predictions))
+      count(this.answers, backend, modelVersion);
+    if (verdict.reward === null) count(this.deciders, 'not judged (reward is null)');
     else {
-      rewards.judged++;
-      rewards.sum += verdict.reward;
-      tallies.deciders.add(
+      this.rewards.judged++;
+      this.rewards.sum += verdict.reward;
+      count(
+        this.deciders,
         verdict.judge === undefined ? 'exact checks alone' : `exact checks and judge ${verdict.judge}`,
       );
     }
-    this.tasks.add(hash53(record.task));
-    this.families.add(hash53(record.family));
-    seeds.least = Math.min(seeds.least, record.seed);
-    seeds.most = Math.max(seeds.most, record.seed);
-    this.turns += record.messages.filter(({ role }) => role === 'assistant').length;
+    this.tasks.add(record.task);
+    this.families.add(record.family);
+    this.turns += messages.filter(({ role }) => role === 'assistant').length;
     this.maskedTurns += record.masked?.length ?? 0;
-    this.specialTokens += Number(record.messages.some(hasSpecialTokens));
+    this.specialTokens += Number(messages.some(hasSpecialTokens));
     this.tokens += cost.promptTokens + cost.completionTokens;
     this.money += cost.money;
   }

@@ -1,10 +1,10 @@
-// Conversations as trainers read them: OpenAI's fine-tuning rows, ShareGPT as LLaMA-Factory reads it, and verl.
+// Conversations as trainers read them: OpenAI's fine-tuning rows, ShareGPT as LLaMA-Factory reads it, and starts for verl.
 
-import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
+import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
 import { type AssistantMessage, callsOf, type Message, type ToolCall } from '../../../env/tools/message.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { hash53 } from '../../quality/text-hash.js';
+import { hash53 } from '../../quality/overlap-filters.js';
 import type { ParquetColumns } from '../parquet-file.js';
 import {
   type Adapt,
@@ -18,7 +18,6 @@ import {
   ONLY_TABLE,
   openAiMessage,
   policyIn,
-  type ToolDefinition,
   texts,
   toLastTurn,
   unmaskedMessages,
@@ -50,7 +49,7 @@ export function shareGptFormat({ domain, tools, adapt }: FormatContext): Episode
   const toolsText = JSON.stringify(tools.map((tool) => tool.function));
   const features = [{ name: 'conversations', list: texts('from', 'value') }, ...texts('system', 'tools')];
   return {
-    tables: { [ONLY_TABLE]: { features, splitFolders: true, isImitated: true } },
+    tables: { [ONLY_TABLE]: { features, isImitated: true } },
     *rows(record): Generator<FormatRow> {
       const messages = unmaskedMessages(record, adapt);
       const conversations = new Alternation(record.messages, adapt).turns(messages);
@@ -64,12 +63,12 @@ export function shareGptFormat({ domain, tools, adapt }: FormatContext): Episode
 
 function datasetInfo(domain: string, data: DataFiles): JsonObject {
   const name = domain.replace(/[^A-Za-z0-9]+/g, '_');
-  const splits = [...(data.get(ONLY_TABLE)?.keys() ?? [])];
+  const splits = [...(data.get(ONLY_TABLE) ?? [])];
   return Object.fromEntries(
-    splits.map((split) => [
+    splits.map(([split, file_name]) => [
       `${name}_${split}`,
       {
-        file_name: `data/${split}`,
+        file_name,
         formatting: 'sharegpt',
         columns: { messages: 'conversations', system: 'system', tools: 'tools' },
         tags: {
@@ -142,14 +141,6 @@ class Alternation {
 
 const VERL_MESSAGES = { list: { struct: { role: 'text', content: 'text' } } } as const;
 
-const SFT: ParquetColumns = {
-  messages: VERL_MESSAGES,
-  enable_thinking: 'boolean',
-  tool_schemas: 'text',
-  id: 'text',
-  reward: 'double',
-};
-
 const RL: ParquetColumns = {
   data_source: 'text',
   agent_name: 'text',
@@ -171,39 +162,27 @@ const RL: ParquetColumns = {
 };
 
 /**
- * verl, as Parquet. `sft`: conversations for MultiTurnSFTDataset, tools and calls as text in the messages: as Arrow structs every
- * schema and every call would get every other's keys, as nulls that chat templates print. `rl`: one row for each start, for
- * RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that `reverie client --verl` prints needs.
+ * verl, as Parquet: one row for each start, for RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that
+ * `reverie client --verl` prints needs. Tools are text: as Arrow structs every schema would get every other's keys.
  */
-export function verlFormat(context: FormatContext): EpisodeFormat {
-  const tool_schemas = JSON.stringify(context.tools);
+export function verlFormat({ tools, domain, taskOf, adapt }: FormatContext): EpisodeFormat {
+  const tool_schemas = JSON.stringify(tools);
   const starts = new Set<number>();
   return {
-    tables: { sft: { columns: SFT, isImitated: true }, rl: { columns: RL } },
+    tables: { rl: { columns: RL } },
     *rows(record): Generator<FormatRow> {
-      const { split } = record;
-      const turns = textTurns(record, unmaskedMessages(record, context.adapt), context);
-      if (turns.length > 0) yield { table: 'sft', split, value: sftRow(record, turns, tool_schemas) };
-      const task = context.taskOf(record.task);
+      const task = taskOf(record.task);
       const key = hash53(canonicalJson([record.task, startOf(record)]));
-      if (task === undefined) context.adapt('left out of rl: its task is not known');
+      if (task === undefined) adapt('left out: its task is not known');
       else if (!starts.has(key)) {
-        const row = rlRow(record, task, starts.size, context.domain.id);
-        yield { table: 'rl', split, value: { ...row, tool_schemas } };
+        yield {
+          table: 'rl',
+          split: record.split,
+          value: { ...rlRow(record, task, starts.size, domain.id), tool_schemas },
+        };
         starts.add(key);
       }
     },
-  };
-}
-
-/** Answers of tools are turns of the user, as Qwen's template has them: verl renders message by message. */
-function sftRow(record: EpisodeRecord, turns: readonly TextTurn[], tool_schemas: string): JsonObject {
-  return {
-    messages: turns.map(({ role, text }) => ({ role: role === 'tool' ? 'user' : role, content: text })),
-    enable_thinking: record.messages.some((message) => message.role === 'assistant' && Boolean(message.reasoning)),
-    tool_schemas,
-    id: record.id,
-    reward: record.verdict.reward,
   };
 }
 
@@ -228,81 +207,12 @@ function startOf({ messages }: EpisodeRecord): JsonObject[] {
   return messages.slice(0, lengthOfStart(messages)).map(({ role, content }) => ({ role, content }));
 }
 
-const HEAD =
-  '# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with function signatures within <tools></tools> XML tags:';
-const TAIL =
-  'For each function call, return a json object with function name and arguments within <tool_call></tool_call> XML tags:\n<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>';
-
-export interface TextTurn {
-  readonly role: 'system' | 'user' | 'assistant' | 'tool';
-  readonly text: string;
-  /** Whether it may be learnt from. */
-  readonly isLearnt: boolean;
-}
-
-/** The conversation as text, answers to the calls of one turn together; special tokens in what anybody said are escaped. */
-export function textTurns(
-  record: EpisodeRecord,
-  messages: readonly Message[],
-  { tools, adapt }: Pick<FormatContext, 'tools' | 'adapt'>,
-): TextTurn[] {
-  if (messages.some(hasSpecialTokens)) adapt('special tokens escaped');
-  const turns: TextTurn[] = [];
-  messages.forEach((message, index) => {
-    const { role } = message;
-    if (message.role === 'tool') {
-      const answer = `<tool_response>\n${escapeText(message.content)}\n</tool_response>`;
-      const last = turns.at(-1);
-      if (last?.role === 'tool') turns[turns.length - 1] = { ...last, text: `${last.text}\n${answer}` };
-      else turns.push({ role: 'tool', text: answer, isLearnt: false });
-    } else if (message.role === 'assistant') {
-      turns.push({ role: 'assistant', text: turnText(message), isLearnt: !record.masked?.includes(index) });
-    } else if (role === 'user') {
-      turns.push({ role, text: escapeText(message.content), isLearnt: false });
-    } else {
-      const text = index === 0 ? systemText(message.content, tools) : message.content;
-      turns.push({ role: 'system', text, isLearnt: false });
-    }
-  });
-  return turns;
-}
-
-/** The policy with the tools after it. */
-function systemText(policy: string, tools: readonly ToolDefinition[]): string {
-  const lines = tools.map((tool) => escapeJson(spacedJson(tool)));
-  return `${policy}\n\n${HEAD}\n<tools>\n${lines.join('\n')}\n</tools>\n\n${TAIL}`;
-}
-
-/** A turn of the agent: its thoughts, what it says, its calls. After thoughts, Qwen3 begins with no empty line. */
-function turnText(message: AssistantMessage): string {
-  const thoughts = message.reasoning ? thoughtText(message.reasoning) : '';
-  const content = message.content ? escapeText(message.content) : '';
-  const said = content === '' ? [] : [thoughts === '' ? content : content.replace(/^\n+/, '')];
-  const calls = callsOf(message).map((call) => `<tool_call>\n${callJson(call)}\n</tool_call>`);
-  return thoughts + [...said, ...calls].join('\n');
-}
-
 function thoughtText(thoughts: string): string {
   return `<think>\n${escapeText(thoughts).replace(/^\n+|\n+$/g, '')}\n</think>\n\n`;
 }
 
 function callJson({ name, arguments: values }: ToolCall): string {
-  return escapeJson(spacedJson({ name, arguments: values }));
-}
-
-/** JSON as Python writes it, and so every chat template: a space after commas and colons, numbers as in `repr`. */
-function spacedJson(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(spacedJson).join(', ')}]`;
-  if (typeof value === 'number') return pythonNumber(value);
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
-  const parts = Object.entries(value as JsonObject).map(([key, part]) => `${JSON.stringify(key)}: ${spacedJson(part)}`);
-  return `{${parts.join(', ')}}`;
-}
-
-/** Python has exponents below 1e-4 already, of two digits at least; JavaScript below 1e-6. Large numbers are alike in both. */
-function pythonNumber(value: number): string {
-  if (value === 0 || Math.abs(value) >= 1e-4) return JSON.stringify(value);
-  return value.toExponential().replace(/e-(\d)$/, 'e-0$1');
+  return escapeJson(JSON.stringify({ name, arguments: values }));
 }
 
 const SPECIAL =

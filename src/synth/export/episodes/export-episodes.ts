@@ -1,6 +1,6 @@
-// Episodes once, in any of the formats that trainers read: a folder with data in shards by split, and a card.
+// Episodes once, in any of the formats that trainers read: a folder with a data file for each table and split, and a card.
 
-import { type FileHandle, mkdir, open, readdir, rename, writeFile } from 'node:fs/promises';
+import { type FileHandle, mkdir, open, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import type { JsonObject } from '../../../core/canonical-json.js';
@@ -11,13 +11,12 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { whyNotImitated } from '../../quality/quality-pipeline.js';
 import { ParquetFile } from '../parquet-file.js';
 import { outputExists } from '../transitions.js';
-import { type CardOptions, cardText, EpisodeStatistics, extensionOf, folderOf } from './card.js';
+import { type CardOptions, cardText, EpisodeStatistics } from './card.js';
 import { openAiFormat, shareGptFormat, verlFormat } from './chat-formats.js';
 import {
   type DataFiles,
   type EpisodeFormat,
   type FormatContext,
-  type FormatRow,
   type FormatTable,
   ONLY_TABLE,
   type Split,
@@ -38,7 +37,7 @@ export const episodeExports = new Registry<EpisodeExport>('export', [
   entry('openai', "OpenAI's fine-tuning rows.", openAiFormat),
   entry('sharegpt', "ShareGPT's conversations, as LLaMA-Factory reads them.", shareGptFormat),
   entry('trl', "TRL's trainers: messages, completions, preferences.", trlFormat),
-  entry('verl', "verl's supervised and reinforcement learning.", verlFormat),
+  entry('verl', "Starts for verl's reinforcement learning.", verlFormat),
   entry('atif', 'Trajectories in ATIF.', atifFormat),
   entry('adp', 'Trajectories in ADP.', adpFormat),
   entry('parquet', 'One wide table.', parquetFormat),
@@ -58,8 +57,6 @@ export interface EpisodeExportOptions {
   readonly card: CardOptions;
   /** Least reward of an episode that is written to be imitated; `any`: all of them. Default 1. */
   readonly imitation?: number | 'any';
-  /** Bytes (as JSON) of a shard, roughly; default 256 MiB. */
-  readonly shardBytes?: number;
 }
 
 interface WrittenEpisodes {
@@ -98,184 +95,122 @@ export async function exportEpisodes(
 async function writeDataset(
   records: AsyncIterable<EpisodeRecord> | Iterable<EpisodeRecord>,
   folder: string,
-  { format: name, domain, tasks = [], card, imitation = 1, shardBytes = 256 * 2 ** 20 }: EpisodeExportOptions,
+  { format: name, domain, tasks = [], card, imitation = 1 }: EpisodeExportOptions,
 ): Promise<WrittenEpisodes> {
-  const adaptations = new Adaptations();
-  const adapt = (reason: string) => adaptations.add(reason);
+  const adapted: Record<string, number> = {};
+  // Each reason counts once an episode.
+  const ofThis = new Set<string>();
+  const adapt = (reason: string) => {
+    if (!ofThis.has(reason)) adapted[reason] = (adapted[reason] ?? 0) + 1;
+    ofThis.add(reason);
+  };
   const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
   const context = { tools: toolDefinitions(domain), taskOf: (id: string) => byId.get(id), license: card.license };
   const format = (await episodeExports.get(name).make())({ ...context, domain, adapt });
   const statistics = new EpisodeStatistics();
-  const shards = new ShardWriter(folder, format.tables, shardBytes);
+  const open = new Map<string, DataFile>();
+  const rows: Record<string, number> = {};
+  const write = async (table: string, split: Split, value: JsonObject) => {
+    const key = `${table}/${split}`;
+    const file = open.get(key) ?? new DataFile(folder, table, split, format.tables[table]);
+    open.set(key, file);
+    await file.write(value);
+    rows[table] = (rows[table] ?? 0) + 1;
+  };
   try {
     for await (const record of records) {
       statistics.add(record);
-      adaptations.next();
+      ofThis.clear();
       const reason = whyNotImitated(record, imitation);
-      for (const row of format.rows(record)) {
-        if (reason === undefined || !format.tables[row.table ?? ONLY_TABLE].isImitated) await shards.write(row);
+      for (const { table = ONLY_TABLE, split, value } of format.rows(record)) {
+        if (reason === undefined || !format.tables[table].isImitated) await write(table, split, value);
         else adapt(`not written to be imitated: ${reason}`);
       }
     }
-    for (const row of format.end?.() ?? []) await shards.write(row);
-  } catch (error) {
-    await shards.close();
-    throw error;
+    for (const { table = ONLY_TABLE, split, value } of format.end?.() ?? []) await write(table, split, value);
+    for (const file of open.values()) await file.finish();
+  } finally {
+    for (const file of open.values()) await file.close();
   }
-  const files = await shards.finish();
+  const files = filesOf(format, open);
   const others = Object.entries(format.files?.(files) ?? {});
   for (const [path, content] of others) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), `${JSON.stringify(content, null, 2)}\n`);
   }
-  const { rows: tables } = shards;
-  const adapted = adaptations.counts();
-  const input = { format: { name, format }, domain, options: card, statistics, files, rows: tables, adapted };
+  const changed = Object.fromEntries(Object.entries(adapted).sort(([a], [b]) => (a < b ? -1 : 1)));
+  const input = { format: { name, format }, domain, options: card, statistics, files, rows, adapted: changed };
   await writeFile(join(folder, 'README.md'), cardText(input));
-  const data = [...files.values()].flatMap((splits) => [...splits.values()].flat());
-  const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
-  return { files: [...data, ...others.map(([path]) => path), 'README.md'], rows, tables, adapted };
+  const data = [...files.values()].flatMap((splits) => [...splits.values()]);
+  const all = Object.values(rows).reduce((sum, count) => sum + count, 0);
+  return {
+    files: [...data, ...others.map(([path]) => path), 'README.md'],
+    rows: all,
+    tables: rows,
+    adapted: changed,
+  };
 }
 
-/** Counts episodes by what was changed in them: each reason once an episode. */
-class Adaptations {
-  private readonly byReason = new Map<string, number>();
-  private readonly ofThis = new Set<string>();
-
-  next(): void {
-    this.ofThis.clear();
-  }
-
-  add(reason: string): void {
-    if (this.ofThis.has(reason)) return;
-    this.ofThis.add(reason);
-    this.byReason.set(reason, (this.byReason.get(reason) ?? 0) + 1);
-  }
-
-  counts(): Record<string, number> {
-    return Object.fromEntries([...this.byReason].sort(([a], [b]) => (a < b ? -1 : 1)));
-  }
+/** In the order of tables and splits. */
+function filesOf({ tables }: EpisodeFormat, open: ReadonlyMap<string, DataFile>): DataFiles {
+  const files = Object.keys(tables).map((table) => {
+    const splits = (['train', 'validation', 'test'] as const).flatMap((split): [Split, string][] => {
+      const file = open.get(`${table}/${split}`);
+      return file === undefined ? [] : [[split, file.path]];
+    });
+    return [table, new Map(splits)] as const;
+  });
+  return new Map(files.filter(([, splits]) => splits.size > 0));
 }
 
 /** Rows and bytes (as JSON) of a row group, or of what is written at once. */
 const GROUP_ROWS = 1024;
 const GROUP_BYTES = 8 * 2 ** 20;
 
-const SPLITS: readonly Split[] = ['train', 'validation', 'test'];
-
-/** A series of shards for each table and split, written as rows come, none larger than it should be. */
-class ShardWriter {
-  /** By table. */
-  readonly rows: Record<string, number> = {};
-  private readonly shards = new Map<string, SplitShards>();
-
-  constructor(
-    private readonly folder: string,
-    private readonly tables: Readonly<Record<string, FormatTable>>,
-    private readonly shardBytes: number,
-  ) {}
-
-  async write({ table = ONLY_TABLE, split, value }: FormatRow): Promise<void> {
-    const key = `${table}/${split}`;
-    let shards = this.shards.get(key);
-    if (!shards) {
-      shards = new SplitShards(this.folder, table, split, this.tables[table], this.shardBytes);
-      this.shards.set(key, shards);
-    }
-    await shards.write(value);
-    this.rows[table] = (this.rows[table] ?? 0) + 1;
-  }
-
-  /** Ends all files and gives them their names. */
-  async finish(): Promise<DataFiles> {
-    const files = new Map<string, Map<Split, readonly string[]>>();
-    for (const table of Object.keys(this.tables)) {
-      for (const split of SPLITS) {
-        const shards = this.shards.get(`${table}/${split}`);
-        if (!shards) continue;
-        const ofTable = files.get(table) ?? new Map<Split, readonly string[]>();
-        files.set(table, ofTable.set(split, await shards.finish()));
-      }
-    }
-    return files;
-  }
-
-  async close(): Promise<void> {
-    for (const shards of this.shards.values()) await shards.close();
-  }
-}
-
-class SplitShards {
+/** The data of a table and split, written as rows come. */
+class DataFile {
+  readonly path: string;
+  private readonly parquet?: ParquetFile;
   private file?: FileHandle;
-  private parquet?: ParquetFile;
   private rows: JsonObject[] = [];
   private waiting = 0;
-  private written = 0;
-  private count = 0;
 
   constructor(
     private readonly folder: string,
-    private readonly name: string,
-    private readonly split: Split,
-    private readonly table: FormatTable,
-    private readonly shardBytes: number,
-  ) {}
+    table: string,
+    split: Split,
+    { columns }: FormatTable,
+  ) {
+    const name = `${split}-00000-of-00001.${columns ? 'parquet' : 'jsonl'}`;
+    this.path = table === ONLY_TABLE ? `data/${name}` : `data/${table}/${name}`;
+    this.parquet = columns && new ParquetFile(columns);
+  }
 
   async write(row: JsonObject): Promise<void> {
     this.rows.push(row);
     this.waiting += JSON.stringify(row).length;
-    if (this.rows.length >= GROUP_ROWS || this.waiting >= Math.min(GROUP_BYTES, this.shardBytes)) await this.flush();
-    if (this.written >= this.shardBytes) await this.endShard();
+    if (this.rows.length >= GROUP_ROWS || this.waiting >= GROUP_BYTES) await this.flush();
   }
 
-  async finish(): Promise<string[]> {
+  async finish(): Promise<void> {
     await this.flush();
-    await this.endShard();
-    const paths: string[] = [];
-    for (let index = 0; index < this.count; index++) {
-      const path = this.pathOf(index, this.count);
-      await mkdir(dirname(join(this.folder, path)), { recursive: true });
-      await rename(this.partOf(index), join(this.folder, path));
-      paths.push(path);
-    }
-    return paths;
+    if (this.parquet) await this.file?.writeFile(this.parquet.finish());
   }
 
   async close(): Promise<void> {
     await this.file?.close();
-    this.file = undefined;
   }
 
   private async flush(): Promise<void> {
     if (this.rows.length === 0) return;
-    const { columns } = this.table;
-    if (!this.file) {
-      await mkdir(dirname(this.partOf(this.count)), { recursive: true });
-      this.file = await open(this.partOf(this.count), 'wx');
-      this.parquet = columns && new ParquetFile(columns);
-      this.count++;
+    if (this.file === undefined) {
+      const path = join(this.folder, this.path);
+      await mkdir(dirname(path), { recursive: true });
+      this.file = await open(path, 'wx');
     }
     const lines = () => Buffer.from(this.rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
     await this.file.writeFile(this.parquet?.addRows(this.rows) ?? lines());
-    this.written += this.waiting;
     this.rows = [];
     this.waiting = 0;
-  }
-
-  private async endShard(): Promise<void> {
-    if (this.parquet) await this.file?.writeFile(this.parquet.finish());
-    await this.close();
-    this.written = 0;
-  }
-
-  private partOf(index: number): string {
-    return join(this.folder, folderOf(this.name), `${this.split}-${index}.part`);
-  }
-
-  private pathOf(index: number, of: number): string {
-    const number = (value: number) => String(value).padStart(5, '0');
-    const name = `${this.split}-${number(index)}-of-${number(of)}.${extensionOf(this.table)}`;
-    const folder = folderOf(this.name);
-    return this.table.splitFolders ? `${folder}/${this.split}/${name}` : `${folder}/${name}`;
   }
 }

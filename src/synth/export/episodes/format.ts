@@ -29,8 +29,6 @@ export interface FormatTable {
   readonly features?: readonly JsonObject[];
   /** Whether what the agent does in a row is to be imitated: then only episodes that were good enough make rows of it. */
   readonly isImitated?: boolean;
-  /** Whether each split has a folder of its own. */
-  readonly splitFolders?: boolean;
 }
 
 export interface FormatRow {
@@ -41,7 +39,7 @@ export interface FormatRow {
 }
 
 /** Paths of data files within the folder, by table and split. */
-export type DataFiles = ReadonlyMap<string, ReadonlyMap<Split, readonly string[]>>;
+export type DataFiles = ReadonlyMap<string, ReadonlyMap<Split, string>>;
 
 export const ONLY_TABLE = 'default';
 

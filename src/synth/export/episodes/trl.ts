@@ -1,6 +1,6 @@
 // Rows for Hugging Face TRL, each kind a configuration of its own: whole conversations; one turn of the agent after what came
-// before it; pairs of a better and a worse episode from one start; episodes with a thumb up or down. TRL's trainers of pairs and
-// thumbs learn every token of what they compare, what tools and users said too: for these there are rows of single turns.
+// before it; pairs of a better and a worse episode from one start. TRL's trainers of pairs learn every token of what they compare,
+// what tools and users said too: for these there are rows of single turns.
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
 import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
@@ -11,18 +11,13 @@ import {
   type EpisodeFormat,
   type FormatContext,
   type FormatRow,
-  lengthOfStart,
   lengthToLastTurn,
   lists,
   type Split,
   templateMessage,
   texts,
-  toLastTurn,
   unmaskedMessages,
 } from './format.js';
-
-/** From this reward on an episode is a good example (KTO's label). */
-const GOOD_REWARD = 0.5;
 
 /** Its parser is pandas' ujson: ten decimals, and a multiplication by powers of 1/10, which are no floats. */
 const FRACTIONS = 'numbers with fractions, of which `datasets` changes some in their last digits';
@@ -37,19 +32,15 @@ const PAIR = {
     { name: 'score_rejected', dtype: 'float64' },
   ],
 };
-const THUMB = { features: [...lists('prompt', 'completion'), { name: 'label', dtype: 'bool' }, ...TOOLS] };
 
 const TABLES = {
   messages: { features: [...lists('messages'), ...TOOLS], isImitated: true },
   prompt_completion: { features: [...lists('prompt', 'completion'), ...TOOLS], isImitated: true },
   preference: PAIR,
   preference_turns: PAIR,
-  unpaired: THUMB,
-  unpaired_turns: THUMB,
 };
 
-const USE = `Unless told otherwise, TRL cuts rows off at 1024 tokens, and its trainers of pairs and thumbs leave out those
-whose prompt is longer: policy and tools alone may be. \`max_length=None\` takes them whole. Where nothing else is asked, \`SFTTrainer\`
+const USE = `Unless told otherwise, TRL cuts rows off at 1024 tokens, and its trainers of pairs leave out those whose prompt is longer: policy and tools alone may be. \`max_length=None\` takes them whole. Where nothing else is asked, \`SFTTrainer\`
 learns all of \`messages\`, what tools and users said too.
 
 \`\`\`python
@@ -83,8 +74,6 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
       for (const index of turns(record)) {
         if (!record.masked?.includes(index)) yield withTools('prompt_completion', split, turnRow(record, index));
       }
-      for (const row of labelled(record, adapt)) yield withTools('unpaired', split, row);
-      for (const row of labelledTurns(record)) yield withTools('unpaired_turns', split, row);
       const ended = pairs.add(record);
       if (ended) yield* pairRows(ended);
     },
@@ -105,38 +94,6 @@ function turns({ messages }: EpisodeRecord): number[] {
 function turnRow({ messages }: EpisodeRecord, index: number): JsonObject {
   const prompt = messages.slice(0, index).map(templateMessage);
   return { prompt, completion: [templateMessage(messages[index])] };
-}
-
-/** The episode as an example of what to do or what not to do; none where nobody judged it. */
-function* labelled(record: EpisodeRecord, adapt: Adapt): Generator<JsonObject> {
-  const { reward } = record.verdict;
-  if (reward === null) {
-    adapt('left out of unpaired: not judged');
-    return;
-  }
-  const [prompt, completion] = startAndRest(toLastTurn(record.messages, adapt));
-  if (completion.length > 0) yield { prompt, completion, label: reward >= GOOD_REWARD };
-}
-
-/**
- * Turns with a thumb: up for each that may be learnt of a good episode. Of a bad one, down for the turn that lost it; for each,
- * where that one is not known; for none, where the clock alone ended it.
- */
-function* labelledTurns(record: EpisodeRecord): Generator<JsonObject> {
-  const { verdict, masked, lostStep, steps } = record;
-  if (verdict.reward === null) return;
-  const label = verdict.reward >= GOOD_REWARD;
-  const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
-  for (const index of turns(record)) {
-    const isTold = label ? !masked?.includes(index) : lostStep === undefined || index === lost;
-    if (isTold) yield { ...turnRow(record, index), label };
-  }
-}
-
-function startAndRest(messages: readonly Message[]): [start: JsonObject[], rest: JsonObject[]] {
-  const start = lengthOfStart(messages);
-  const written = messages.map(templateMessage);
-  return [written.slice(0, start), written.slice(start)];
 }
 
 /** Whether a call has a number that is no whole one, or too large for one: these are not the same in every reader of JSON. */

@@ -1,4 +1,4 @@
-// Flags on episodes, and the step that lost one: each seen on an episode lived in the real service desk that was made to have it.
+// The step that lost an episode, on episodes run in the real service desk that were made to be lost.
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { NO_COST } from '../../../src/core/cost.js';
@@ -9,21 +9,17 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { cutBefore, withoutMessages } from '../../../src/synth/quality/filter.js';
-import { lostStep, SignalFinder } from '../../../src/synth/signals/signals.js';
+import { cutBefore } from '../../../src/synth/quality/filter.js';
+import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
-
-const ASKED = 'Who are you? Please tell me your employee number and badge.';
 
 let domain: ToolsDomain;
 let task: ToolsTask;
 let solution: readonly CallSpec[];
-let finder: SignalFinder;
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   task = domain.tasks.find(({ id }) => id === 'unlock-after-holiday')!;
   solution = task.reference!.calls;
-  finder = new SignalFinder(domain);
 });
 
 /** Lives the turns, then says good-bye; truncated after `maxSteps`. */
@@ -49,40 +45,6 @@ function actionOf(turn: CallSpec | string, step: number): ToolsAction {
   return { content: null, toolCalls: [{ id: `call_${step}`, ...turn }] };
 }
 
-const signalsOf = async (turns: readonly (CallSpec | string)[], maxSteps?: number) =>
-  finder.find(await lived(turns, maxSteps), task);
-
-describe('signals', () => {
-  it('of an episode that goes as it should are none', async () => {
-    const record = await lived([ASKED, ...solution, task.reference?.say ?? 'It is done.']);
-    expect(record.return).toBe(1);
-    expect(finder.find(record, task)).toEqual([]);
-  });
-
-  it('tell of turns that change nothing and learn nothing, and of going round in circles', async () => {
-    const look = solution[1];
-    expect(await signalsOf([look, look, look])).not.toContain('stagnation');
-    expect(await signalsOf([look, look, look, look])).toEqual(expect.arrayContaining(['stagnation', 'loop']));
-    const wrong = (n: number) => ({ name: 'get_employee', arguments: { employee_id: `EMP-900${n}` } });
-    expect(await signalsOf([ASKED, wrong(1), wrong(2), wrong(3)])).toContain('stagnation');
-    expect(await signalsOf([ASKED, wrong(1), wrong(2), wrong(3)])).not.toContain('loop');
-  });
-
-  it('tell of what is said against the state', async () => {
-    const id = String(solution.at(-1)?.arguments.ticket_id);
-    expect(await signalsOf([ASKED, ...solution.slice(0, 3), `Ticket ${id} is closed.`])).toContain('contradiction');
-    expect(await signalsOf([ASKED, ...solution, `Ticket ${id} is closed.`])).not.toContain('contradiction');
-  });
-
-  it('tell of an episode that was cut off, and of one that did what the policy forbids', async () => {
-    expect(await signalsOf(solution, 2)).toContain('exhaustion');
-    // Restores access without having asked who it is.
-    const unverified = await lived(solution.slice(2));
-    expect(unverified.return).toBe(0);
-    expect(finder.find(unverified, task)).toContain('policy-broken');
-  });
-});
-
 describe('the step that lost an episode', () => {
   it('is the one after which the solution no longer helps', async () => {
     // Access before identity: whatever follows, that order stays.
@@ -104,14 +66,12 @@ describe('the step that lost an episode', () => {
     expect(lostStep(domain, task, left)).toBe(left.steps.length - 1);
   });
 
-  it('is followed where messages are taken out, and gone with what is cut off', async () => {
+  it('is gone with what is cut off', async () => {
     const look = solution[1];
     const whole = await lived([solution[0], look, look, { name: 'hand_over', arguments: handOver() }]);
     const record = { ...whole, lostStep: lostStep(domain, task, whole) };
     expect(record.lostStep).toBe(3);
     const second = record.steps[2].message;
-    expect(withoutMessages(record, new Set([second, second + 1])).lostStep).toBe(2);
-    expect(withoutMessages(record, new Set([record.steps[3].message])).lostStep).toBeUndefined();
     expect(cutBefore(record, record.messages.length).lostStep).toBe(3);
     expect(cutBefore(record, second)).not.toHaveProperty('lostStep');
   });
