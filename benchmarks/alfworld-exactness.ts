@@ -1,18 +1,15 @@
 // How exactly does a sequence model that was fitted to ALFWorld's training games foretell the next state? Of each seed: records of an
 // explorer in games of `train`, an eighth of the rooms left out; a fit; then commands in games of `valid_seen` and in the rooms left out,
-// other tries than any that were learned from. Beside it operators induced from the same records.
-// `raw` has it by number of changes, what it is sure of, and drift: how many episodes still have the exact state after k steps of its own.
-// Kept case by case (study-cases.ts), and a fit that was stopped goes on; ALFWORLD_EXACTNESS_SEEDS and ALFWORLD_EXACTNESS_ARMS choose.
+// other tries than any that were learned from. `raw` has it by number of changes and by what the model is sure of. Kept case by case
+// (study-cases.ts), and a fit that was stopped goes on; ALFWORLD_EXACTNESS_SEEDS chooses.
 
 import { join } from 'node:path';
-import { isDeepStrictEqual } from 'node:util';
 import { contentHash, type JsonObject } from '../src/core/canonical-json.js';
 import { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
-import type { FactTable, ToolsDomain } from '../src/env/tools/domain.js';
+import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Message } from '../src/env/tools/message.js';
 import { initialStateOf } from '../src/env/tools/situation.js';
-import { induceOperators, OperatorBook } from '../src/games/operators/induce-operators.js';
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
@@ -20,17 +17,8 @@ import { sequenceSection } from '../src/worldmodel/sequence/entry.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
-import {
-  type AskedTokens,
-  answersOf,
-  type JudgedAnswer,
-  judgeSteps,
-  type SequenceContents,
-  tokensOf,
-} from '../src/worldmodel/sequence/sequence-model.js';
-import { type StepAnswer, StepForm } from '../src/worldmodel/sequence/step-form.js';
-import { factsOf } from '../src/worldmodel/sequence/worlds.js';
-import { takenAction } from '../src/worldmodel/situation.js';
+import { type JudgedAnswer, judgeSteps, type SequenceContents } from '../src/worldmodel/sequence/sequence-model.js';
+import { StepForm } from '../src/worldmodel/sequence/step-form.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
@@ -50,8 +38,6 @@ type Sizes = {
 const FULL: Sizes = { games: 600, perGame: 40, steps: 3000, judged: 70, commands: 15 };
 const QUICK: Sizes = { games: 6, perGame: 10, steps: 5, judged: 2, commands: 4 };
 const BAR = 0.8;
-/** Tries that operators are induced from: the first ones; more change little (`alfworld.rules`). */
-const OPERATOR_TRIES = 10_000;
 
 type Game = ReturnType<typeof alfworldGames>[number];
 
@@ -59,8 +45,6 @@ type Game = ReturnType<typeof alfworldGames>[number];
 interface ExactnessCase extends CaseName {
   readonly seen: Exactness;
   readonly leftOut: Exactness;
-  /** Share of episodes whose facts are all right after so many steps of the model's own. */
-  readonly drift?: readonly number[];
   /** Of a fit. */
   readonly minutes?: { readonly wall: number; readonly cpu: number };
   readonly parameters?: number;
@@ -76,38 +60,32 @@ interface Exactness {
 }
 
 const SEEDS = ['0', '1', '2', '3', '4'];
-const ARMS = ['typed', 'operators'] as const;
-type ArmName = (typeof ARMS)[number];
+const ARM = 'typed';
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const sizes = quick ? QUICK : FULL;
   const study = await studyOf<ExactnessCase>(root, 'alfworld.exactness', quick);
   const seeds = quick ? ['0'] : chosen(SEEDS, 'ALFWORLD_EXACTNESS_SEEDS');
-  const arms = (quick ? ARMS : chosen(ARMS, 'ALFWORLD_EXACTNESS_ARMS')) as readonly ArmName[];
-  if (!arms.includes('typed')) throw new Error('ALFWORLD_EXACTNESS_ARMS must have "typed", which the value is of.');
   const cases: ExactnessCase[] = [];
   for (const seed of seeds.map(Number)) {
     const games = once(() => recordsOf(root, seed, sizes));
-    for (const arm of arms) {
-      const name = { body: 'valid_seen and rooms left out', arm, seed, hash: contentHash({ ...sizes, bar: BAR }) };
-      const work = quick ? undefined : join(root, 'runs', 'bench', 'alfworld.exactness', `${arm}-${seed}`);
-      const found = study.find(name) ?? { ...name, ...(await measured(arm, seed, await games(), sizes, work, log)) };
-      if (study.find(name) === undefined) await study.keep(found);
-      const [seen, leftOut] = [found.seen, found.leftOut].map(({ stateExact }) => (100 * stateExact).toFixed(1));
-      log(`${arm}, seed ${seed}: states exact ${seen} % of valid_seen, ${leftOut} % of rooms left out`);
-      cases.push(found);
-    }
+    const name = { body: 'valid_seen and rooms left out', arm: ARM, seed, hash: contentHash({ ...sizes, bar: BAR }) };
+    const work = quick ? undefined : join(root, 'runs', 'bench', 'alfworld.exactness', `${ARM}-${seed}`);
+    const found = study.find(name) ?? { ...name, ...(await measured(seed, await games(), sizes, work, log)) };
+    if (study.find(name) === undefined) await study.keep(found);
+    const [seen, leftOut] = [found.seen, found.leftOut].map(({ stateExact }) => (100 * stateExact).toFixed(1));
+    log(`seed ${seed}: states exact ${seen} % of valid_seen, ${leftOut} % of rooms left out`);
+    cases.push(found);
   }
-  const values = cases.filter(({ arm }) => arm === 'typed').map(({ seen }) => seen.stateExact);
+  const values = cases.map(({ seen }) => seen.stateExact);
   return {
     ...bootstrap(values, mean),
     n: values.length,
-    raw: { sizes, arms: arms.map((arm) => rowOf(arm, cases)), cases },
+    raw: { sizes, arms: [rowOf(cases)], cases },
   };
 }
 
-function rowOf(arm: ArmName, cases: readonly ExactnessCase[]) {
-  const own = cases.filter((one) => one.arm === arm);
+function rowOf(own: readonly ExactnessCase[]) {
   const of = (where: 'seen' | 'leftOut', key: 'stateExact' | 'textExact' | 'sure') =>
     bootstrap(
       own.map((one) => one[where][key]),
@@ -116,7 +94,7 @@ function rowOf(arm: ArmName, cases: readonly ExactnessCase[]) {
   const row = (where: 'seen' | 'leftOut') => {
     return { stateExact: of(where, 'stateExact'), textExact: of(where, 'textExact'), sure: of(where, 'sure') };
   };
-  return { arm, n: own.length, seen: row('seen'), leftOut: row('leftOut') };
+  return { arm: ARM, n: own.length, seen: row('seen'), leftOut: row('leftOut') };
 }
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
@@ -146,20 +124,18 @@ async function recordsOf(root: string, seed: number, sizes: Sizes): Promise<Reco
 }
 
 async function measured(
-  arm: ArmName,
   seed: number,
   { train, episodes, asked }: Records,
   { steps }: Sizes,
   work: string | undefined,
   log: BenchmarkContext['log'],
 ): Promise<Omit<ExactnessCase, keyof CaseName>> {
-  if (arm === 'operators') return operatorsBeside(train, episodes, asked);
   const settings = sequenceSection.parse({ fit: { steps } });
   const began = { wall: performance.now(), cpu: process.cpuUsage() };
   const contents = await fitSequence({
     ...{ domain: train, episodes, settings, rng: Rng.fromSeed(seed), ...(work && { work }) },
     onProgress: ({ phase, done, total, note }) => {
-      if (done % 250 === 0) log(`${arm}, seed ${seed}, ${phase} ${done}/${total} ${note ?? ''}`);
+      if (done % 250 === 0) log(`seed ${seed}, ${phase} ${done}/${total} ${note ?? ''}`);
     },
   });
   const cpu = process.cpuUsage(began.cpu);
@@ -168,7 +144,6 @@ async function measured(
     ...{ minutes, parameters: contents.decoder.theta.length, heldOut: contents.report },
     seen: await judged(contents, asked.seen),
     leftOut: await judged(contents, asked.leftOut),
-    drift: await drift(contents, asked.seen),
   };
 }
 
@@ -266,89 +241,4 @@ function sharesOf(all: readonly JudgedAnswer[], { calibration }: SequenceContent
       return { changes, steps: own.length, stateExact: share(own, ({ isStateExact }) => isStateExact) };
     }),
   };
-}
-
-/** Of episodes with true commands, in a state of the model's own: the share whose facts are all right after each step. */
-async function drift(contents: SequenceContents, { domain, episodes }: Asked): Promise<number[]> {
-  const form = new StepForm(contents.form);
-  const codec = ScriptCodec.of(contents.tokenizer)!;
-  const truths = episodes.map((episode) => [...recordedSteps([episode], domain)]);
-  const own = truths.map(([first]) => factsOf(first.question.world));
-  const shares: number[] = [];
-  const longest = Math.max(...truths.map(({ length }) => length));
-  for (let k = 0; k + 1 < longest; k++) {
-    const open = truths.flatMap((steps, i) => (steps[k + 1] === undefined ? [] : [i]));
-    const questions = open.map((i): AskedTokens | undefined => {
-      const { question } = truths[i][k];
-      const asked = form.ask({
-        ...question,
-        world: { ...question.world, values: { facts: own[i] } as unknown as JsonObject },
-      });
-      const tokens = tokensOf(asked, codec, contents.decoder.config.contextLength);
-      return tokens && { asked, tokens };
-    });
-    const fitting = open.flatMap((i, place) =>
-      questions[place] === undefined ? [] : [{ i, question: questions[place] }],
-    );
-    const answers = await answersOf(
-      contents.decoder,
-      codec,
-      form,
-      fitting.map(({ question }) => question),
-    );
-    fitting.forEach(({ i }, place) => {
-      own[i] = after(own[i], answers[place].answer);
-    });
-    const right = open.filter((i) => isDeepStrictEqual(own[i], factsOf(truths[i][k + 1].question.world)));
-    shares.push(right.length / open.length);
-  }
-  return shares;
-}
-
-/** What cannot be read or applied changes nothing. */
-function after(facts: FactTable, answer: StepAnswer | string): FactTable {
-  if (typeof answer === 'string') return facts;
-  try {
-    return applyOperations({ facts } as JsonObject, answer.operations).facts as FactTable;
-  } catch {
-    return facts;
-  }
-}
-
-/** Operators of the same records: how many of the steps they answer surely, and how many with the exact next state. */
-function operatorsBeside(
-  train: ToolsDomain,
-  episodes: readonly LearnedEpisode[],
-  asked: Record<'seen' | 'leftOut', Asked>,
-) {
-  const known = episodes.slice(0, Math.ceil(OPERATOR_TRIES / episodes[0].steps.length));
-  const transitions = [...recordedSteps(known, train)].slice(0, OPERATOR_TRIES).map(({ question, answer }) => {
-    const [scene, facts] = [question.world.scene!, factsOf(question.world)];
-    const { facts: after } = applyOperations({ facts } as JsonObject, answer.operations) as { facts: FactTable };
-    const { isError, observation } = answer;
-    return {
-      scene,
-      before: facts,
-      after,
-      action: takenAction(question.call, scene),
-      accepted: !isError,
-      observation,
-    };
-  });
-  const book = new OperatorBook(induceOperators(transitions));
-  const judge = ({ domain, episodes: own }: Asked) => {
-    const steps = [...recordedSteps(own, domain)];
-    const outcomes = steps.map(({ question: { call, world }, answer }) => {
-      const outcome = book.outcome(world.scene!, factsOf(world), call);
-      if ('unknown' in outcome || outcome.confidence < BAR) return { answered: false, exact: false, text: false };
-      const [was, is] = [outcome.operations, answer.operations].map((operations) => {
-        return applyOperations({ facts: factsOf(world) } as unknown as JsonObject, operations);
-      });
-      const exact = outcome.accepted === !answer.isError && isDeepStrictEqual(was, is);
-      return { answered: true, exact, text: outcome.observation === answer.observation };
-    });
-    const share = (key: 'answered' | 'exact' | 'text') => outcomes.filter((one) => one[key]).length / outcomes.length;
-    return { steps: steps.length, sure: share('answered'), stateExact: share('exact'), textExact: share('text') };
-  };
-  return { seen: judge(asked.seen), leftOut: judge(asked.leftOut) };
 }

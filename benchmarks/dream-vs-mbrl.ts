@@ -1,49 +1,28 @@
 // A step of the learned dynamics as MBPO takes it (one random elite a row, sampled) against mbrl-lib's ModelEnv on PyTorch,
-// CPU, with the number of threads that serves it best, and as many workers of ours. ModelEnv wants a multiple of five rows:
-// no B = 1.
+// CPU, with the number of threads that serves it best: ours by ONNX Runtime in one thread, or by vector code in as many. ModelEnv wants a
+// multiple of five rows: no B = 1.
 
 import { availableParallelism } from 'node:os';
 import { Rng } from '../src/core/rng.js';
-import type { TransitionBatch } from '../src/replay/transition.js';
-import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
-import type { BenchmarkContext, Measurement } from './benchmark.js';
+import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
 import {
   ACTION_DIM,
   ELITES,
   HIDDEN,
   MEMBERS,
   makeEnsemble,
+  nativeOf,
   OBS_DIM,
   randomTransitions,
   startTorch,
 } from './ensemble-fixture.js';
 import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';
-import { StepWorkers } from './step-workers.js';
 
-/** Steps a batch as often as it is told to, with some threads. */
-export interface Stepper {
-  step(steps: number): Promise<void>;
-  close(): Promise<void>;
-}
+export const onRuntime: BenchmarkModule = { run: (context) => againstMbrl(context, false) };
+/** By vector code, with as many threads as PyTorch is given. */
+export const native: BenchmarkModule = { run: (context) => againstMbrl(context, true) };
 
-export type OpenStepper = (model: EnsembleModel, batch: TransitionBatch, threads: number) => Promise<Stepper>;
-
-export function run(context: BenchmarkContext): Promise<Measurement> {
-  return againstMbrl(context, async (model, batch, threads) => {
-    return threads > 1 ? StepWorkers.start(model, batch, threads) : inThisThread(model, batch);
-  });
-}
-
-export function inThisThread(model: EnsembleModel, { obs, action }: TransitionBatch): Stepper {
-  const rng = Rng.fromSeed(2);
-  const carry = model.begin(obs);
-  const step = async (steps: number) => {
-    for (let i = 0; i < steps; i++) await model.imagine(carry, action, rng);
-  };
-  return { step, close: async () => {} };
-}
-
-export async function againstMbrl({ quick, root, log }: BenchmarkContext, open: OpenStepper): Promise<Measurement> {
+async function againstMbrl({ quick, root, log }: BenchmarkContext, isNative: boolean): Promise<Measurement> {
   const rounds = quick ? 2 : 9;
   const peer = await startTorch(root, log);
   const model = await makeEnsemble();
@@ -62,14 +41,15 @@ export async function againstMbrl({ quick, root, log }: BenchmarkContext, open: 
       // On a single core two threads could only win by chance.
       const threads = availableParallelism() >= 2 && (await theirs(2)) > (await theirs(1)) ? 2 : 1;
       log(`${rows} rows; PyTorch with ${threads} thread(s)`);
-      const stepper = await open(model, batch, threads);
+      const own = isNative ? await nativeOf(model, threads) : model;
+      const [rng, carry] = [Rng.fromSeed(2), own.begin(batch.obs)];
       const ours = async () => {
         const start = performance.now();
-        await stepper.step(steps);
+        for (let i = 0; i < steps; i++) await own.imagine(carry, batch.action, rng);
         return (rows * steps) / ((performance.now() - start) / 1000);
       };
       const rates = await measurePaired({ rounds, ours, baseline: () => theirs(threads), log });
-      await stepper.close();
+      if (isNative) await own.close();
       return { ...rates, threads };
     };
     const thousand = await measure(1000, quick ? 3 : 100);

@@ -1,12 +1,8 @@
 // A step of the engine (one random elite a row, noise, grouping, checks) against onnxruntime-node used directly with the
 // same weights, one thread each. The baseline does the same arithmetic in one untiled run: one graph whose batched MatMul
 // gives each elite a fifth of the rows, then the same noise from the same generator, added in a plain loop.
-// Kept beside it: one untiled run of each elite's own model over its fifth (`grouped`), and every elite over every row,
-// from which one is selected (`all`). B = 1 is a bare run of a random elite's model: always the same one would stay in
-// cache, which a different elite a step does not. Where two cores are free, `b100000TwoThreads` is two workers of ours with
-// half the rows each against the batched run with two intra-op threads (spinning, ONNX Runtime's default).
+// B = 1 is a bare run of a random elite's model: always the same one would stay in cache, which a different elite a step does not.
 
-import { availableParallelism } from 'node:os';
 import * as ort from 'onnxruntime-node';
 import { Rng } from '../src/core/rng.js';
 import { Graph, type Value } from '../src/nn/graph.js';
@@ -14,10 +10,9 @@ import { add, linear, matMul, mul, sigmoid, slice, sqrt, swish } from '../src/nn
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import type { EnsembleModel } from '../src/worldmodel/ensemble/ensemble-model.js';
 import { type FoldedMember, foldNormaliser, memberLayout } from '../src/worldmodel/ensemble/members.js';
-import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { ACTION_DIM, ELITES, HIDDEN, makeEnsemble, OBS_DIM, randomTransitions } from './ensemble-fixture.js';
+import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
+import { ACTION_DIM, ELITES, HIDDEN, makeEnsemble, nativeOf, OBS_DIM, randomTransitions } from './ensemble-fixture.js';
 import { measurePaired, type PairedRates, ratioInterval } from './measure.js';
-import { StepWorkers } from './step-workers.js';
 
 const INPUT = OBS_DIM + ACTION_DIM;
 const OUTPUT = OBS_DIM + 1;
@@ -25,35 +20,32 @@ const OPTIONS = { intraOpNumThreads: 1, interOpNumThreads: 1, graphOptimizationL
 
 type Step = (rows: number, inputs: Float32Array, obs: Float32Array, rng: Rng) => Promise<Float32Array>;
 
-export async function run(context: BenchmarkContext): Promise<Measurement> {
-  const { quick, log } = context;
-  const model = await makeEnsemble();
-  const { measure, sessions, rounds, large } = await againstOrt(context, model, model);
-  const results = await headline(context, { measure, sessions, large });
-  results['b100000VsGrouped'] = await measure(large, quick ? 1 : 3, sessions.grouped);
-  results['b100000VsAll'] = await measure(large, 1, sessions.all);
-  await sessions.release();
-  if (availableParallelism() >= 2) {
-    results['b100000TwoThreads'] = await measureTwoThreads(model, large, { rounds, steps: quick ? 1 : 3, log });
-  }
-  await model.close();
-  return measurementOf(results, rounds, log);
-}
+export const onRuntime: BenchmarkModule = {
+  async run(context) {
+    const model = await makeEnsemble();
+    const found = await againstOrt(context, model, model);
+    await model.close();
+    return found;
+  },
+};
 
-interface Comparison {
-  readonly measure: (rows: number, steps: number, baseline: Step) => Promise<PairedRates>;
-  readonly sessions: Awaited<ReturnType<typeof openBaselines>>;
-  readonly rounds: number;
-  /** Rows of the largest batch. */
-  readonly large: number;
-}
+/** By vector code, one thread: the same noise, grouping and checks. */
+export const native: BenchmarkModule = {
+  async run(context) {
+    const model = await makeEnsemble();
+    const stepped = await nativeOf(model);
+    const found = await againstOrt(context, model, stepped);
+    await Promise.all([stepped.close(), model.close()]);
+    return found;
+  },
+};
 
-/** Steps of `stepped` beside those of onnxruntime-node with the weights of `model`. */
-export async function againstOrt(
+/** Steps of `stepped` beside those of onnxruntime-node with the weights of `model`: one row, a thousand, and the largest batch. */
+async function againstOrt(
   { quick, log }: BenchmarkContext,
   model: EnsembleModel,
   stepped: EnsembleModel,
-): Promise<Comparison> {
+): Promise<Measurement> {
   const rounds = quick ? 2 : 11;
   const sessions = await openBaselines(model);
   const measure = async (rows: number, steps: number, baseline: Step): Promise<PairedRates> => {
@@ -73,65 +65,16 @@ export async function againstOrt(
       log,
     });
   };
-  return { measure, sessions, rounds, large: quick ? 5000 : 100_000 };
-}
-
-/** One row, a thousand, and the largest batch. */
-export async function headline(
-  { quick }: BenchmarkContext,
-  { measure, sessions, large }: Omit<Comparison, 'rounds'>,
-): Promise<Record<string, PairedRates>> {
-  return {
+  const results = {
     b1: await measure(1, quick ? 100 : 5000, sessions.bare),
     b1000: await measure(1000, quick ? 3 : 100, sessions.batched),
-    b100000: await measure(large, quick ? 1 : 3, sessions.batched),
+    b100000: await measure(quick ? 5000 : 100_000, quick ? 1 : 3, sessions.batched),
   };
-}
-
-export function measurementOf(
-  results: Readonly<Record<string, PairedRates>>,
-  rounds: number,
-  log: (line: string) => void,
-): Measurement {
+  await sessions.release();
   const ratios = Object.fromEntries(Object.entries(results).map(([key, rates]) => [key, ratioInterval(rates)]));
   for (const [key, { value, low, high }] of Object.entries(ratios)) log(`${key}: ${value} (${low} to ${high})`);
   const raw = { rowsPerSecond: results, ratios };
   return { ...ratios['b100000'], n: rounds, raw, versions: { 'onnxruntime-node': ort.env.versions.node ?? '1.30.0' } };
-}
-
-interface Effort {
-  readonly rounds: number;
-  readonly steps: number;
-  readonly log: (line: string) => void;
-}
-
-async function measureTwoThreads(model: EnsembleModel, rows: number, effort: Effort): Promise<PairedRates> {
-  const { rounds, steps, log } = effort;
-  const batch = randomTransitions(rows, Rng.fromSeed(1));
-  const inputs = sideBySide(batch.obs, batch.action, rows);
-  const workers = await StepWorkers.start(model, batch, 2);
-  const session = await ort.InferenceSession.create(batchedGraph(elitesOf(model)), {
-    ...OPTIONS,
-    intraOpNumThreads: 2,
-  });
-  const rng = Rng.fromSeed(2);
-  const rate = async (work: () => Promise<unknown>) => {
-    const start = performance.now();
-    await work();
-    return (rows * steps) / ((performance.now() - start) / 1000);
-  };
-  const baseline = batchedStep(session);
-  const rates = await measurePaired({
-    rounds,
-    ours: () => rate(() => workers.step(steps)),
-    baseline: () =>
-      rate(async () => {
-        for (let i = 0; i < steps; i++) await baseline(rows, inputs, batch.obs, rng);
-      }),
-    log,
-  });
-  await Promise.all([workers.close(), session.release()]);
-  return rates;
 }
 
 function batchedStep(session: ort.InferenceSession): Step {
@@ -144,29 +87,15 @@ function batchedStep(session: ort.InferenceSession): Step {
 async function openBaselines(model: EnsembleModel) {
   const elites = elitesOf(model);
   const create = (graph: Uint8Array) => ort.InferenceSession.create(graph, OPTIONS);
-  const [batchedSession, allSession] = [await create(batchedGraph(elites)), await create(allGraph(elites))];
+  const batchedSession = await create(batchedGraph(elites));
   const own = await Promise.all(elites.map((elite) => create(singleGraph(elite))));
   const bare: Step = async (rows, inputs, obs, rng) => {
     const answer = await own[rng.int(ELITES)].run({ input: new ort.Tensor('float32', inputs, [rows, INPUT]) });
     return sampled([answer], rows, obs, rng);
   };
   const batched = batchedStep(batchedSession);
-  const grouped: Step = async (rows, inputs, obs, rng) => {
-    const share = rows / ELITES;
-    const answers: ort.InferenceSession.OnnxValueMapType[] = [];
-    for (let e = 0; e < ELITES; e++) {
-      const part = inputs.subarray(e * share * INPUT, (e + 1) * share * INPUT);
-      answers.push(await own[e].run({ input: new ort.Tensor('float32', part, [share, INPUT]) }));
-    }
-    return sampled(answers, rows, obs, rng);
-  };
-  const all: Step = async (rows, inputs, obs, rng) => {
-    const feeds = { input: new ort.Tensor('float32', inputs, [rows, INPUT]) };
-    const answer = await allSession.run(feeds);
-    return sampled([{ mean: answer['mean0'], std: answer['std0'] }], rows, obs, rng);
-  };
-  const release = () => Promise.all([batchedSession, allSession, ...own].map((session) => session.release()));
-  return { bare, batched, grouped, all, release };
+  const release = () => Promise.all([batchedSession, ...own].map((session) => session.release()));
+  return { bare, batched, release };
 }
 
 /** obs + mean + std · noise for the observation, mean + std · noise for the reward: [rows, OUTPUT]. */
@@ -232,17 +161,6 @@ function singleGraph(elite: FoldedMember): Uint8Array {
   const { mean, std } = memberOf(graph, graph.input('input', 'float32', ['rows', INPUT]), elite, '');
   graph.output('mean', mean);
   graph.output('std', std);
-  return graph.toModel();
-}
-
-function allGraph(elites: readonly FoldedMember[]): Uint8Array {
-  const graph = new Graph('all');
-  const input = graph.input('input', 'float32', ['rows', INPUT]);
-  elites.forEach((elite, e) => {
-    const { mean, std } = memberOf(graph, input, elite, `e${e}`);
-    graph.output(`mean${e}`, mean);
-    graph.output(`std${e}`, std);
-  });
   return graph.toModel();
 }
 

@@ -8,7 +8,7 @@ import type { TrainingDevice } from '../src/nn/trainer.js';
 import { ensembleConfigSchema } from '../src/worldmodel/ensemble/config.js';
 import { memberShapeOf } from '../src/worldmodel/ensemble/contents.js';
 import { decayVector, memberLayout, memberTrainer } from '../src/worldmodel/ensemble/members.js';
-import type { BenchmarkContext, Measurement } from './benchmark.js';
+import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
 import { ACTION_DIM, HIDDEN, MEMBERS, OBS_DIM, SPACES, startTorch } from './ensemble-fixture.js';
 import { measurePaired, ratioInterval } from './measure.js';
 
@@ -16,12 +16,11 @@ const ROWS = 10_000;
 const BATCH = 256;
 const LR = 1e-3;
 
-export function run(context: BenchmarkContext): Promise<Measurement> {
-  return trainingAgainstTorch(context, 'cpu');
-}
+export const onRuntime: BenchmarkModule = { run: (context) => trainingAgainstTorch(context, 'cpu') };
+/** By vector code. */
+export const native: BenchmarkModule = { run: (context) => trainingAgainstTorch(context, 'native') };
 
-/** The measurement with our gradient steps on a device. */
-export async function trainingAgainstTorch(
+async function trainingAgainstTorch(
   { quick, root, log }: BenchmarkContext,
   device: TrainingDevice,
 ): Promise<Measurement> {

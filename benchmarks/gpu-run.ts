@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { reverieError } from '../src/core/errors.js';
-import type { BenchmarkContext, Measurement } from './benchmark.js';
+import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
 
 /** What benchmarks/gpu/report.py writes. */
 interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
@@ -19,8 +19,12 @@ interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** Throws BENCHMARK_FAILED where there is no GPU, no compiler, or no peer to compare with. */
-export async function measureOnGpu(
+/** A phase as a benchmark. Throws BENCHMARK_FAILED where there is no GPU, no compiler, or no peer to compare with. */
+export function onGpu(phase: 'time' | 'peers' | 'train', id: string): BenchmarkModule {
+  return { run: (context) => measureOnGpu(phase, id, context) };
+}
+
+async function measureOnGpu(
   phase: 'time' | 'peers' | 'train',
   id: string,
   { quick, root, log }: BenchmarkContext,

@@ -1,6 +1,6 @@
 // Do MiniWoB++'s pages come out in jsdom as in Chromium? In every task that is offered in jsdom, each seed's solution (where the pack has one)
 // and a walk of chance are done in both, and after each action goal, focus, every element, reward and end are compared. A task counts
-// when nothing differed. Kept task by task, so that a run that was stopped goes on. MINIWOB_TASKS names some tasks, MINIWOB_SEEDS how
+// when nothing differed. MINIWOB_TASKS names some tasks, MINIWOB_SEEDS how
 // many seeds of each.
 
 import { createRequire } from 'node:module';
@@ -8,14 +8,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { wilson } from '../src/core/statistics.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { keptCases, NOTHING_KEPT } from './kept-cases.js';
 import { compareTask, openPair, type SeedFound } from './miniwob-pages.js';
 
 const SEEDS = 50;
 const STEPS = 4;
 
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
-  const kept = quick ? NOTHING_KEPT : keptCases(root, 'miniwob.parity', log);
   const module = pathToFileURL(join(root, 'packs', 'miniwob', 'tasks.mjs')).href;
   const { IN_JSDOM } = (await import(module)) as { readonly IN_JSDOM: readonly string[] };
   const asked = process.env.MINIWOB_TASKS?.split(',') ?? IN_JSDOM;
@@ -24,7 +22,7 @@ export async function run({ quick, root, log }: BenchmarkContext): Promise<Measu
   const tasks: Record<string, object> = {};
   let equal = 0;
   for (const [at, name] of names.entries()) {
-    const found = await kept.of(name, { seeds, steps: STEPS }, () => compared(root, name, seeds));
+    const found = await compared(root, name, seeds);
     const differing = found.filter(({ difference }) => difference !== undefined);
     if (differing.length === 0) equal += 1;
     tasks[name] = { ...totals(found), differing };

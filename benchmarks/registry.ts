@@ -8,25 +8,25 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
-    load: () => import('./dream-vs-ort.js'),
+    load: async () => (await import('./dream-vs-ort.js')).onRuntime,
   },
   'dream.vs-mbrl': {
     title: 'Step of the MBPO ensemble, HalfCheetah shape, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
     unit: 'ratio',
     baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
-    load: () => import('./dream-vs-mbrl.js'),
+    load: async () => (await import('./dream-vs-mbrl.js')).onRuntime,
   },
   'ensemble-train.vs-torch': {
     title: 'Gradient step of the MBPO ensemble, batch 256, one thread: steps/s of ours ÷ of PyTorch',
     unit: 'ratio',
     baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
-    load: () => import('./ensemble-train-vs-torch.js'),
+    load: async () => (await import('./ensemble-train-vs-torch.js')).onRuntime,
   },
   'ensemble-train.native-vs-torch': {
     title: 'The same by vector code (`--device native`): steps/s of ours ÷ of PyTorch',
     unit: 'ratio',
     baseline: 'PyTorch 2.15.0 on CPU, GaussianMLP of mbrl-lib 0.2.0',
-    load: () => import('./ensemble-train-native-vs-torch.js'),
+    load: async () => (await import('./ensemble-train-vs-torch.js')).native,
   },
   'sac-update.vs-torch': {
     title:
@@ -49,12 +49,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same run with --device cpu: onnxruntime-node 1.30.0',
     load: () => import('./quickstart-wall.js'),
   },
-  'dream.workers': {
-    title: 'Branched rollouts, MBPO ensemble of HalfCheetah shape: transitions/s of two workers ÷ of one',
-    unit: 'ratio',
-    baseline: 'one worker of the same pool',
-    load: () => import('./dream-workers.js'),
-  },
   'replay.vs-cpprb': {
     title: 'Prioritised sample + priority update, 1 M rows, batch 256: rows/s of ours ÷ of cpprb',
     unit: 'ratio',
@@ -72,20 +66,20 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       'Branched rollouts of the MBPO ensemble on a GPU, HalfCheetah shape, 1 M branches, tf32: transitions/s of device time (raw: batches, precisions, policies, delivered rows)',
     unit: 'transitions/s',
     baseline: 'none',
-    load: () => import('./gpu-ensemble.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('time', 'gpu.ensemble'),
   },
   'gpu.vs-torch-compile': {
     title:
       'The same rollouts, 1 M branches, tf32: transitions/s of ours ÷ of PyTorch on the same GPU (raw: eager, compiled, JAX, mbrl-lib, batches)',
     unit: 'ratio',
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
-    load: () => import('./gpu-vs-torch-compile.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('peers', 'gpu.vs-torch-compile'),
   },
   'gpu.train': {
     title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
     unit: 'ratio',
     baseline: 'the same run with --device cpu on the same machine',
-    load: () => import('./gpu-train.js'),
+    load: async () => (await import('./gpu-run.js')).onGpu('train', 'gpu.train'),
   },
   'warm-start.default': {
     title:
@@ -102,19 +96,13 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     title: 'dream.vs-ort with --device native, 100 k rows (raw: 1, 1 k): rows/s of ours ÷ of one untiled run',
     unit: 'ratio',
     baseline: 'onnxruntime-node 1.30.0, same weights, one untiled run, one thread',
-    load: () => import('./dream-native-vs-ort.js'),
+    load: async () => (await import('./dream-vs-ort.js')).native,
   },
   'dream.native-vs-mbrl': {
     title: 'dream.vs-mbrl with --device native, 100 k rows (raw: 1 k): rows/s of ours ÷ of mbrl-lib',
     unit: 'ratio',
     baseline: 'mbrl-lib 0.2.0 ModelEnv, PyTorch 2.15.0 on CPU, its best number of threads',
-    load: () => import('./dream-native-vs-mbrl.js'),
-  },
-  'dream.native-workers': {
-    title: 'dream.workers with --device native: transitions/s of two threads ÷ of one',
-    unit: 'ratio',
-    baseline: 'one thread of the same engine',
-    load: () => import('./dream-native-workers.js'),
+    load: async () => (await import('./dream-vs-mbrl.js')).native,
   },
   'dream.harm': {
     title: 'Return after 3,000 real steps of worlds that cannot be learned: with the dream by its defaults ÷ without',
@@ -122,26 +110,12 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner on real rows alone, with as many updates',
     load: async () => (await import('./learning.js')).dreamHarm,
   },
-  'synther.synthetic': {
-    title:
-      'Offline return above random of TD3+BC, hopper and half-cheetah, the lesser: on rows drawn from a diffusion only ÷ on the real rows it was fitted to (long; goes on where it was; raw: each, and the curve over the share of drawn rows)',
-    unit: 'ratio',
-    baseline: 'the same learner on the real rows, as many updates',
-    load: () => import('./synther-synthetic.js'),
-  },
   'planner.steps': {
     title:
       'Real steps to threshold: SAC from scratch ÷ planning in the learned model (PETS by iCEM), pendulum and swing-up, the lesser (raw: each)',
     unit: 'ratio',
     baseline: 'our own SAC from scratch, one update a real step (pendulum) or two (swing-up)',
     load: async () => (await import('./learning.js')).plannerSteps,
-  },
-  'explore.coverage': {
-    title:
-      'Cells of the observation space visited in 1,500 real steps: by disagreement ÷ by random actions, pendulum and swing-up, the lesser (raw: each)',
-    unit: 'ratio',
-    baseline: 'uniformly random actions, equal steps',
-    load: () => import('./explore-coverage.js'),
   },
   'llm.overhead': {
     title:
@@ -162,13 +136,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'points',
     baseline: 'the same model as it is, the same prompt',
     load: () => import('./experience-smollm2.js'),
-  },
-  'synth.kills': {
-    title:
-      'synth of a help desk, with language models for everybody, killed at random moments: kills after which nothing was lost, doubled or changed',
-    unit: 'kills',
-    baseline: 'an undisturbed run: the same bytes',
-    load: () => import('./synth-kills.js'),
   },
   'serve.binary': {
     title:
@@ -198,20 +165,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     unit: 'ratio',
     baseline: 'openenv-core 0.3.0, create_app around an environment whose step is awaited',
     load: () => import('./serve-sessions.js'),
-  },
-  'serve.isolation': {
-    title:
-      "A pendulum session's steps while a rule of a world of tools on the same server loops: p99 of their time ÷ without it (raw: medians, longest, how long the rule ran)",
-    unit: 'ratio',
-    baseline: 'the same server, session and steps while nobody else asks anything',
-    load: () => import('./serve-isolation.js'),
-  },
-  'serve.soak': {
-    title:
-      '2,000 sessions for 30 minutes, worker threads killed at random, every answer held against a sequential model: growth of the memory of the server',
-    unit: '% of resident memory',
-    baseline: 'its own memory after the first third of the time',
-    load: () => import('./serve-soak.js'),
   },
   'structured.step': {
     title:
@@ -247,13 +200,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'Chromium by playwright-core 1.65.1, same pages, seeds and actions',
     load: () => import('./miniwob-parity.js'),
   },
-  'screens.speed': {
-    title:
-      "Walks of chance over ten of MiniWoB++'s tasks: steps a second of the processor, dreamt by lifted records and mechanics ÷ in headless Chromium (raw: by exact records; what opening a page takes); needs miniwob's pages and Chromium",
-    unit: 'ratio',
-    baseline: 'Chromium by playwright-core 1.65.1, same actions through the same environment',
-    load: () => import('./screens-speed.js'),
-  },
   'screens.exactness': {
     title:
       "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
@@ -275,13 +221,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'the same learner in the page itself, as many real episodes',
     load: async () => (await import('./text-learning.js')).screensTransfer,
   },
-  'screens.soak': {
-    title:
-      "1,000 episodes of chance over MiniWoB++'s pages in two Chromiums at once: episodes lost (raw: processes left, growth of memory); less is better; needs miniwob's pages and Chromium",
-    unit: 'episodes',
-    baseline: 'none',
-    load: () => import('./screens-soak.js'),
-  },
   'alfworld.speed': {
     title: "Random walks in ALFWorld's games, one core: steps/s of ours ÷ of the official package; needs ALFWORLD_DATA",
     unit: 'ratio',
@@ -290,14 +229,14 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'alfworld.rules': {
     title:
-      "Operators induced from 10,000 tries of ALFWorld's actions in training games, against the games' true domain: F1 of preconditions and effects (raw: 100 and 1,000 tries, what differs, exact next states of valid_seen); needs ALFWORLD_DATA",
+      "Operators induced from 10,000 tries of ALFWorld's actions in training games, against the games' true domain: F1 of preconditions and effects (raw: 100 and 1,000 tries, what differs); needs ALFWORLD_DATA",
     unit: 'F1',
     baseline: 'the PDDL domain inside the games',
     load: () => import('./alfworld-rules.js'),
   },
   'alfworld.exactness': {
     title:
-      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, drift over k steps, minutes; operators of the same records); needs ALFWORLD_DATA",
+      "State-exact next states of ALFWorld's valid_seen by a sequence model fitted to 600 training games, 3,000 gradient steps (raw: rooms left out, by number of changes, what it is sure of, minutes); needs ALFWORLD_DATA",
     unit: 'share',
     baseline: 'the games themselves',
     load: () => import('./alfworld-exactness.js'),

@@ -54,11 +54,10 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'collect',
     summary: 'record the real environment',
     description:
-      'Runs a random policy, one from a checkpoint, or one that seeks what a world model is unsure of (--explore), in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
+      'Runs a random policy, or one from a checkpoint, in the real environment and keeps what happened. Of a tools scenario: runs its agent, or with --checkpoint a policy of text, in the exact rules of its domain and keeps the episodes, also as logs to seed a simulation with.',
     takes: ['checkpoint'],
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
-      ['reverie collect pendulum --explore --out runs/explored', 'rows that a model learns most from'],
       ['reverie collect hopper --set collect.policy=checkpoint --checkpoint runs/hopper', 'what a trained policy sees'],
       ['reverie collect alfworld --checkpoint runs/player', 'what a trained policy of text sees'],
     ],
@@ -195,10 +194,6 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
         command.optionsGroup('Evaluation:'),
         'require the same evaluation set as another run: its hash, folder or result.json',
       );
-    if (name === 'collect')
-      command
-        .optionsGroup('Recording:')
-        .option('--explore', 'seek what a world model of the scenario, fitted on the way, is unsure of');
     if (name === 'train')
       command
         .optionsGroup('Training:')
@@ -207,9 +202,9 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
       async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
         refuseBadUsage(spec, command, given, flags);
         const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
-        const { evaluationSet: panel, explore, mode, json } = flags;
-        // Flags that stand for a setting.
-        const settings = [...(explore ? ['collect.policy=explore'] : []), ...(mode ? [`train.mode=${mode}`] : [])];
+        const { evaluationSet: panel, mode, json } = flags;
+        // A flag that stands for a setting.
+        const settings = mode ? [`train.mode=${mode}`] : [];
         const { launch } = await import('../run/launch.js');
         let report: Report | undefined;
         const result = await launch(name, {

@@ -20,7 +20,6 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   readonly queue?: string;
   readonly trustRules?: boolean;
   /** Of `collect`. */
-  readonly explore?: boolean;
   /** Of `train`. */
   readonly mode?: string;
   readonly evaluationSet?: string;

@@ -9,7 +9,7 @@ import { llmConfigSchema } from '../llm/config.js';
 import { experienceSchema } from '../replay/experience/experience.js';
 import { episodeLogFiles } from '../replay/experience/logs/read-episode-logs.js';
 import { groupEstimators } from '../rl/group-estimators.js';
-import { textNetworks } from '../rl/text/networks.js';
+import { relevanceSchema } from '../rl/text/relevance.js';
 import { recipeSchema } from '../synth/episodes/recipes.js';
 import { episodeFormatSchema } from '../synth/export/episodes/export-episodes.js';
 import { hackerSchema } from '../synth/hacker/find-tricks.js';
@@ -73,20 +73,11 @@ const agentSection = z
         .describe(
           'A language model that walks over screens from one sub-goal of its own to the next (`llm`, `roles.agent`): walks for `synth.wrap`.',
         ),
-      goals: z
-        .enum(['own', 'task'])
-        .default('own')
-        .describe('It looks for something to do, with a kind of goal in mind; or it does what the task says.'),
       goalKinds: z
         .array(z.string().min(1).max(400))
         .optional()
         .describe('Kinds of goals, a sentence each, beside those of any application and of the domain.'),
       subgoals: positive.default(5).describe('Sub-goals of a walk at most.'),
-      prune: positive
-        .optional()
-        .describe(
-          'Every so many actions the walk is named as a task (`roles.tasks`), and ended where no one would ask for it.',
-        ),
       temperature: z.number().min(0).max(2).default(0.7).describe('Sampling temperature.'),
     }),
     z.strictObject({
@@ -138,34 +129,17 @@ const toolsFidelitySchema = z
 
 const splits = z.array(z.enum(['train', 'validation', 'test'])).min(1);
 
-const networks = () => textNetworks.list();
-
 const rewards = z
   .enum(['paid', 'verdict'])
   .optional()
   .describe(
     'What is learned from: `paid`, what the world pays on the way and at the end (the default); or `verdict`, 1 where the episode was won and else 0, for worlds that pay less than nothing for a try that failed and nothing for none.',
   );
-const progressWeight = z
-  .number()
-  .min(0)
-  .optional()
-  .describe(
-    'Weight of progress as a reward on the way, where the exact rules know how much of the goal is done (Ng et al. 1999); default 0: none.',
-  );
-
 const gaeLambda = share
   .optional()
   .describe("ppo: how far advantages look past the next step (GAE's lambda); default 0.95.");
 
 function textRlSchema() {
-  const sections = Object.fromEntries(
-    // The first is filled in, as it was when there was no other; a scenario is not changed by networks that it does not use.
-    networks().map(({ name, schema, summary }, i) => [
-      name,
-      (i === 0 ? schema.prefault({}) : schema.optional()).describe(summary),
-    ]),
-  );
   return z
     .strictObject({
       algorithm: z
@@ -174,10 +148,6 @@ function textRlSchema() {
         .describe(
           'How much better a choice was than the rest of its group: `grpo`, `gigpo` or `rloo`; or than a critic expected: `ppo`.',
         ),
-      network: z
-        .enum(textNetworks.names() as [string, ...string[]])
-        .default('relevance')
-        .describe('The network that chooses among the admissible commands.'),
       lr: z.number().positive().default(5e-4).describe('Step size of Adam.'),
       epochs: positive.default(2).describe('Passes over the episodes of a round.'),
       clipLow: share
@@ -194,22 +164,15 @@ function textRlSchema() {
         .boolean()
         .default(true)
         .describe("grpo, gigpo: divide by the group's standard deviation; false: Dr. GRPO (2503.20783)."),
-      average: z
-        .enum(['episode', 'step'])
-        .default('episode')
-        .describe('What counts alike: each episode, or each step (DAPO), by which long failures outweigh what won.'),
-      gamma: share.default(0.95).describe('gigpo, ppo, progressWeight: discount of a reward one step later.'),
-      stepWeight: z.number().min(0).default(1).describe('gigpo: weight of the advantage among equal states.'),
+      gamma: share.default(0.95).describe('gigpo, ppo: discount of a reward one step later.'),
       gaeLambda,
       valueCoefficient: z.number().min(0).optional().describe("ppo: weight of the critic's error; default 0.5."),
-      keptGroups: share
-        .optional()
-        .describe(
-          'Share of the groups that are learned from, those whose returns differ most (RAGEN, 2504.20073); default 1.',
-        ),
       rewards,
-      progressWeight,
-      ...sections,
+      relevance: relevanceSchema
+        .prefault({})
+        .describe(
+          'The network: scores each admissible command by its words and those of the situation (in the class of DRRN, 1511.04636).',
+        ),
     })
     .prefault({})
     .describe('`reverie train`: who learns to choose among admissible commands, and how.');
@@ -231,21 +194,8 @@ const gatherSection = z
 
 const valueSection = z
   .strictObject({
-    network: z
-      .enum(
-        networks()
-          .filter(({ makeValues }) => makeValues !== undefined)
-          .map(({ name }) => name) as [string, ...string[]],
-      )
-      .optional()
-      .describe(
-        'Network of the value model, with its settings under `rl`; default: `rl.network` where it can, else `relevance`.',
-      ),
     epochs: positive.default(20).describe('Passes over the recorded choices.'),
     lr: z.number().positive().default(2e-3).describe('Step size of Adam in these.'),
-    nStep: positive
-      .optional()
-      .describe("Steps after which the model's own word stands in for what followed; default: never (Monte Carlo)."),
     situations: positive.default(64).describe('Recorded situations of a round, `groupSize` draws each.'),
   })
   .describe(
@@ -261,21 +211,9 @@ const growSection = z
       .describe('Share of lost episodes of a family, from and to: its tasks are taken more often.'),
     replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
     window: positive.default(16).describe('Last episodes of a family that count.'),
-    score: z
-      .enum(['band', 'outcomeVariance'])
-      .optional()
-      .describe(
-        'What families are taken by: `band`, those within it alike (the default); or `outcomeVariance`, all, each as often as the variance of its outcomes says, largest where half of its episodes are won (DreamGym, 2511.03773).',
-      ),
-    deficits: z
-      .boolean()
-      .optional()
-      .describe(
-        'Of these families, takes those oftener that need what lost episodes lack: each is held against the nearest one that was won from the same start (TRACE).',
-      ),
   })
   .describe(
-    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969; by variance: DreamGym, 2511.03773); absent: all in turn.',
+    'Takes more of the tasks that the policy of the moment neither always wins nor always loses, others of the same family (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
   );
 
 const trainKeys = z.strictObject({
@@ -292,11 +230,6 @@ const trainKeys = z.strictObject({
   realRounds: count
     .optional()
     .describe('mode dream-then-real: rounds in the exact rules, after the others; default: as many as `rounds`.'),
-  dreamShare: share
-    .optional()
-    .describe(
-      'Modes dream and interleaved: share of the rounds that run in the simulation, the others evenly between them in the exact rules; default: all.',
-    ),
   splits: splits.default(['train']).describe('Splits whose tasks are learned from.'),
   evalSplits: splits
     .default(['validation'])
@@ -335,7 +268,7 @@ const textTrainSchema = trainKeys
   .prefault({})
   .describe('`reverie train` in a world of text: imitation, then groups of episodes.');
 
-const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true, dreamShare: true });
+const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true });
 
 const textQuickstartSchema = z
   .strictObject({

@@ -259,30 +259,12 @@ const trainKeys = z.strictObject({
 });
 const trainSection = trainKeys.prefault({}).describe('The training run.');
 
-const exploreKeys = z
-  .strictObject({
-    initialRandomSteps: positive.default(250).describe('Real steps at random before the first model is fitted.'),
-    refitEvery: positive.default(250).describe('Real steps between fits of the model.'),
-    horizon: positive.default(20).describe('Steps that a plan looks ahead.'),
-    candidates: z.int().min(16).default(32).describe('Sequences imagined in a round of planning.'),
-    rewardWeight: z
-      .number()
-      .min(0)
-      .default(0)
-      .describe('How much the reward of a step counts beside the disagreement about it; 0: nothing.'),
-  })
-  .prefault({})
-  .describe('Of `policy: explore`: planning for disagreement (Plan2Explore, 2005.05960).');
-
 const collectSection = z
   .strictObject({
     policy: z
-      .enum(['random', 'checkpoint', 'explore'])
+      .enum(['random', 'checkpoint'])
       .default('random')
-      .describe(
-        'Policy used for recording: random, a trained one (`checkpoint`), or one that seeks what the world model is unsure of (`explore`).',
-      ),
-    explore: exploreKeys,
+      .describe('Policy used for recording: random, or a trained one (`checkpoint`).'),
     steps: positive.default(10_000).describe('Real steps to record.'),
   })
   .prefault({})

@@ -1,5 +1,5 @@
 // How much better each choice was than what else was done from the same start: estimators of advantages over a group of episodes that
-// began alike, the lessons made of them, and the warning that groups no longer differ.
+// began alike, and the lessons made of them.
 
 import { type Named, Registry } from '../core/registry.js';
 import type { TextDecision, TextLesson, TextSituation } from './text/text-policy.js';
@@ -17,19 +17,10 @@ interface GroupEpisode {
 export interface GroupOptions {
   /** Divide by the group's standard deviation. Without it: Dr. GRPO (2503.20783), which does not favour nearly settled groups. */
   readonly normalise: boolean;
-  /**
-   * What counts alike: each episode, however long (GRPO), or each step (DAPO). With rewards at the end alone, steps make failures,
-   * which are long, outweigh what they are compared with.
-   */
-  readonly average: 'episode' | 'step';
   /** GiGPO, PPO: discount of rewards one step later, in returns from a step on. */
   readonly gamma: number;
-  /** GiGPO: weight of the advantage among equal states. */
-  readonly stepWeight: number;
   /** PPO: how far advantages look past the next step (GAE's lambda); 1 unless given. */
   readonly gaeLambda?: number;
-  /** Share of the groups that are kept, those whose returns differ most (RAGEN, 2504.20073); all unless given. */
-  readonly keptGroups?: number;
 }
 
 /** Advantages of the steps of each episode of one group. */
@@ -78,7 +69,7 @@ const gigpo: Estimator = (group, options) => {
       steps[e][t] = found[i];
     });
   }
-  return episodes.map((values, e) => values.map((value, t) => value + options.stepWeight * steps[e][t]));
+  return episodes.map((values, e) => values.map((value, t) => value + steps[e][t]));
 };
 
 /**
@@ -171,32 +162,16 @@ interface GroupLessons {
   readonly lessons: readonly TextLesson[];
   /** Groups that were left out, as no choice of theirs was better than another. */
   readonly silent: number;
-  /** Groups that were left out, as their returns differed least. */
-  readonly filtered: number;
 }
 
 /** Lessons of all groups that have something to say, in order (the filter of DAPO's dynamic sampling, without drawing again). */
 export function groupLessons(groups: readonly Group[], learner: Comparison, options: GroupOptions): GroupLessons {
   const taught = groups.map((group) => lessonsOf(group, learner, options));
-  const speaking = groups.flatMap((group, i) => (taught[i].length === 0 ? [] : [{ spread: spreadOf(group), i }]));
-  const kept = mostSpread(speaking, options.keptGroups ?? 1);
-  const lessons = kept.flatMap((i) => taught[i]);
-  const weighed = options.average === 'step' ? lessons.map((lesson) => ({ ...lesson, weight: 1 })) : balanced(lessons);
+  const lessons = balanced(taught.flat());
   return {
-    lessons: learner.hasCritic ? standardised(weighed) : weighed,
-    silent: groups.length - speaking.length,
-    filtered: speaking.length - kept.length,
+    lessons: learner.hasCritic ? standardised(lessons) : lessons,
+    silent: taught.filter(({ length }) => length === 0).length,
   };
-}
-
-/** Standard deviation of a group's returns. */
-export function spreadOf(group: Group): number {
-  const returns = group.flatMap(({ reward, steps }) =>
-    reward === null ? [] : [steps.reduce((sum, step) => sum + step.reward, 0)],
-  );
-  const mean = returns.reduce((a, b) => a + b, 0) / Math.max(returns.length, 1);
-  const squares = returns.reduce((sum, value) => sum + (value - mean) ** 2, 0);
-  return Math.sqrt(squares / Math.max(returns.length, 1));
 }
 
 type Weighted = TextLesson & { readonly weight: number };
@@ -222,17 +197,7 @@ function lessonsOf(group: Group, { estimate, hasCritic }: Comparison, options: G
   );
 }
 
-/** Places of the groups with the largest spread, in their order. */
-function mostSpread(groups: readonly { readonly spread: number; readonly i: number }[], share: number): number[] {
-  const count = Math.ceil(share * groups.length);
-  const sorted = [...groups].sort((a, b) => b.spread - a.spread || a.i - b.i);
-  return sorted
-    .slice(0, count)
-    .map(({ i }) => i)
-    .sort((a, b) => a - b);
-}
-
-/** Weights of mean 1. */
+/** Weights of mean 1: each episode counts alike, however long. */
 function balanced(lessons: readonly Weighted[]): TextLesson[] {
   const mean = lessons.reduce((sum, { weight }) => sum + weight, 0) / lessons.length;
   return lessons.map((lesson) => ({ ...lesson, weight: lesson.weight / mean }));
@@ -244,49 +209,4 @@ function standardised(lessons: readonly TextLesson[]): TextLesson[] {
   const mean = values.reduce((a, b) => a + b, 0) / values.length;
   const deviation = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length);
   return lessons.map((lesson, i) => ({ ...lesson, advantage: (values[i] - mean) / (deviation + 1e-8) }));
-}
-
-// The echo trap of agents that learn from their own episodes (RAGEN, 2504.20073, section 4): returns within a group stop differing,
-// the policy stops trying anything else, and episodes say the same again and again. Any one of these may be well; all together are not.
-
-/** What is watched of a round. */
-export interface WatchedRound {
-  /** Mean over groups of the standard deviation of their returns. */
-  readonly spread: number;
-  /** Mean entropy of the choices, in nats. */
-  readonly entropy: number;
-  /** Share of the commands that were said before in their episode. */
-  readonly repetition: number;
-  /** Share of the episodes that were won. */
-  readonly success: number;
-}
-
-/** Rounds that are looked at together. */
-const WINDOW = 4;
-/** How far spread and entropy must have fallen from their best window, and repetition risen from its least. */
-const FALLEN = { spread: 0.35, entropy: 0.5, repetition: 0.15 };
-/** An agent that wins nearly always is settled, and not trapped. */
-const SETTLED = 0.8;
-
-/** What is wrong, in a sentence; undefined where nothing is, or too few rounds are over to tell. The same rounds say the same. */
-export function echoTrap(rounds: readonly WatchedRound[]): string | undefined {
-  if (rounds.length < 2 * WINDOW) return undefined;
-  const windows = rounds.slice(WINDOW - 1).map((_, i) => meanOf(rounds.slice(i, i + WINDOW)));
-  const now = windows.at(-1)!;
-  const before = windows.slice(0, -WINDOW);
-  const [spread, entropy] = (['spread', 'entropy'] as const).map((key) => Math.max(...before.map((one) => one[key])));
-  const repetition = Math.min(...before.map((one) => one.repetition));
-  const isTrapped =
-    now.success < SETTLED &&
-    now.spread <= FALLEN.spread * spread &&
-    now.entropy <= FALLEN.entropy * entropy &&
-    now.repetition >= repetition + FALLEN.repetition;
-  if (!isTrapped) return undefined;
-  const fell = (is: number, was: number) => `from ${was.toFixed(2)} to ${is.toFixed(2)}`;
-  return `echo trap: returns within a group no longer differ (deviation ${fell(now.spread, spread)}), entropy fell ${fell(now.entropy, entropy)}, and repeated commands rose ${fell(now.repetition, repetition)}`;
-}
-
-function meanOf(rounds: readonly WatchedRound[]): WatchedRound {
-  const mean = (key: keyof WatchedRound) => rounds.reduce((sum, round) => sum + round[key], 0) / rounds.length;
-  return { spread: mean('spread'), entropy: mean('entropy'), repetition: mean('repetition'), success: mean('success') };
 }

@@ -24,21 +24,9 @@ interface IcemOptions {
   readonly elites: number;
   /** Discount of a reward one step later. */
   readonly gamma: number;
-  /** What a step is worth: its reward times `rewardWeight`, and the model's disagreement about it times `bonusWeight`. */
-  readonly rewardWeight: number;
-  /** More than 0 explores (Plan2Explore, Sekar et al. 2020, 2005.05960). @see Dynamics.imagine for models that cannot say */
-  readonly bonusWeight: number;
 }
 
-const DEFAULTS: IcemOptions = {
-  horizon: 20,
-  candidates: 48,
-  rounds: 3,
-  elites: 8,
-  gamma: 0.99,
-  rewardWeight: 1,
-  bonusWeight: 0,
-};
+const DEFAULTS: IcemOptions = { horizon: 20, candidates: 48, rounds: 3, elites: 8, gamma: 0.99 };
 /** How much slow noise outweighs fast: power falls as frequency to minus this; 0 is white noise. */
 const COLOUR = 2;
 /** Candidates of a round are those of the one before divided by this; never fewer than twice the elites. */
@@ -143,23 +131,21 @@ export class IcemPlanner<C extends Carry> {
 
   /** What each of `plans` [candidates, horizon, actionDim] brings in, imagined from `forks`. */
   private async returnsOf(forks: C, plans: Float32Array, rng: Rng): Promise<Float64Array> {
-    const { horizon, gamma, rewardWeight, bonusWeight } = this.options;
+    const { horizon, gamma } = this.options;
     const dim = this.low.length;
     const candidates = forks.rows;
     const returns = new Float64Array(candidates);
     const isOver = new Uint8Array(candidates);
     const action = new Float32Array(candidates * dim);
-    const asked = { propagation: 'mean', ...(bonusWeight > 0 && { disagreement: true }) } as const;
     let carry = forks;
     for (let t = 0; t < horizon; t++) {
       for (let c = 0; c < candidates; c++) {
         const from = (c * horizon + t) * dim;
         for (let j = 0; j < dim; j++) action[c * dim + j] = plans[from + j];
       }
-      const imagined = await this.model.imagine(carry, action, rng.split('step', t), asked);
+      const imagined = await this.model.imagine(carry, action, rng.split('step', t), { propagation: 'mean' });
       for (let c = 0; c < candidates; c++) {
-        const bonus = bonusWeight > 0 ? bonusWeight * imagined.disagreement![c] : 0;
-        if (!isOver[c]) returns[c] += gamma ** t * (rewardWeight * imagined.reward[c] + bonus);
+        if (!isOver[c]) returns[c] += gamma ** t * imagined.reward[c];
         if (imagined.terminated[c]) isOver[c] = 1;
       }
       carry = imagined.carry;

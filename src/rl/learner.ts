@@ -4,7 +4,7 @@
 import type { z } from 'zod';
 import type { Carry, Dynamics, NumberRows } from '../core/dynamics.js';
 import { describeIssues, nearest, reverieError } from '../core/errors.js';
-import type { ActOptions, Policy, PolicyMemory, PolicySnapshot } from '../core/policy.js';
+import type { ActOptions, Policy, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import type { ActingOutputs } from './policies.js';
@@ -74,8 +74,6 @@ export interface RolloutLearner extends Learner {
   readonly config: { readonly batchSize: number };
   /** Acts as `policy()` does, and answers what `update` learns from besides. */
   act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Promise<ActingOutputs>;
-  /** Of networks with a memory. */
-  readonly memory?: PolicyMemory;
   /** Learns from one rollout; answers figures for the journal. */
   update(rollout: Rollout, rng: Rng): Promise<object>;
 }

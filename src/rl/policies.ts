@@ -2,7 +2,6 @@
 
 import { z } from 'zod';
 import { sha256 } from '../core/canonical-json.js';
-import type { Carry } from '../core/dynamics.js';
 import type { VectorSpace } from '../core/environment.js';
 import { describeIssues, reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction, PolicyNetwork, PolicySnapshot } from '../core/policy.js';
@@ -19,8 +18,6 @@ export interface ActingOutputs {
   readonly mean: Float32Array;
   readonly logProb: Float32Array;
   readonly raw: Float32Array;
-  /** What is remembered from here on; of networks with a memory. */
-  readonly carry?: Carry;
 }
 
 // One session per architecture for the life of the thread: weights are an input, so none is re-created as they change.

@@ -26,11 +26,6 @@ export const screens: Plugin = {
       make: async () => (await import('./guided/wrap-walk.js')).wrapWalk,
     },
     {
-      name: 'proposed-task',
-      summary: 'A new task of a screen, proposed by a language model.',
-      make: async () => (await import('./guided/proposed-task.js')).proposeTask,
-    },
-    {
       name: 'screen-fidelity',
       summary: 'What is measured of simulated screens.',
       make: async () => (await import('./fidelity/elements.js')).SCREEN_QUESTIONS,

@@ -27,7 +27,7 @@ import type {
 } from '../env/tools/domain.js';
 import type { ToolCall } from '../env/tools/message.js';
 import type { Operation } from '../env/tools/prediction.js';
-import { mechanicalScreen, saidOn, screenChanges, screenCheck, unmetOn, unshownOn } from './mechanics.js';
+import { mechanicalScreen, saidOn, screenChanges, unmetOn, unshownOn } from './mechanics.js';
 import { type PageMoment, WHOLE_REWARD } from './page/page-browser.js';
 import { actionReadings, possibleActions, screenRefusals } from './screen-actions.js';
 import { type BrowserPages, browserPlayer, type ScreenPlayer, SEATS, SETTLE_MS } from './screen-player.js';
@@ -236,18 +236,6 @@ class ScreenRules implements ToolRules {
     return actionReadings(state as ScreenState, lines.map(this.callOf));
   }
 
-  shown(state: JsonObject): JsonObject {
-    const { root, focused, elements, ...rest } = state as ScreenState;
-    const { tabs, tab } = rest;
-    return { root, focused, elements, ...(tabs !== undefined && { tabs, tab }) } as JsonObject;
-  }
-
-  kindOf(state: JsonObject, line: string): string {
-    const { name, arguments: given } = this.callOf(line);
-    const element = (state as ScreenState).elements[String(given['bid'] ?? given['from_bid'])];
-    return element === undefined ? name : `${name} ${element.role}`;
-  }
-
   readonly callOf = (line: string): CallSpec => parseAction(line, this.actions) as CallSpec;
 
   invariants(_before: JsonObject, after: JsonObject): readonly string[] {
@@ -255,8 +243,6 @@ class ScreenRules implements ToolRules {
   }
 
   check(name: string, { finalState }: EpisodeEnd): CheckResult {
-    const found = screenCheck(name, finalState as ScreenState);
-    if (found !== undefined) return found;
     const { done, reward } = finalState as ScreenState;
     const passed = done && reward >= WHOLE_REWARD;
     const reason = done ? `the page ended the task with a reward of ${reward}` : 'the task was not ended';

@@ -1,20 +1,13 @@
-// Real steps, kept with where they came from: a collector runs episodes with a frozen policy, a recorder says which policy acts next, and
-// an explorer is a recorder that plans for what a model is unsure of.
+// Real steps, kept with where they came from: a collector runs episodes with a frozen policy.
 
-import { join } from 'node:path';
 import type { FrozenCarry } from '../core/dynamics.js';
 import type { EnvSnapshot, VectorEnvironment } from '../core/environment.js';
 import { Acting, type Policy } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import type { EnvSpec } from '../env/env-spec.js';
 import { rowSize } from '../env/space-values.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import { allocateBatch, sliceBatch } from '../replay/columns.js';
 import type { Provenance, TransitionBatch } from '../replay/transition.js';
-import { PlannerPolicy } from '../rl/icem.js';
-import { RandomPolicy } from '../rl/policies.js';
-import type { ModelSection, StoredDynamics } from '../worldmodel/dynamics.js';
-import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
 
 interface CollectorState {
   readonly env: EnvSnapshot | null;
@@ -169,26 +162,10 @@ function truncateBatch(batch: TransitionBatch, rows: number): TransitionBatch {
 /** Steps between looks at the clock, the progress bar and Ctrl-C. */
 const STRETCH = 250;
 
-/** Who acts next, and for how many steps at most. */
-export interface Stretch {
-  readonly policy: Policy;
-  readonly steps: number;
-}
-
-/** Says who acts, by what was lived so far; asked before every stretch. Same rows, same answer. */
-export interface Recorder {
-  next(real: ReplayBuffer): Promise<Stretch>;
-}
-
-/** One policy to the end. */
-export function recorderOf(policy: Policy): Recorder {
-  return { next: async () => ({ policy, steps: Number.POSITIVE_INFINITY }) };
-}
-
 /** Everything that must survive a pause. */
 export interface Recording {
   readonly collector: Collector;
-  readonly recorder: Recorder;
+  readonly policy: Policy;
   /** What the policy draws from. */
   readonly rng: Rng;
   readonly buffer: ReplayBuffer;
@@ -206,98 +183,14 @@ export interface RecordingPorts {
 
 /** Records until the buffer holds `steps` rows. @throws what environment and policy throw, and what ends a run at a checkpoint */
 export async function record(recording: Recording, steps: number, ports: RecordingPorts): Promise<void> {
-  const { collector, recorder, rng, buffer, episodes } = recording;
+  const { collector, policy, rng, buffer, episodes } = recording;
   while (buffer.size < steps) {
-    const { policy, steps: most } = await recorder.next(buffer);
-    const lived = await collector.collect(policy, Math.min(STRETCH, most, steps - buffer.size), rng, ports.signal);
-    buffer.append(lived.batch, lived.provenance);
-    for (const episode of lived.episodes) ports.tell({ kind: 'episode', realSteps: buffer.size, ...episode });
-    episodes.push(...lived.episodes);
+    const collected = await collector.collect(policy, Math.min(STRETCH, steps - buffer.size), rng, ports.signal);
+    buffer.append(collected.batch, collected.provenance);
+    for (const episode of collected.episodes) ports.tell({ kind: 'episode', realSteps: buffer.size, ...episode });
+    episodes.push(...collected.episodes);
     await ports.checkpoint(recording);
     // Physics answers without waiting: let the bar move and Ctrl-C in.
     await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-interface ExplorationSettings {
-  /** What is learned to be unsure of; a kind that can be fitted and answers `disagreement`. */
-  readonly model: ModelSection;
-  /** Real steps at random, before the first fit. */
-  readonly initialRandomSteps: number;
-  /** Real steps between fits. */
-  readonly refitEvery: number;
-  readonly horizon: number;
-  readonly candidates: number;
-  /** How much reward counts beside disagreement. */
-  readonly rewardWeight: number;
-  /** Worker threads for fitting; never changes results. */
-  readonly workers: number;
-  /** The environment, from anywhere. */
-  readonly env: EnvSpec;
-}
-
-const MODEL_FOLDER = 'model';
-
-/**
- * Plans for what the model is unsure of, so that rows are collected where another one says most (Plan2Explore, Sekar et al. 2020,
- * 2005.05960; here by planning at every step, as Shyam et al. 2019, 1810.12162). The model is fitted anew as rows come in; rewards
- * count for nothing unless they are asked for.
- */
-export class Explorer implements Recorder {
-  private model: StoredDynamics | undefined;
-  /** Rows the model was fitted to. */
-  private fitted = 0;
-
-  /** @param rng root of its fits; not advanced */
-  constructor(
-    private readonly settings: ExplorationSettings,
-    private readonly env: VectorEnvironment,
-    private readonly rng: Rng,
-    private readonly onFit: (fit: { readonly rows: number; readonly holdoutError: number }) => void,
-    private readonly signal: AbortSignal,
-  ) {}
-
-  /** @throws SETTING_INVALID, by the planner, for models without a second opinion; SCENARIO_UNFIT but for boxes */
-  async next(real: ReplayBuffer): Promise<Stretch> {
-    const { initialRandomSteps, refitEvery } = this.settings;
-    if (real.size < initialRandomSteps) {
-      return { policy: new RandomPolicy(this.env.actionSpace), steps: initialRandomSteps - real.size };
-    }
-    const due = real.size - ((real.size - initialRandomSteps) % refitEvery);
-    if (this.fitted < due) await this.fit(real);
-    return { policy: this.planner(), steps: due + refitEvery - real.size };
-  }
-
-  /** Number of rows fitted to, which `resume` is to be given. */
-  async save(folder: string): Promise<number> {
-    await this.model?.save(join(folder, MODEL_FOLDER));
-    return this.fitted;
-  }
-
-  async resume(folder: string, fitted: number): Promise<void> {
-    this.fitted = fitted;
-    if (fitted > 0) this.model = await loadWorldModel(join(folder, MODEL_FOLDER));
-  }
-
-  async close(): Promise<void> {
-    await this.model?.close();
-  }
-
-  private planner(): Policy {
-    const { horizon, candidates, rewardWeight } = this.settings;
-    return new PlannerPolicy(this.model!, { horizon, candidates, rewardWeight, bonusWeight: 1 });
-  }
-
-  private async fit(real: ReplayBuffer): Promise<void> {
-    const { model: section, env, workers } = this.settings;
-    const kind = await dynamicsKinds.get(section.kind).make();
-    const { model, report } = await kind.fit!({
-      ...{ section, data: real, spaces: this.env, rng: this.rng.split('fit', real.size), workers },
-      ...{ previous: this.model, known: this.env.known, env, signal: this.signal },
-    });
-    await this.model?.close();
-    this.model = model;
-    this.fitted = real.size;
-    this.onFit({ rows: real.size, holdoutError: report.holdoutError });
   }
 }

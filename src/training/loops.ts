@@ -1,6 +1,6 @@
 // How a run learns, by what its learner learns from and whether there is a world model: one loop each, over rounds that are all alike.
 
-import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
+import type { ActOptions, Policy, PolicyAction } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
 import { allocateBatch } from '../replay/columns.js';
@@ -248,14 +248,10 @@ class RolloutRecorder implements Policy {
     return this.learner.policy().version;
   }
 
-  get memory(): PolicyMemory | undefined {
-    return this.learner.memory;
-  }
-
   async act(obs: Float32Array, rows: number, rng: Rng, options?: ActOptions): Promise<PolicyAction> {
-    const { action, logProb, raw, carry } = await this.learner.act(obs, rows, rng, options);
+    const { action, logProb, raw } = await this.learner.act(obs, rows, rng, options);
     this.kept.push(raw);
-    return { action, logProb, carry };
+    return { action, logProb };
   }
 
   /** The rows it collected, as one rollout. */

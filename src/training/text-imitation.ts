@@ -6,7 +6,7 @@ import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import { isNumbered, kindOf, tokensOf } from '../rl/text/scoring.js';
+import { isNumbered, kindOf, tokensOf } from '../rl/text/relevance.js';
 import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
 import { isWon, livedOrLost, type PlayedText, saidIn, TextEpisode } from './text-play.js';
 import { evenly, type TextTraining } from './text-training.js';

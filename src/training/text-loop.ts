@@ -6,8 +6,9 @@ import { Rng } from '../core/rng.js';
 import { wilson } from '../core/statistics.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import { echoTrap, groupLessons, type PlayedEpisode, spreadOf, type WatchedRound } from '../rl/group-estimators.js';
-import type { TextLesson, TextUpdateMetrics } from '../rl/text/text-policy.js';
+import { groupLessons, type PlayedEpisode } from '../rl/group-estimators.js';
+import type { TextUpdateMetrics } from '../rl/text/text-learner.js';
+import type { TextLesson } from '../rl/text/text-policy.js';
 import { demonstrate, imitate } from './text-imitation.js';
 import {
   isWon,
@@ -21,7 +22,7 @@ import {
   type TextStep,
   whoAnswered,
 } from './text-play.js';
-import { countGrown, familiesWithin, grownDeficits, tasksOfRound } from './text-tasks.js';
+import { countGrown, familiesWithin, tasksOfRound } from './text-tasks.js';
 import {
   countersOf,
   type DreamCheck,
@@ -35,9 +36,6 @@ import {
   tellLost,
   type WayApart,
 } from './text-training.js';
-
-/** Of those of a round, in its event. */
-const TOLD_DEFICITS = 5;
 
 /** @throws what environments, models and learners throw, and what ends a run at a checkpoint */
 export async function textGroups(training: TextTraining): Promise<void> {
@@ -90,14 +88,14 @@ async function roundLearned(training: TextTraining, round: TextRound): Promise<R
     return { shut: true };
   }
   const { drawn, groups } = await playedRound(training, round, index);
-  const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
+  const { lessons, silent } = groupLessons(groups, parts.algorithm, settings);
   const grown = grow(training, drawn, groups);
   const learned = await learn(training, lessons, roundRng(settings.seed, index).split('learn'));
 
   progress.round += 1;
   count(progress, round, groups);
-  const left = { groups: groups.length, silentGroups: silent, filteredGroups: filtered };
-  return { ...figuresOf(groups), ...watch(training, groups), ...grown, ...left, ...learned };
+  const left = { groups: groups.length, silentGroups: silent };
+  return { ...figuresOf(groups), ...grown, ...left, ...learned };
 }
 
 /** Learns a round from what the value model says of choices in recorded situations. */
@@ -161,29 +159,19 @@ function grow(
 ): Record<string, unknown> {
   if (settings.grow === undefined) return {};
   const won = groups.map((group) => group.map((episode) => (isWon(episode) ? 1 : 0)));
-  countGrown(progress.grown, settings.grow, drawn, won, groups);
-  const within = { familiesWithin: familiesWithin(parts.tasks, settings.grow, progress.grown).length };
-  if (!settings.grow.deficits) return within;
-  return { ...within, deficits: Object.fromEntries(grownDeficits(progress.grown).slice(0, TOLD_DEFICITS)) };
+  countGrown(progress.grown, settings.grow, drawn, won);
+  return { familiesWithin: familiesWithin(parts.tasks, settings.grow, progress.grown).length };
 }
 
 function figuresOf(groups: readonly PlayedText[][]): Record<string, number> {
   const episodes = groups.flat();
+  const steps = episodes.flatMap((episode) => episode.steps);
   return {
+    livedEntropy: mean(steps.map(({ entropy }) => entropy)),
     episodes: episodes.length,
     wins: episodes.filter(isWon).length,
-    meanLength: stepsOf(groups) / episodes.length,
+    meanLength: steps.length / episodes.length,
   };
-}
-
-/** Keeps an eye on the round, and says once when the agent has fallen into the echo trap. */
-function watch({ progress, ports }: TextTraining, groups: readonly PlayedText[][]): Record<string, number> {
-  const round = watchedRound(groups);
-  progress.watched.push(round);
-  const isTold = progress.alarms.some(({ problem }) => !problem.startsWith(FALSE_WINS));
-  const problem = isTold ? undefined : echoTrap(progress.watched);
-  if (problem !== undefined) raiseAlarm(progress, ports, problem);
-  return { livedEntropy: round.entropy, groupSpread: round.spread, repetition: round.repetition };
 }
 
 function noteOf({ evaluations }: TextProgress): string {
@@ -222,30 +210,12 @@ async function playedRound(
   const played = await playTexts(parts.learner.policy, starts, {
     environments: where === 'real' ? parts.environments : await parts.dream!.environments(),
     signal: ports.signal,
-    shaping: { weight: settings.progressWeight, gamma: settings.gamma },
     rewards: settings.rewards,
     onEpisode: () => phase.advance(1),
   });
   phase.end();
   tellLost(ports, played);
   return { drawn, groups: drawn.map((_, g) => livedOf(played.slice(g * groupSize, (g + 1) * groupSize))) };
-}
-
-function watchedRound(groups: readonly (readonly PlayedText[])[]): WatchedRound {
-  const episodes = groups.flat();
-  const steps = episodes.flatMap((episode) => episode.steps);
-  const repeated = episodes.reduce((sum, episode) => sum + repeatedIn(episode), 0);
-  return {
-    spread: mean(groups.map(spreadOf)),
-    entropy: mean(steps.map(({ entropy }) => entropy)),
-    repetition: repeated / Math.max(steps.length, 1),
-    success: episodes.filter(isWon).length / Math.max(episodes.length, 1),
-  };
-}
-
-/** Commands that were said before in the episode. */
-function repeatedIn({ steps }: PlayedText): number {
-  return steps.length - new Set(steps.map(({ situation, choice }) => situation.admissible[choice])).size;
 }
 
 function mean(values: readonly number[]): number {
@@ -308,12 +278,12 @@ async function valuedRound({ settings, parts }: TextTraining, rng: Rng): Promise
       return { steps: [{ ...decision, situation, state: String(g), reward }], reward };
     }),
   );
-  const { lessons, silent, filtered } = groupLessons(groups, parts.algorithm, settings);
-  const mean = (of: (step: PlayedEpisode['steps'][number]) => number) =>
-    groups.flat().reduce((sum, { steps: [step] }) => sum + of(step), 0) / asked.length;
+  const { lessons, silent } = groupLessons(groups, parts.algorithm, settings);
+  const steps = groups.flat().map(({ steps: [step] }) => step);
   const figures = {
-    ...{ groups: groups.length, silentGroups: silent, filteredGroups: filtered, choices: asked.length },
-    ...{ meanValue: mean(({ reward }) => reward), livedEntropy: mean(({ entropy }) => entropy) },
+    ...{ groups: groups.length, silentGroups: silent, choices: asked.length },
+    meanValue: mean(steps.map(({ reward }) => reward)),
+    livedEntropy: mean(steps.map(({ entropy }) => entropy)),
   };
   return { lessons, figures, choices: asked.length };
 }
@@ -323,7 +293,7 @@ async function valuedRound({ settings, parts }: TextTraining, rng: Rng): Promise
 // dream goes wrong.
 
 /** How the alarm of a dream that was shut begins. */
-export const FALSE_WINS = "the dream's wins are not to be believed";
+const FALSE_WINS = "the dream's wins are not to be believed";
 
 /** A dream is shut where fewer of its wins than this are surely wins in the real environment, too. */
 const LEAST_CONFIRMED = 0.5;

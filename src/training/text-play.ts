@@ -26,8 +26,6 @@ export interface TextStart {
 
 export interface TextStep extends TextDecision {
   readonly situation: TextSituation;
-  /** What the action is a case of, in words that tasks share. */
-  readonly kind: string;
   /** Hash of the state that the choice was made in. */
   readonly state: string;
   readonly reward: number;
@@ -47,20 +45,10 @@ export interface PlayedText {
   readonly lost?: ReverieError;
 }
 
-/**
- * What progress towards the goal pays on the way: weight (gamma p' - p) for a step from progress p to p', which changes no policy's
- * rank (Ng, Harada and Russell 1999). Where the rules know no progress, nothing.
- */
-interface Shaping {
-  readonly weight: number;
-  readonly gamma: number;
-}
-
 interface PlayOptions {
   /** Episodes under way at once are as many as there are of these. */
   readonly environments: readonly LineEnvironment[];
   readonly signal?: AbortSignal;
-  readonly shaping?: Shaping;
   /** What steps are paid: what the world pays unless given. */
   readonly rewards?: 'paid' | 'verdict';
   readonly onEpisode?: (episode: PlayedText) => void;
@@ -197,7 +185,7 @@ export class TextEpisode {
     readonly environment: LineEnvironment,
     private now: TextSituation,
     private state: string,
-    private readonly pay: Pick<PlayOptions, 'shaping' | 'rewards'>,
+    private readonly rewards: PlayOptions['rewards'],
   ) {
     this.turns = now.turns;
     this.opening = now.opening;
@@ -206,14 +194,14 @@ export class TextEpisode {
   static async begin(
     environment: LineEnvironment,
     { task, seed }: TextStart,
-    { signal, ...pay }: EpisodeOptions = {},
+    { signal, rewards }: EpisodeOptions = {},
   ): Promise<TextEpisode> {
     const { observation, info } = await environment.reset({ task, seed }, signal);
     const { goal } = environment.tools.task.user;
     // What the agent was not told, its policy is not.
     const told = { goal: observation.includes(goal) ? goal : observation, opening: observation, turns: [] };
     const now = situationOf(environment, told, observation, info);
-    return new TextEpisode(environment, now, String(info.stateHash), pay);
+    return new TextEpisode(environment, now, String(info.stateHash), rewards);
   }
 
   get ended(): boolean {
@@ -228,16 +216,13 @@ export class TextEpisode {
   async step(decision: TextDecision, signal?: AbortSignal): Promise<void> {
     const { state, now: situation } = this;
     const said = situation.admissible[decision.choice];
-    const before = this.potential();
-    const kind = kindOf(this.environment, said);
     const { observation, reward: paid, terminated, truncated, info } = await this.environment.step(said, signal);
     const found = info as unknown as ToolsStepInfo;
     this.isOver = terminated || truncated;
     this.isTruncated = truncated;
     const verdict = this.isOver ? found.verdict : undefined;
-    const earned = this.pay.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
-    const reward = earned + this.shaped(before, this.isOver);
-    this.steps.push({ ...decision, situation, kind, state, reward, info: found });
+    const reward = this.rewards === 'verdict' ? (verdict?.reward ?? 0) : paid;
+    this.steps.push({ ...decision, situation, state, reward, info: found });
     this.turns = [...this.turns, { said, seen: observation }];
     if (this.isOver) {
       this.reward = verdict === undefined ? this.total() : verdict.reward;
@@ -260,17 +245,6 @@ export class TextEpisode {
     return { task: task.id, steps, messages, reward, ...(isTruncated && { truncated: true }) };
   }
 
-  private shaped(before: number, isOver: boolean): number {
-    const { weight = 0, gamma = 1 } = this.pay.shaping ?? {};
-    return weight === 0 ? 0 : weight * ((isOver ? 0 : gamma * this.potential()) - before);
-  }
-
-  private potential(): number {
-    if (!this.pay.shaping?.weight) return 0;
-    const { domain, state } = this.environment.tools;
-    return domain.rules?.progress?.(state) ?? 0;
-  }
-
   private total(): number {
     return this.steps.reduce((sum, { reward }) => sum + reward, 0);
   }
@@ -284,13 +258,7 @@ function situationOf(
 ): TextSituation {
   if (!Array.isArray(admissible)) throw commandsUnknown(id, tools.task.id);
   const inWords = Array.isArray(readings) ? { readings } : {};
-  const shown = tools.domain.rules?.shown?.(tools.state);
-  return { ...told, text, admissible, ...inWords, ...(shown && { shown }) };
-}
-
-function kindOf(environment: LineEnvironment, line: string): string {
-  const { domain, state } = environment.tools;
-  return domain.rules?.kindOf?.(state, line) ?? environment.kindOf?.(line) ?? line.split(' ')[0];
+  return { ...told, text, admissible, ...inWords };
 }
 
 function commandsUnknown(id: string, task: string): Error {
@@ -357,8 +325,8 @@ export class TextPolicyAgent implements ToolsPolicy {
   private offered({ task, admissible }: ToolsPolicyQuery): Offered {
     const found = admissible?.();
     if (found === undefined || found.lines.length === 0) throw commandsUnknown('agent', task.id);
-    const { lines, readings, shown, callOf } = found;
-    return { admissible: lines, callOf, ...(readings && { readings }), ...(shown && { shown }) };
+    const { lines, readings, callOf } = found;
+    return { admissible: lines, callOf, ...(readings && { readings }) };
   }
 
   /** As `TextEpisode` sees it. */
@@ -388,7 +356,7 @@ export class TextPolicyAgent implements ToolsPolicy {
   }
 }
 
-interface Offered extends Pick<TextSituation, 'admissible' | 'readings' | 'shown'> {
+interface Offered extends Pick<TextSituation, 'admissible' | 'readings'> {
   /** The call that a command stands for. */
   readonly callOf: (text: string) => CallSpec | undefined;
 }

@@ -3,8 +3,9 @@
 import type { OpenPhase } from '../core/progress.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
-import type { EstimatorEntry, GroupOptions, WatchedRound } from '../rl/group-estimators.js';
-import type { TextLearner, TextSituation } from '../rl/text/text-policy.js';
+import type { EstimatorEntry, GroupOptions } from '../rl/group-estimators.js';
+import type { TextLearner } from '../rl/text/text-learner.js';
+import type { TextSituation } from '../rl/text/text-policy.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
 
@@ -18,8 +19,6 @@ export interface TextGroupSettings extends GroupOptions {
   readonly rounds: number;
   /** Further rounds in the real environment, of mode `dream-then-real`. */
   readonly realRounds: number;
-  /** Share of the rounds that are dreamt, of modes `dream` and `interleaved`; all unless given. */
-  readonly dreamShare?: number;
   /** Rounds between two gatherings of records, of mode `interleaved`. */
   readonly gatherEvery: number;
   readonly tasksPerRound: number;
@@ -33,8 +32,6 @@ export interface TextGroupSettings extends GroupOptions {
   readonly clipHigh: number;
   /** What the world pays, or 1 at the end of an episode that was won. */
   readonly rewards: 'paid' | 'verdict';
-  /** Weight of progress as a reward (`Shaping`); 0: none. */
-  readonly progressWeight: number;
   /** Passes over the lessons of a round, and their step size. */
   readonly epochs: number;
   readonly lr: number;
@@ -60,19 +57,16 @@ export interface TextRound {
  * real environment (DreamGym's transfer, 2511.03773); in a dream that is made anew every so many rounds (as in DynaWeb); or of what a
  * value model made of such records says, without any environment (VEM, 2502.18906).
  */
-export function roundsOf({ mode, rounds, realRounds, gatherEvery, dreamShare = 1 }: Rounds): TextRound[] {
-  if (mode === 'real') return Array.from({ length: rounds }, () => ({ where: 'real', gathers: false }));
-  const share = mode === 'dream-then-real' || mode === 'value' ? 1 : dreamShare;
-  const imagined = mode === 'value' ? 'value' : 'dream';
-  const dreamt = Array.from({ length: rounds }, (_, i): TextRound => {
-    const where = Math.floor((i + 1) * share) > Math.floor(i * share) ? imagined : 'real';
-    return { where, gathers: mode === 'interleaved' ? i % gatherEvery === 0 : i === 0 };
-  });
-  const real = Array.from({ length: realRounds }, (): TextRound => ({ where: 'real', gathers: false }));
-  return mode === 'dream-then-real' ? [...dreamt, ...real] : dreamt;
+export function roundsOf({ mode, rounds, realRounds, gatherEvery }: Rounds): TextRound[] {
+  const of = (count: number, where: TextRound['where']) =>
+    Array.from({ length: count }, (_, i): TextRound => {
+      return { where, gathers: where !== 'real' && (mode === 'interleaved' ? i % gatherEvery === 0 : i === 0) };
+    });
+  if (mode === 'real' || mode === 'value') return of(rounds, mode);
+  return [...of(rounds, 'dream'), ...of(mode === 'dream-then-real' ? realRounds : 0, 'real')];
 }
 
-type Rounds = Pick<TextGroupSettings, 'mode' | 'rounds' | 'realRounds' | 'gatherEvery' | 'dreamShare'>;
+type Rounds = Pick<TextGroupSettings, 'mode' | 'rounds' | 'realRounds' | 'gatherEvery'>;
 
 /** What gathering records once came to. */
 export interface Gathered {
@@ -198,8 +192,6 @@ export interface TextProgress {
   readonly checks: DreamCheck[];
   /** By family, where tasks are taken by it. */
   readonly grown: Grown;
-  /** By round. */
-  readonly watched: WatchedRound[];
   /** What was found wrong, and after which round. */
   readonly alarms: { readonly round: number; readonly problem: string }[];
   /** Whether the last check found the wins of the dream, as it is made now, to be none: then it is not learned in. */
@@ -218,7 +210,6 @@ export function newProgress(): TextProgress {
     evaluations: [],
     checks: [],
     grown: {},
-    watched: [],
     alarms: [],
   };
 }

@@ -1,5 +1,8 @@
 // Networks, gradients and optimisers on ONNX Runtime.
 
+import type { Graph, Tensor } from '../../src/nn/graph.js';
+import { InferenceSession } from '../../src/nn/runtime.js';
+
 export { DIFFERENTIABLE_OPS, gradients } from '../../src/nn/autodiff.js';
 export {
   type CudaStatus,
@@ -117,4 +120,14 @@ export {
   type TrainingDevice,
   trainingGraph,
 } from '../../src/nn/trainer.js';
-export { evaluateReference, type RefArray } from './reference.js';
+
+/** The outputs of a graph, by ONNX Runtime. */
+export async function evaluated(
+  graph: Graph,
+  feeds: Readonly<Record<string, Tensor>> = {},
+): Promise<Record<string, Tensor>> {
+  const session = await InferenceSession.fromBytes(graph.toModel());
+  const results = await session.run(feeds);
+  await session.release();
+  return results;
+}

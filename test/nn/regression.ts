@@ -104,14 +104,14 @@ export function part(run: ProblemRun, state: ProblemRun['state'], from: number, 
 }
 
 /**
- * The same training written plainly in float64: textbook Adam with bias-corrected moments, gradients from the reference.
+ * The same training written plainly in float64: textbook Adam with bias-corrected moments.
  * @returns the loss of each step, and the final parameters
  */
-export function descendPlainly(
+export async function descendPlainly(
   problem: Problem,
   run: ProblemRun,
   lambda = 0,
-): { losses: number[]; theta: Float64Array } {
+): Promise<{ losses: number[]; theta: Float64Array }> {
   const { layout, loss } = problem;
   const graph = new nn.Graph('plain');
   const theta = graph.input('theta', 'float32', [layout.size]);
@@ -125,13 +125,13 @@ export function descendPlainly(
   const losses: number[] = [];
   for (let step = 1; step <= run.steps; step++) {
     const picked = run.perStep.rows.subarray((step - 1) * ROWS, step * ROWS);
-    const result = nn.evaluateReference(graph, {
-      theta: { dims: [layout.size], data: values },
-      x: { dims: [ROWS, INPUTS], data: pick(run.inputs.x, INPUTS, picked) },
-      y: { dims: [ROWS, OUTPUTS], data: pick(run.inputs.y, OUTPUTS, picked) },
+    const result = await nn.evaluated(graph, {
+      theta: nn.float32(Float32Array.from(values)),
+      x: nn.float32(pick(run.inputs.x, INPUTS, picked), [ROWS, INPUTS]),
+      y: nn.float32(pick(run.inputs.y, OUTPUTS, picked), [ROWS, OUTPUTS]),
     });
-    losses.push(result.loss.data[0]);
-    result.grad.data.forEach((g, i) => {
+    losses.push(Number(result.loss.data[0]));
+    (result.grad.data as Float32Array).forEach((g, i) => {
       m[i] = 0.9 * m[i] + 0.1 * g;
       v[i] = 0.999 * v[i] + 0.001 * g * g;
       const update = m[i] / (1 - 0.9 ** step) / (Math.sqrt(v[i] / (1 - 0.999 ** step)) + 1e-8);
@@ -144,8 +144,8 @@ export function descendPlainly(
 /** Weight decay per step, as `adamStep` takes it. */
 export const decayOf = (lambda: number): number => LEARNING_RATE * lambda;
 
-function pick(table: Float32Array, width: number, rows: Int32Array): Float64Array {
-  return Float64Array.from(
+function pick(table: Float32Array, width: number, rows: Int32Array): Float32Array {
+  return Float32Array.from(
     { length: rows.length * width },
     (_, i) => table[rows[Math.floor(i / width)] * width + (i % width)],
   );

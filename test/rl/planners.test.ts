@@ -69,21 +69,6 @@ describe('a plan', () => {
     const model = { ...line, actionSpace: discreteSpace(3) };
     expect(() => new IcemPlanner(model)).toThrow(expect.objectContaining({ code: 'SCENARIO_UNFIT' }));
   });
-
-  it('seeks what the model disagrees about where that is what counts', async () => {
-    const doubtful: typeof line = {
-      ...line,
-      imagine: async (carry, action, rngs, options) => {
-        const imagined = await line.imagine(carry, action, rngs, options);
-        // The opinions differ to the left.
-        const disagreement = imagined.observation.map((x) => Math.max(0, -x));
-        return options?.disagreement ? { ...imagined, disagreement } : imagined;
-      },
-    };
-    const planner = new IcemPlanner(doubtful, { ...SMALL, rewardWeight: 0, bonusWeight: 1 });
-    const { action } = await planner.decide(line.begin(Float32Array.of(0), []) as Point, undefined, Rng.fromSeed(3));
-    expect(action[0]).toBeLessThan(-0.5);
-  });
 });
 
 describe('a planner as a policy', () => {

@@ -9,7 +9,7 @@ import { ppoConfigSchema } from '../../src/rl/config.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import type { PolicyNet } from '../../src/rl/policy-net.js';
 import { makePpo, ppoLayout, ppoLoss } from '../../src/rl/ppo.js';
-import { evaluateReference } from '../nn/reference.js';
+import { evaluated } from '../nn/nn.js';
 import { RolloutCollector } from './rollouts.js';
 
 const NET: PolicyNet = {
@@ -21,7 +21,7 @@ const NET: PolicyNet = {
 };
 
 /** Evaluates the loss where the policy is N(0, 1) and the value 1 for every observation. */
-function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' | 'returns' | 'value', number[]>) {
+async function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' | 'returns' | 'value', number[]>) {
   const config = ppoConfigSchema.parse({ normaliseAdvantage: false, initLogStd: 0, ...overrides });
   const graph = new Graph('test');
   const layout: ParamLayout = ppoLayout(NET, config).all;
@@ -46,7 +46,7 @@ function lossOf(overrides: object, columns: Record<'ratio' | 'advantage' | 'retu
   const params = layout.unpack(graph.initializer('theta', [layout.size], theta));
   const { loss, metrics } = ppoLoss(NET, config, params, batch);
   for (const [name, metric] of Object.entries({ loss, ...metrics })) graph.output(name, metric);
-  const results = evaluateReference(graph, {});
+  const results = await evaluated(graph);
   return (name: string) => Number(results[name].data[0]);
 }
 
@@ -54,8 +54,8 @@ describe("PPO's loss", () => {
   const ratio = [1.5, 0.5, 1.1, 1.5];
   const advantage = [1, 1, -1, -1];
 
-  it('clips the ratio only where that lowers the objective', () => {
-    const read = lossOf({}, { ratio, advantage, returns: [1, 1, 1, 1], value: [1, 1, 1, 1] });
+  it('clips the ratio only where that lowers the objective', async () => {
+    const read = await lossOf({}, { ratio, advantage, returns: [1, 1, 1, 1], value: [1, 1, 1, 1] });
     // min(r A, clip(r) A) = 1.2, 0.5, -1.1, -1.5
     expect(read('policyLoss')).toBeCloseTo(0.9 / 4, 5);
     expect(read('clipFraction')).toBeCloseTo(3 / 4, 6);
@@ -63,25 +63,28 @@ describe("PPO's loss", () => {
     expect(read('approxKl')).toBeCloseTo(kl, 5);
   });
 
-  it('clips the move of the value and takes the worse error', () => {
+  it('clips the move of the value and takes the worse error', async () => {
     const columns = { ratio: [1, 1], advantage: [0, 0], returns: [3, 1], value: [0, 1.1] };
     // row 0: max((1 - 3)^2, (0.2 - 3)^2) = 7.84; row 1: (1 - 1)^2 both ways
-    expect(lossOf({}, columns)('valueLoss')).toBeCloseTo(0.5 * (7.84 / 2), 5);
-    expect(lossOf({ clipValue: false }, columns)('valueLoss')).toBeCloseTo(0.5 * (4 / 2), 5);
+    expect((await lossOf({}, columns))('valueLoss')).toBeCloseTo(0.5 * (7.84 / 2), 5);
+    expect((await lossOf({ clipValue: false }, columns))('valueLoss')).toBeCloseTo(0.5 * (4 / 2), 5);
   });
 
-  it('adds the value loss and takes away the entropy bonus', () => {
+  it('adds the value loss and takes away the entropy bonus', async () => {
     const columns = { ratio: [1, 1], advantage: [0, 0], returns: [3, 1], value: [0, 1.1] };
-    const read = lossOf({ entropyCoefficient: 0.1, valueCoefficient: 0.25 }, columns);
+    const read = await lossOf({ entropyCoefficient: 0.1, valueCoefficient: 0.25 }, columns);
     const entropy = 0.5 * Math.log(2 * Math.PI * Math.E);
     expect(read('entropy')).toBeCloseTo(entropy, 5);
     expect(read('loss')).toBeCloseTo(0.25 * read('valueLoss') - 0.1 * entropy, 5);
   });
 
-  it('standardises the advantages of a minibatch', () => {
+  it('standardises the advantages of a minibatch', async () => {
     const columns = { ratio: [1.1, 1, 1, 1], advantage: [5, 1, 1, 1], returns: [1, 1, 1, 1], value: [1, 1, 1, 1] };
     const deviation = Math.sqrt(3);
-    expect(lossOf({ normaliseAdvantage: true }, columns)('policyLoss')).toBeCloseTo(-(0.1 * (3 / deviation)) / 4, 4);
+    expect((await lossOf({ normaliseAdvantage: true }, columns))('policyLoss')).toBeCloseTo(
+      -(0.1 * (3 / deviation)) / 4,
+      4,
+    );
   });
 });
 

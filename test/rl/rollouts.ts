@@ -1,12 +1,10 @@
 // On-policy experience: fixed-length stretches of several environments side by side, as PPO learns from.
 
 import type { VectorEnvironment } from '../../src/core/environment.js';
-import { Acting, type Actor } from '../../src/core/policy.js';
 import type { Rng } from '../../src/core/rng.js';
 import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
-import type { Rollout } from '../../src/rl/learner.js';
-import type { ActingOutputs } from '../../src/rl/policies.js';
+import type { Rollout, RolloutLearner } from '../../src/rl/learner.js';
 import { spaceDim } from '../../src/rl/spaces.js';
 
 /** Steps environments in lockstep and goes on, between calls, where it was. */
@@ -16,7 +14,6 @@ export class RolloutCollector {
   private readonly actionDim: number;
   private obs: Float32Array | undefined;
   private readonly seed: number;
-  private acting: { readonly of: Actor<ActingOutputs>; readonly rows: Acting<ActingOutputs> } | undefined;
   private readonly returnSoFar: Float64Array;
   /** Returns of the episodes that ended since the collector was made. */
   readonly returns: number[] = [];
@@ -30,7 +27,7 @@ export class RolloutCollector {
     this.returnSoFar = new Float64Array(envs.length);
   }
 
-  async collect(actor: Actor<ActingOutputs>, steps: number, rng: Rng): Promise<Rollout> {
+  async collect(actor: Pick<RolloutLearner, 'act'>, steps: number, rng: Rng): Promise<Rollout> {
     const { envs, obsDim, actionDim } = this;
     const rows = steps * envs.length;
     const batch = allocateBatch(rows, obsDim, actionDim);
@@ -38,16 +35,12 @@ export class RolloutCollector {
     const logProb = new Float32Array(rows);
     const obs = this.obs ?? (await this.firstObs());
     this.obs = obs;
-    // Another actor begins to remember anew, within an episode too.
-    const acting = this.acting?.of === actor ? this.acting.rows : new Acting(actor, envs.length);
-    this.acting = { of: actor, rows: acting };
     for (let t = 0; t < steps; t++) {
-      const acted = await acting.act(obs, rng);
+      const acted = await actor.act(obs, envs.length, rng);
       raw.set(acted.raw, t * envs.length * actionDim);
       logProb.set(acted.logProb, t * envs.length);
       const row = (e: number) => t * envs.length + e;
       for (let e = 0; e < envs.length; e++) await this.stepOne(e, acted.action, obs, batch, row(e));
-      acting.restart(Uint32Array.from(envs.keys()).filter((e) => batch.terminated[row(e)] || batch.truncated[row(e)]));
     }
     return { steps, envs: envs.length, batch, raw, logProb };
   }

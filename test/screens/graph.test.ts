@@ -149,32 +149,11 @@ describe('a graph that cannot be used', () => {
       /edges\.0\.to: there is no page "result" \(did you mean "results"\?\)/,
     ],
     [
-      'a column',
-      (g) => {
-        g.pages.results.elements[1].children[0].children[0].name = '{row.nam}';
-      },
-      /pages\.results\.elements\.1\.children\.0\.children\.0\.name: there is no part of \{row\} "nam"/,
-    ],
-    [
       'an element',
       (g) => {
         g.edges[0].on = 'serch';
       },
       /edges\.0\.on: there is no element of page "home" "serch" \(did you mean "search"\?\)/,
-    ],
-    [
-      'a value',
-      (g) => {
-        g.data.products.rows[2].price = 'five';
-      },
-      /data\.products\.rows\.2\.price: it must be a number/,
-    ],
-    [
-      'a field',
-      (g) => {
-        g.pages.home.elements[1].bind = 'wrapped';
-      },
-      /pages\.home\.elements\.1\.bind: a searchbox can be bound to text or number/,
     ],
     [
       'a condition',

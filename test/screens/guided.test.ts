@@ -40,7 +40,7 @@ const WRAPPED = {
 };
 
 async function walked(model: LanguageModel, more: Partial<GuidedAgentOptions> = {}): Promise<EpisodeRecord> {
-  const agent = new GuidedAgent({ domain: shop, model, goals: 'own', subgoals: 5, temperature: 0, ...more });
+  const agent = new GuidedAgent({ domain: shop, model, subgoals: 5, temperature: 0, ...more });
   const user = new ScriptedUser();
   const env = new ToolsEpisodeEnvironment({ id: 't', domain: shop, responder, user, maxSteps: 12 });
   return runEpisode(env, agent, task, plan, settings);
@@ -57,22 +57,16 @@ const wrapping = (reply = {}) => shopper([], { wrapped_walk: () => ({ ...WRAPPED
 
 describe('a guided walk', () => {
   it('goes from sub-goal to sub-goal, a thought before each action, and ends by itself; the same every time', async () => {
-    const model = shopper(HONEY, { walk_label: () => ({ reasoning: '', instruction: 'Buy honey.' }) });
-    const record = await walked(model, { labeller: model, pruneEvery: 3, goalKinds: ['Buy honey.'] });
+    const model = shopper(HONEY);
+    const record = await walked(model, { goalKinds: ['Buy honey.'] });
     expect(calls(record)).toEqual(['click', 'click', 'click', 'click']);
     expect(record.steps[1].action.reasoning).toBe('I take Honey.');
-    expect(record.walk).toMatchObject({ ended: 'finished', labels: [{ step: 3, instruction: 'Buy honey.' }] });
+    expect(record.walk).toMatchObject({ ended: 'finished' });
     expect(record.walk!.subgoals[0]).toEqual({ step: 0, text: 'do Search' });
     expect(record.walk!.goalKind).toBe(goalKindOf([...GOAL_KINDS, ...shop.goalKinds!, 'Buy honey.'], plan.agentSeed));
     // The task's goal is none of its own, and is not shown.
     expect(JSON.stringify(model.asked.map(({ data }) => data))).not.toContain(task.user.goal.slice(0, 20));
-    expect(
-      await walked(shopper(HONEY, { walk_label: () => ({ reasoning: '', instruction: 'Buy honey.' }) }), {
-        labeller: model,
-        pruneEvery: 3,
-        goalKinds: ['Buy honey.'],
-      }),
-    ).toEqual(record);
+    expect(await walked(shopper(HONEY), { goalKinds: ['Buy honey.'] })).toEqual(record);
   });
 
   it('is told once what was wrong with a reply, and ends as one that failed if the next is no better', async () => {
@@ -84,25 +78,6 @@ describe('a guided walk', () => {
     expect(calls(await walked(model, { subgoals: 1 }))).toEqual(['click']);
     expect(JSON.stringify(model.asked[2].request.messages.at(-1))).toContain('there is no element [999]');
     await expect(walked(SILENT)).rejects.toMatchObject({ code: 'LLM_REPLY_INVALID', values: { ofModel: true } });
-  });
-
-  it('is pruned where what it did so far is nothing anyone would ask for', async () => {
-    const model = shopper(HONEY, {
-      walk_label: (nth) => ({ reasoning: '', instruction: nth === 0 ? 'List all.' : null }),
-    });
-    const record = await walked(model, { labeller: model, pruneEvery: 1 });
-    expect(calls(record)).toHaveLength(2);
-    expect(record.walk).toMatchObject({
-      ended: 'pruned',
-      labels: [
-        { step: 1, instruction: 'List all.' },
-        { step: 2, instruction: null },
-      ],
-    });
-    const kept = await wrap(record, wrapping({ instruction: 'List everything.', thoughts: ['I search for all.'] }));
-    expect(calls(kept)).toEqual(['click']);
-    const nothing = await walked(model, { labeller: shopper([]), pruneEvery: 1 });
-    await expect(wrap(nothing, wrapping())).rejects.toMatchObject({ code: 'WALK_INVALID' });
   });
 });
 

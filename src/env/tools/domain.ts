@@ -73,16 +73,10 @@ export interface ToolRules {
   invariants(before: JsonObject, after: JsonObject): readonly string[];
   /** A check named in a task's verifier. Throws for an unknown name. */
   check(name: string, episode: EpisodeEnd): CheckResult;
-  /** How much of what is to be done is done, in [0, 1]; 1 only where all is. For rewards on the way, and not shown to agents. */
-  progress?(state: JsonObject): number;
   /** Lines that would do something in this state, of a world that is acted in by lines, where the rules know what to offer. */
   admissible?(state: JsonObject): readonly string[];
   /** Each of these in words that tell it from the others, where a line names by an id what it is about. */
   readings?(state: JsonObject, lines: readonly string[]): readonly string[];
-  /** What an agent sees of the state as data, where the domain has more than a text of it: of screens, the tree (`ScreenView`). */
-  shown?(state: JsonObject): JsonObject;
-  /** What an admissible line is a case of, in words that tasks share: `click checkbox`. Its first word unless given. */
-  kindOf?(state: JsonObject, line: string): string;
   /** An admissible line as a call; of the first tool, with the line as `text`, unless given. */
   callOf?(line: string): CallSpec;
   /** What a state that the rules themselves led to looks like, where that is shown and asked for. No part of the state. */

@@ -25,8 +25,6 @@ export interface LineEnvironment extends Environment<string, string> {
   /** The environment it is a view of: its conversation, state and task. */
   readonly tools: ToolsEpisodeEnvironment;
   mark(): () => void;
-  /** What a line is a case of, in a word that tasks share; its first word unless given. */
-  kindOf?(line: string): string;
   reset(options?: ToolsResetOptions, signal?: AbortSignal): Promise<ResetResult<string>>;
   step(action: string, signal?: AbortSignal): Promise<StepResult<string>>;
 }
@@ -220,8 +218,7 @@ export function admissibleIn({ rules, tools }: ToolsDomain, state: JsonObject): 
   if (lines === undefined) return undefined;
   const readings = rules?.readings?.(state, lines);
   const callOf = (line: string) => rules?.callOf?.(line) ?? { name: tools[0].name, arguments: { text: line } };
-  const shown = rules?.shown?.(state);
-  return { lines, ...(readings && { readings }), ...(shown && { shown }), callOf };
+  return { lines, ...(readings && { readings }), callOf };
 }
 
 function namedIn({ admissible }: JsonObject): readonly string[] | undefined {

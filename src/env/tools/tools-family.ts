@@ -101,8 +101,6 @@ export interface Admissible {
   readonly lines: readonly string[];
   /** How each reads to who knows words alone; absent: as it is written. */
   readonly readings?: readonly string[];
-  /** What is seen there as data, as `ToolRules` has it. */
-  readonly shown?: JsonObject;
   callOf(line: string): CallSpec;
 }
 
@@ -133,14 +131,12 @@ export interface TurnTokens {
 
 /** How a walk without a task of its own came about. */
 export interface WalkNote {
-  /** What kind of goal was in mind; absent where the task's own was. */
+  /** What kind of goal was in mind. */
   readonly goalKind?: string;
   /** Sub-goals, each with the action before which it was set. */
   readonly subgoals: readonly { readonly step: number; readonly text: string }[];
-  /** What a prefix of so many actions was found to do, and null where it does nothing that anyone would ask for. */
-  readonly labels: readonly { readonly step: number; readonly instruction: string | null }[];
   /** Why the agent ended it; absent where it did not. */
-  readonly ended?: 'finished' | 'pruned';
+  readonly ended?: 'finished';
   /** What the walk was made into. */
   readonly wrapped?: WrapNote;
 }

@@ -237,10 +237,6 @@ class GameRules implements ActRules {
     return this.at(state).play.admissible();
   }
 
-  progress(state: JsonObject): number {
-    return this.at(state).play.progress;
-  }
-
   commands(state: JsonObject): readonly string[] {
     return this.opened((state as GameState).game).play.game.commands;
   }

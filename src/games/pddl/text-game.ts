@@ -127,17 +127,6 @@ export class GamePlay {
     return this.world.isGoal;
   }
 
-  /** The largest share of a goal's facts that are true, in [0, 1]. */
-  get progress(): number {
-    const { truth } = this.world;
-    const met = (atoms: readonly number[], value: number) => atoms.filter((atom) => truth[atom] === value).length;
-    const shares = this.game.plan.task.goals.map(({ needs, forbids }) => {
-      const all = needs.length + forbids.length;
-      return all === 0 ? 1 : (met(needs, 1) + met(forbids, 0)) / all;
-    });
-    return Math.max(0, ...shares);
-  }
-
   /** Back to the beginning. Answers the first text. */
   reset(): string {
     this.load(this.start);

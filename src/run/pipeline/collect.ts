@@ -1,40 +1,30 @@
-// `reverie collect`: real episodes of a random policy, a trained one, or one that explores, kept as a replay snapshot. What there is is saved
+// `reverie collect`: real episodes of a random or a trained policy, kept as a replay snapshot. What there is is saved
 // every few seconds, so that a recording that was stopped or killed resumes to the same bytes:
 //
 //   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
 //   checkpoint/real/           the rows so far, a replay snapshot like any other
-//   checkpoint/model/          what an explorer is unsure by
 
 import { existsSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { VectorEnvironment } from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
+import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { mean } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { RandomPolicy } from '../../rl/policies.js';
-import {
-  Collector,
-  Explorer,
-  type Recorder,
-  type Recording,
-  type RecordingPorts,
-  record,
-  recorderOf,
-} from '../../training/collector.js';
-import { dynamicsKinds } from '../../worldmodel/kinds.js';
-import { digest, vectorSet } from '../evaluation-set.js';
+import { Collector, type Recording, type RecordingPorts, record } from '../../training/collector.js';
+import { vectorSet } from '../evaluation-set.js';
 import { formatCount, formatNumber } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
 import { readSealed } from '../run-folder.js';
 import { collectorSchema, count } from './checkpoint.js';
-import { agentFor, findInput, requireInput, resolvedSpec } from './inputs.js';
+import { agentFor, findInput, requireInput } from './inputs.js';
 
 /** Milliseconds between checkpoints, or more: all rows are written each time, and that may take a twentieth of the time. */
 const CHECKPOINT_MS = 5_000;
@@ -47,8 +37,6 @@ const recordingSchema = z.strictObject({
   rng: z.strictObject({ key: z.tuple([z.int(), z.int()]), position: count }),
   episodes: z.array(z.strictObject({ episode: count, return: z.number(), length: count })),
   metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
-  /** Rows an explorer's model was fitted to; absent without an explorer. */
-  fitted: count.optional(),
 });
 
 export type CollectResult = Awaited<ReturnType<typeof collectJob>>;
@@ -57,13 +45,13 @@ export async function collectJob(context: JobContext) {
   const { scenario, metrics, out, progress } = context;
   const { config, folder } = scenario;
   const env = await makeEnvironment(config.env, { folder });
-  const { recorder, version, close } = await recorderFor(context, env);
+  const { policy, close } = await policyFor(context, env);
   try {
     const { steps } = config.collect;
-    const panel = await vectorSet(context, { policies: { agent: version }, settings: { steps } });
+    const panel = await vectorSet(context, { policies: { agent: policy.version }, settings: { steps } });
     const checkpoint = join(out, 'checkpoint');
     const bar = progress.phase('collect', steps, 'real steps');
-    const recording = await begun(context, env, recorder, checkpoint);
+    const recording = await begun(context, env, policy, checkpoint);
     bar.set(recording.buffer.size);
     await record(recording, steps, recordingPorts(context, checkpoint, bar));
     const { buffer, episodes } = recording;
@@ -98,7 +86,7 @@ export async function collectJob(context: JobContext) {
 async function begun(
   { scenario, seed, metrics, resume, log }: JobContext,
   env: VectorEnvironment,
-  recorder: Recorder,
+  policy: Policy,
   folder: string,
 ): Promise<Recording> {
   const { collect, name } = scenario.config;
@@ -109,15 +97,14 @@ async function begun(
     metrics.rewind({ bytes: 0, wallSeconds: 0 });
     const [obsDim, actionDim] = [rowSize(env.observationSpace), rowSize(env.actionSpace)];
     const buffer = new ReplayBuffer({ capacity: collect.steps, obsDim, actionDim, source: 'real' });
-    return { collector, recorder, rng: root.split('collect'), buffer, episodes: [] };
+    return { collector, policy, rng: root.split('collect'), buffer, episodes: [] };
   }
   const saved = readSealed(join(folder, 'recording.json'), recordingSchema);
   const buffer = await ReplayBuffer.load(join(folder, 'real'), { capacity: collect.steps });
   await collector.restore(saved.collector);
   metrics.rewind(saved.metrics);
   log(`Resuming after ${buffer.size} real steps.`);
-  if (recorder instanceof Explorer) await recorder.resume(folder, saved.fitted ?? 0);
-  return { collector, recorder, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
+  return { collector, policy, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
 }
 
 /** The bar, the journal of metrics, and checkpoints. */
@@ -126,7 +113,7 @@ function recordingPorts(
   folder: string,
   bar: { set(done: number, note?: string): void },
 ): RecordingPorts {
-  const save = async ({ collector, recorder, rng, buffer, episodes }: Recording) => {
+  const save = async ({ collector, rng, buffer, episodes }: Recording) => {
     const { key, position } = rng.state();
     const manifest: z.input<typeof recordingSchema> = {
       format: 'reverie-recording',
@@ -138,8 +125,7 @@ function recordingPorts(
     };
     await replaceFolderAtomic(folder, async (temporary) => {
       await buffer.save(join(temporary, 'real'));
-      const explored = recorder instanceof Explorer && { fitted: await recorder.save(temporary) };
-      await writeFile(join(temporary, 'recording.json'), sealedText({ ...manifest, ...explored }));
+      await writeFile(join(temporary, 'recording.json'), sealedText(manifest));
     });
   };
   let dueAt = performance.now() + CHECKPOINT_MS;
@@ -159,31 +145,9 @@ function recordingPorts(
   };
 }
 
-interface ActingRecorder {
-  readonly recorder: Recorder;
-  /** Of who acts. */
-  readonly version: string;
-  close(): Promise<void>;
-}
-
-/** @throws SCENARIO_INVALID for an explorer where the scenario's model is brought, and nothing can be learned */
-async function recorderFor(context: JobContext, env: VectorEnvironment): Promise<ActingRecorder> {
-  const { scenario, seed, signal, metrics, workers, inputs } = context;
-  const { collect, model, name } = scenario.config;
-  if (collect.policy === 'explore') {
-    if (dynamicsKinds.get(model.kind).broughtFolder !== undefined) {
-      const problem = `collect.policy is "explore", and model.kind "${model.kind}" is brought and learns nothing from what is found.`;
-      throw reverieError('SCENARIO_INVALID', { path: name, problem });
-    }
-    const settings = { ...collect.explore, model, workers, env: resolvedSpec(scenario) };
-    const onFit = (fit: object) => metrics.write({ kind: 'fit', ...fit });
-    const recorder = new Explorer(settings, env, Rng.fromSeed(seed).split('explore'), onFit, signal);
-    const version = `explorer@${digest({ explore: collect.explore, model })}`;
-    return { recorder, version, close: () => recorder.close() };
-  }
-  const isRandom = collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
-  const { policy, close } = isRandom
+async function policyFor({ scenario, inputs }: JobContext, env: VectorEnvironment) {
+  const isRandom = scenario.config.collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
+  return isRandom
     ? { policy: new RandomPolicy(env.actionSpace), close: async () => {} }
-    : await agentFor(env, requireInput(inputs, 'checkpoint'));
-  return { recorder: recorderOf(policy), version: policy.version, close };
+    : agentFor(env, requireInput(inputs, 'checkpoint'));
 }

@@ -18,8 +18,17 @@ import type { CallSpec, DomainEntry, ToolsDomain } from '../../env/tools/domain.
 import type { ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';
 import { drawBySeed, type ScreenPage, seededPages } from '../seeded-pages.js';
-import { fieldKind, type GraphFile, type GraphTask, graphInvalid, readGraph, type Scalar } from './graph-file.js';
-import { allHold, changed, type GraphMoment, GraphWorld, type Placed, type Row, textOf } from './graph-world.js';
+import { type GraphFile, type GraphTask, graphInvalid, readGraph, type Scalar } from './graph-file.js';
+import {
+  allHold,
+  changed,
+  fieldKind,
+  type GraphMoment,
+  GraphWorld,
+  type Placed,
+  type Row,
+  textOf,
+} from './graph-world.js';
 
 const SEEDS = 5;
 /** Changes whenever the same action in the same graph could be answered otherwise. */
@@ -223,19 +232,21 @@ interface Bounds {
   readonly unseen: boolean;
 }
 
+/** Narrow searches first: a solution touches no other rows, and answers by what is on the screen, where that is possible. */
+const SEARCHES: readonly Bounds[] = [
+  { others: true, unseen: true },
+  { others: false, unseen: true },
+  { others: false, unseen: false },
+];
+
 /**
- * The shortest that touches, of rows like those the task drew, no others and answers by what is on the screen; where there is none, the
- * shortest of all. Of equally short ways the first by the order of elements on the page.
+ * Of equally short ways the first by the order of elements on the page.
  * @returns 'none' where all that can be reached (but by going back) was looked at; undefined where there was too much to look at
  */
 function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly CallSpec[] | 'none' | undefined {
   let found: readonly CallSpec[] | 'none' | undefined;
-  for (const [others, unseen] of [
-    [true, true],
-    [false, true],
-    [false, false],
-  ]) {
-    found = searched(world, beginning, { others, unseen });
+  for (const bounds of SEARCHES) {
+    found = searched(world, beginning, bounds);
     if (Array.isArray(found)) break;
   }
   return found;
@@ -325,7 +336,6 @@ function movesOn(world: GraphWorld, { page, ids, start }: GraphMoment, placed: P
     for (const { name, template } of placed.children)
       if (template.role === 'option') moves.push({ name: 'select_option', arguments: { bid, options: name } });
   for (const { action, key } of world.edgesOf(page, placed)) {
-    if (action === 'fill' || action === 'select_option') continue;
     moves.push({ name: action, arguments: action === 'press' ? { bid, key_comb: key ?? 'Enter' } : { bid } });
   }
   return [...new Map(moves.map((move) => [actionLine(move), move])).values()];

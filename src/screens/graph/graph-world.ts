@@ -7,7 +7,6 @@ import type { PageMoment } from '../page/page-browser.js';
 import {
   type Columns,
   FLAGS,
-  fieldKind,
   type GraphChange,
   type GraphCondition,
   type GraphEdge,
@@ -81,6 +80,14 @@ export interface GraphMoment extends Stand {
   readonly count: number;
 }
 
+/** How an element is used as a field, by its role; undefined for what is none. */
+export function fieldKind({ role }: { readonly role: string }): 'written' | 'ticked' | 'chosen' | 'radio' | undefined {
+  if (['textbox', 'searchbox', 'spinbutton'].includes(role)) return 'written';
+  if (role === 'checkbox' || role === 'switch') return 'ticked';
+  if (role === 'combobox' || role === 'listbox') return 'chosen';
+  return role === 'radio' ? 'radio' : undefined;
+}
+
 /** Key of the page itself. */
 const ROOT = '';
 
@@ -100,7 +107,6 @@ export class GraphWorld {
     const target = before.placed.find(({ key }) => before.ids.get(key) === String(given['bid']));
     if (target === undefined) return `there is no element "${given['bid']}" on the screen`;
     const used = this.used(before, target, name, given);
-    if (typeof used === 'string') return used;
     const at = this.scope(used, target.rows);
     const edge = this.edgesOf(before.page, target).find(
       ({ action, key, when }) =>
@@ -136,7 +142,7 @@ export class GraphWorld {
   }
 
   /** What every page makes of it: fields hold what is put into them, and the keyboard follows. */
-  private used(before: GraphMoment, target: Placed, name: string, given: CallSpec['arguments']): GraphMoment | string {
+  private used(before: GraphMoment, target: Placed, name: string, given: CallSpec['arguments']): GraphMoment {
     const { template, key, properties } = target;
     const kind = fieldKind(template);
     const isFocused = name !== 'hover' && (kind !== undefined || name === 'focus' || name === 'press');
@@ -148,12 +154,9 @@ export class GraphWorld {
     return kind === 'radio' ? this.put(at, target, optionName(template, this.scope(before, target.rows))) : at;
   }
 
-  private put(at: GraphMoment, { template: { bind }, key }: Placed, value: Scalar): GraphMoment | string {
+  private put(at: GraphMoment, { template: { bind }, key }: Placed, value: Scalar): GraphMoment {
     if (bind === undefined) return { ...at, fields: { ...at.fields, [key]: value } };
-    if (this.file.data[bind].type !== 'number') return { ...at, data: { ...at.data, [bind]: value } };
-    const number = Number(value === '' ? 0 : value);
-    if (!Number.isFinite(number)) return `"${value}" is no number`;
-    return { ...at, data: { ...at.data, [bind]: number } };
+    return { ...at, data: { ...at.data, [bind]: typed(value, this.file.data[bind].type) } };
   }
 
   private gone(before: GraphMoment, isBack: boolean): GraphMoment {
@@ -208,7 +211,7 @@ function placedElements(templates: readonly GraphElement[], at: string, scope: S
       const first = String(Object.values(row)[0]);
       const nth = seen.get(first) ?? 0;
       seen.set(first, nth + 1);
-      const rows = { ...scope.rows, [template.as ?? 'row']: row };
+      const rows = { ...scope.rows, row };
       return placedOnce(template, `${key}:${first}#${nth}`, { ...scope, rows }, fields);
     });
   });
@@ -218,8 +221,6 @@ function placedOnce(template: GraphElement, key: string, scope: Scope, fields: R
   if (!allHold(template.where, scope) || !allHold(template.when, scope)) return [];
   const { rows } = scope;
   const properties: Record<string, Scalar> = {};
-  for (const text of ['value', 'classes', 'color'] as const)
-    if (template[text] !== undefined) properties[text] = textOf(template[text], scope);
   for (const flag of FLAGS) {
     const given = template[flag];
     if (given !== undefined) properties[flag] = typeof given === 'boolean' ? given : allHold(given, scope);
@@ -229,7 +230,7 @@ function placedOnce(template: GraphElement, key: string, scope: Scope, fields: R
   const held = bind === undefined ? fields[key] : (cellOf(bind, scope) as Scalar);
   if (kind === 'ticked') properties.checked = held === true;
   else if (kind === 'radio') properties.checked = held === optionName(template, scope);
-  else if (kind !== undefined) properties.value = String(held ?? properties.value ?? '');
+  else if (kind !== undefined) properties.value = String(held ?? '');
   const options = (template.options ?? []).map((option, i): Placed => {
     const name = textOf(option, scope);
     const own = { role: 'option', name, children: [] };

@@ -1,6 +1,5 @@
 // An agent that walks over screens without an instruction (UI-Simulator, arXiv 2510.14969, section 3.2): it sets itself a sub-goal from what
-// it sees, acts on it with a thought before each action, sets the next from where it stands, and ends by itself. Every so many actions what
-// it did so far is named as a task; where no one would ask for it, the walk ends there (NNetNav, Murty et al., arXiv 2410.02907).
+// it sees, acts on it with a thought before each action, sets the next from where it stands, and ends by itself.
 
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
@@ -15,7 +14,7 @@ import type { ToolCall } from '../../env/tools/message.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../../synth/asked-json.js';
-import { elementLine, labelWalk, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
+import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
 
 /**
  * What people come to screens for, in kinds: a walk without a task begins with one of them in mind, so that walks differ from the start.
@@ -41,16 +40,10 @@ export function goalKindOf(kinds: readonly string[], seed: number): string {
 export interface GuidedAgentOptions {
   readonly domain: ToolsDomain;
   readonly model: LanguageModel;
-  /** Names prefixes as tasks; needed where walks are pruned. */
-  readonly labeller?: LanguageModel;
-  /** `own`: it looks for something to do; `task`: it does what the task says. */
-  readonly goals: 'own' | 'task';
   /** Kinds of goals beside those of any application and of the domain. */
   readonly goalKinds?: readonly string[];
   /** Sub-goals of a walk at most. */
   readonly subgoals: number;
-  /** Actions after which a prefix is named, and again; absent: never. */
-  readonly pruneEvery?: number;
   readonly temperature: number;
 }
 
@@ -90,16 +83,14 @@ export class GuidedAgent implements ToolsPolicy {
 
   /** @throws DOMAIN_UNFIT for a domain of anything else */
   constructor(private readonly options: GuidedAgentOptions) {
-    const { domain, model, labeller, goals, goalKinds = [], subgoals, pruneEvery, temperature } = options;
+    const { domain, model, goalKinds = [], subgoals, temperature } = options;
     if (!isScreenDomain(domain))
       throw reverieError('DOMAIN_UNFIT', {
         problem: `agent.kind guided needs a domain of screens, and "${domain.id}" has none.`,
         hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
       });
     this.kinds = [...GOAL_KINDS, ...(domain.goalKinds ?? []), ...goalKinds];
-    const pruned = pruneEvery === undefined ? '' : `, pruned every ${pruneEvery} by ${labeller?.version}`;
-    const kinds = goals === 'task' ? '' : ` of ${this.kinds.length} kinds`;
-    this.version = `guided by ${model.version}, temperature ${temperature}, ${goals} goals${kinds}, ${subgoals} sub-goals${pruned}`;
+    this.version = `guided by ${model.version}, temperature ${temperature}, own goals of ${this.kinds.length} kinds, ${subgoals} sub-goals`;
   }
 
   /** @throws LLM_REPLY_INVALID where no reply can be used, also when it was told why */
@@ -111,9 +102,7 @@ export class GuidedAgent implements ToolsPolicy {
     if (query.messages.at(-1)?.role === 'user' && query.step > walk.steps.length)
       return { action: { content: CLOSING }, cost: NO_COST };
     const at = new Moment(this.options, query, walk, signal);
-    const note = await this.labelled(at, before.note);
-    if (note.ended !== undefined) return ended(note, at.cost);
-    return this.stepped(at, { ...before, note });
+    return this.stepped(at, before);
   }
 
   private remembered(query: ToolsPolicyQuery, last: ToolCall | undefined): Memory {
@@ -125,19 +114,7 @@ export class GuidedAgent implements ToolsPolicy {
   }
 
   private beginning({ seed }: ToolsPolicyQuery): Memory {
-    const kind = this.options.goals === 'own' ? { goalKind: goalKindOf(this.kinds, seed) } : {};
-    return { note: { ...kind, subgoals: [], labels: [] }, control: null };
-  }
-
-  /** The note with a label, where one is due; it ends a walk that does nothing anyone would ask for. */
-  private async labelled(at: Moment, note: WalkNote): Promise<WalkNote> {
-    const { pruneEvery, labeller } = this.options;
-    const step = at.walk.steps.length;
-    if (pruneEvery === undefined || labeller === undefined || step === 0 || step % pruneEvery !== 0) return note;
-    const { instruction, cost } = await labelWalk({ model: labeller, walk: at.walk, seed: at.seed, signal: at.signal });
-    at.spend(cost);
-    const labels = [...note.labels, { step, instruction }];
-    return { ...note, labels, ...(instruction === null && { ended: 'pruned' as const }) };
+    return { note: { goalKind: goalKindOf(this.kinds, seed), subgoals: [] }, control: null };
   }
 
   private async stepped(at: Moment, { note: known, control: set }: Memory): Promise<ToolsTurn> {
@@ -146,10 +123,10 @@ export class GuidedAgent implements ToolsPolicy {
     for (let isNew = control === null; ; isNew = true) {
       if (control === null) {
         control = note.subgoals.length < this.options.subgoals ? await at.nextControl(note) : null;
-        if (control === null) return ended({ ...note, ended: 'finished' }, at.cost);
+        if (control === null) return ended(note, at.cost);
         note = { ...note, subgoals: [...note.subgoals, { step: at.walk.steps.length, text: control }] };
       }
-      const { call, thought } = await at.nextStep(note, control, isNew);
+      const { call, thought } = await at.nextStep(control, isNew);
       if (call !== undefined) return this.acted(at, { note, control }, call, thought);
       control = null;
     }
@@ -163,7 +140,7 @@ export class GuidedAgent implements ToolsPolicy {
 }
 
 function ended(note: WalkNote, cost: Cost): ToolsTurn {
-  return { action: { content: CLOSING }, cost, walk: { ...note, ended: note.ended ?? 'finished' } };
+  return { action: { content: CLOSING }, cost, walk: { ...note, ended: 'finished' } };
 }
 
 /** One turn of a walk: what is asked in it. */
@@ -186,31 +163,25 @@ class Moment {
   }
 
   async nextControl({ goalKind, subgoals }: WalkNote): Promise<string | null> {
-    const { task } = this.query;
-    const aim =
-      goalKind === undefined
-        ? 'You plan for an agent that uses an application to do what it was asked to.'
-        : 'You plan for an agent that explores an application as a user of it would, with a kind of goal in mind.';
     const system = [
-      aim,
+      'You plan for an agent that explores an application as a user of it would, with a kind of goal in mind.',
       DATA,
       'Set the next sub-goal: one thing that a few actions do, that is possible from the screen as it is and that follows from what was done. Name real texts of the screen. Say null where the whole is complete.',
     ].join('\n\n');
     const left = this.options.subgoals - subgoals.length;
-    const about = goalKind === undefined ? { goal: task.user.goal } : { kindOfGoal: goalKind };
-    const data = { ...about, before: subgoals.map(({ text }) => text), subgoalsLeft: left, ...this.shown() };
+    const data = {
+      kindOfGoal: goalKind,
+      before: subgoals.map(({ text }) => text),
+      subgoalsLeft: left,
+      ...this.shown(),
+    };
     const { subgoal } = await this.ask('sub_goal', controlSchema, prompt(system, data));
     return subgoal === null || subgoal.trim() === '' ? null : subgoal;
   }
 
   /** No call where the sub-goal is reached. */
-  async nextStep(
-    { goalKind }: WalkNote,
-    control: string,
-    isNew: boolean,
-  ): Promise<{ readonly call?: CallSpec; readonly thought: string }> {
-    const { task, tools } = this.query;
-    const forms = tools.map(({ name, description, parameters }) => {
+  async nextStep(control: string, isNew: boolean): Promise<{ readonly call?: CallSpec; readonly thought: string }> {
+    const forms = this.query.tools.map(({ name, description, parameters }) => {
       const takes = Object.keys((parameters.properties ?? {}) as object);
       return `${name}(${takes.join(', ')}): ${description}`;
     });
@@ -220,8 +191,7 @@ class Moment {
       'Say whether the sub-goal is reached on the screen as it is. If not, think, then give the one action that comes next. Only elements of this screen can be acted on.',
       `<actions>\n${forms.join('\n')}\n</actions>`,
     ].join('\n\n');
-    const about = goalKind === undefined ? { goal: task.user.goal } : {};
-    const data = { ...about, subgoal: control, ...this.shown() };
+    const data = { subgoal: control, ...this.shown() };
     const faults = (reply: z.output<typeof stepSchema>) => this.stepFaults(reply, isNew);
     const { finished, action, thought } = await this.ask('step', stepSchema, prompt(system, data), faults);
     return finished ? { thought } : { thought, call: this.read(action ?? '') as CallSpec };

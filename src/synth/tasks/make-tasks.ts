@@ -1,21 +1,17 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough. A proposal
-// is made out of a given task by a strategy: rules where they suffice, a language model where words are needed. What a rule
-// proposes was solved by its reference; what a model proposes is judged on admission.
+// is a given task about another entity, for which the reference was played again.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { service } from '../../core/services.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import type { LanguageModel } from '../../llm/language-model.js';
 import { type Admission, Admissions } from './admission.js';
 import { Entities, entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, type ProposeTask, type Strategy, type TaskProposal, type Variant } from './proposal.js';
+import { isForEvaluation, type TaskProposal, type Variant } from './proposal.js';
 import { checkReference, type Played } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
@@ -26,10 +22,6 @@ interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
-  /** Needed by `propose`. */
-  readonly model?: LanguageModel;
-  /** Who is asked about what strategy `propose` found; default: `model`. */
-  readonly judge?: LanguageModel;
   /** Who answers calls where the domain has no rules. */
   readonly responder?: Responder;
   readonly signal?: AbortSignal;
@@ -52,7 +44,7 @@ const OVER_GENERATION = 3;
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, config, responder, signal } = request;
-  const { count, strategies } = config.variation;
+  const { count } = config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
   if (count === 0 || seeds.length === 0) return;
@@ -61,57 +53,34 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
     const seed = seeds[rng.split('seeds', round).permutation(seeds.length)[number % seeds.length]];
-    const strategy = strategies[number % strategies.length];
     const own = rng.split('proposal', number);
-    const proposal = await varyTask({ ...request, ...config.variation, seed, strategy, rng: own });
+    const proposal = await varyTask({ domain, responder, seed, rng: own });
     const admission = await admissions.admit(proposal);
     yield { number, proposal, admission };
     if (admissions.admitted >= count) return;
   }
 }
 
-interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'model' | 'judge' | 'responder' | 'signal'> {
+interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'responder'> {
   readonly seed: ToolsTask;
-  readonly strategy: Strategy;
   /** Not advanced: equal streams make equal proposals. */
   readonly rng: Rng;
-  /** Of `propose`: as `ProposalRequest` has them. */
-  readonly judges?: number;
-  readonly steps?: number;
 }
 
-/**
- * A proposal for a new task; where none could be made it holds the reasons instead.
- * @throws SCENARIO_UNFIT if the strategy needs a language model and none was given; BUDGET_SPENT and what else a
- * model's server throws, but not for a reply that cannot be used
- */
+/** A proposal for a new task; where none could be made it holds the reasons instead. */
 export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
-  const { seed, strategy, model } = request;
+  const { seed } = request;
   const { task, problems = [], cost = NO_COST } = await variantOf(request);
-  return {
-    ...(task !== undefined && { task: named(task, seed, strategy) }),
-    ...{ seed, strategy, problems, cost },
-    modelVersion: strategy === 'propose' ? model!.version : '',
-  };
+  return { ...(task !== undefined && { task: named(task, seed) }), seed, problems, cost };
 }
 
 async function variantOf(request: VariationRequest): Promise<Variant> {
-  const { seed, strategy, model, domain } = request;
+  const { seed, domain } = request;
   if (isForEvaluation(seed))
     return { problems: [{ code: 'seed_split', detail: `its seed "${seed.id}" is kept for ${seed.split}` }] };
-  if (strategy === 'entity-swap') {
-    const task = await swapped(request);
-    return task === undefined ? nothing(`no other entity of "${domain.id}" fits task "${seed.id}"`) : { task };
-  }
-  if (model === undefined)
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `Strategy "${strategy}" writes tasks with a language model, and none was given.`,
-      hint: 'Name a language model, or use the strategy entity-swap alone.',
-    });
-  const responder = playerOf(request);
-  if (responder === undefined) return nothing('there is nothing to play what would be proposed');
-  const proposeTask = await service<ProposeTask>('proposed-task');
-  return proposeTask({ ...request, model, responder });
+  const task = await swapped(request);
+  if (task !== undefined) return { task };
+  return { problems: [{ code: 'no_variant', detail: `no other entity of "${domain.id}" fits task "${seed.id}"` }] };
 }
 
 /** Entities that are tried by playing the reference before none is found. */
@@ -185,13 +154,9 @@ function keptIds({ tasks, initialState }: ToolsDomain): ReadonlySet<string> {
   return new Set(kept.map(({ id }) => id));
 }
 
-/** A name made of the seed, the strategy and what the task says: equal tasks have equal names. */
-function named(task: ToolsTask, { id, family, split }: ToolsTask, strategy: Strategy): ToolsTask {
+/** A name made of the seed and what the task says: equal tasks have equal names. */
+function named(task: ToolsTask, { id, family, split }: ToolsTask): ToolsTask {
   const content = { user: task.user, ...entityParts(task) };
   const hash = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 8);
-  return { ...task, id: `${id}.${strategy}.${hash}`, family, ...(split !== undefined && { split }) };
-}
-
-function nothing(detail: string): Variant {
-  return { problems: [{ code: 'no_variant', detail }] };
+  return { ...task, id: `${id}.entity-swap.${hash}`, family, ...(split !== undefined && { split }) };
 }

@@ -1,7 +1,6 @@
 // Scenario section `tasks`: how new tasks are made from given ones, and which are tried next.
 
 import { z } from 'zod';
-import { STRATEGIES } from './proposal.js';
 
 const share = z.number().min(0).max(1);
 
@@ -25,29 +24,10 @@ export const curriculumSchema = z
 const variationSchema = z
   .strictObject({
     count: z.int().min(0).default(0).describe('New tasks wanted; 0: the given tasks alone.'),
-    strategies: z
-      .array(z.enum(STRATEGIES))
-      .min(1)
-      .default(['entity-swap'])
-      .describe(
-        'Ways a task is varied, taken in turn: other entities, or, of screens, `propose`, which asks a language model.',
-      ),
-    judges: z
-      .int()
-      .min(0)
-      .optional()
-      .describe(
-        'Judges (`roles.judge`) who must all find that what was found for strategy `propose` is done; default 3.',
-      ),
-    steps: z
-      .int()
-      .min(1)
-      .optional()
-      .describe('Actions in which a way for strategy `propose` must be found; default 12.'),
   })
   .prefault({})
   .describe(
-    'Making tasks from the given ones. Those are admitted whose reference passes their verifier and whose failures do not.',
+    'Making tasks from the given ones, about other entities. Those are admitted whose reference passes their verifier and whose failures do not.',
   );
 
 export const tasksSchema = z

@@ -6,7 +6,7 @@ import { type GroupOptions, groupEstimators, groupLessons } from '../../../src/r
 const [grpo, gigpo, rloo, ppo] = ['grpo', 'gigpo', 'rloo', 'ppo'].map((name) => groupEstimators.get(name).estimate);
 type GroupEpisode = Parameters<typeof grpo>[0][number];
 
-const OPTIONS: GroupOptions = { normalise: true, average: 'episode', gamma: 0.5, stepWeight: 1 };
+const OPTIONS: GroupOptions = { normalise: true, gamma: 0.5 };
 const episode = (rewards: number[], states = rewards.map((_, t) => `s${t}`)): GroupEpisode => ({ rewards, states });
 
 // Returns 1, 0, 0, 1: mean 1/2, deviation of a sample sqrt(4 · 1/4 / 3) = 0.57735.
@@ -54,10 +54,10 @@ describe('GiGPO', () => {
 
   it('adds what a step is worth among those chosen in the same state', () => {
     // Discounted returns: 0.5, 1 and 0, 0, 0. State a: 0.5, 0, 0 with mean 1/6; b and c were met once.
-    const options = { ...OPTIONS, normalise: false, stepWeight: 3 };
+    const options = { ...OPTIONS, normalise: false };
     close(gigpo(group, options), [
-      [0.5 + 3 * (1 / 3), 0.5],
-      [-0.5 - 3 * (1 / 6), -0.5 - 3 * (1 / 6), -0.5],
+      [0.5 + 1 / 3, 0.5],
+      [-0.5 - 1 / 6, -0.5 - 1 / 6, -0.5],
     ]);
   });
 
@@ -69,10 +69,6 @@ describe('GiGPO', () => {
       [whole + 1 / 3 / deviation, whole],
       [-whole - 1 / 6 / deviation, -whole - 1 / 6 / deviation, -whole],
     ]);
-  });
-
-  it('is GRPO where steps count for nothing', () => {
-    expect(gigpo(group, { ...OPTIONS, stepWeight: 0 })).toEqual(grpo(group, OPTIONS));
   });
 });
 
@@ -107,30 +103,16 @@ describe('lessons of groups', () => {
     ]);
   });
 
-  it('count each episode alike, or each step', () => {
-    const groups = [[lived([1], 1), lived([0, 0, 0], 0)]];
-    const weights = (average: 'episode' | 'step') =>
-      groupLessons(groups, { estimate: rloo }, { ...OPTIONS, average }).lessons.map(({ weight }) => weight);
+  it('count each episode alike', () => {
+    const { lessons } = groupLessons([[lived([1], 1), lived([0, 0, 0], 0)]], { estimate: rloo }, OPTIONS);
     // 1, 1/3, 1/3, 1/3 over their mean of 1/2.
-    weights('episode').forEach((weight, i) => {
+    lessons.forEach(({ weight }, i) => {
       expect(weight).toBeCloseTo([2, 2 / 3, 2 / 3, 2 / 3][i], 12);
     });
-    expect(weights('step')).toEqual([1, 1, 1, 1]);
   });
 
   it('take nobody as having failed whom nobody could judge', () => {
     const { lessons } = groupLessons([[lived([1], 1), lived([0], 0), lived([0], null)]], { estimate: rloo }, OPTIONS);
-    expect(lessons.map(({ advantage }) => advantage)).toEqual([1, -1]);
-  });
-
-  it('are of the groups that differ most, where only a share is kept', () => {
-    const groups = [
-      [lived([0.6], 1), lived([0.4], 0)],
-      [lived([1], 1), lived([0], 0)],
-      [lived([0], 0), lived([0], 0)],
-    ];
-    const { lessons, silent, filtered } = groupLessons(groups, { estimate: rloo }, { ...OPTIONS, keptGroups: 0.5 });
-    expect({ silent, filtered }).toEqual({ silent: 1, filtered: 1 });
     expect(lessons.map(({ advantage }) => advantage)).toEqual([1, -1]);
   });
 

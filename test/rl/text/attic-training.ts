@@ -7,8 +7,8 @@ import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
 import { groupEstimators } from '../../../src/rl/group-estimators.js';
-import { textNetworks } from '../../../src/rl/text/networks.js';
-import type { TextLearner, TextObjective } from '../../../src/rl/text/text-policy.js';
+import { relevanceSchema } from '../../../src/rl/text/relevance.js';
+import { TextLearner, type TextObjective } from '../../../src/rl/text/text-learner.js';
 import { newProgress, type TextGroupSettings, type TextTraining } from '../../../src/training/text-training.js';
 import { ATTIC, ATTIC_PROBLEM } from '../../games/attic.js';
 
@@ -44,15 +44,10 @@ export function attic(domain = attics(), maxSteps = 15) {
 
 export const PLAIN: TextObjective = { clipLow: 0.2, clipHigh: 0.28, klCoefficient: 0, entropyCoefficient: 0 };
 
-/** A learner of a registered network. */
-export async function learnerOf(network: string, settings: object, seed: number, objective = PLAIN) {
-  const { make, schema } = textNetworks.get(network);
-  const makeLearner = await make();
-  return makeLearner(schema.parse(settings) as never, objective, Rng.fromSeed(seed));
-}
-
-export const relevance = (seed: number, objective = PLAIN) =>
-  learnerOf('relevance', { vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 }, seed, objective);
+export const relevance = (seed: number, objective = PLAIN) => {
+  const settings = relevanceSchema.parse({ vocabulary: 512, embedding: 8, hidden: [32, 16], rows: 16 });
+  return TextLearner.make(settings, objective, Rng.fromSeed(seed));
+};
 
 const SETTINGS: TextGroupSettings = {
   seed: 1,
@@ -63,7 +58,6 @@ const SETTINGS: TextGroupSettings = {
   clipLow: 0.2,
   clipHigh: 0.28,
   rewards: 'paid',
-  progressWeight: 0,
   tasksPerRound: 2,
   groupSize: 8,
   epochs: 2,
@@ -73,22 +67,19 @@ const SETTINGS: TextGroupSettings = {
   evalChoice: 'sample',
   checkEpisodes: 0,
   normalise: true,
-  average: 'episode',
   gamma: 0.95,
-  stepWeight: 1,
 };
 
 export interface AtticTraining extends Partial<TextGroupSettings> {
   readonly estimator?: string;
-  readonly network?: (seed: number, objective: TextObjective) => Promise<TextLearner>;
 }
 
 export async function atticTraining(given: AtticTraining = {}) {
-  const { estimator = 'grpo', network = relevance, ...settings } = given;
+  const { estimator = 'grpo', ...settings } = given;
   const domain = attics();
   const told: { kind: string; [key: string]: unknown }[] = [];
   const valueCoefficient = groupEstimators.get(estimator).hasCritic ? 0.5 : 0;
-  const learner = await network(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
+  const learner = await relevance(settings.seed ?? 1, { ...PLAIN, valueCoefficient });
   const training: TextTraining = {
     settings: { ...SETTINGS, ...settings },
     parts: {

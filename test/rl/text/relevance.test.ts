@@ -6,13 +6,20 @@ import {
   COUNTS,
   type EncodedSituation,
   encodeSituation,
-  relevanceNetwork,
+  isNumbered,
+  placeOf,
+  RelevanceNetwork,
   relevanceSchema,
+  tokensOf,
 } from '../../../src/rl/text/relevance.js';
-import { isNumbered, placeOf, tokensOf } from '../../../src/rl/text/scoring.js';
-import { chooseBy, type TextSituation } from '../../../src/rl/text/text-policy.js';
+import { chooseBy } from '../../../src/rl/text/text-learner.js';
+import type { TextLesson, TextSituation } from '../../../src/rl/text/text-policy.js';
 import { PLAIN, relevance } from './attic-training.js';
-import { draws, networkContract } from './network-contract.js';
+
+const draws = (count: number, seed: number) => {
+  const rng = Rng.fromSeed(seed);
+  return Array.from({ length: count }, () => rng.uniform());
+};
 
 const THINGS = ['book', 'lamp', 'mug', 'key', 'pen', 'hat', 'cup', 'box'];
 
@@ -87,7 +94,7 @@ describe('a situation', () => {
 
   it('shares a batch with others until either rows or commands are full', () => {
     const of = (length: number) => ({ commandScales: new Float32Array(length) }) as EncodedSituation;
-    const packed = (sizes: readonly number[]) => relevanceNetwork(relevanceSchema.parse({})).packed(sizes.map(of));
+    const packed = (sizes: readonly number[]) => new RelevanceNetwork(relevanceSchema.parse({})).packed(sizes.map(of));
     expect(packed([200, 1848, 1, 3])).toEqual([
       [0, 1],
       [2, 3],
@@ -98,15 +105,71 @@ describe('a situation', () => {
 
 describe('a choice', () => {
   it('is drawn in proportion, or the most probable', () => {
-    const logProbs = Float32Array.from([9, Math.log(0.2), Math.log(0.5), Math.log(0.3), 9]);
-    const drawn = [0.1, 0.19, 0.21, 0.69, 0.71, 0.999].map((draw) => chooseBy(logProbs, 1, 3, draw));
+    const logProbs = Float32Array.from([0.2, 0.5, 0.3], Math.log);
+    const drawn = [0.1, 0.19, 0.21, 0.69, 0.71, 0.999].map((draw) => chooseBy(logProbs, draw));
     expect(drawn).toEqual([0, 0, 1, 1, 2, 2]);
-    expect(chooseBy(logProbs, 1, 3, undefined)).toBe(1);
+    expect(chooseBy(logProbs, undefined)).toBe(1);
   });
 });
 
 describe('the relevance network', () => {
-  networkContract({ make: relevance, situations, rightOf, steps: 10 });
+  it('has in training the log-probabilities of the rollout, to the bit', async () => {
+    // Two learners of the same weights: one told the rollout's own log-probabilities, the other told them a hair higher.
+    const learner = await relevance(1);
+    const all = situations(150, 2);
+    const decisions = await learner.policy.decide(all, draws(150, 3));
+    const lessons = all.map((situation, i): TextLesson => ({ situation, ...decisions[i], advantage: 1 }));
+    const same = await learner.update(lessons, { lr: 1e-12 });
+    const off = await learner.update(
+      lessons.map((lesson) => ({ ...lesson, logProb: lesson.logProb! + 1e-3 })),
+      { lr: 1e-12 },
+    );
+    expect(same.gradientSteps).toBe(10);
+    // exp(0) - 1 - 0 for every choice; what rounds otherwise would show here.
+    expect(same.kl).toBe(0);
+    expect(off.kl).toBeGreaterThan(1e-7);
+    await learner.close();
+  });
+
+  it('chooses alike however many decide beside it, and without draws the most probable', async () => {
+    const learner = await relevance(1);
+    const all = situations(130, 4);
+    const together = await learner.policy.decide(all, draws(130, 5));
+    const alone = await learner.policy.decide([all[77]], [draws(130, 5)[77]]);
+    expect(alone[0].choice).toBe(together[77].choice);
+    expect(alone[0].logProb).toBeCloseTo(together[77].logProb, 6);
+    const [mode] = await learner.policy.decide([all[3]]);
+    const others = await Promise.all([0.05, 0.35, 0.65, 0.95].map((draw) => learner.policy.decide([all[3]], [draw])));
+    for (const [other] of others) expect(mode.logProb).toBeGreaterThanOrEqual(other.logProb);
+    await learner.close();
+  });
+
+  it('imitates choices, and does so where it was not shown', async () => {
+    const learner = await relevance(1);
+    const lessons = situations(256, 6).map((situation) => ({ situation, choice: rightOf(situation) }));
+    for (let epoch = 0; epoch < 6; epoch++) await learner.update(lessons, { lr: 5e-3 });
+    const unseen = situations(128, 7);
+    const decisions = await learner.policy.decide(unseen);
+    const right = decisions.filter(({ choice }, i) => choice === rightOf(unseen[i])).length;
+    expect(right).toBeGreaterThan(120);
+    await learner.close();
+  });
+
+  it('goes on from its state to the same bytes, and refuses one that does not fit', async () => {
+    const [learner, other] = [await relevance(1), await relevance(2)];
+    const lessons = situations(100, 12).map((situation) => ({ situation, choice: rightOf(situation) }));
+    await learner.update(lessons, { lr: 1e-3 });
+    other.restore(learner.state());
+    expect(other.policy.version).toBe(learner.policy.version);
+    await learner.update(lessons, { lr: 1e-3 });
+    await other.update(lessons, { lr: 1e-3 });
+    expect(other.state()).toEqual(learner.state());
+    const { meta, arrays } = learner.state();
+    const cut = { meta, arrays: { ...arrays, m: arrays.m.slice(1) } };
+    expect(() => other.restore(cut)).toThrow(expect.objectContaining({ code: 'CHECKPOINT_CORRUPT' }));
+    expect(other.state()).toEqual(learner.state());
+    await Promise.all([learner.close(), other.close()]);
+  });
 
   it('moves towards what was better and away from what was worse', async () => {
     const learner = await relevance(1);

@@ -24,7 +24,7 @@ const GOOD: ToolsTask = {
 };
 
 function propose(changes: Partial<ToolsTask> = {}, seed: ToolsTask = CANCEL): TaskProposal {
-  return { task: { ...GOOD, ...changes }, seed, strategy: 'propose', modelVersion: 'm', problems: [], cost: NO_COST };
+  return { task: { ...GOOD, ...changes }, seed, problems: [], cost: NO_COST };
 }
 
 async function reasons(changes: Partial<ToolsTask>, seed?: ToolsTask): Promise<string[]> {
@@ -40,7 +40,7 @@ describe('a good task', () => {
       task: {
         family: 'cancel',
         split: 'train',
-        origin: { seeds: ['cancel-lamp'], strategy: 'propose', modelVersion: 'm' },
+        origin: { seeds: ['cancel-lamp'], strategy: 'entity-swap', modelVersion: '' },
       },
     });
   });

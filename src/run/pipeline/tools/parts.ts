@@ -167,13 +167,12 @@ export async function bareAgent(
 }
 
 async function guidedAgent(
-  { prune, ...section }: Extract<ToolsScenarioConfig['agent'], { kind: 'guided' }>,
+  section: Extract<ToolsScenarioConfig['agent'], { kind: 'guided' }>,
   cast: Cast,
   domain: ToolsDomain,
 ): Promise<ToolsPolicy> {
-  const pruned = prune === undefined ? {} : { pruneEvery: prune, labeller: await cast.model('tasks') };
   const guided = await service<(options: object) => ToolsPolicy>('guided-agent');
-  return guided({ ...section, ...pruned, domain, model: await cast.model('agent') });
+  return guided({ ...section, domain, model: await cast.model('agent') });
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */

@@ -11,14 +11,11 @@ import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
 import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import { textNetworks } from '../../../rl/text/networks.js';
-import type { TextValueModel } from '../../../rl/text/scored-learner.js';
+import { TextValueModel } from '../../../rl/text/text-learner.js';
 import type { TextSituation } from '../../../rl/text/text-policy.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
 import type { Gathered, TextValues, ValueFit } from '../../../training/text-training.js';
 import { fitValues, isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
-import type { JobContext } from '../../job.js';
-import type { ToolsScenario } from '../../scenario.js';
 import { bareAgent } from './parts.js';
 import { GatheredRecords, type Gathering } from './recorded-dream.js';
 import { textViewOf } from './text-policy.js';
@@ -82,11 +79,11 @@ export class RecordedValues implements TextValues {
     const read = recordReader(parts.domain, rl.rewards ?? 'paid', () => skipped++);
     const episodes = read([...demonstrations, ...used]);
     const others = read(heldOut);
-    const model = await makeModel(context);
-    const { epochs = 20, lr = 2e-3, nStep = Number.POSITIVE_INFINITY } = train.value ?? {};
+    const model = await TextValueModel.make(rl.relevance, Rng.fromSeed(context.seed).split('values', 'weights'));
+    const { epochs = 20, lr = 2e-3 } = train.value ?? {};
     const bar = context.progress.phase('value model', epochs, 'epochs');
     const rng = Rng.fromSeed(context.seed).split('values', 'fit');
-    await fitValues(model, episodes, { epochs, lr, nStep, gamma: rl.gamma }, rng, (error) => {
+    await fitValues(model, episodes, { epochs, lr, gamma: rl.gamma }, rng, (error) => {
       context.signal.throwIfAborted();
       bar.advance(1, `error ${error.toFixed(4)}`);
     });
@@ -96,15 +93,6 @@ export class RecordedValues implements TextValues {
     );
     return { model, situations, used: episodes, heldOut: others, skipped };
   }
-}
-
-async function makeModel({ scenario, seed }: JobContext<ToolsScenario>): Promise<TextValueModel> {
-  const { rl, train } = scenario.config;
-  const own = textNetworks.get(rl.network).makeValues === undefined ? 'relevance' : rl.network;
-  const entry = textNetworks.get(train.value?.network ?? own);
-  const make = await entry.makeValues!();
-  const settings = entry.schema.parse((rl as Readonly<Record<string, unknown>>)[entry.name] ?? {});
-  return make(settings as never, Rng.fromSeed(seed).split('values', 'weights'));
 }
 
 /**

@@ -72,7 +72,7 @@ async function newTasks(context: Context, parts: ToolsParts): Promise<readonly T
   return tasks;
 }
 
-async function proposedTasks(context: Context, { domain, cast, responder }: ToolsParts): Promise<ToolsTask[]> {
+async function proposedTasks(context: Context, { domain, responder }: ToolsParts): Promise<ToolsTask[]> {
   const { tasks: config, quality } = context.scenario.config;
   const phase = context.progress.phase('make tasks', config.variation.count, 'tasks');
   const tasks: ToolsTask[] = [];
@@ -85,8 +85,6 @@ async function proposedTasks(context: Context, { domain, cast, responder }: Tool
     ...{ domain, config, signal: context.signal },
     rng: Rng.fromSeed(context.seed).split('tasks'),
     seeds: domain.tasks.filter((task) => splitOf(task, quality.splits) === 'train'),
-    model: await cast.modelIfAny('tasks'),
-    judge: await cast.modelIfAny('judge'),
     responder: domain.rules === undefined ? responder : undefined,
   };
   for await (const { admission } of makeTasks(request)) {

@@ -22,8 +22,8 @@ import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import { float32 } from '../../../nn/graph.js';
 import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
 import { groupEstimators } from '../../../rl/group-estimators.js';
-import { textNetworks } from '../../../rl/text/networks.js';
-import type { TextLearner, TextLearnerState } from '../../../rl/text/text-policy.js';
+import { type RelevanceSettings, relevanceSchema } from '../../../rl/text/relevance.js';
+import { TextLearner, type TextLearnerState } from '../../../rl/text/text-learner.js';
 import type { TextProgress } from '../../../training/text-training.js';
 import { readSealed } from '../../run-folder.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
@@ -75,9 +75,7 @@ interface Learning {
 
 /** A fresh learner as the scenario has it. */
 export function makeTextLearner(learning: Learning, seed: number): Promise<TextLearner> {
-  const { rl } = learning.config;
-  const given = (rl as Readonly<Record<string, unknown>>)[rl.network] ?? {};
-  return madeWith(textNetworks.get(rl.network).schema.parse(given), learning, seed, rl.network);
+  return madeWith(learning.config.rl.relevance, learning, seed);
 }
 
 /**
@@ -86,9 +84,8 @@ export function makeTextLearner(learning: Learning, seed: number): Promise<TextL
  */
 export async function openTextLearner(learning: Learning, seed: number, checkpoint: string): Promise<TextLearner> {
   const { manifest, state } = await loadTextPolicy(checkpoint);
-  const { network, settings } = manifest;
   // As it was trained, whatever the scenario says of it now.
-  const learner = await madeWith(textNetworks.get(network).schema.parse(settings), learning, seed, network);
+  const learner = await madeWith(manifest.settings, learning, seed);
   try {
     learner.restore(state);
     return learner;
@@ -98,15 +95,9 @@ export async function openTextLearner(learning: Learning, seed: number, checkpoi
   }
 }
 
-async function madeWith(
-  settings: unknown,
-  { config: { rl } }: Learning,
-  seed: number,
-  network: string,
-): Promise<TextLearner> {
-  const make = await textNetworks.get(network).make();
+function madeWith(settings: RelevanceSettings, { config: { rl } }: Learning, seed: number): Promise<TextLearner> {
   const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
-  return make(settings as never, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
+  return TextLearner.make(settings, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
 }
 
 const manifestSchema = z.strictObject({
@@ -116,8 +107,8 @@ const manifestSchema = z.strictObject({
   seed: z.int(),
   /** Version of the domain it learned in. */
   domain: z.string(),
-  network: z.string(),
-  settings: z.record(z.string(), z.unknown()),
+  network: z.literal('relevance'),
+  settings: relevanceSchema,
   gradientSteps: z.int().min(0),
   policyVersion: z.string(),
   /** As it was written, which the seal vouches for. */

@@ -11,10 +11,8 @@ import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { groupEstimators } from '../../../rl/group-estimators.js';
-import type { TextLearner } from '../../../rl/text/text-policy.js';
-import { deficitText } from '../../../synth/signals/deficits.js';
+import type { TextLearner } from '../../../rl/text/text-learner.js';
 import { textGroups } from '../../../training/text-loop.js';
-import { grownDeficits } from '../../../training/text-tasks.js';
 import {
   evenly,
   newProgress,
@@ -172,9 +170,9 @@ function trainingOf(
   const { rl, train, name } = scenario.config;
   // What a scenario says, with the defaults of what it leaves out.
   const { cloneTasks: tasks, cloneEpochs: epochs, cloneLr: lr, cloneDetours: detours } = train;
-  const { gaeLambda = 0.95, progressWeight = 0, rewards = 'paid' } = rl;
+  const { gaeLambda = 0.95, rewards = 'paid' } = rl;
   const settings: TextTraining['settings'] = {
-    ...{ ...rl, ...train, seed, gaeLambda, progressWeight, rewards, realRounds: train.realRounds ?? train.rounds },
+    ...{ ...rl, ...train, seed, gaeLambda, rewards, realRounds: train.realRounds ?? train.rounds },
     gatherEvery: train.gather?.every ?? Number.POSITIVE_INFINITY,
     situationsPerRound: train.value?.situations,
     clone: { tasks, epochs, lr, detours },
@@ -208,14 +206,12 @@ function resultOf(
   progress: TextProgress,
   domain: ToolsDomain,
 ) {
-  const { round: rounds, cloned: _cloned, watched: _watched, grown, evaluations, ...rest } = progress;
+  const { round: rounds, cloned: _cloned, grown: _grown, evaluations, ...rest } = progress;
   const { rl, train } = scenario.config;
-  const lacking = () => grownDeficits(grown).map(([deficit, share]) => ({ deficit, share }));
   return {
     ...{ job: 'train', family: 'tools', wallSeconds: metrics.wallSeconds, mode: train.mode, algorithm: rl.algorithm },
     policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
     ...{ parameters: learner.parameters, checkpoint: policyFolder(out), domain: domain.version, rounds, ...rest },
-    ...(train.grow?.deficits && { lacking: lacking() }),
     evaluations: evaluations.map(({ wins, episodes, ...one }) => ({ ...one, success: rateOf(wins, episodes) })),
   };
 }
@@ -229,7 +225,7 @@ function momentOf({ after, round }: Pick<TextEvaluation, 'after' | 'round'>): st
 type Reported = ReturnType<typeof resultOf>;
 
 function trainReport(name: string, result: Reported): Report {
-  const { evaluations, mode, algorithm, alarms, lacking = [] } = result;
+  const { evaluations, mode, algorithm, alarms } = result;
   const facts: Fact[] = [
     ['policy', `${result.policy.version}, ${formatCount(result.parameters)} parameters`],
     ['learned', `${formatCount(result.rounds)} rounds of ${algorithm} (${mode})`],
@@ -238,7 +234,6 @@ function trainReport(name: string, result: Reported): Report {
       ? ['valued choices', formatCount(result.valuedChoices ?? 0)]
       : ['simulated steps', formatCount(result.dreamtSteps)],
     ...alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
-    ...lacking.map(({ deficit, share }): Fact => ['lacking', `${deficitText(deficit)}: ${formatPercent(share)}`]),
     ['checkpoint', result.checkpoint],
   ];
   return {
