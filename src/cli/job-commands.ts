@@ -96,7 +96,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fidelity',
     summary: 'measure how far a simulator is from the real environment',
     description:
-      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown and JSON).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],

@@ -205,7 +205,7 @@ export interface EvalResult extends JobResult, ReturnSummary {
 export interface FidelityResult extends JobResult {
   readonly job: 'fidelity';
   readonly family: string;
-  /** File of the HTML report; Markdown, model card and JSON lie beside it. */
+  /** File of the HTML report; Markdown and JSON lie beside it. */
   readonly report: string;
   /** Whether all gates passed; true where there were none. */
   readonly passed: boolean;

@@ -1,13 +1,14 @@
-// Dreams under the actions that were really taken: from recorded states, or, where one can only live in a model, from the
+// Simulations under the actions that were really taken: from recorded states, or, where a model can only be acted in, from the
 // starts of episodes that it can start itself.
 
 import type { Carry, ImagineOptions } from '../../core/dynamics.js';
+import type { VectorEnvironment } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
 import type { Forecast, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
 import { episodeAt, type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
 
-/** Where a dream begins, and for how many recorded actions it goes on. */
+/** Where a simulation begins, and the number of recorded actions. */
 export interface Beginning {
   readonly row: number;
   readonly steps: number;
@@ -15,24 +16,24 @@ export interface Beginning {
   readonly seed?: number;
 }
 
-/** What was dreamt from one beginning. */
+/** What was simulated from one beginning. */
 export interface Track {
-  /** Steps that the dream went on for: fewer than asked where it left all bounds or ended for good. */
-  readonly lived: number;
+  /** Simulated steps: fewer than asked where it left all bounds or ended for good. */
+  readonly length: number;
   /** [steps, obsDim]: what followed each step. */
   readonly nextObs: Float32Array;
   readonly reward: Float32Array;
   readonly terminated: Uint8Array;
 }
 
-/** Standard deviations of an element beyond which a dream is given up: there is nothing left to measure. */
+/** Standard deviations of an element beyond which a simulation is given up: there is nothing left to measure. */
 const OUT_OF_BOUNDS = 1e6;
 
-/** Beginnings of open-loop dreams of this model. */
+/** Beginnings of open-loop simulations of this model. */
 export function beginningsOf({ ground, subject }: Judged): readonly Beginning[] {
   const { truth, plan } = ground;
   const steps = (row: number) => stepsFrom(truth, row, plan.horizon);
-  if (subject.model !== undefined) return truth.starts.map(({ row }) => ({ row, steps: steps(row) }));
+  if (subject.model !== undefined) return truth.starts.map((row) => ({ row, steps: steps(row) }));
   const ownStarts = truth.episodes.filter(({ seed }) => seed !== undefined).slice(0, truth.starts.length);
   return ownStarts.map(({ first, seed }) => ({ row: first, steps: steps(first), seed }));
 }
@@ -43,7 +44,7 @@ export function unitsOfBeginnings({ ground }: Judged, beginnings: readonly Begin
   return { count, of: Uint32Array.from(beginnings, ({ row }) => of[row]) };
 }
 
-/** Dreams from each beginning under the recorded actions. The model goes on where it says the episode ended. */
+/** Simulations from each beginning under the recorded actions. The model goes on where it says the episode ended. */
 export async function openLoop(
   { ground, subject }: Judged,
   beginnings: readonly Beginning[],
@@ -51,29 +52,13 @@ export async function openLoop(
   step: ImagineOptions,
 ): Promise<readonly Track[]> {
   if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
-  return oneByOne(ground.truth, subject.dream.bind(subject), beginnings);
-}
-
-/** An episode begins alike each time it is begun with its seed: it is lived once, as long as anyone asks for. */
-async function oneByOne(
-  truth: VectorTruth,
-  dream: Judged['subject']['dream'],
-  beginnings: readonly Beginning[],
-): Promise<readonly Track[]> {
-  const longest = new Map<number, Beginning>();
-  for (const beginning of beginnings) {
-    if (beginning.steps > (longest.get(beginning.row)?.steps ?? 0)) longest.set(beginning.row, beginning);
-  }
-  const tracks = new Map<number, Track>();
-  for (const [row, beginning] of longest) tracks.set(row, await livedIn(truth, dream, beginning));
-  return beginnings.map(({ row, steps }) => {
-    const track = tracks.get(row)!;
-    return { ...track, lived: Math.min(track.lived, steps) };
-  });
+  const tracks: Track[] = [];
+  for (const beginning of beginnings) tracks.push(await trackIn(ground.truth, subject.environment!, beginning));
+  return tracks;
 }
 
 interface MutableTrack extends Track {
-  lived: number;
+  length: number;
 }
 
 async function sideBySide(
@@ -90,7 +75,7 @@ async function sideBySide(
   let carry = await begunAt(model, truth, starts, rng);
   let remembered = tracks.map((_, i) => i);
   for (let t = 0; ; t++) {
-    const isActive = (i: number) => tracks[i].lived === t && t < beginnings[i].steps;
+    const isActive = (i: number) => tracks[i].length === t && t < beginnings[i].steps;
     const active = remembered.filter(isActive);
     if (active.length === 0) return tracks;
     carry = model.pick(
@@ -117,14 +102,14 @@ function isLost({ scales }: Ground, obs: Float32Array): boolean {
   return obs.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j]);
 }
 
-async function livedIn(
+async function trackIn(
   truth: VectorTruth,
-  dream: Judged['subject']['dream'],
+  open: () => Promise<VectorEnvironment>,
   { row, steps, seed }: Beginning,
 ): Promise<Track> {
   const { obsDim, actionDim } = widths(truth);
   const track = emptyTrack(steps, obsDim);
-  const env = await dream(seed!);
+  const env = await open();
   try {
     await env.reset({ seed });
     for (let t = 0; t < steps; t++) {
@@ -141,7 +126,7 @@ async function livedIn(
 
 function emptyTrack(steps: number, obsDim: number): MutableTrack {
   return {
-    lived: 0,
+    length: 0,
     nextObs: new Float32Array(steps * obsDim),
     reward: new Float32Array(steps),
     terminated: new Uint8Array(steps),
@@ -152,10 +137,10 @@ function keep(track: MutableTrack, t: number, next: Float32Array, reward: number
   track.nextObs.set(next, t * next.length);
   track.reward[t] = reward;
   track.terminated[t] = terminated;
-  track.lived = t + 1;
+  track.length = t + 1;
 }
 
-/** A recorded row to dream from: its observation, and as much as the model can use of what led there. */
+/** A recorded row to simulate from: its observation, and as much as the model can use of what led there. */
 export function recordedStart(truth: VectorTruth, row: number, context: number): Start {
   const { obsDim, actionDim } = widths(truth);
   const { obs, action } = truth.rows;

@@ -15,11 +15,11 @@ type AutoKey = 'horizon' | 'realRatio';
 type Asking<S extends AnyScenario> = Pick<JobContext<S>, 'scenario' | 'inputs' | 'log'>;
 
 /**
- * The context of a job that dreams, with numbers in place of `auto`: as it was where nothing is. The model is the one of
- * `--model`, or the scenario's ONNX file; refits that go on from it are taken to be no worse.
+ * The context of a job that simulates, with numbers in place of `auto`: as it was where nothing is. The model is the one of
+ * `--model`, or the scenario's ONNX file; refits of it are taken to be no worse.
  * @throws INPUT_NEEDED without a report or a model, INPUT_INVALID for one of another model or scenario or without trust,
  *   FLAG_INVALID for a report that nothing asks for, what reading it and the model throws
- * @param used keys that the job goes by; by default both where it trains in the dream, and none where it trains for real
+ * @param used keys that the job goes by; by default both where it trains in simulation, and none where it trains for real
  */
 export async function withTrustedHorizon(
   context: JobContext,
@@ -29,7 +29,7 @@ export async function withTrustedHorizon(
   const { rollout, replay } = config;
   const said = { horizon: rollout.horizon, realRatio: replay.realRatio };
   const isAsked = used.some((key) => said[key] === 'auto');
-  // Without a report the job finds out for itself how far its model is to be trusted.
+  // Without a report the job finds out by itself how far its model is to be trusted.
   if (isAsked && context.inputs.fidelity === undefined) return context;
   const trust = await trustOf(context, { isAsked, keys: KEYS }, () => modelVersion(context));
   if (trust === undefined) return context;
@@ -67,21 +67,21 @@ async function trustOf(
   const report = await readFidelityReport(path);
   const trust = trustedSteps(report, { scenario: scenario.config.name, version: await versionOf(), path });
   if (trust.steps === 0) {
-    const problem = `by it not even one dreamt step of ${trust.subject} can be trusted, so that nothing is to be dreamt`;
+    const problem = `by it not even one simulated step of ${trust.subject} can be trusted`;
     throw reverieError('INPUT_INVALID', {
-      problem: `The fidelity report "${path}" does not say how far this dream can be trusted: ${problem}.`,
-      hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then dreamt in; or give numbers in place of auto.',
+      problem: `The fidelity report "${path}" does not say how far this simulation can be trusted: ${problem}.`,
+      hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then simulated with; or give numbers in place of auto.',
     });
   }
   const rows =
     kinds.get(scenario.family).representation === 'numbers'
       ? `, ${Number((100 * trust.realRatio).toPrecision(3))} % real rows`
       : '';
-  log(`Trusted by the report on ${trust.subject}: ${trust.steps} dreamt steps${rows}.`);
+  log(`Trusted by the report on ${trust.subject}: ${trust.steps} simulated steps${rows}.`);
   return trust;
 }
 
-/** Of the model that will be dreamt in. */
+/** Of the model that is simulated with. */
 async function modelVersion({ scenario, inputs }: Asking<Scenario>): Promise<string> {
   const loaded = await loadWorldModel(
     findInput(inputs, 'model') ?? broughtModel(scenario) ?? requireInput(inputs, 'model'),

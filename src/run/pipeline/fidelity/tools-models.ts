@@ -3,7 +3,6 @@
 import { join, resolve } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
-import { unaidedResponder } from '../../../fidelity/tools/own-task.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
@@ -90,7 +89,7 @@ async function judgedModel(
     config: own.model,
     cast: speaks,
     responder,
-    unaided: unaidedResponder({ version: responder.version, index: experience, make }),
+    unaided: unaidedResponder(responder.version, experience, make),
     close: async () => {
       if (speaks !== cast) await speaks.close();
     },
@@ -100,4 +99,35 @@ async function judgedModel(
 function castOf(config: ToolsScenarioConfig, llm: ConfigObject, options: ConstructorParameters<typeof ModelCast>[1]) {
   const base = (config.llm ?? {}) as unknown as ConfigObject;
   return new ModelCast({ ...config, llm: layered(base, llm) as unknown as ToolsScenarioConfig['llm'] }, options);
+}
+
+/** The model without what is remembered of the task that is asked about: records of it would be the answers. Made once a task. */
+function unaidedResponder(
+  version: string,
+  index: ExperienceIndex,
+  make: (index: ExperienceIndex) => Promise<Responder>,
+): Responder {
+  const byTask = new Map<string, Promise<Responder>>();
+  let answering: Responder | undefined;
+  return {
+    version,
+    answer: async (query, signal) => {
+      const { id: exceptTask } = query.task;
+      // Exact replay too must not see the task.
+      const without: ExperienceIndex = {
+        get size() {
+          return index.size;
+        },
+        retrieve: (wanted, k) => index.retrieve({ ...wanted, exceptTask }, k),
+        exact: (wanted) => index.exact({ ...wanted, exceptTask }),
+      };
+      const made = byTask.get(exceptTask) ?? make(without);
+      byTask.set(exceptTask, made);
+      answering = await made;
+      return answering.answer(query, signal);
+    },
+    // All of them have the same backends.
+    trusts: (backend) => answering?.trusts?.(backend) === true,
+    close: () => {},
+  };
 }

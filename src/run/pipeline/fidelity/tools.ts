@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder } from '../../../core/files.js';
-import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/setup.js';
+import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/section.js';
 import { toolsSubjects } from '../../../fidelity/tools/opening.js';
 import { openServedTools, type ServedTools } from '../../../fidelity/tools/served.js';
 import { isToolsScenario } from '../../../kinds/registry.js';
@@ -32,7 +32,7 @@ export async function openToolsSubjects(
   const parts = await makeParts({ scenario, out, log: services.log });
   const opened: Judged[] = [];
   const close = async () => {
-    for (const one of opened) await ('served' in one ? one.served : one.model).close();
+    for (const one of opened) if ('model' in one) await one.model.close();
     await parts.close();
   };
   try {
@@ -88,13 +88,13 @@ function requireOwnInputs({ inputs, scenario }: FidelitySetup<ToolsScenario>): v
 
 /** The served one in place of the scenario's own, which is judged otherwise; then those that it names, and those to compare. */
 async function* openJudged(
-  { scenario, inputs, out, seed }: FidelitySetup<ToolsScenario>,
+  { scenario, inputs, out }: FidelitySetup<ToolsScenario>,
   { log }: Services,
   parts: ToolsParts,
 ): AsyncGenerator<Judged> {
   const { domain } = parts;
   const { name } = scenario.config;
-  const served = async (url: string) => ({ served: await openServedTools(url, name, domain, seed) });
+  const served = async (url: string) => ({ served: await openServedTools(url, name, domain) });
   if (inputs.url !== undefined) yield await served(inputs.url);
   for await (const model of judgedModels(scenario, parts, { out, log, isOwnJudged: inputs.url === undefined }))
     yield { model };

@@ -4,7 +4,7 @@ import type { Json } from '../../../core/canonical-json.js';
 import { WorkerPool } from '../../../core/pool.js';
 import { poolTask } from '../../../core/pool-task.js';
 import type { ChunkAddress, MeasureOptions } from '../../../fidelity/measure.js';
-import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/setup.js';
+import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/section.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { Scenario } from '../../../kinds/vector.js';
 import { vectorHost } from './vector-host.js';

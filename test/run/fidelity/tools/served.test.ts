@@ -93,7 +93,8 @@ describe('a served service desk', () => {
     expect([others, report.kind, report.name]).toEqual([[], 'served', url]);
     const ids = report.sections.map(({ id }) => id);
     expect(ids).toEqual('one-step k-steps reward-end calibration rank must-fail horizon'.split(' '));
-    const right = 'k-steps.observations-all-right k-steps.error-flag reward-end.f1 reward-end.end-state rank.spearman';
+    const right =
+      'k-steps.observations-all-right k-steps.error-flag reward-end.precision reward-end.end-state rank.spearman';
     for (const name of right.split(' ')) expect(estimateOf(report, name).value, name).toBe(1);
     for (const name of ['reward-end.false-done', 'reward-end.optimism'])
       expect(estimateOf(report, name).value, name).toBe(0);
@@ -144,7 +145,7 @@ describe('what is of another domain', () => {
     const tasks = readFileSync(join(folder, 'tasks.yaml'), 'utf8');
     writeFileSync(join(folder, 'tasks.yaml'), tasks.replace(/- id: \S+/, '- id: of-its-own'));
     const other = await served(folder);
-    await refused({ url: other }, 'INPUT_INVALID', /does not know the tasks/);
+    await refused({ url: other }, 'INPUT_INVALID', /does not know the task/);
   });
 });
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
-import type { OpenedSubjects } from '../../../../src/fidelity/setup.js';
+import type { OpenedSubjects } from '../../../../src/fidelity/section.js';
 import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools.js';
 import { makeProgress } from '../../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
@@ -140,7 +140,12 @@ describe('a domain without rules', () => {
       const { reports } = await judge(folder, [...llm, 'fidelity.truth=recorded', 'fidelity.questions=15']);
       const [report] = reports;
       expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
-      const unknown = ['one-step.state-exact', 'k-steps.divergence-rate', 'k-steps.consistency-ratio', 'reward-end.f1'];
+      const unknown = [
+        'one-step.state-exact',
+        'k-steps.divergence-rate',
+        'k-steps.consistency-ratio',
+        'reward-end.precision',
+      ];
       for (const name of unknown) expect(figureOf(report, name), name).toBeNull();
       expect(notesOf(report, 'one-step')).toContain('no state is known');
       expect(notesOf(report, 'reward-end')).toContain('what episodes were truly worth is not known');

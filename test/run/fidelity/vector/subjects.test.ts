@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MeasureOptions, measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { Section, SectionId, SubjectReport } from '../../../../src/fidelity/report.js';
-import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
+import type { FidelitySetup as Setup } from '../../../../src/fidelity/section.js';
 import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
 import type { Scenario } from '../../../../src/kinds/vector.js';
 import type { JobInputs } from '../../../../src/run/job.js';
@@ -112,13 +112,12 @@ describe('a fitted ensemble', () => {
     expect(sectionOf(report, 'reward-end').notes.join()).toMatch(/No recorded transition ends/);
   });
 
-  it('shows what costs nothing beside it, by the names of the elements', () => {
-    const [chart] = sectionOf(report, 'one-step').charts;
-    const series = chart.kind === 'bars' ? [] : chart.series;
-    expect(series.map(({ name }) => name)).toEqual(['model', 'persistence', 'linear']);
-    expect(series[0].points.map(({ label }) => label)).toEqual(['cos θ', 'sin θ', 'dθ/dt']);
-    const drift = sectionOf(report, 'k-steps').charts[0];
-    expect(drift.kind === 'bars' ? [] : drift.series.map(({ points }) => points.length)).toEqual([8, 8, 8]);
+  it('shows what costs nothing beside it, by element', () => {
+    const [{ series }] = sectionOf(report, 'one-step').charts;
+    expect(series.map(({ name }) => name)).toEqual(['model', 'persistence']);
+    expect(series[0].points.map(({ label }) => label)).toEqual(['obs[0]', 'obs[1]', 'obs[2]']);
+    const [drift] = sectionOf(report, 'k-steps').charts;
+    expect(drift.series.map(({ points }) => points.length)).toEqual([8, 8]);
   });
 
   it('is found the same by threads', async () => {
