@@ -105,7 +105,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'reverie fidelity cartpole-swingup --model runs/a --compare runs/b',
         'two models, compared transition by transition',
       ],
-      ['reverie fidelity pendulum --url http://localhost:8000', 'a served environment'],
       ['reverie fidelity helpdesk --fail-under one-step.state-exact=0.95', 'exit code 1 where it is worse'],
     ],
   },
@@ -205,7 +204,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     withJobOptions(command, name === 'synth').action(
       async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
         refuseBadUsage(spec, command, given, flags);
-        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
         const { evaluationSet: panel, explore, mode, json } = flags;
         // Flags that stand for a setting.
         const settings = [...(explore ? ['collect.policy=explore'] : []), ...(mode ? [`train.mode=${mode}`] : [])];
@@ -214,7 +213,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
           ...flags,
           set: [...(flags.set ?? []), ...settings],
           scenario: given ?? defaultScenario,
-          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
+          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder, panel },
           stream: terminal.stderr,
           command: commandLine,
         });

@@ -22,17 +22,14 @@ import { isRight } from './tools/one-step.js';
 import {
   byUnit,
   CHUNK_ROWS,
-  chunkRange,
-  chunkRng,
   clusteredMean,
   intervalRng,
   type Judged,
   meanSquare,
-  NO_STATES,
   type Units,
   widths,
 } from './vector/ground.js';
-import { begunAtRows, elementOf } from './vector/open-loop.js';
+import { chunkOfRows, elementOf } from './vector/open-loop.js';
 
 const ABOUT = { id: 'calibration', title: 'Calibration' } as const;
 
@@ -64,21 +61,18 @@ export function vectorCalibration(judged: Judged): Instrument {
     measure: (chunk) => measureVector(judged, chunk),
     conclude: (rows) => concludeVector(judged, rows),
   };
-  if (subject.forecast !== undefined) return instrument as Instrument<never> as Instrument;
-  const hasOneAnswer = 'This model says one thing only: it has no spread to be calibrated.';
-  return unmeasured(instrument, subject.model === undefined ? NO_STATES : hasOneAnswer);
+  if (subject.forecast !== undefined) return instrument;
+  return unmeasured(instrument, 'This model says one thing only: it has no spread to be calibrated.');
 }
 
 /** A model that is sure and wrong without measure: keeps squares finite. */
 const WORST_Z = 1e6;
 
-async function measureVector({ ground, subject }: Judged, chunk: number): Promise<readonly VectorCalibrationRow[]> {
-  const { truth, scales, plan } = ground;
-  const { obsDim, actionDim } = widths(truth);
-  const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
-  const carry = await begunAtRows(subject.model!, truth, [first, end], chunkRng(plan, 'calibration', chunk));
-  const forecast = await subject.forecast!(carry, action);
+async function measureVector(judged: Judged, chunk: number): Promise<readonly VectorCalibrationRow[]> {
+  const { truth, scales, plan } = judged.ground;
+  const { obsDim } = widths(truth);
+  const { first, end, action, carry } = await chunkOfRows(judged, 'calibration', chunk);
+  const forecast = await judged.subject.forecast!(carry, action);
   return Array.from({ length: end - first }, (_, r) => {
     const elements = scales.change.map((scale, j) => {
       const real = truth.rows.nextObs[(first + r) * obsDim + j] / scale;
@@ -161,7 +155,7 @@ function concludeVector({ ground, subject }: Judged, rows: readonly VectorCalibr
           series: [{ name: 'model', points: curveOf(countsOf(rows, units)).map((y, i) => ({ x: LEVELS[i], y })) }],
         },
       ],
-      notes: vectorNotes(rows, subject.model?.opinions),
+      notes: vectorNotes(rows, subject.model.opinions),
     },
     figuresOf(VECTOR_METRICS, found),
   );

@@ -1,7 +1,7 @@
 // How many simulated steps may be trusted, as one number: what it is made from, what follows for training, and its section.
 
 import { reverieError } from '../core/errors.js';
-import type { FidelityReport, LinesChart, SectionId } from './report.js';
+import type { FidelityReport, SectionId } from './report.js';
 import { type DriftPoint, estimateIn, type Finding, figuresOf, findingOf, metricTable, shownShare } from './section.js';
 import { type Estimate, NOTHING } from './statistics.js';
 
@@ -114,7 +114,6 @@ interface Evidence {
   /** The section, and its figure, that it is made from. */
   readonly madeFrom: string;
   readonly caveat: string;
-  readonly chart: Pick<LinesChart, 'title' | 'yTitle' | 'series'>;
 }
 
 /** From what other sections found, and what is tolerated. */
@@ -131,49 +130,20 @@ export const driftRule: HorizonRule = (findings, tolerance) => {
     madeFrom: 'many steps (drift)',
     caveat:
       'It is that of the policies and states the truth was recorded with; a policy that goes elsewhere has another.',
-    chart: {
-      title: 'Drift and what is tolerated',
-      yTitle: 'drift (standard deviations)',
-      series: [
-        { name: 'drift', points: drift.map(({ step, value, low, high }) => ({ x: step, y: value, low, high })) },
-        { name: 'tolerance', points: drift.map(({ step }) => ({ x: step, y: tolerance })) },
-      ],
-    },
   };
 };
-
-/** Steps that the chart of step errors shows. */
-const SHOWN_STEPS = 50;
 
 /** Of a typed state: as many steps as are all right with the probability asked for, by the share of single steps that are wrong. */
 export const stepErrorRule: HorizonRule = (findings, tolerance) => {
   const stepError = complement(findings, 'state-exact');
-  const { value, low, high, n } = stepError;
-  const steps = Array.from({ length: SHOWN_STEPS }, (_, i) => i + 1);
-  // Each step is wrong with probability e, given that none was before: 1 - (1 - e)^H.
-  const leaving = (error: number, step: number) => (error >= 1 ? 1 : -Math.expm1(step * Math.log1p(-error)));
-  const points = steps.map((x) => ({
-    x,
-    y: leaving(value ?? 1, x),
-    low: leaving(low ?? value ?? 1, x),
-    high: leaving(high ?? value ?? 1, x),
-  }));
   return {
     horizon: horizonOfErrors(stepError, tolerance),
     stepError,
-    n,
+    n: stepError.n,
     within: `a state is wrong somewhere with a probability of at most ${tolerance}`,
     madeFrom: 'one step (state-exact)',
     caveat:
       'It takes steps to be as likely wrong late as early, and those of the questions that were asked to be those of an episode; k-steps measures the rest.',
-    chart: {
-      title: 'Probability that a simulation has left the real',
-      yTitle: 'probability',
-      series: [
-        { name: 'a wrong state somewhere', points },
-        { name: 'tolerance', points: steps.map((x) => ({ x, y: tolerance })) },
-      ],
-    },
   };
 };
 
@@ -194,7 +164,7 @@ step-error    | lower   | share | Wrong steps | Share of single steps after whic
 /** For `Subject.derive`: the horizon from what the other sections found; where these lack, the section says so. */
 export function horizonFindings(findings: Findings, rule: HorizonRule, tolerance: number): readonly Finding[] {
   const evidence = rule(findings, tolerance);
-  const { n, stepError, chart } = evidence;
+  const { n, stepError } = evidence;
   const { cautious, hopeful, atLeast } = evidence.horizon;
   const about = { id: 'horizon', title: 'Trust horizon' } as const;
   if (n === 0) {
@@ -210,13 +180,11 @@ export function horizonFindings(findings: Findings, rule: HorizonRule, tolerance
     'step-error': stepError,
   });
   const open = atLeast ? ['Nothing worse was seen as far as was measured: the true horizon may be longer.'] : [];
-  const caption = 'The trust horizon is where the upper edge of the band first crosses the line.';
   return [
     findingOf(
       {
         ...about,
         summary: summaryOf(evidence),
-        charts: [{ kind: 'lines', xTitle: 'simulated steps', caption, ...chart }],
         notes: [...open, evidence.caveat],
       },
       figures,

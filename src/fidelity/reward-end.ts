@@ -2,7 +2,7 @@
 // over sequences of actions that were really taken. Of tools: what a simulation says an episode was worth, against what the same
 // calls truly lead to.
 
-import type { FidelityTable, LinesChart, WorstTransition } from './report.js';
+import type { FidelityTable, WorstTransition } from './report.js';
 import {
   estimateIn,
   type Finding,
@@ -30,10 +30,8 @@ import {
   type Ground,
   intervalRng,
   type Judged,
-  NO_STATES,
-  widths,
 } from './vector/ground.js';
-import { type Beginning, beginningsOf, begunAtRows, openLoop, unitsOfBeginnings } from './vector/open-loop.js';
+import { type Beginning, beginningsOf, chunkOfRows, openLoop, unitsOfBeginnings } from './vector/open-loop.js';
 
 const ABOUT = { id: 'reward-end', title: 'Reward and end' } as const;
 
@@ -49,7 +47,7 @@ type Step = Extract<VectorRow, { kind: 'step' }>;
 /** Chunks of transitions come first, then those of sequences. */
 export function vectorRewardEnd(judged: Judged): Instrument<VectorRow> {
   const beginnings = beginningsOf(judged);
-  const stepChunks = judged.subject.model === undefined ? 0 : Math.ceil(judged.ground.truth.rows.rows / CHUNK_ROWS);
+  const stepChunks = Math.ceil(judged.ground.truth.rows.rows / CHUNK_ROWS);
   return {
     id: 'reward-end',
     chunks: stepChunks + Math.ceil(beginnings.length / CHUNK_STARTS),
@@ -62,15 +60,10 @@ export function vectorRewardEnd(judged: Judged): Instrument<VectorRow> {
   };
 }
 
-async function steps({ ground, subject }: Judged, chunk: number): Promise<readonly VectorRow[]> {
-  const { truth, plan } = ground;
-  const { actionDim } = widths(truth);
-  const model = subject.model!;
-  const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
-  const rng = chunkRng(plan, 'reward-end', chunk);
-  const carry = await begunAtRows(model, truth, [first, end], rng);
-  const { reward, terminated } = await model.imagine(carry, action, rng, { propagation: plan.propagation });
+async function steps(judged: Judged, chunk: number): Promise<readonly VectorRow[]> {
+  const { action, carry, rng } = await chunkOfRows(judged, 'reward-end', chunk);
+  const { propagation } = judged.ground.plan;
+  const { reward, terminated } = await judged.subject.model.imagine(carry, action, rng, { propagation });
   return Array.from(reward, (value, r) => ({ kind: 'step', reward: short(value), terminated: terminated[r] }));
 }
 
@@ -110,14 +103,13 @@ function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: 
   const rng = intervalRng(ground.plan, 'reward-end', 'optimism');
   const figures = figuresOf(VECTOR_METRICS, {
     optimism: clusteredMean(gaps, unitsOfBeginnings(judged, beginnings), rng),
-    ...(single.length > 0 ? oneStep(ground, single) : {}),
+    ...oneStep(ground, single),
   });
   return findingOf(
     {
       ...ABOUT,
       summary: `For the same actions the simulation promises ${shown(estimateIn(figures, 'optimism').value)} more return than they really earned; it ends ${shownShare(estimateIn(figures, 'false-done').value)} of the steps that really went on.`,
-      charts: [returnScatter(real, returns)],
-      notes: vectorNotes(ground, single),
+      notes: vectorNotes(ground),
     },
     figures,
   );
@@ -142,7 +134,7 @@ function oneStep({ truth, units, plan }: Ground, rows: readonly Step[]) {
   };
 }
 
-function vectorNotes({ truth, plan }: Ground, rows: readonly Step[]): readonly string[] {
+function vectorNotes({ truth, plan }: Ground): readonly string[] {
   const hasEnds = truth.rows.terminated.some((end) => end === 1);
   return [
     `The simulation is sampled (${plan.propagation === 'ts1' ? 'a random elite a step, with its noise' : 'the mean of the elites, with noise'}), as a learner is given it.`,
@@ -150,23 +142,7 @@ function vectorNotes({ truth, plan }: Ground, rows: readonly Step[]): readonly s
     ...(hasEnds
       ? []
       : ['No recorded transition ends its episode by the task: precision and recall of ends say nothing here.']),
-    ...(rows.length === 0 ? [`${NO_STATES} Rewards and ends of single steps were not measured.`] : []),
   ];
-}
-
-/** Points of the scatter at most; more would hide one another. */
-const POINTS = 256;
-
-function returnScatter(real: readonly number[], returns: readonly number[]): LinesChart {
-  return {
-    kind: 'points',
-    title: 'Simulated against real return of the same actions',
-    caption: 'Each point is a sequence of recorded actions; above the diagonal the simulation promised too much.',
-    xTitle: 'Real return',
-    yTitle: 'Simulated return',
-    diagonal: true,
-    series: [{ name: 'sequences', points: returns.slice(0, POINTS).map((y, i) => ({ x: real[i], y })) }],
-  };
 }
 
 // Of tools.

@@ -2,11 +2,9 @@
 // values they are made from, and numbers as sections say them.
 
 import type { Json } from '../core/canonical-json.js';
-import { ReverieError } from '../core/errors.js';
 import type { Panel } from '../core/evaluation-set.js';
 import type { OpenPhase } from '../core/progress.js';
 import { Rng } from '../core/rng.js';
-import { remoteEnvironment } from '../env/remote/remote.js';
 import type { Metric, Point, Samples, Section, SectionId, TruthReport } from './report.js';
 import { type Estimate, meanEstimate, NOTHING, shareEstimate } from './statistics.js';
 
@@ -50,14 +48,13 @@ export interface Subject {
   readonly derive?: (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
 }
 
-/** Folders and addresses the user named. */
+/** Folders the user named. */
 export interface FidelityInputs {
   readonly data?: string;
   readonly model?: string;
   readonly checkpoint?: string;
   readonly heldOut?: string;
   readonly compare?: readonly string[];
-  readonly url?: string;
 }
 
 /** Plain data, so that worker threads open the same models. */
@@ -110,20 +107,6 @@ export function unmeasured<Row extends Json>(instrument: Instrument<Row>, why: s
   const nothing = { charts: [], tables: [], worst: [], notes: [why] };
   const section = { id, title, summary: 'Not measured.', metrics, ...nothing, missing: why };
   return { id, chunks: 0, measure: async () => [], conclude: () => ({ section, samples: {} }) };
-}
-
-export function isUrl(given: string): boolean {
-  return /^https?:\/\//.test(given);
-}
-
-/** The environment behind a URL called as the scenario is, else the server's default one. @throws as `remoteEnvironment` */
-export async function judgedEnvironment(url: string, scenario: string): ReturnType<typeof remoteEnvironment> {
-  try {
-    return await remoteEnvironment(url, { environment: scenario });
-  } catch (error) {
-    if (!(error instanceof ReverieError && error.code === 'ENV_NOT_SERVED')) throw error;
-    return remoteEnvironment(url);
-  }
 }
 
 // Metrics, and the values they are made from.

@@ -64,9 +64,9 @@ describe('one step', () => {
   });
 
   it('error is small where the simulation turns a stable system into an unstable one', () => {
-    const after = (factor: number, steps: number) => factor ** steps;
-    expect(after(1.02, 1) - after(0.99, 1)).toBeCloseTo(0.03, 12);
-    expect(after(1.02, 100) / after(0.99, 100)).toBeGreaterThan(19);
+    const grown = (factor: number, steps: number) => factor ** steps;
+    expect(grown(1.02, 1) - grown(0.99, 1)).toBeCloseTo(0.03, 12);
+    expect(grown(1.02, 100) / grown(0.99, 100)).toBeGreaterThan(19);
   });
 
   it('CRPS of each element is blind to which elements go together', () => {

@@ -101,11 +101,10 @@ describe('real rows', () => {
 
 describe('the section', () => {
   it('takes the horizon of tools from single steps', () => {
-    const { found, figure } = horizonSection(TOOLS, section('one-step', { 'state-exact': shareEstimate(485, 500) }));
+    const { figure } = horizonSection(TOOLS, section('one-step', { 'state-exact': shareEstimate(485, 500) }));
     const { high } = shareEstimate(15, 500);
     expect(figure('trusted-steps')?.value).toBe(Math.floor(Math.log(0.8) / Math.log(1 - high!)));
     expect(figure('real-ratio')?.value).toBeCloseTo(1 / (1 + figure('trusted-steps')!.value!), 12);
-    expect(found.charts).toHaveLength(1);
   });
 
   it('takes the horizon of vectors from drift', () => {
@@ -115,10 +114,9 @@ describe('the section', () => {
       'state-exact': exactly(0),
       'reward-error': exactly(0.01),
     });
-    const { found, figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, drift));
+    const { figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, drift));
     expect(figure('trusted-steps')).toMatchObject({ value: 2, low: 2, high: 4 });
     expect(figure('step-error')?.value).toBeCloseTo(0.1, 12);
-    expect(found.charts[0].series[0].points).toHaveLength(4);
   });
 
   it('trusts nothing of single steps alone where drift is missing', () => {

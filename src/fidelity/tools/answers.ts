@@ -71,8 +71,7 @@ export function constructed(
 export const CHUNK = 10;
 
 export interface AskedOptions {
-  /** Absent where there are no questions. */
-  readonly responder?: Responder;
+  readonly responder: Responder;
   readonly questions: readonly ToolsQuestion[];
   readonly seed: number;
 }
@@ -112,7 +111,7 @@ export class AskedQuestions {
     // One seed for all questions of an attempt, as for all calls of an episode.
     const own = Rng.fromSeed(seed).split('fidelity-attempt', attempt);
     const query = { ...questions[index].query, seed: attempt === 0 ? seed : own.int(2 ** 31 - 1) };
-    const prediction = await patientAnswer(responder!, query, signal);
+    const prediction = await patientAnswer(responder, query, signal);
     return { question: index, attempt, ...judged(questions[index], prediction) };
   }
 }

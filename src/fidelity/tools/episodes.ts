@@ -6,13 +6,12 @@ import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import type { ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
-import type { Prediction } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
@@ -82,23 +81,11 @@ export function runFidelityEpisode(
   return runEpisode(new ToolsEpisodeEnvironment(parts), agent, task, plan, settings, signal);
 }
 
-/** What is looked at of an episode that was run in a simulation. */
-export interface SimulatedEpisode extends Pick<EpisodeRecord, 'task' | 'policyVersion' | 'messages' | 'verdict'> {
-  /** null: could not be decided. */
-  readonly return: number | null;
-  readonly steps: readonly {
-    readonly action: EpisodeStep['action'];
-    readonly predictions: readonly Pick<Prediction, 'operations' | 'isError' | 'stateless'>[];
-  }[];
-  /** Hash of the state at the end, where the state itself is elsewhere; null where it is not reported. */
-  readonly endHash?: string | null;
-}
-
 /** Runs episode `row` in a simulation; undefined: it got no answer. `isJudged`: a judge decides what exact checks leave open. */
 export type RunSimulated = (
   cast: { readonly task: ToolsTask; readonly agent: ToolsPolicy; readonly row: number; readonly isJudged: boolean },
   signal?: AbortSignal,
-) => Promise<SimulatedEpisode | undefined>;
+) => Promise<EpisodeRecord | undefined>;
 
 export type SimulatedRow = {
   readonly kind: 'episode';
@@ -187,15 +174,14 @@ export class SimulatedEpisodes {
   }
 }
 
-function endHash(domain: ToolsDomain, task: ToolsTask, { steps, endHash: told }: SimulatedEpisode): string | null {
-  if (told !== undefined) return told;
+function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): string | null {
   const predictions = steps.flatMap((step) => step.predictions);
   if (predictions.some(({ stateless }) => stateless)) return null;
   const start = initialStateOf(domain, task);
   return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
 }
 
-function endsAlike({ tools }: ToolsDomain, { steps }: SimulatedEpisode, real: CarriedOut): boolean | null {
+function endsAlike({ tools }: ToolsDomain, { steps }: EpisodeRecord, real: CarriedOut): boolean | null {
   const ending = new Set(tools.filter(({ terminates }) => terminates).map(({ name }) => name));
   const answered = steps.flatMap(({ action, predictions }) =>
     predictions.map(({ isError }, i) => ({ isError, name: action.toolCalls![i].name })),

@@ -1,5 +1,4 @@
-// A model of tools under judgement, as the questions see it: something that answers calls in states it is put into, or a served
-// environment that can only be acted in.
+// A model of tools under judgement, as the questions see it.
 
 import type { ToolsDomain } from '../../env/tools/domain.js';
 import type { Responder, UserSimulator } from '../../env/tools/tools-family.js';
@@ -10,7 +9,6 @@ import type { FidelitySetup } from '../section.js';
 import { AskedQuestions, patiently } from './answers.js';
 import { type RunSimulated, runFidelityEpisode, SimulatedEpisodes } from './episodes.js';
 import { type CarrySequence, carriedBy } from './open-loop.js';
-import type { ServedTools } from './served.js';
 import type { ToolsTruth } from './truth.js';
 
 /** What all models of a run are judged by. */
@@ -38,8 +36,7 @@ export interface AnsweringModel {
 
 export interface ToolsJudged {
   readonly ground: ToolsGround;
-  /** Absent where it can only be acted in. */
-  readonly answering?: AnsweringModel;
+  readonly answering: AnsweringModel;
   readonly asked: AskedQuestions;
   readonly carry: CarrySequence;
   readonly run: RunSimulated;
@@ -50,7 +47,7 @@ export interface ToolsJudged {
 
 const OWN_TASK = 'No backend sees records of the task that is asked about: they would be the answers.';
 
-export function answeringJudged(ground: ToolsGround, answering: AnsweringModel): ToolsJudged {
+export function toolsJudged(ground: ToolsGround, answering: AnsweringModel): ToolsJudged {
   const { setup, domain, user, truth, judge } = ground;
   const { scenario, seed } = setup;
   const { unaided } = answering;
@@ -71,32 +68,13 @@ export function answeringJudged(ground: ToolsGround, answering: AnsweringModel):
     asked: new AskedQuestions({ responder: unaided, questions: truth.questions, seed }),
     carry: carriedBy(unaided, domain, seed),
     run,
-    simulated: episodesOf(ground, run),
+    simulated: new SimulatedEpisodes({
+      domain,
+      seed,
+      count: scenario.config.fidelity.episodes,
+      run,
+      decide: judge?.decide,
+    }),
     notes: { steps: [...truth.notes, OWN_TASK], reward, said: truth.notes },
   };
-}
-
-const BY_HASH =
-  'Whether a state is right is known by its hash, which the server reports after each step; one that keeps no state is wrong wherever calls change something.';
-const WORTH = 'What a simulated episode was worth is what the server says at its end.';
-
-export function servedJudged(ground: ToolsGround, served: ServedTools): ToolsJudged {
-  const { seed, scenario } = ground.setup;
-  const run: RunSimulated = (cast, signal) =>
-    patiently(() => served.run(cast, { seed, maxSteps: scenario.config.synth.maxSteps }, signal));
-  const notes = [served.note, ...ground.truth.notes];
-  return {
-    ground,
-    asked: new AskedQuestions({ questions: [], seed }),
-    carry: (sequence, signal) => served.carry(sequence, seed, signal),
-    run,
-    simulated: episodesOf(ground, run),
-    notes: { steps: [...notes, BY_HASH], reward: [served.note, WORTH], said: notes },
-  };
-}
-
-function episodesOf({ setup, domain, judge }: ToolsGround, run: RunSimulated): SimulatedEpisodes {
-  const { seed, scenario } = setup;
-  const { episodes: count } = scenario.config.fidelity;
-  return new SimulatedEpisodes({ domain, seed, count, run, decide: judge?.decide });
 }

@@ -32,7 +32,7 @@ export function toolsMustFail({ ground, answering }: ToolsJudged): Instrument<Js
   return {
     id: 'must-fail',
     chunks: 1,
-    measure: async (_, signal) => [JSON.parse(JSON.stringify(await answering!.mustFail(signal))) as Json],
+    measure: async (_, signal) => [JSON.parse(JSON.stringify(await answering.mustFail(signal))) as Json],
     conclude: ([report]) => conclude((report as unknown as Tried | undefined) ?? UNTRIED, limit),
   };
 }

@@ -16,45 +16,32 @@ import {
   type OpenedSubjects,
   type Question,
   type Subject,
-  unmeasured,
 } from '../section.js';
-import { type AnsweringModel, answeringJudged, servedJudged, type ToolsGround, type ToolsJudged } from './judged.js';
+import { type AnsweringModel, type ToolsGround, type ToolsJudged, toolsJudged } from './judged.js';
 import { toolsKSteps } from './k-steps.js';
 import { toolsMustFail } from './must-fail.js';
 import { toolsOneStep } from './one-step.js';
 import { toolsRank } from './rank.js';
-import type { ServedTools } from './served.js';
 import { truthOf } from './truth.js';
 
-const ON_SERVER = 'The state is on the server: it cannot be put into one to be asked about.';
-
 export const TOOLS_QUESTIONS: readonly Question<ToolsJudged>[] = [
-  { id: 'one-step', ask: asked(toolsOneStep) },
+  { id: 'one-step', ask: durable(toolsOneStep) },
   { id: 'k-steps', ask: durable(toolsKSteps) },
   { id: 'reward-end', ask: durable(toolsRewardEnd) },
-  { id: 'calibration', ask: asked(toolsCalibration) },
+  { id: 'calibration', ask: durable(toolsCalibration) },
   { id: 'rank', ask: durable(({ ground, run }) => toolsRank(ground, run)) },
-  { id: 'must-fail', ask: asked(toolsMustFail) },
+  { id: 'must-fail', ask: durable(toolsMustFail) },
 ];
 
-type Ask<Row extends Json = Json> = (judged: ToolsJudged) => Instrument<Row>;
-
-/** What takes a model that can be put into states. */
-export function asked<Row extends Json>(ask: Ask<Row>): Ask {
-  return durable((judged) => (judged.answering === undefined ? unmeasured(ask(judged), ON_SERVER) : ask(judged)));
-}
-
 /** Replies are on disk before the rows that were made of them are. */
-function durable<Row extends Json>(ask: Ask<Row>): Ask {
+export function durable<Row extends Json>(ask: (judged: ToolsJudged) => Instrument<Row>): Question<ToolsJudged>['ask'] {
   return (judged) => {
-    const instrument = ask(judged) as Instrument<Json> as Instrument;
-    const { answering } = judged;
-    if (answering === undefined) return instrument;
+    const instrument = ask(judged);
     return {
-      ...instrument,
+      ...(instrument as Instrument<Json> as Instrument),
       measure: async (chunk, signal) => {
         const rows = await instrument.measure(chunk, signal);
-        await answering.flush();
+        await judged.answering.flush();
         return rows;
       },
     };
@@ -62,8 +49,8 @@ function durable<Row extends Json>(ask: Ask<Row>): Ask {
 }
 
 export interface ToolsJudging extends Omit<ToolsGround, 'truth'> {
-  /** Models of this process and served environments. The first is the one that gates look at. */
-  readonly judged: readonly ({ readonly model: AnsweringModel } | { readonly served: ServedTools })[];
+  /** The first is the one that gates look at. */
+  readonly models: readonly AnsweringModel[];
   /** Scenarios of the models: none may have seen what is held out. */
   readonly answering: readonly ToolsScenario[];
   readonly services?: Pick<FidelityServices, 'signal' | 'progress'>;
@@ -71,7 +58,7 @@ export interface ToolsJudging extends Omit<ToolsGround, 'truth'> {
 
 /** @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, the signal's reason */
 export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedSubjects, 'close'>> {
-  const { setup, domain, user, judge, judged, answering, services } = judging;
+  const { setup, domain, user, judge, models, answering, services } = judging;
   const { scenario, seed, inputs } = setup;
   const truth = await truthOf({ scenario, domain, seed, answering, heldOut: inputs.heldOut, ...services });
   const ground: ToolsGround = { setup, domain, user, truth, judge };
@@ -80,15 +67,11 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
     : TOOLS_QUESTIONS;
   const { fidelity, synth, agent } = scenario.config;
   const { tolerance, sections } = fidelity;
-  const subjects = judged.map((one): Subject => {
-    const about =
-      'served' in one
-        ? { name: one.served.name, kind: 'served', version: one.served.version }
-        : { name: one.model.name, kind: 'router', version: one.model.responder.version };
-    const as = 'served' in one ? servedJudged(ground, one.served) : answeringJudged(ground, one.model);
+  const subjects = models.map((model): Subject => {
+    const { name, responder } = model;
     return {
-      ...about,
-      instruments: instrumentsOf(questions, as, sections),
+      ...{ name, kind: 'router', version: responder.version },
+      instruments: instrumentsOf(questions, toolsJudged(ground, model), sections),
       derive: (findings) => (sections.includes('horizon') ? horizonFindings(findings, stepErrorRule, tolerance) : []),
     };
   });

@@ -45,8 +45,6 @@ export interface VectorSetup extends FidelitySetup<Scenario> {
 export interface TruthEpisode {
   readonly first: number;
   readonly rows: number;
-  /** Seed that the real environment was reset with, where it can be run again. */
-  readonly seed?: number;
 }
 
 export interface VectorTruth {
@@ -84,17 +82,15 @@ export function groundOf(truth: VectorTruth, plan: VectorPlan): Ground {
   return { truth, plan, scales: scalesOf(truth), units: unitsOf(truth) };
 }
 
-/** A model under judgement: of a world model what follows and how sure it is, of a served environment only itself. */
+/** A model under judgement. */
 export interface VectorSubjectModel {
   readonly name: string;
-  /** `ensemble`, `onnx`, `served`. */
+  /** `ensemble`, `onnx`. */
   readonly kind: string;
   readonly version: string;
-  readonly model?: VectorDynamics;
+  readonly model: VectorDynamics;
   /** What each opinion of the model predicts of rows it remembers, the same when asked twice; absent where it says one thing only. */
   readonly forecast?: (carry: Carry, action: Float32Array) => Promise<Forecast>;
-  /** In place of `model`: its episode of `reset({ seed })` starts where the real one of that seed starts. The caller closes it. */
-  readonly environment?: () => Promise<VectorEnvironment>;
   /** What a reader should know of how this model was judged. */
   readonly notes?: readonly string[];
 }
@@ -106,10 +102,6 @@ export interface Judged {
   /** How it is judged by policies that act in it, where that was asked for. */
   readonly rank?: (subject: VectorSubjectModel) => Instrument;
 }
-
-/** Why a model of which there is only an environment has no figures of single steps. */
-export const NO_STATES =
-  'One can only act in this model from its own reset on: it cannot be put into a recorded state.';
 
 /** Rows of a chunk of transitions, and starts of a chunk of simulations. */
 export const CHUNK_ROWS = 500;

@@ -74,7 +74,7 @@ function stateError({ truth, scales }: Ground, simulated: ArrayLike<number>, row
 
 const METRICS = metricTable(`
 drift                   | lower   | number | Drift | Mean error over all steps of open-loop simulations under the recorded actions, in standard deviations of each element; an error counts as ${WORST} at most.
-divergence-steps        | higher  | steps  | Steps to divergence | Expected number of steps before the error first exceeds the tolerance, counted up to the horizon (Kaplan-Meier: simulations whose recorded episode ended earlier count as long as they were watched).
+divergence-steps        | higher  | steps  | Steps to divergence | Mean number of steps before the error first exceeds the tolerance; all that were recorded, up to the horizon, where it never does.
 better-than-persistence | higher  | steps  | Steps better than persistence | Steps, from the first on, for which the mean error is smaller than that of predicting no change at all.
 `);
 
@@ -82,7 +82,7 @@ better-than-persistence | higher  | steps  | Steps better than persistence | Ste
 type Drifts = readonly (readonly number[])[];
 
 function conclude(judged: Judged, beginnings: readonly Beginning[], rows: readonly KStepRow[]): Finding {
-  const { ground, subject } = judged;
+  const { ground } = judged;
   const { plan, truth } = ground;
   const obsDim = ground.scales.state.length;
   const model = rows.map(({ errors }) => errors);
@@ -114,16 +114,17 @@ function conclude(judged: Judged, beginnings: readonly Beginning[], rows: readon
           kind: 'lines',
           title: 'Drift of open-loop simulations',
           caption:
-            'Mean error after so many steps under the recorded actions, of simulations whose recorded episode goes on so long.',
+            'Mean error after so many steps under the recorded actions. The trust horizon ends where the upper edge of the band first leaves the tolerance.',
           xTitle: 'Steps without looking',
           yTitle: 'Error (standard deviations)',
           series: [
             { name: 'model', points: points(drift) },
             { name: 'persistence', points: points(byStep(still, 'persistence')) },
+            { name: 'tolerance', points: drift.map((_, t) => ({ x: t + 1, y: plan.tolerance })) },
           ],
         },
       ],
-      notes: notesOf(ground, model, subject.model === undefined),
+      notes: notesOf(ground, model),
     },
     figuresOf(METRICS, found),
   );
@@ -156,18 +157,11 @@ function summed(lists: Drifts): number[] {
   return total;
 }
 
-function notesOf({ plan }: Ground, model: Drifts, isServed: boolean): readonly string[] {
-  const isNeverLost = model.every((errors) => !watched(errors, plan.tolerance).hasDiverged);
+function notesOf({ plan }: Ground, model: Drifts): readonly string[] {
+  const isNeverLost = model.every((errors) => divergedAt(errors, plan.tolerance) < 0);
   return [
-    isServed
-      ? 'Simulations begin with episodes: the model starts itself, with the seeds of the recorded ones. How far it starts from them is part of its error.'
-      : 'Simulations are without noise (the mean of the elites).',
-    ...(model.length === 0
-      ? [
-          'The recorded transitions do not say how their episodes were begun: a model that starts itself could not be started alike.',
-        ]
-      : []),
-    ...(model.length > 0 && isNeverLost
+    'Simulations are without noise (the mean of the elites).',
+    ...(isNeverLost
       ? [
           'No simulation went beyond the tolerance: the steps to divergence are those that were watched, and how long they would last is not known.',
         ]
@@ -175,43 +169,16 @@ function notesOf({ plan }: Ground, model: Drifts, isServed: boolean): readonly s
   ];
 }
 
-// Time to divergence where some simulations are not seen to diverge: their recorded episode was over, or the horizon reached
-// (Kaplan and Meier 1958).
-
-interface Watched {
-  /** Steps within tolerance before the first one beyond it, or before watching ended. */
-  readonly steps: number;
-  readonly hasDiverged: boolean;
+/** Steps within tolerance before the first one beyond it; -1 where there is none. */
+function divergedAt(errors: readonly number[], tolerance: number): number {
+  return errors.findIndex((error) => error > tolerance);
 }
 
-function watched(errors: readonly number[], tolerance: number): Watched {
-  const first = errors.findIndex((error) => error > tolerance);
-  return first < 0 ? { steps: errors.length, hasDiverged: false } : { steps: first, hasDiverged: true };
-}
-
-function divergenceOf(errors: Drifts, tolerance: number, { count, of }: Units, rng: Rng): Sampled {
-  const runs = errors.map((one) => watched(one, tolerance));
-  const groups = Array.from({ length: count }, (_, unit) => runs.filter((_run, i) => of[i] === unit));
-  const filled = groups.filter(({ length }) => length > 0);
-  const estimate = bootstrapEstimate(filled, (drawn) => meanSteps(drawn.flat()), rng);
+function divergenceOf(model: Drifts, tolerance: number, units: Units, rng: Rng): Sampled {
+  const steps = model.map((errors) => divergedAt(errors, tolerance));
+  const watched = steps.map((step, i) => (step < 0 ? model[i].length : step));
+  const found = clusteredMean(watched, units, rng);
   // Where no simulation was seen to diverge, how long they last is not known.
-  const isOpen = runs.every(({ hasDiverged }) => !hasDiverged);
-  return { estimate: isOpen ? { ...estimate, high: null } : estimate, samples: groups.map(meanSteps) };
-}
-
-/** Expected steps before divergence, counted up to the longest that was watched; null without simulations. */
-export function meanSteps(runs: readonly Watched[]): number | null {
-  if (runs.length === 0) return null;
-  const longest = runs.reduce((most, { steps, hasDiverged }) => Math.max(most, steps + Number(hasDiverged)), 0);
-  const diverged = new Float64Array(longest + 2);
-  const unseen = new Float64Array(longest + 2);
-  for (const { steps, hasDiverged } of runs) (hasDiverged ? diverged : unseen)[steps + 1]++;
-  let [atRisk, share, sum] = [runs.length, 1, 0];
-  for (let t = 1; t <= longest; t++) {
-    atRisk -= unseen[t];
-    share *= 1 - diverged[t] / atRisk;
-    atRisk -= diverged[t];
-    sum += share;
-  }
-  return sum;
+  const isOpen = steps.every((step) => step < 0);
+  return isOpen ? { ...found, estimate: { ...found.estimate, high: null } } : found;
 }

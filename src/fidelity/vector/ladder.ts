@@ -20,14 +20,11 @@ import type { Instrument } from '../section.js';
 import type { VectorSetup, VectorSubjectModel } from './ground.js';
 import { ladderOf, type SearchedPolicies, searchLinear, type TrainedPolicies } from './policies.js';
 
-/** What policies act in. */
-export type LadderWorld = Pick<VectorSubjectModel, 'model' | 'environment'>;
-
 /** The policies of a run, and how any model is judged by them. */
 export interface OpenedLadder {
   /** Identifies the policies. */
   readonly identity: string;
-  readonly rank: (subject: LadderWorld) => Instrument;
+  readonly rank: (subject: Pick<VectorSubjectModel, 'model'>) => Instrument;
   close(): Promise<void>;
 }
 
@@ -63,7 +60,7 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
     const ladder = ladderOf(env, policies, best, rng);
     const { propagation } = config.rollout;
     const maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
-    const rank = ({ model, environment }: LadderWorld) => {
+    const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
       const source = {
         policies: ladder.policies.map(({ name }) => name),
         episodes,
@@ -77,7 +74,6 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
           const seeds = wanted.map((episode) => ({ seed, episode }));
           const rules = { maxSteps, signal };
           if (world === 'real') return returnsIn(make, actor, seeds, rules);
-          if (model === undefined) return returnsIn(environment!, actor, seeds, rules);
           const starts = await startsOf(make, seeds);
           return simulatedReturns({ model, propagation }, actor, starts, seeds, rules);
         },

@@ -12,14 +12,11 @@ import {
   short,
   shown,
   shownShare,
-  unmeasured,
   type Value,
 } from '../section.js';
 import { crpsMixture } from '../statistics.js';
 import {
   CHUNK_ROWS,
-  chunkRange,
-  chunkRng,
   clusteredMean,
   clusteredRatio,
   clusteredShare,
@@ -29,10 +26,9 @@ import {
   intervalRng,
   type Judged,
   meanSquare,
-  NO_STATES,
   widths,
 } from './ground.js';
-import { begunAtRows, elementOf } from './open-loop.js';
+import { chunkOfRows, elementOf } from './open-loop.js';
 
 /** What the model says of one transition. */
 export type OneStepRow = {
@@ -44,26 +40,21 @@ export type OneStepRow = {
   readonly crps: number | null;
 };
 
-export function vectorOneStep(judged: Judged): Instrument {
-  const { truth } = judged.ground;
-  const instrument: Instrument<OneStepRow> = {
+export function vectorOneStep(judged: Judged): Instrument<OneStepRow> {
+  return {
     id: 'one-step',
-    chunks: Math.ceil(truth.rows.rows / CHUNK_ROWS),
+    chunks: Math.ceil(judged.ground.truth.rows.rows / CHUNK_ROWS),
     measure: (chunk) => measure(judged, chunk),
     conclude: (rows) => conclude(judged, rows),
   };
-  return judged.subject.model === undefined ? unmeasured(instrument, NO_STATES) : instrument;
 }
 
-async function measure({ ground, subject }: Judged, chunk: number): Promise<readonly OneStepRow[]> {
-  const { truth, plan, scales } = ground;
-  const { obsDim, actionDim } = widths(truth);
-  const model = subject.model!;
-  const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
-  const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
-  const rng = chunkRng(plan, 'one-step', chunk);
-  const carry = await begunAtRows(model, truth, [first, end], rng);
-  const said = await model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
+async function measure(judged: Judged, chunk: number): Promise<readonly OneStepRow[]> {
+  const { truth, scales } = judged.ground;
+  const { subject } = judged;
+  const { obsDim } = widths(truth);
+  const { first, end, action, carry, rng } = await chunkOfRows(judged, 'one-step', chunk);
+  const said = await subject.model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
   const forecast = await subject.forecast?.(carry, action);
   return Array.from({ length: end - first }, (_, r) => {
     const real = truth.rows.nextObs.subarray((first + r) * obsDim, (first + r + 1) * obsDim);

@@ -1,19 +1,26 @@
-// Simulations under the actions that were really taken: from recorded states, or, where a model can only be acted in, from the
-// starts of episodes that it can start itself.
+// Simulations from recorded states under the actions that were really taken.
 
 import type { Carry, ImagineOptions } from '../../core/dynamics.js';
-import type { VectorEnvironment } from '../../core/environment.js';
 import type { Rng } from '../../core/rng.js';
 import type { Forecast, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
-import { episodeAt, type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
+import type { SectionId } from '../report.js';
+import {
+  CHUNK_ROWS,
+  chunkRange,
+  chunkRng,
+  episodeAt,
+  type Judged,
+  stepsFrom,
+  type Units,
+  type VectorTruth,
+  widths,
+} from './ground.js';
 
 /** Where a simulation begins, and the number of recorded actions. */
 export interface Beginning {
   readonly row: number;
   readonly steps: number;
-  /** Seed of the episode whose first row this is; where the model has to start itself. */
-  readonly seed?: number;
 }
 
 /** What was simulated from one beginning. */
@@ -29,13 +36,8 @@ export interface Track {
 /** Standard deviations of an element beyond which a simulation is given up: there is nothing left to measure. */
 const OUT_OF_BOUNDS = 1e6;
 
-/** Beginnings of open-loop simulations of this model. */
-export function beginningsOf({ ground, subject }: Judged): readonly Beginning[] {
-  const { truth, plan } = ground;
-  const steps = (row: number) => stepsFrom(truth, row, plan.horizon);
-  if (subject.model !== undefined) return truth.starts.map((row) => ({ row, steps: steps(row) }));
-  const ownStarts = truth.episodes.filter(({ seed }) => seed !== undefined).slice(0, truth.starts.length);
-  return ownStarts.map(({ first, seed }) => ({ row: first, steps: steps(first), seed }));
+export function beginningsOf({ ground: { truth, plan } }: Judged): readonly Beginning[] {
+  return truth.starts.map((row) => ({ row, steps: stepsFrom(truth, row, plan.horizon) }));
 }
 
 /** Beginnings in their units: those of one stretch of an episode share what happened. */
@@ -44,33 +46,23 @@ export function unitsOfBeginnings({ ground }: Judged, beginnings: readonly Begin
   return { count, of: Uint32Array.from(beginnings, ({ row }) => of[row]) };
 }
 
-/** Simulations from each beginning under the recorded actions. The model goes on where it says the episode ended. */
-export async function openLoop(
-  { ground, subject }: Judged,
-  beginnings: readonly Beginning[],
-  rng: Rng,
-  step: ImagineOptions,
-): Promise<readonly Track[]> {
-  if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
-  const tracks: Track[] = [];
-  for (const beginning of beginnings) tracks.push(await trackIn(ground.truth, subject.environment!, beginning));
-  return tracks;
-}
-
 interface MutableTrack extends Track {
   length: number;
 }
 
-async function sideBySide(
-  ground: Ground,
-  model: VectorDynamics,
+/** Simulations from each beginning under the recorded actions. The model goes on where it says the episode ended. */
+export async function openLoop(
+  { ground, subject: { model } }: Judged,
   beginnings: readonly Beginning[],
   rng: Rng,
   step: ImagineOptions,
 ): Promise<readonly Track[]> {
-  const { truth } = ground;
+  const { truth, scales } = ground;
   const { obsDim, actionDim } = widths(truth);
-  const tracks = beginnings.map(({ steps }) => emptyTrack(steps, obsDim));
+  const tracks = beginnings.map(({ steps }): MutableTrack => {
+    const nextObs = new Float32Array(steps * obsDim);
+    return { length: 0, nextObs, reward: new Float32Array(steps), terminated: new Uint8Array(steps) };
+  });
   const starts = beginnings.map(({ row }) => recordedStart(truth, row, model.context));
   let carry = await begunAt(model, truth, starts, rng);
   let remembered = tracks.map((_, i) => i);
@@ -92,56 +84,18 @@ async function sideBySide(
     carry = said.carry;
     active.forEach((i, k) => {
       const next = said.observation.subarray(k * obsDim, (k + 1) * obsDim);
-      if (isLost(ground, next)) return;
-      keep(tracks[i], t, next, said.reward[k], said.terminated[k]);
+      if (next.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j])) return;
+      const track = tracks[i];
+      track.nextObs.set(next, t * obsDim);
+      track.reward[t] = said.reward[k];
+      track.terminated[t] = said.terminated[k];
+      track.length = t + 1;
     });
   }
 }
 
-function isLost({ scales }: Ground, obs: Float32Array): boolean {
-  return obs.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j]);
-}
-
-async function trackIn(
-  truth: VectorTruth,
-  open: () => Promise<VectorEnvironment>,
-  { row, steps, seed }: Beginning,
-): Promise<Track> {
-  const { obsDim, actionDim } = widths(truth);
-  const track = emptyTrack(steps, obsDim);
-  const env = await open();
-  try {
-    await env.reset({ seed });
-    for (let t = 0; t < steps; t++) {
-      const at = (row + t) * actionDim;
-      const result = await env.step(truth.rows.action.slice(at, at + actionDim));
-      keep(track, t, result.observation, result.reward, Number(result.terminated));
-      if (result.terminated || result.truncated) break;
-    }
-    return track;
-  } finally {
-    await env.close();
-  }
-}
-
-function emptyTrack(steps: number, obsDim: number): MutableTrack {
-  return {
-    length: 0,
-    nextObs: new Float32Array(steps * obsDim),
-    reward: new Float32Array(steps),
-    terminated: new Uint8Array(steps),
-  };
-}
-
-function keep(track: MutableTrack, t: number, next: Float32Array, reward: number, terminated: number): void {
-  track.nextObs.set(next, t * next.length);
-  track.reward[t] = reward;
-  track.terminated[t] = terminated;
-  track.length = t + 1;
-}
-
 /** A recorded row to simulate from: its observation, and as much as the model can use of what led there. */
-export function recordedStart(truth: VectorTruth, row: number, context: number): Start {
+function recordedStart(truth: VectorTruth, row: number, context: number): Start {
   const { obsDim, actionDim } = widths(truth);
   const { obs, action } = truth.rows;
   const from = Math.max(episodeAt(truth, row).first, row - context);
@@ -155,20 +109,20 @@ export function recordedStart(truth: VectorTruth, row: number, context: number):
 }
 
 /** What `model` remembers at these starts. `rng` is not advanced. */
-export function begunAt(model: VectorDynamics, truth: VectorTruth, starts: readonly Start[], rng: Rng): Promise<Carry> {
+function begunAt(model: VectorDynamics, truth: VectorTruth, starts: readonly Start[], rng: Rng): Promise<Carry> {
   const batch = batchOfStarts(starts, widths(truth));
   return beginFrom(model, batch.starts, batch.history, rng.split('begin'));
 }
 
-/** The same at recorded rows [first, end). */
-export function begunAtRows(
-  model: VectorDynamics,
-  truth: VectorTruth,
-  [first, end]: readonly [number, number],
-  rng: Rng,
-): Promise<Carry> {
-  const starts = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, model.context));
-  return begunAt(model, truth, starts, rng);
+/** A chunk of recorded transitions: their actions, what the model remembers before them, and the stream of the chunk. */
+export async function chunkOfRows({ ground, subject }: Judged, section: SectionId, chunk: number) {
+  const { truth, plan } = ground;
+  const { actionDim } = widths(truth);
+  const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
+  const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
+  const rng = chunkRng(plan, section, chunk);
+  const rows = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, subject.model.context));
+  return { first, end, action, carry: await begunAt(subject.model, truth, rows, rng), rng };
 }
 
 /** The mixture that a forecast makes of one element of one row, in units of `scale`. */

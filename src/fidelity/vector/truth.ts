@@ -16,7 +16,7 @@ import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import { readKept } from '../measure.js';
 import type { TruthReport } from '../report.js';
-import { type FidelityServices, isUrl } from '../section.js';
+import type { FidelityServices } from '../section.js';
 import type { TruthEpisode, VectorSetup, VectorTruth } from './ground.js';
 import type { PolicyMixture } from './policies.js';
 
@@ -149,7 +149,7 @@ async function record(
     const step = Uint32Array.from({ length: rows }, (_, i) => i);
     const episode = new Float64Array(rows).fill(number);
     buffer.append(batch, { ...shared, policyVersion: policy.version, episode, step });
-    episodes.push({ first, rows, seed });
+    episodes.push({ first, rows });
     taken[turn] += rows;
     phase?.set(Math.min(buffer.size, transitions));
     // Physics answers without waiting: let the bar move and Ctrl-C in.
@@ -210,7 +210,7 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
   const drawn = rng.split('starts').permutation(rows.rows).subarray(0, wanted);
   const starts = Array.from(drawn.sort());
   const { model, compare = [], heldOut } = setup.inputs;
-  const judged = [...(model === undefined ? [] : [model]), ...compare.filter((given) => !isUrl(given))];
+  const judged = [...(model === undefined ? [] : [model]), ...compare];
   const seen = await seenRows(
     rows,
     judged.flatMap((one) => setup.host.trainingFolders(one)),

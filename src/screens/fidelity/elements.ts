@@ -22,7 +22,7 @@ import { meanEstimate } from '../../fidelity/statistics.js';
 import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
 import type { SimulatedStep, TrueStep } from '../../fidelity/tools/open-loop.js';
-import { asked, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
+import { durable, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
 
 /** Of a simulated screen beside the real one that followed from the same. */
@@ -98,7 +98,6 @@ type Row = StepRow | WalkRow;
 /** Walks of one chunk. */
 const WALKS = 4;
 
-/** Of a model that can be put into states. */
 export function elementsInstrument({ ground, answering, carry, notes }: ToolsJudged): Instrument<Row> {
   const { questions, sequences, truthBackend } = ground.truth;
   const asked = Math.ceil(questions.length / CHUNK);
@@ -111,7 +110,7 @@ export function elementsInstrument({ ground, answering, carry, notes }: ToolsJud
       if (chunk < asked) {
         for (const question of questions.slice(chunk * CHUNK, (chunk + 1) * CHUNK)) {
           const query = { ...question.query, seed };
-          rows.push(stepRow(question, await patientAnswer(answering!.unaided, query, signal)));
+          rows.push(stepRow(question, await patientAnswer(answering.unaided, query, signal)));
         }
         return rows;
       }
@@ -251,5 +250,5 @@ function backendTable(steps: readonly StepRow[]): FidelityTable {
 
 export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [
   ...TOOLS_QUESTIONS,
-  { id: 'elements', comesWith: 'one-step', ask: asked(elementsInstrument) },
+  { id: 'elements', comesWith: 'one-step', ask: durable(elementsInstrument) },
 ];

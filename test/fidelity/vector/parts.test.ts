@@ -1,23 +1,8 @@
-// What the instruments are made of: survival where simulations are not watched to the end, and units.
+// Units of intervals: stretches of episodes.
 
 import { describe, expect, it } from 'vitest';
 import { stepsFrom, unitsOf } from '../../../src/fidelity/vector/ground.js';
-import { meanSteps } from '../../../src/fidelity/vector/k-steps.js';
 import { truthOf, WORLD } from './known-world.js';
-
-describe('time to divergence', () => {
-  it('counts simulations as long as they were watched', () => {
-    // By hand: of 4, one diverges at step 1 (3/4); one is watched for 1 step; of the 2 left one diverges at step 2 (3/8).
-    const runs = [
-      { steps: 0, hasDiverged: true },
-      { steps: 1, hasDiverged: false },
-      { steps: 1, hasDiverged: true },
-      { steps: 3, hasDiverged: false },
-    ];
-    expect(meanSteps(runs)).toBeCloseTo(0.75 + 0.375 + 0.375, 12);
-    expect(meanSteps([])).toBeNull();
-  });
-});
 
 describe('units', () => {
   it('are episodes, long ones in about equal stretches', () => {

@@ -26,13 +26,6 @@ interface Variant {
   readonly llm?: ConfigObject;
 }
 
-export interface JudgedOptions {
-  readonly out: string;
-  readonly log: (line: string) => void;
-  /** Whether the scenario's own model is judged, too. */
-  readonly isOwnJudged: boolean;
-}
-
 /**
  * The scenario's own first.
  * @throws SCENARIO_INVALID for two of one name, SETTING_INVALID, SCENARIO_UNFIT, and what language models throw
@@ -40,10 +33,10 @@ export interface JudgedOptions {
 export async function* judgedModels(
   scenario: ToolsScenario,
   parts: ToolsParts,
-  { out, log, isOwnJudged }: JudgedOptions,
+  out: string,
+  log: (line: string) => void,
 ): AsyncGenerator<JudgedModel> {
-  const [own, ...others] = variantsOf(scenario.config, log);
-  const variants = isOwnJudged ? [own, ...others] : others;
+  const variants = variantsOf(scenario.config, log);
   requireNames(scenario.config.name, variants);
   for (const variant of variants) yield await judgedModel(scenario, parts, out, variant);
 }

@@ -1,11 +1,10 @@
-// Opens models of tools under judgement: the scenario's own, those it names, those to compare, and served ones.
+// Opens models of tools under judgement: the scenario's own, those it names, and those to compare.
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder } from '../../../core/files.js';
-import { type FidelitySetup, isUrl, type OpenedSubjects } from '../../../fidelity/section.js';
+import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/section.js';
 import { toolsSubjects } from '../../../fidelity/tools/opening.js';
-import { openServedTools, type ServedTools } from '../../../fidelity/tools/served.js';
 import { isToolsScenario } from '../../../kinds/registry.js';
 import type { JobContext } from '../../job.js';
 import { loadAnyScenario, type ToolsScenario } from '../../scenario.js';
@@ -16,12 +15,10 @@ import { type JudgedModel, judgedModels, ownModel } from './tools-models.js';
 /** What only the main thread has. */
 type Services = Pick<JobContext, 'signal' | 'progress' | 'log'>;
 
-type Judged = { readonly model: JudgedModel | ComparedModel } | { readonly served: ServedTools };
-
 /**
  * Language models are asked from this thread alone.
- * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, INPUT_INVALID, FLAG_INVALID,
- *   MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what servers and the domain's and models' parts throw
+ * @throws SCENARIO_INVALID, LOG_INVALID, INPUT_INVALID, FLAG_INVALID,
+ *   MODEL_CONFIG_INVALID, MODEL_BACKENDS_MISSING, and what the domain's and models' parts throw
  */
 export async function openToolsSubjects(
   setup: FidelitySetup<ToolsScenario>,
@@ -30,21 +27,19 @@ export async function openToolsSubjects(
   const { scenario, seed, out } = setup;
   requireOwnInputs(setup);
   const parts = await makeParts({ scenario, out, log: services.log });
-  const opened: Judged[] = [];
+  const opened: (JudgedModel | ComparedModel)[] = [];
   const close = async () => {
-    for (const one of opened) if ('model' in one) await one.model.close();
+    for (const one of opened) await one.close();
     await parts.close();
   };
   try {
     for await (const one of openJudged(setup, services, parts)) opened.push(one);
-    const compared = opened.flatMap((one) => ('model' in one && 'scenario' in one.model ? [one.model.scenario] : []));
+    const compared = opened.flatMap((one) => ('scenario' in one ? [one.scenario] : []));
     const { domain, user } = parts;
-    const judged = opened.map((one, i) =>
-      'served' in one ? one : { model: answering(setup, services, parts, one.model, i) },
-    );
+    const models = opened.map((one, i) => answering(setup, services, parts, one, i));
     const judge = await scenarioJudge({ scenario, seed }, parts);
     const subjects = await toolsSubjects({
-      ...{ setup, domain, user, judge, judged, services },
+      ...{ setup, domain, user, judge, models, services },
       answering: [scenario, ...compared],
     });
     return { ...subjects, close };
@@ -81,29 +76,21 @@ function requireOwnInputs({ inputs, scenario }: FidelitySetup<ToolsScenario>): v
   for (const name of ['model', 'data', 'checkpoint'] as const) {
     const value = inputs[name];
     if (value === undefined) continue;
-    const expected = `nothing for "${scenario.config.name}": models of tools are named by fidelity.subjects, --compare or --url, and records by --held-out`;
+    const expected = `nothing for "${scenario.config.name}": models of tools are named by fidelity.subjects or --compare, and records by --held-out`;
     throw reverieError('FLAG_INVALID', { flag: `--${name}`, value, expected });
   }
 }
 
-/** The served one in place of the scenario's own, which is judged otherwise; then those that it names, and those to compare. */
+/** The scenario's own, those that it names, and those to compare. */
 async function* openJudged(
   { scenario, inputs, out }: FidelitySetup<ToolsScenario>,
   { log }: Services,
   parts: ToolsParts,
-): AsyncGenerator<Judged> {
-  const { domain } = parts;
-  const { name } = scenario.config;
-  const served = async (url: string) => ({ served: await openServedTools(url, name, domain) });
-  if (inputs.url !== undefined) yield await served(inputs.url);
-  for await (const model of judgedModels(scenario, parts, { out, log, isOwnJudged: inputs.url === undefined }))
-    yield { model };
+): AsyncGenerator<JudgedModel | ComparedModel> {
+  yield* judgedModels(scenario, parts, out, log);
   for (const [i, given] of (inputs.compare ?? []).entries()) {
-    if (isUrl(given)) yield await served(given);
-    else {
-      const [folder, cache] = [join(out, 'compared', String(i)), join(out, 'cache')];
-      yield { model: await openCompared(given, parts, { folder, cache, log }) };
-    }
+    const [folder, cache] = [join(out, 'compared', String(i)), join(out, 'cache')];
+    yield await openCompared(given, parts, { folder, cache, log });
   }
 }
 

@@ -1,4 +1,4 @@
-// Ladders of policies for environments of numbers: paired episodes, exact dreams that rank perfectly, broken ones that do not.
+// Ladders of policies for environments of numbers: paired episodes, exact simulations that rank perfectly, broken ones that do not.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/make-environment.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
 import type { Finding } from '../../../../src/fidelity/section.js';
-import type { VectorHost, VectorSetup } from '../../../../src/fidelity/vector/ground.js';
-import { type LadderWorld, openVectorLadder } from '../../../../src/fidelity/vector/ladder.js';
+import type { VectorHost, VectorSetup, VectorSubjectModel } from '../../../../src/fidelity/vector/ground.js';
+import { openVectorLadder } from '../../../../src/fidelity/vector/ladder.js';
 import { saveLearner } from '../../../../src/rl/checkpoint.js';
 import type { PlanningLearner } from '../../../../src/rl/learner.js';
 import { makePets } from '../../../../src/rl/pets.js';
@@ -30,7 +30,10 @@ async function setup(name: string, out: string): Promise<VectorSetup> {
   return { scenario: await loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out), host: vectorHost };
 }
 
-async function ranked(given: VectorSetup, world: LadderWorld): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
+async function ranked(
+  given: VectorSetup,
+  world: Pick<VectorSubjectModel, 'model'>,
+): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
   const { rank, close } = await openVectorLadder(given);
   const instrument = rank(world);
   try {
@@ -42,7 +45,7 @@ async function ranked(given: VectorSetup, world: LadderWorld): Promise<{ rows: r
   }
 }
 
-async function rank(given: VectorSetup, world: LadderWorld): Promise<Finding> {
+async function rank(given: VectorSetup, world: Pick<VectorSubjectModel, 'model'>): Promise<Finding> {
   return (await ranked(given, world)).finding;
 }
 
@@ -66,15 +69,7 @@ describe('a ladder of policies', () => {
     expect(rows).toHaveLength(10);
   });
 
-  it('ranks perfectly in an environment of its own, such as a served one, to the last bit', async () => {
-    const given = await setup('cartpole', 'served');
-    const finding = await rank(given, { environment: () => makeEnvironment(given.scenario.config.env) });
-    expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
-    expect(value(finding, 'optimism')).toBe(0);
-    expect(value(finding, 'return-gap')).toBe(0);
-  });
-
-  it('finds a dream that pulls the other way worthless, and one that pays too much optimistic', async () => {
+  it('finds a simulation that pulls the other way worthless, and one that pays too much optimistic', async () => {
     const mirrored = await rank(await setup('pendulum', 'mirrored'), {
       model: pendulumModel({ torque: -1 }),
     });
@@ -133,7 +128,7 @@ describe('a ladder of policies', () => {
   });
 
   it('has a rung for each policy that a training run kept on the way', async () => {
-    const given = await setup('cartpole', 'trained');
+    const given = await setup('pendulum', 'trained');
     const env = await makeEnvironment(given.scenario.config.env);
     const run = join(folder, 'run');
     for (const [i, name] of ['policies/000000100', 'policies/000000200', 'checkpoint/learner'].entries()) {
@@ -141,16 +136,13 @@ describe('a ladder of policies', () => {
       await saveLearner(join(run, name), ppo, LEARNED_FROM);
       await ppo.close();
     }
-    const finding = await rank(
-      { ...given, inputs: { checkpoint: run } },
-      { environment: () => makeEnvironment(given.scenario.config.env) },
-    );
+    const finding = await rank({ ...given, inputs: { checkpoint: run } }, { model: pendulumModel() });
     const [{ rows }] = finding.section.tables;
     expect(rows.map(([name]) => name)).toEqual(
       expect.arrayContaining(['checkpoint', 'after 100 steps', 'after 200 steps', 'random']),
     );
     expect(rows).toHaveLength(10);
-    expect(value(finding, 'optimism')).toBe(0);
+    expect(Math.abs(value(finding, 'optimism')!)).toBeLessThan(0.5);
     const returnOf = (wanted: string) => rows.find(([name]) => name === wanted)![1];
     expect(returnOf('after 100 steps')).not.toBe(returnOf('after 200 steps'));
     await env.close();
