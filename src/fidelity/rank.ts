@@ -134,7 +134,7 @@ function rankFinding(
     optimism: meanEstimate(optimism, rng.split('optimism')),
     'return-gap': meanEstimate(gaps, rng.split('gap')),
   };
-  const told = policies.map(({ name, real, simulated }, i) => ({
+  const rungs = policies.map(({ name, real, simulated }, i) => ({
     name,
     real: meanEstimate(real, rng.split('policy', i).split('real')),
     simulated: meanEstimate(simulated, rng.split('policy', i).split('dreamt')),
@@ -146,8 +146,8 @@ function rankFinding(
       id: 'rank',
       title: 'Rank of policies',
       summary: summaryOf(estimates, policies.length),
-      charts: told.length === 0 ? [] : [chartOf(told)],
-      tables: told.length === 0 ? [] : [tableOf(told)],
+      charts: rungs.length === 0 ? [] : [chartOf(rungs)],
+      tables: rungs.length === 0 ? [] : [tableOf(rungs)],
       notes: [...notesOf(rows, paired, names.length * episodes), ...options.notes],
       ...(isUnranked ? { missing: 'Policies are too few, or too equal in one of the worlds, to be ranked.' } : {}),
     },
@@ -259,13 +259,13 @@ function notesOf(rows: readonly RankRow[], paired: readonly PolicyReturns[], all
   ];
 }
 
-interface ToldPolicy {
+interface Rung {
   readonly name: string;
   readonly real: Estimate;
   readonly simulated: Estimate;
 }
 
-function chartOf(told: readonly ToldPolicy[]): LinesChart {
+function chartOf(rungs: readonly Rung[]): LinesChart {
   return {
     kind: 'points',
     title: 'Return of each policy, real and simulated',
@@ -275,21 +275,21 @@ function chartOf(told: readonly ToldPolicy[]): LinesChart {
     yTitle: 'simulated return',
     diagonal: true,
     series: [
-      { name: 'policies', points: told.flatMap(({ name, real, simulated }) => pointOf(real.value!, simulated, name)) },
+      { name: 'policies', points: rungs.flatMap(({ name, real, simulated }) => pointOf(real.value!, simulated, name)) },
     ],
   };
 }
 
 /** Best first, by the real return. */
-function tableOf(told: readonly ToldPolicy[]): FidelityTable {
+function tableOf(rungs: readonly Rung[]): FidelityTable {
   // 1 for the highest; equal values share the best place.
-  const rankOf = (value: number) => 1 + told.filter((other) => other.simulated.value! > value).length;
+  const rankOf = (value: number) => 1 + rungs.filter((other) => other.simulated.value! > value).length;
   const cell = ({ value, low, high }: Estimate) =>
     low === null || high === null ? digits(value!) : `${digits(value!)} [${digits(low)}, ${digits(high)}]`;
   return {
     title: 'The ladder',
     columns: ['policy', 'real', 'simulated', 'rank real', 'rank simulated'],
-    rows: told
+    rows: rungs
       .toSorted((a, b) => b.real.value! - a.real.value!)
       .map(({ name, real, simulated }, place) => [
         name,

@@ -25,7 +25,7 @@ const estimate = z.strictObject({
   high: z
     .number()
     .nullable()
-    .describe('null alone where nothing ended what was counted: how large it is cannot be told.'),
+    .describe('null alone where nothing ended what was counted: how large it is, is not known.'),
   n: count.describe('Units it was made from: transitions, questions, episodes, policies.'),
   method: z.enum(['wilson', 'bootstrap', 'exact', 'none']),
 });

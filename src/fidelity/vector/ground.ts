@@ -1,5 +1,5 @@
 // What models of numbers are held against: recorded transitions as whole episodes, the units that intervals are made over and
-// those that errors are told in. Made once for all models.
+// those of errors. Made once for all models.
 
 import type { Carry } from '../../core/dynamics.js';
 import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
@@ -92,7 +92,7 @@ export interface VectorSubjectModel {
   /** What each opinion of the model predicts of rows it remembers, the same when asked twice; absent where it says one thing only. */
   readonly forecast?: (carry: Carry, action: Float32Array) => Promise<Forecast>;
   /** What a reader should know of how this model was judged. */
-  readonly notes?: readonly string[];
+  readonly notes: readonly string[];
 }
 
 /** A ground and the model that is held against it. */
@@ -145,7 +145,7 @@ export function widths({ observationSpace, actionSpace }: Pick<VectorTruth, 'obs
   return { obsDim: rowSize(observationSpace), actionDim: rowSize(actionSpace) };
 }
 
-// Units that errors are told in: how much each element varies, and how much it changes in a step. A discrete state has no
+// Units of errors: how much each element varies, and how much it changes in a step. A discrete state has no
 // distances: it is right or wrong.
 
 export interface Scales {
@@ -158,7 +158,7 @@ export interface Scales {
   readonly isDiscrete: boolean;
 }
 
-/** Elements that never change are told in standard deviations of the element, and constant ones as they are. */
+/** Elements that never change are measured in standard deviations of the element, and constant ones as they are. */
 export function scalesOf(truth: VectorTruth): Scales {
   const { obsDim } = widths(truth);
   const { obs, nextObs, reward, rows } = truth.rows;

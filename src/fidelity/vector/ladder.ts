@@ -223,7 +223,7 @@ interface Running {
   observation: Float32Array;
   readonly actor: Actor;
   readonly act: Rng;
-  readonly dream: Rng;
+  readonly stream: Rng;
   total: number;
   length: number;
   hasEnded: boolean;
@@ -261,11 +261,11 @@ async function together(
   { maxSteps, signal }: EpisodeRules,
 ): Promise<number[]> {
   const episodes = starts.map((observation, i): Running => {
-    const [act, dream] = [streamOf(seeds[i], 'act'), streamOf(seeds[i], 'dream')];
-    return { observation, actor: actor(), act, dream, total: 0, length: 0, hasEnded: false };
+    const [act, stream] = [streamOf(seeds[i], 'act'), streamOf(seeds[i], 'dream')];
+    return { observation, actor: actor(), act, stream, total: 0, length: 0, hasEnded: false };
   });
   const leave = leaver(model, maxSteps);
-  const streams = (of: readonly Running[]) => of.map(({ dream }) => dream);
+  const streams = (of: readonly Running[]) => of.map(({ stream }) => stream);
   let running: readonly Running[] = episodes;
   let carry = await model.begin(joinedFloats(starts), streams(episodes));
   for (let step = 0; step < maxSteps && running.length > 0; step++) {

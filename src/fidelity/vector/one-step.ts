@@ -110,7 +110,7 @@ function conclude(judged: Judged, rows: readonly OneStepRow[]): Finding {
       charts: [elementChart(ground, errors)],
       worst: worstTransitions(ground, rows, errors),
       notes: [
-        ...(subject.notes ?? []),
+        ...subject.notes,
         'The model answers without noise (the mean of its elites): what a sampled simulation adds is seen in other sections.',
         ...(rows.some(({ crps }) => crps !== null) ? [] : ['This model says one thing only: no spread, so no CRPS.']),
         ...(ground.scales.isDiscrete ? ['States are discrete: an error is 1 where the state is wrong, else 0.'] : []),

@@ -50,7 +50,7 @@ interface MutableTrack extends Track {
   length: number;
 }
 
-/** Simulations from each beginning under the recorded actions. The model goes on where it says the episode ended. */
+/** Simulations from each beginning under the recorded actions. The model continues where it says the episode ended. */
 export async function openLoop(
   { ground, subject: { model } }: Judged,
   beginnings: readonly Beginning[],

@@ -48,10 +48,13 @@ function linearPolicy(space: VectorSpace, weights: Float64Array): Policy {
   return { version, act };
 }
 
-/** Random linear policies react to what they see, which a random policy does not (Mania et al. 2018, 1803.07055). */
+/** Without a bias. Random linear policies react to what they see, which a random policy does not (Mania et al. 2018, 1803.07055). */
 function drawnLinear({ actionSpace, observationSpace }: VectorEnvironment, rng: Rng): Policy {
-  const size = headsOf(actionSpace) * (rowSize(observationSpace) + 1);
-  return linearPolicy(actionSpace, rng.fillNormal(new Float64Array(size)));
+  const [heads, obsDim] = [headsOf(actionSpace), rowSize(observationSpace)];
+  const drawn = rng.fillNormal(new Float64Array(heads * obsDim));
+  const weights = new Float64Array(heads * (obsDim + 1));
+  for (let k = 0; k < heads; k++) weights.set(drawn.subarray(k * obsDim, (k + 1) * obsDim), k * (obsDim + 1));
+  return linearPolicy(actionSpace, weights);
 }
 
 // The mixture of policies that the truth is recorded with, so that a model is judged where policies of every kind lead.

@@ -223,8 +223,8 @@ async function broughtTruth(setup: VectorSetup, env: VectorEnvironment, folder: 
   }
   const seenNote =
     seen > 0
-      ? `${seen} of these transitions are among those that a model was made from, as far as runs tell: its errors are those on training data.`
-      : 'None of these transitions was found among those that models were made from, as far as runs tell; a model folder by itself does not say.';
+      ? `${seen} of these transitions are among those that a model was made from, as far as runs say: its errors are those on training data.`
+      : 'None of these transitions was found among those that models were made from, as far as runs say; a model folder by itself does not say.';
   const fewer = `Only ${rows.rows} transitions were given where ${transitions} are asked for.`;
   return {
     rows,

@@ -187,7 +187,7 @@ export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}):
   const model = new FaultyModel(world, faults);
   const forecast: Judged['subject']['forecast'] =
     world.noise > 0 || faults.apart ? (carry, action) => model.forecast(carry as ObservationCarry, action) : undefined;
-  const subject = { name: 'faulty', kind: 'ensemble', version: 'faulty', model, forecast };
+  const subject = { name: 'faulty', kind: 'ensemble', version: 'faulty', notes: [], model, forecast };
   return { ground: groundOf(truth, PLAN), subject };
 }
 

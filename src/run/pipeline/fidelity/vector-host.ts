@@ -20,7 +20,7 @@ export const vectorHost: VectorHost = {
 
 /**
  * Folders of transitions that a model was made from, as far as runs say: those that lie beside it, those its run was given,
- * and those of the model that it goes on from.
+ * and those of the model that it continues.
  *
  * @param model a world model's folder, or a run that holds one
  */
