@@ -35,7 +35,7 @@ const ABOUT = { id: 'calibration', title: 'Calibration' } as const;
 
 // Of numbers.
 
-export type VectorCalibrationRow = {
+type VectorCalibrationRow = {
   /** Of each element: predicted chance of less than what really followed. */
   readonly pit: readonly number[];
   /** Of each element: error over the standard deviation that the model stated. */

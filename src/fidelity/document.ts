@@ -17,7 +17,7 @@ import type { Estimate } from './statistics.js';
 
 /** What a report holds of a subject beside its samples: they serve comparisons, and no reader. */
 export type ShownSubject = Omit<SubjectReport, 'samples'>;
-export type ShownReport = Omit<FidelityReport, 'subjects'> & { readonly subjects: readonly ShownSubject[] };
+type ShownReport = Omit<FidelityReport, 'subjects'> & { readonly subjects: readonly ShownSubject[] };
 
 /** One metric of all subjects. */
 interface MetricRow {

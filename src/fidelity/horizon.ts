@@ -6,7 +6,7 @@ import { type DriftPoint, estimateIn, type Finding, figuresOf, findingOf, metric
 import { type Estimate, NOTHING } from './statistics.js';
 
 /** Steps that may be trusted: `cautious` by the worse end of the interval, `hopeful` by the better one; null: without end. */
-export interface TrustHorizon {
+interface TrustHorizon {
   readonly cautious: number;
   readonly hopeful: number | null;
   /** Nothing worse was seen as far as was measured: the true number may be larger. */

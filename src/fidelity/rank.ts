@@ -49,7 +49,7 @@ export interface RankSource {
   ): Promise<readonly (number | null)[]>;
 }
 
-export interface RankOptions {
+interface RankOptions {
   /** Of the bootstrap. */
   readonly seed: number;
   /** Episodes of a chunk, which a source may run side by side. */
@@ -171,7 +171,7 @@ const DRAWS = 1000;
  * drawn with replacement, the same episodes for every policy and both worlds, as these share starts and noise (Owen 2007,
  * "The pigeonhole bootstrap", Ann. Appl. Stat. 1). Draws on which a statistic is not defined are left out. `n` is policies.
  */
-export function crossedBootstrap(
+function crossedBootstrap(
   policies: readonly PolicyReturns[],
   statistics: Readonly<Record<string, LadderStatistic>>,
   rng: Rng,

@@ -113,7 +113,7 @@ export function unmeasured<Row extends Json>(instrument: Instrument<Row>, why: s
 
 /** What a metric is, without its value. */
 export type MetricInfo = Omit<Metric, 'estimate' | 'key'>;
-export type MetricTable = Readonly<Record<string, MetricInfo>>;
+type MetricTable = Readonly<Record<string, MetricInfo>>;
 
 /** Metrics described in a table of text, one a line: `key | better | unit | label | meaning`. */
 export function metricTable(text: string): MetricTable {

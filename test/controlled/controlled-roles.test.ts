@@ -4,7 +4,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
@@ -65,26 +64,6 @@ describe('a controlled agent and user', () => {
     await start();
     expect(await rewards(rulesResponder(domain))).toEqual(tasks.map(() => 1));
     expect([...model.asked.keys()].sort()).toEqual(['agent', 'user_turn']);
-  });
-
-  it('fail some of them where the agent errs', async () => {
-    await start({ agentError: 0.3 });
-    const found = await rewards(rulesResponder(domain));
-    expect(found.filter((reward) => reward === 0).length).toBeGreaterThan(found.length / 4);
-  });
-
-  it('talk as the script does', async () => {
-    await start();
-    const user = new LlmUser({ model: client });
-    for (const task of tasks.slice(0, 5)) {
-      const messages = [
-        { role: 'user', content: task.user.opening! },
-        { role: 'assistant', content: 'May I have your badge number?' },
-      ] as const;
-      const query = { domain, task, messages, seed: 1 };
-      const { content, done } = await user.reply(query);
-      expect({ content, done }).toEqual({ ...new ScriptedUser().reply(query), cost: undefined });
-    }
   });
 });
 

@@ -43,7 +43,7 @@ export type StepRow = {
   readonly wrong: WrongAnswer | null;
 };
 
-export type WrongAnswer = {
+type WrongAnswer = {
   readonly observation: string;
   readonly isError: boolean;
   readonly operations: Json;
@@ -70,7 +70,7 @@ export function constructed(
 /** Units of work that one chunk holds. */
 export const CHUNK = 10;
 
-export interface AskedOptions {
+interface AskedOptions {
   readonly responder: Responder;
   readonly questions: readonly ToolsQuestion[];
   readonly seed: number;

@@ -29,7 +29,7 @@ const AGENTS: readonly ToolsPolicy[] = [
 ];
 
 /** Where episodes are run, and what decides them. */
-export interface EpisodeStage {
+interface EpisodeStage {
   readonly scenario: ToolsScenario;
   readonly domain: ToolsDomain;
   readonly responder: Responder;
@@ -106,7 +106,7 @@ export type SimulatedRow = {
   readonly checks: readonly { readonly name: string; readonly simulated: Json; readonly real: Json }[];
 };
 
-export interface SimulatedOptions {
+interface SimulatedOptions {
   readonly count: number;
   /** The real environment's rules are this domain's. */
   readonly domain: ToolsDomain;

@@ -48,7 +48,7 @@ export function durable<Row extends Json>(ask: (judged: ToolsJudged) => Instrume
   };
 }
 
-export interface ToolsJudging extends Omit<ToolsGround, 'truth'> {
+interface ToolsJudging extends Omit<ToolsGround, 'truth'> {
   /** The first is the one that gates look at. */
   readonly models: readonly AnsweringModel[];
   /** Scenarios of the models: none may have seen what is held out. */

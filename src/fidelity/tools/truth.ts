@@ -39,7 +39,7 @@ export interface ToolsTruth {
   readonly notes: readonly string[];
 }
 
-export interface TruthAsked extends Partial<Pick<FidelityServices, 'signal' | 'progress'>> {
+interface TruthAsked extends Partial<Pick<FidelityServices, 'signal' | 'progress'>> {
   readonly scenario: ToolsScenario;
   readonly domain: ToolsDomain;
   readonly seed: number;

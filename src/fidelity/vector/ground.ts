@@ -148,7 +148,7 @@ export function widths({ observationSpace, actionSpace }: Pick<VectorTruth, 'obs
 // Units of errors: how much each element varies, and how much it changes in a step. A discrete state has no
 // distances: it is right or wrong.
 
-export interface Scales {
+interface Scales {
   /** Standard deviation of each element's change in one step. */
   readonly change: readonly number[];
   /** Standard deviation of each element. */
@@ -159,7 +159,7 @@ export interface Scales {
 }
 
 /** Elements that never change are measured in standard deviations of the element, and constant ones as they are. */
-export function scalesOf(truth: VectorTruth): Scales {
+function scalesOf(truth: VectorTruth): Scales {
   const { obsDim } = widths(truth);
   const { obs, nextObs, reward, rows } = truth.rows;
   const isDiscrete = truth.observationSpace.type === 'discrete';

@@ -29,7 +29,7 @@ import {
 import { type Beginning, beginningsOf, openLoop, unitsOfBeginnings } from './open-loop.js';
 
 /** One simulation. */
-export type KStepRow = {
+type KStepRow = {
   /** Root mean square over elements of the error after 1, 2, ... steps, in standard deviations of each element; at most WORST. */
   readonly errors: readonly number[];
 };

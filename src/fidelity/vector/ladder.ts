@@ -21,7 +21,7 @@ import type { VectorSetup, VectorSubjectModel } from './ground.js';
 import { ladderOf, type SearchedPolicies, searchLinear, type TrainedPolicies } from './policies.js';
 
 /** The policies of a run, and how any model is judged by them. */
-export interface OpenedLadder {
+interface OpenedLadder {
   /** Identifies the policies. */
   readonly identity: string;
   readonly rank: (subject: Pick<VectorSubjectModel, 'model'>) => Instrument;
@@ -144,7 +144,7 @@ async function openTrained({ inputs, host }: VectorSetup, env: VectorEnvironment
 }
 
 /** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
-export interface EpisodeSeeds {
+interface EpisodeSeeds {
   readonly seed: number;
   readonly episode: number;
 }
@@ -214,7 +214,7 @@ async function startsOf(
 }
 
 /** A model asked for many episodes side by side. */
-export interface RowModel {
+interface RowModel {
   readonly model: VectorDynamics;
   readonly propagation: Propagation;
 }

@@ -31,7 +31,7 @@ import {
 import { chunkOfRows, elementOf } from './open-loop.js';
 
 /** What the model says of one transition. */
-export type OneStepRow = {
+type OneStepRow = {
   /** Next observation. */
   readonly next: readonly number[];
   readonly reward: number;

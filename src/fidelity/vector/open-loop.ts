@@ -24,7 +24,7 @@ export interface Beginning {
 }
 
 /** What was simulated from one beginning. */
-export interface Track {
+interface Track {
   /** Simulated steps: fewer than asked where it left all bounds or ended for good. */
   readonly length: number;
   /** [steps, obsDim]: what followed each step. */

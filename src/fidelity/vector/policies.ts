@@ -11,7 +11,7 @@ import { rowSize } from '../../env/space-values.js';
 import { RandomPolicy } from '../../rl/policies.js';
 import type { VectorHost } from './ground.js';
 
-export interface NamedPolicy {
+interface NamedPolicy {
   readonly name: string;
   readonly policy: Policy;
 }

@@ -21,9 +21,8 @@ import { markdownText } from '../../report.js';
 import { writeReport } from '../../report-page.js';
 import type { AnyScenario } from '../../scenario.js';
 import { machine, reportProvenance } from '../../versions.js';
-import { openToolsSubjects } from './tools.js';
-import { vectorHost } from './vector-host.js';
-import { VectorFidelityPool } from './vector-threads.js';
+import { openToolsSubjects } from './tools-judged.js';
+import { VectorFidelityPool, vectorHost } from './vector.js';
 
 /** Questions under way at once where the scenario does not say: most of them wait for a language model. */
 const CONCURRENT_QUESTIONS = 32;
