@@ -228,7 +228,7 @@ ece   | lower  | share  | Calibration error | Expected calibration error: how fa
 auroc | higher | number | AUROC | Probability that a right answer is given with more confidence than a wrong one; 0.5: no better than chance.
 `);
 
-export function toolsCalibration({ asked, notes }: ToolsJudged): Instrument<ToolsRow> {
+export function toolsCalibration({ asked, ground }: ToolsJudged): Instrument<ToolsRow> {
   return {
     id: 'calibration',
     chunks: asked.chunks,
@@ -236,7 +236,7 @@ export function toolsCalibration({ asked, notes }: ToolsJudged): Instrument<Tool
       const rows = await asked.chunk(chunk, signal);
       return rows.map((row) => ({ confidence: row.confidence, right: isRight(row), backend: row.backend }));
     },
-    conclude: (rows) => concludeTools(rows, notes.said),
+    conclude: (rows) => concludeTools(rows, ground.truth.notes),
   };
 }
 

@@ -117,7 +117,7 @@ describe('rank of policies', () => {
       (_, policy, episode) => (policy < 5 ? 0 : 100) + Rng.fromSeed(episode).split(policy, 'x').normal(),
     );
     expect(metric(wide, 'pearson').value).toBeGreaterThan(0.8);
-    expect(metric(wide, 'spearman').value).toBeLessThan(0.95);
+    expect(metric(wide, 'spearman').value).toBeLessThan(0.99);
   });
 
   // Blind spot: policies of one kind. docs/fidelity-metrics.md tells it with this example.

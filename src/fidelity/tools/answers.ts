@@ -47,7 +47,7 @@ type WrongAnswer = {
   readonly observation: string;
   readonly isError: boolean;
   readonly operations: Json;
-  readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
+  readonly differences: readonly LeafDifference[];
 };
 
 /**
@@ -168,7 +168,7 @@ function wrongAnswer(
     observation: observation.slice(0, KEPT_CHARS),
     isError,
     operations: operations.slice(0, KEPT_DIFFERENCES) as unknown as Json,
-    differences: differences.slice(0, KEPT_DIFFERENCES).map((one) => ({ ...one })),
+    differences: differences.slice(0, KEPT_DIFFERENCES),
   };
 }
 

@@ -42,7 +42,7 @@ export interface ToolsJudged {
   readonly run: RunSimulated;
   readonly simulated: SimulatedEpisodes;
   /** What a reader must know, by what is measured. */
-  readonly notes: Readonly<Record<'steps' | 'reward' | 'said', readonly string[]>>;
+  readonly notes: Readonly<Record<'steps' | 'reward', readonly string[]>>;
 }
 
 const OWN_TASK = 'No backend sees records of the task that is asked about: they would be the answers.';
@@ -75,6 +75,6 @@ export function toolsJudged(ground: ToolsGround, answering: AnsweringModel): Too
       run,
       decide: judge?.decide,
     }),
-    notes: { steps: [...truth.notes, OWN_TASK], reward, said: truth.notes },
+    notes: { steps: [...truth.notes, OWN_TASK], reward },
   };
 }

@@ -13,7 +13,7 @@ import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { patientAnswer } from './answers.js';
-import { isSameObservation, leafDifferences } from './question.js';
+import { isSameObservation, type LeafDifference, leafDifferences } from './question.js';
 
 interface CarriedStep {
   readonly call: ToolCall;
@@ -112,12 +112,8 @@ export interface TrueSequence {
 /** What a simulation made of a call. */
 export interface SimulatedStep {
   readonly call: ToolCall;
-  readonly answer: Pick<Prediction, 'observation' | 'isError' | 'operations' | 'confidence' | 'refused'> & {
-    readonly backend: string;
-  };
-  /** Of the state afterwards; null where it is not known, or there is none. */
-  readonly hash: string | null;
-  /** The state itself, where it can be looked at. */
+  readonly answer: Prediction;
+  /** Afterwards; absent where the model keeps none. */
   readonly state?: JsonObject;
 }
 
@@ -135,7 +131,7 @@ export function carriedBy(responder: Responder, domain: ToolsDomain, seed: numbe
     let isStateless = false;
     const steps = carried.steps.map(({ call, prediction, state }): SimulatedStep => {
       isStateless ||= prediction.stateless === true;
-      return { call, answer: prediction, ...(isStateless ? { hash: null } : { hash: stateHash(state), state }) };
+      return { call, answer: prediction, ...(isStateless ? {} : { state }) };
     });
     return { steps, isWhole: carried.isWhole };
   };
@@ -168,7 +164,7 @@ type Divergence = {
   readonly dreamt: Json;
   readonly backend: string;
   readonly confidence: number;
-  readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
+  readonly differences: readonly LeafDifference[];
 };
 
 const KEPT_DIFFERENCES = 50;
@@ -181,11 +177,11 @@ export async function openLoopRow(
 ): Promise<OpenLoopRow> {
   const carried = await carry(sequence, signal);
   const known = carried.steps.slice(0, sequence.steps.length);
-  const steps = known.map(({ answer, hash }, i): OpenLoopStep => {
+  const steps = known.map(({ answer, state }, i): OpenLoopStep => {
     const real = sequence.steps[i];
     const isAsked = answer.backend !== 'schema';
     return {
-      state: real.state === undefined || hash === null ? null : hash === stateHash(real.state),
+      state: real.state === undefined || state === undefined ? null : stateHash(state) === stateHash(real.state),
       observation: isAsked ? isSameObservation(answer.observation, real.observation) : null,
       error: isAsked ? answer.isError === real.isError : null,
       backend: answer.refused === undefined ? answer.backend : 'refused',
@@ -208,6 +204,6 @@ function divergenceAt({ call, answer, state }: SimulatedStep, real: TrueStep, st
     dreamt: { observation, isError, operations: operations as unknown as Json },
     backend,
     confidence,
-    differences: wrong.map((one) => ({ ...one })),
+    differences: wrong,
   };
 }

@@ -37,13 +37,13 @@ export function isSameObservation(a: string, b: string): boolean {
 // not have changed.
 
 /** A scalar or an empty container whose values differ; one that is absent has no value. */
-export interface LeafDifference {
+export type LeafDifference = {
   /** JSON Pointer (RFC 6901). */
   readonly path: string;
   readonly real?: Json;
   /** As saved reports call what was simulated. */
   readonly dreamt?: Json;
-}
+};
 
 /** Parts that are the same object are not looked into. Elements of lists are compared by position. */
 export function leafDifferences(real: JsonObject, simulated: JsonObject): LeafDifference[] {

@@ -130,14 +130,7 @@ export function stepsFrom(truth: VectorTruth, start: number, horizon: number): n
 
 /** The episode that holds a row. */
 export function episodeAt({ episodes }: VectorTruth, row: number): TruthEpisode {
-  let low = 0;
-  let high = episodes.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (episodes[middle].first <= row) low = middle;
-    else high = middle - 1;
-  }
-  return episodes[low];
+  return episodes.findLast(({ first }) => first <= row)!;
 }
 
 /** Elements of an observation and of an action. */

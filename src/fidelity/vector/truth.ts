@@ -42,18 +42,14 @@ export async function openTruth(
     brought === undefined
       ? await recordedTruth(setup, env, mixture, services)
       : await broughtTruth(setup, env, brought);
-  const { rows, episodes, starts, version, description, notes } = found;
+  const { description, notes, ...known } = found;
   const { observationSpace, actionSpace } = env;
   const elements = Array.from({ length: rowSize(observationSpace) }, (_, j) => `obs[${j}]`);
+  const kind = brought === undefined ? 'environment' : 'recorded';
+  const [transitions, episodes] = [known.rows.rows, known.episodes.length];
   return {
-    truth: { version, observationSpace, actionSpace, elements, rows, episodes, starts },
-    report: {
-      kind: brought === undefined ? 'environment' : 'recorded',
-      description,
-      version,
-      transitions: rows.rows,
-      episodes: episodes.length,
-    },
+    truth: { ...known, observationSpace, actionSpace, elements },
+    report: { kind, description, version: known.version, transitions, episodes },
     notes,
   };
 }
@@ -61,9 +57,7 @@ export async function openTruth(
 // Recorded now.
 
 /** Rows, episodes and starts, without the names that go with them. */
-type TruthRows = Pick<VectorTruth, 'rows' | 'episodes' | 'starts'> & {
-  /** Of the rows and the starts. */
-  readonly version: string;
+type TruthRows = Pick<VectorTruth, 'version' | 'rows' | 'episodes' | 'starts'> & {
   readonly description: string;
   readonly notes: readonly string[];
 };

@@ -48,6 +48,7 @@ function subject(name: string, kind: string, skill: number, belief: number): Sub
       summary: `${hits} of ${UNITS} calls left the state exactly as the real environment does.`,
       metrics: [
         metric('state-exact', 'State exactly right', shareEstimate(hits, UNITS)),
+        metric('state-exact-floor', 'State exactly right if every call is refused', share(0.5), 'neither'),
         metric('state-distance', 'Distance of the state', about(1.1 - skill, 0.02), 'lower', 'number'),
         metric('all-right', 'All right', share(skill * 0.9)),
         metric('silent-state-error', 'Looks right, state wrong', share((1 - skill) * 0.6), 'lower'),

@@ -35,7 +35,7 @@ describe('headlines', () => {
     expect(headlines(subject({ metrics: uncounted, missing }))).toEqual([
       { label: 'One step', text: `not measured: ${missing}` },
     ]);
-    const metrics = uncounted.map((metric) => (metric.key === 'all-right' ? oneStep.metrics[2] : metric));
+    const metrics = uncounted.map((metric) => (metric.key === 'all-right' ? oneStep.metrics[3] : metric));
     const lines = headlines(subject({ metrics, missing }));
     expect(lines.find(({ label }) => label === 'All right')!.text).not.toContain(missing);
     expect(lines.find(({ label }) => label !== 'All right')!.text).toBe(`not counted: ${missing}`);

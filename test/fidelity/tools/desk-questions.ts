@@ -28,8 +28,12 @@ interface Parts extends Partial<Pick<ToolsJudged, 'asked' | 'carry' | 'simulated
 
 export function judgedOf({ repeats = 1, sequences = [], truthBackend, ...parts }: Parts): ToolsJudged {
   const setup = { scenario: { config: { fidelity: { repeats } } } };
-  const notes = { steps: [], reward: [], said: [] };
-  return { ground: { setup, truth: { sequences, truthBackend } }, notes, ...parts } as unknown as ToolsJudged;
+  const notes = { steps: [], reward: [] };
+  return {
+    ground: { setup, truth: { sequences, truthBackend, notes: [] } },
+    notes,
+    ...parts,
+  } as unknown as ToolsJudged;
 }
 
 /** Measures all chunks, takes the rows through JSON as a run's folder does, and concludes. */

@@ -56,7 +56,7 @@ describe('drift', () => {
     const judged = judgedBy(slow, truth, { next });
     const steps = await measured(judged, 'k-steps');
     expect(metricOf(steps, 'drift').value).toBeLessThan(0.1);
-    expect(metricOf(steps, 'divergence-steps').value).toBe(12);
+    expect(metricOf(steps, 'divergence-steps').high).toBeNull();
     expect(metricOf(steps, 'better-than-persistence').value).toBe(0);
     expect(metricOf(await measured(judged, 'one-step'), 'skill-persistence').value).toBeCloseTo(0, 5);
   });

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { SectionId } from '../../../src/fidelity/report.js';
 import type { Finding } from '../../../src/fidelity/section.js';
-import { stepsFrom } from '../../../src/fidelity/vector/ground.js';
+import { stepsFrom, type VectorTruth } from '../../../src/fidelity/vector/ground.js';
 import { DIM, type Faults, judgedBy, meanNext, measured, metricOf, truthOf, WORLD, type World } from './known-world.js';
 
 const truth = truthOf(WORLD);
@@ -21,6 +21,9 @@ function expectHolds(finding: Finding, key: string, put: number): void {
 }
 
 const value = (finding: Finding, key: string) => metricOf(finding, key).value;
+const meanOf = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+/** Recorded steps of each simulation. */
+const watched = (of: VectorTruth) => of.starts.map((row) => stepsFrom(of, row, 12));
 
 describe('a model without fault', () => {
   it('is right in every step', async () => {
@@ -37,7 +40,8 @@ describe('a model without fault', () => {
     expect(value(steps, 'drift')).toBeLessThan(1e-5);
     expect(steps.drift?.map(({ step }) => step)).toEqual(steps.drift?.map((_, i) => i + 1));
     expect(steps.drift?.at(-1)?.high).toBeLessThan(1e-5);
-    expect(value(steps, 'divergence-steps')).toBe(12);
+    expect(value(steps, 'divergence-steps')).toBeCloseTo(meanOf(watched(truth)), 9);
+    expect(metricOf(steps, 'divergence-steps').high).toBeNull();
     const outcome = await find('reward-end');
     expect(value(outcome, 'optimism')).toBeCloseTo(0, 5);
     for (const key of ['end-precision', 'end-recall']) expect(value(outcome, key)).toBe(1);
@@ -77,7 +81,10 @@ describe('an error of known size in the transition', () => {
     const { points } = finding.section.charts[0].series[0];
     expect(points).toHaveLength(12);
     for (const { x, y } of points) expect(y).toBeCloseTo(unit * x, 3);
-    expect(value(finding, 'divergence-steps')).toBeCloseTo(Math.min(12, Math.floor(0.5 / unit)), 6);
+    expect(value(finding, 'divergence-steps')).toBeCloseTo(
+      meanOf(watched(integrated).map((steps) => Math.min(steps, Math.floor(0.5 / unit)))),
+      6,
+    );
   });
 });
 
@@ -87,9 +94,7 @@ describe('a reward that is too high by a known size', () => {
   it('is the bias of a step and the optimism of a sequence, while states stay right', async () => {
     const finding = await find('reward-end', { rewardBias });
     expect(value(finding, 'reward-bias')).toBeCloseTo(0.05, 6);
-    const steps = truth.starts.map((row) => stepsFrom(truth, row, 12));
-    const mean = steps.reduce((sum, one) => sum + one, 0) / steps.length;
-    expect(value(finding, 'optimism')).toBeCloseTo(0.05 * mean, 5);
+    expect(value(finding, 'optimism')).toBeCloseTo(0.05 * meanOf(watched(truth)), 5);
     const step = await find('one-step', { rewardBias });
     expect(value(step, 'state-exact')).toBe(1);
     expect(value(step, 'reward-error')).toBeCloseTo(0.05, 6);
@@ -119,7 +124,6 @@ describe('ends that are said wrongly with a known chance', () => {
 describe('disagreement of known size', () => {
   // Expected CRPS of a Gaussian forecast of its own noise, in standard deviations of change.
   const scales = () => judgedBy(NOISY, noisyTruth).ground.scales.change.map((scale) => NOISY.noise / scale);
-  const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
 
   it('that is honest is calibrated, with the CRPS that theory gives', async () => {
     const finding = await find('calibration', {}, NOISY);
@@ -127,8 +131,8 @@ describe('disagreement of known size', () => {
     expectHolds(finding, 'std-factor', 1);
     expect(value(finding, 'calibration-error')).toBeLessThan(0.02);
     const step = await find('one-step', {}, NOISY);
-    expectHolds(step, 'crps', mean(scales()) / Math.sqrt(Math.PI));
-    expectHolds(step, 'state-error', Math.sqrt(mean(scales().map((std) => std ** 2))));
+    expectHolds(step, 'crps', meanOf(scales()) / Math.sqrt(Math.PI));
+    expectHolds(step, 'state-error', Math.sqrt(meanOf(scales().map((std) => std ** 2))));
   });
 
   it('that is too small by a factor is found to be', async () => {

@@ -83,7 +83,7 @@ describe('auto horizons', () => {
     const dreams = readMetrics(at('trained', 'metrics.jsonl')).filter(({ kind }) => kind === 'dream');
     expect(dreams.length).toBeGreaterThan(0);
     for (const dream of dreams) expect(dream.horizon).toBe(4);
-    expect(stream.text()).toMatch(/Trusted by the report on fitted: 4 dreamt steps, 20 % real rows/);
+    expect(stream.text()).toMatch(/Trusted by the report on fitted: 4 simulated steps, 20 % real rows/);
   });
 
   it('synth branches as far as is trusted', async () => {
