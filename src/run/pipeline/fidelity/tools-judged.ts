@@ -9,6 +9,7 @@ import { toolsSubjects } from '../../../fidelity/tools/opening.js';
 import { isToolsScenario } from '../../../kinds/registry.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import type { ExperienceIndex } from '../../../replay/experience/experience.js';
+import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { parseToolsModelConfig, type ToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { type ConfigObject, layered, loadAnyScenario, type ToolsScenario } from '../../scenario.js';
@@ -194,8 +195,11 @@ export function ownModel(scenario: ToolsScenario, parts: ToolsParts, out: string
   return judgedModel(scenario, parts, out, { name: scenario.config.name, model: {} });
 }
 
-function variantsOf({ name, model, fidelity }: ToolsScenarioConfig, log: (line: string) => void): Variant[] {
-  const { backends } = model;
+function variantsOf({ name, model, fidelity, llm }: ToolsScenarioConfig, log: (line: string) => void): Variant[] {
+  // A tier that the scenario cannot have is none to leave out, nor one that others could do without.
+  const backends = model.backends.filter(
+    (one) => llm !== null || routerBackends.get(one).needs?.includes('model') !== true,
+  );
   const tiers = fidelity.tiersOff && backends.length > 1 ? backends : [];
   if (fidelity.tiersOff && tiers.length === 0) log('The router has one backend: there is no tier to leave out.');
   return [
