@@ -146,7 +146,7 @@ function skewRatio(values: ArrayLike<number>, centre: number): number {
 function interval(draws: Float64Array, value: number, acceleration: number, n: number): { low: number; high: number } {
   draws.sort();
   const bias = normalQuantile(shareBelow(draws, value));
-  const half = -Math.sqrt(n / (n - 1)) * studentQuantile(0.025, n - 1);
+  const half = -Math.sqrt(n / (n - 1)) * studentQuantile((1 - 0.95) / 2, n - 1);
   const end = (z: number) => quantile(draws, normalCdf(bias + (bias + z) / (1 - acceleration * (bias + z))));
   return { low: end(-half), high: end(half) };
 }
