@@ -4,10 +4,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
-import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
-import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsRewardEnd } from '../../../src/fidelity/reward-end.js';
@@ -222,30 +220,5 @@ describe('reward and end', () => {
     const finding = await findingOf(toolsRewardEnd(judgedOf({ simulated: both })));
     expect(metricOf(finding, 'optimism').value).toBe(0);
     expect(metricOf(finding, 'reward-exact').value).toBeCloseTo(1 - 10 / EPISODES, 12);
-  });
-
-  it('know the consistency ratio of a simulation in which all is done at once', async () => {
-    // Any call makes the task's reference state: half done is done.
-    const real = rulesResponder(domain);
-    const generous: Responder = {
-      ...real,
-      answer: (query) => {
-        const answer = real.answer(query) as Prediction;
-        const end = referenceStateOf(domain, query.task)!;
-        const operations = Object.entries(end).map(([key, value]) => ({
-          op: 'replace' as const,
-          path: `/${key}`,
-          value,
-        }));
-        return { ...answer, operations };
-      },
-    };
-    const run: RunSimulated = ({ row, task }) => episode(generous, row, task);
-    const simulated = new SimulatedEpisodes({ count: 16, domain, seed: 3, run });
-    const options = { carry: carriedBy(generous, domain, 0), sequences: [], simulated };
-    const finding = await findingOf(toolsKSteps(judgedOf(options)));
-    const { value, high } = metricOf(finding, 'consistency-ratio');
-    expect(value).toBeGreaterThan(0.3);
-    expect(high).toBeLessThan(1);
   });
 });
