@@ -96,7 +96,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fidelity',
     summary: 'measure how far a simulator is from the real environment',
     description:
-      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown and JSON).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
@@ -105,7 +105,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'reverie fidelity cartpole-swingup --model runs/a --compare runs/b',
         'two models, compared transition by transition',
       ],
-      ['reverie fidelity pendulum --url http://localhost:8000', 'a served environment'],
       ['reverie fidelity helpdesk --fail-under one-step.state-exact=0.95', 'exit code 1 where it is worse'],
     ],
   },
@@ -201,7 +200,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     withJobOptions(command, name === 'synth').action(
       async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
         refuseBadUsage(spec, command, given, flags);
-        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
+        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
         const { evaluationSet: panel, mode, json } = flags;
         // A flag that stands for a setting.
         const settings = mode ? [`train.mode=${mode}`] : [];
@@ -211,7 +210,7 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
           ...flags,
           set: [...(flags.set ?? []), ...settings],
           scenario: given ?? defaultScenario,
-          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
+          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder, panel },
           stream: terminal.stderr,
           command: commandLine,
           onReport: (one) => {

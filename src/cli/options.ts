@@ -79,8 +79,7 @@ export function deviceName(name: string): string {
 /** Beside the folders it takes. */
 export function withFidelityOptions(command: Command): void {
   command
-    .option('--url <url>', 'judge a served environment, by the native API of `reverie serve`')
-    .option('--compare <source>', 'another model to judge beside it, a folder or a URL; repeatable', collected)
+    .option('--compare <source>', 'another model to judge beside it, a folder; repeatable', collected)
     .option(
       '--fail-under <metric=limit>',
       'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',

@@ -38,10 +38,8 @@ export interface JobInputs {
   readonly heldOut?: string;
   /** A fidelity report, or the run that made it: what `auto` horizons are taken from. */
   readonly fidelity?: string;
-  /** `fidelity`: further models to judge, folders or URLs of servers. */
+  /** `fidelity`: further models to judge. */
   readonly compare?: readonly string[];
-  /** `fidelity`: a served environment that is the first to be judged. */
-  readonly url?: string;
   /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
   readonly failUnder?: readonly string[];
   /** The evaluation set that the run must have: a hash, or the file or folder of a run that names one. */

@@ -170,7 +170,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ compare, failUnder, panel, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
     if (!existsSync(given))
       throw reverieError('INPUT_NEEDED', {
@@ -182,9 +182,8 @@ function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs
   const found = Object.entries(folders).map(([input, given]) => [input, given && path(input, given)]);
   const all = {
     ...Object.fromEntries(found),
-    // A folder, or the URL of a server.
-    compare: compare?.map((given) => (/^https?:/.test(given) ? given : path('compare', given))),
-    ...{ url, failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
+    compare: compare?.map((given) => path('compare', given)),
+    ...{ failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

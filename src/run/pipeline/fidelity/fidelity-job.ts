@@ -1,18 +1,16 @@
 // `reverie fidelity`: opens the models under judgement and the truth, measures, and writes what was found as a page for
-// people, as Markdown, as a model card and as JSON.
+// people, as Markdown and as JSON.
 
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import type { Json } from '../../../core/canonical-json.js';
 import { writeFileAtomic } from '../../../core/files.js';
-import { fidelityDocument, modelCard } from '../../../fidelity/document.js';
+import { constructionOf, fidelityDocument, headlines } from '../../../fidelity/document.js';
 import type { Gate } from '../../../fidelity/gates.js';
 import { parseGates, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/gates.js';
 import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
 import type { FidelityReport } from '../../../fidelity/report.js';
 import { writeFidelityReport } from '../../../fidelity/report.js';
-import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.js';
-import { constructionOf, headlines } from '../../../fidelity/shown.js';
+import type { FidelityServices, OpenedSubjects } from '../../../fidelity/section.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
@@ -24,9 +22,8 @@ import { markdownText } from '../../report.js';
 import { writeReport } from '../../report-page.js';
 import type { AnyScenario } from '../../scenario.js';
 import { provenanceOf } from '../../versions.js';
-import { openToolsSubjects } from './tools.js';
-import { vectorHost } from './vector-host.js';
-import { VectorFidelityPool } from './vector-threads.js';
+import { openToolsSubjects } from './tools-judged.js';
+import { VectorFidelityPool, vectorHost } from './vector.js';
 
 /** Questions under way at once where the scenario does not say: most of them wait for a language model. */
 const CONCURRENT_QUESTIONS = 32;
@@ -145,8 +142,6 @@ async function written({ out }: JobContext<AnyScenario>, report: FidelityReport)
   const document = fidelityDocument(report);
   await writeReport(page, document);
   await writeFileAtomic(join(out, 'fidelity.md'), markdownText(document));
-  const { frontMatter, card } = modelCard(report);
-  await writeFileAtomic(join(out, 'MODEL_CARD.md'), `---\n${stringify(frontMatter)}---\n\n${markdownText(card)}`);
   return page;
 }
 

@@ -9,7 +9,7 @@ import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
-import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
+import { bootstrapEstimate } from '../../../fidelity/statistics.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { TextValueModel } from '../../../rl/text/text-learner.js';
 import type { TextSituation } from '../../../rl/text/text-policy.js';

@@ -1,8 +1,7 @@
 // The trust horizon from errors and from drift, and the section that is made of other sections.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/core/rng.js';
-import { trustHorizon } from '../../../src/core/statistics.js';
+import { trustHorizon } from '../../src/core/statistics.js';
 import {
   driftRule,
   type HorizonRule,
@@ -11,10 +10,10 @@ import {
   horizonOfErrors,
   realRatioAt,
   stepErrorRule,
-} from '../../../src/fidelity/horizon.js';
-import type { Finding } from '../../../src/fidelity/measure.js';
-import type { SectionId } from '../../../src/fidelity/report.js';
-import { type Estimate, shareEstimate } from '../../../src/fidelity/statistics/estimate.js';
+} from '../../src/fidelity/horizon.js';
+import type { SectionId } from '../../src/fidelity/report.js';
+import type { Finding } from '../../src/fidelity/section.js';
+import { type Estimate, shareEstimate } from '../../src/fidelity/statistics.js';
 
 const TOOLS = { rule: stepErrorRule, tolerance: 0.2 } as const;
 const VECTOR = { rule: driftRule, tolerance: 0.5 } as const;
@@ -53,25 +52,6 @@ describe('the horizon of errors', () => {
     expect(horizonOfErrors(shareEstimate(0, 50), 0.2).hopeful).toBeNull();
     expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });
     expect(horizonOfErrors({ ...exactly(0), low: null, high: null, value: null, n: 0 }, 0.2).cautious).toBe(0);
-  });
-
-  it('holds what was put in: dreams of that many steps are wrong as often as allowed, and one more step is too many', () => {
-    const rng = Rng.fromSeed(4);
-    const error = 0.03;
-    const { cautious } = horizonOfErrors(exactly(error), 0.25);
-    const left = (steps: number) => {
-      let count = 0;
-      for (let dream = 0; dream < 20_000; dream++) {
-        for (let step = 0; step < steps; step++) {
-          if (rng.uniform() >= error) continue;
-          count++;
-          break;
-        }
-      }
-      return count / 20_000;
-    };
-    expect(left(cautious)).toBeLessThan(0.25 + 0.01);
-    expect(left(cautious + 2)).toBeGreaterThan(0.25);
   });
 
   // Blind spot: errors that come late. docs/fidelity-metrics.md tells it with this example.
@@ -121,11 +101,10 @@ describe('real rows', () => {
 
 describe('the section', () => {
   it('takes the horizon of tools from single steps', () => {
-    const { found, figure } = horizonSection(TOOLS, section('one-step', { 'state-exact': shareEstimate(485, 500) }));
+    const { figure } = horizonSection(TOOLS, section('one-step', { 'state-exact': shareEstimate(485, 500) }));
     const { high } = shareEstimate(15, 500);
     expect(figure('trusted-steps')?.value).toBe(Math.floor(Math.log(0.8) / Math.log(1 - high!)));
     expect(figure('real-ratio')?.value).toBeCloseTo(1 / (1 + figure('trusted-steps')!.value!), 12);
-    expect(found.charts).toHaveLength(1);
   });
 
   it('takes the horizon of vectors from drift', () => {
@@ -135,10 +114,9 @@ describe('the section', () => {
       'state-exact': exactly(0),
       'reward-error': exactly(0.01),
     });
-    const { found, figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, drift));
+    const { figure } = horizonSection(VECTOR, oneStep, section('k-steps', {}, drift));
     expect(figure('trusted-steps')).toMatchObject({ value: 2, low: 2, high: 4 });
     expect(figure('step-error')?.value).toBeCloseTo(0.1, 12);
-    expect(found.tables.map(({ rows }) => rows.length)).toEqual([4]);
   });
 
   it('trusts nothing of single steps alone where drift is missing', () => {

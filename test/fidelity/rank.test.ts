@@ -1,29 +1,28 @@
-// Ladders whose dreamt returns are the real ones plus what was put in: order, regret, optimism and their intervals come back.
+// Ladders whose simulated returns are the real ones plus what was put in: order, regret, optimism and their intervals come back.
 
 import { describe, expect, it } from 'vitest';
-import { Rng } from '../../../src/core/rng.js';
-import type { Finding } from '../../../src/fidelity/measure.js';
-import { type RankSource, rankInstrument } from '../../../src/fidelity/rank.js';
+import { Rng } from '../../src/core/rng.js';
+import { type RankSource, rankInstrument } from '../../src/fidelity/rank.js';
+import type { Finding } from '../../src/fidelity/section.js';
 
 const POLICIES = Array.from({ length: 10 }, (_, i) => `policy ${i}`);
 const EPISODES = 40;
 
-/** Policy i truly returns 10 * i, plus noise that both worlds share; `dreamt` says what the dream makes of it. */
-function source(dreamt: (real: number, policy: number, episode: number) => number | null): RankSource {
+/** Policy i truly returns 10 * i, plus noise that both worlds share; `simulated` says what the simulation makes of it. */
+function source(simulated: (real: number, policy: number, episode: number) => number | null): RankSource {
   return {
     policies: POLICIES,
     episodes: EPISODES,
     returnsOf: async (world, policy, episodes) =>
       episodes.map((episode) => {
         const real = 10 * policy + 2 * Rng.fromSeed(episode).split(policy).normal();
-        const value = world === 'real' ? real : dreamt(real, policy, episode);
-        return value === null ? null : { return: value, length: 5 };
+        return world === 'real' ? real : simulated(real, policy, episode);
       }),
   };
 }
 
-async function found(dreamt: Parameters<typeof source>[0]): Promise<Finding> {
-  const instrument = rankInstrument(source(dreamt), { seed: 1, chunkEpisodes: 16, notes: [] });
+async function found(simulated: Parameters<typeof source>[0]): Promise<Finding> {
+  const instrument = rankInstrument(source(simulated), { seed: 1, chunkEpisodes: 16, notes: [] });
   const rows = [];
   for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
   const finding = instrument.conclude(JSON.parse(JSON.stringify(rows)));
@@ -36,12 +35,10 @@ function metric({ section }: Finding, key: string) {
 }
 
 describe('rank of policies', () => {
-  it('is perfect where the dream is the real plus a constant, and the constant is the optimism', async () => {
+  it('is perfect where the simulation is the real plus a constant, and the constant is the optimism', async () => {
     const finding = await found((real) => real + 7);
-    for (const key of ['spearman', 'kendall']) {
-      expect(metric(finding, key).value).toBeCloseTo(1, 12);
-      expect(metric(finding, key).low).toBeCloseTo(1, 12);
-    }
+    expect(metric(finding, 'spearman').value).toBeCloseTo(1, 12);
+    expect(metric(finding, 'spearman').low).toBeCloseTo(1, 12);
     expect(metric(finding, 'mmrv').value).toBe(0);
     expect(metric(finding, 'regret-at-1').value).toBe(0);
     expect(metric(finding, 'optimism').value).toBeCloseTo(7, 9);
@@ -50,23 +47,20 @@ describe('rank of policies', () => {
     expect(finding.section.tables[0].rows[0][0]).toBe('policy 9');
   });
 
-  it('tells two swapped policies, and what choosing by the dream costs', async () => {
+  it('tells two swapped policies, and what choosing by the simulation costs', async () => {
     const swap: Record<number, number> = { 9: 6, 6: 9 };
     const finding = await found((real, policy) => real + 10 * ((swap[policy] ?? policy) - policy));
     // Ranks with 9 and 6 swapped: 1 - 6 * (3² + 3²) / (10 * 99).
     expect(metric(finding, 'spearman').value).toBeCloseTo(1 - (6 * 18) / 990, 9);
-    // 5 of 45 pairs are turned round: 9 with 6, 7, 8 and 6 with 7, 8.
-    expect(metric(finding, 'kendall').value).toBeCloseTo(1 - 10 / 45, 9);
     const regret = metric(finding, 'regret-at-1');
     expect(regret.value).toBeGreaterThan(28);
     expect(regret.value).toBeLessThan(32);
     // Policies 6 and 9 each 30; 7 and 8 each the larger of what they lose to 6 or 9: 20.
     expect(metric(finding, 'mmrv').value).toBeCloseTo((30 + 30 + 20 + 20) / 10, 0);
     expect(metric(finding, 'mmrv-share').value).toBeCloseTo(10 / 90, 1);
-    expect(metric(finding, 'regret-at-3').value).toBeGreaterThan(8);
   });
 
-  it('has intervals that hold the truth of a noisy dream, and widen with it', async () => {
+  it('has intervals that hold the truth of a noisy simulation, and widen with it', async () => {
     const noisy = (scale: number) => (real: number, policy: number, episode: number) =>
       real + scale * Rng.fromSeed(99).split(policy, episode).normal();
     const [little, much] = [await found(noisy(3)), await found(noisy(200))];
@@ -78,7 +72,7 @@ describe('rank of policies', () => {
     expect(metric(little, 'spearman').low).toBeGreaterThan(0.8);
   });
 
-  it('sees a dream turned upside down', async () => {
+  it('sees a simulation turned upside down', async () => {
     const finding = await found((real) => -real);
     expect(metric(finding, 'spearman').value).toBeCloseTo(-1, 12);
     expect(metric(finding, 'mmrv-share').value).toBeGreaterThan(0.7);
@@ -107,7 +101,7 @@ describe('rank of policies', () => {
 
   it('has no figure, rather than 0, where all policies are alike', async () => {
     const instrument = rankInstrument(
-      { ...source(() => 1), returnsOf: async (_, __, all) => all.map(() => ONE) },
+      { ...source(() => 1), returnsOf: async (_, __, all) => all.map(() => 1) },
       { seed: 1, chunkEpisodes: 32, notes: [] },
     );
     const rows = await Promise.all(POLICIES.map((_, chunk) => instrument.measure(chunk)));
@@ -118,12 +112,12 @@ describe('rank of policies', () => {
   });
 
   // Blind spot: rank is free where policies are far apart. docs/fidelity-metrics.md tells it with this example.
-  it('is fooled by a wide ladder: a dream that knows good from bad and nothing else has a high rank correlation', async () => {
+  it('is fooled by a wide ladder: a simulation that knows good from bad and nothing else has a high rank correlation', async () => {
     const wide = await found(
       (_, policy, episode) => (policy < 5 ? 0 : 100) + Rng.fromSeed(episode).split(policy, 'x').normal(),
     );
     expect(metric(wide, 'pearson').value).toBeGreaterThan(0.8);
-    expect(metric(wide, 'kendall').value).toBeLessThan(0.9);
+    expect(metric(wide, 'spearman').value).toBeLessThan(0.99);
   });
 
   // Blind spot: policies of one kind. docs/fidelity-metrics.md tells it with this example.
@@ -135,5 +129,3 @@ describe('rank of policies', () => {
     expect(metric(calm, 'optimism').high).toBeLessThan(-20);
   });
 });
-
-const ONE = { return: 1, length: 1 };
