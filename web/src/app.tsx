@@ -85,7 +85,7 @@ function Page({ route: { page, params } }: { route: Route }) {
   }
 }
 
-/** `g` and a letter goes to a page, `?` shows the keys, `/` goes to the search. */
+/** `g` and a letter goes to a page, `?` shows the keys. */
 function usePlaceKeys(onHelp: () => void): void {
   const isGoing = useRef(false);
   const places = Object.fromEntries(
@@ -103,11 +103,6 @@ function usePlaceKeys(onHelp: () => void): void {
       isGoing.current = true;
     },
     '?': onHelp,
-    '/': () => {
-      const field = document.querySelector<HTMLInputElement>('input[type=search]');
-      if (field === null) goTo(linkTo('episodes'));
-      else field.focus();
-    },
   });
 }
 

@@ -10,7 +10,6 @@ export const KEY_HELP: readonly (readonly [keys: string, action: string])[] = [
   ['Home End', 'first step, last step'],
   ['Space', 'play or pause'],
   ['g then l p e r', 'go to live, play, episodes, reports'],
-  ['/', 'search'],
   ['?', 'these keys'],
   ['Esc', 'close'],
 ];

@@ -95,7 +95,7 @@ export class HeldPort {
     readonly server: Server,
   ) {}
 
-  /** @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE */
+  /** @throws ADDRESS_UNUSABLE */
   static async hold({ host, port, hasTokens, limits }: PortRequest): Promise<HeldPort> {
     const { address, isLoopback } = await listenAddress(host, port);
     if (!isLoopback && !hasTokens)

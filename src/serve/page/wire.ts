@@ -125,7 +125,7 @@ export interface VerdictView {
   readonly checks: readonly { readonly name: string; readonly passed: boolean | null; readonly reason: string }[];
 }
 
-/** An episode, lived in a session or read from a run. */
+/** An episode of a session or of a recorded run. */
 export interface EpisodeView {
   readonly title: string;
   readonly env: string;
@@ -202,13 +202,13 @@ export interface EpisodeRow {
   readonly ended: 'terminated' | 'truncated' | 'open';
   readonly steps: number;
   readonly answered: Shares;
-  /** What the user said first, or what was found, shortened. */
+  /** What the user said first, shortened. */
   readonly excerpt: string;
 }
 
 export interface EpisodesPage {
   readonly episodes: readonly EpisodeRow[];
-  /** Where to go on; absent at the end. */
+  /** Where to resume; absent at the end. */
   readonly next?: string;
   /** Episodes looked at for this page. */
   readonly looked: number;

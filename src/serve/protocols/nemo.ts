@@ -12,11 +12,11 @@ import type { Servable } from '../../run/servable.js';
 import { type Action, type Owner, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { decodeAction, encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
-import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
 
-// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+// What NeMo-Gym's agents send.
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 const item = z.looseObject({
@@ -27,57 +27,25 @@ const item = z.looseObject({
   name: z.string().max(255).optional(),
   arguments: z.string().optional(),
 });
-const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
+const responseSchema = z.looseObject({ output: z.array(item).max(1000) });
 type Response = z.infer<typeof responseSchema>;
 
 const resetBody = z.looseObject({
-  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
-  split: z.string().max(255).nullish().describe('Or by its split'),
-  index: z.int().min(0).nullish().describe('and its place there'),
-  seed: z.int().min(0).nullish().describe('Seed of the episode'),
-  from_snapshot: z.string().max(255).nullish().describe('A snapshot to go on from, instead of a task'),
+  id: z.string().max(255).nullish(),
+  split: z.string().max(255).nullish(),
+  index: z.int().min(0).nullish(),
+  seed: z.int().min(0).nullish(),
+  from_snapshot: z.string().max(255).nullish(),
 });
 const stepBody = z.looseObject({
-  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
-  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
+  response: responseSchema,
+  /** The same one again is no second step. */
+  _ng_step_request_id: z.string().max(255).nullish(),
 });
 const TASK = '_ng_task_index';
 const metricsBody = z.looseObject({
   verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
 });
-
-const info = z.record(z.string(), z.unknown());
-const first = z.object({ observation: z.string(), info });
-const step = z.object({
-  observation: z.string().nullable(),
-  reward: z.number(),
-  terminated: z.boolean(),
-  truncated: z.boolean(),
-  info: info.describe('`tool_outputs` has the answer to each call'),
-});
-const said = { output: [{ type: 'message', role: 'assistant', content: 'Hello' }] };
-const nothing = z.object({});
-
-const descriptions: readonly RouteDescription[] = [
-  {
-    ...post('reset', 'Start an episode', resetBody, first, { split: 'train', index: 0 }),
-    description: 'Its cookie names the session to the other routes.',
-  },
-  post('step', 'Take a step', stepBody, step, { response: said }),
-  post('close', 'Close the session', nothing, nothing, {}),
-  post('seed_session', 'Nothing: an episode starts with /reset', nothing, nothing, {}),
-  post('aggregate_metrics', 'Average rewards', metricsBody, info, { verify_responses: [{ reward: 1 }] }),
-  post('verify', 'Refused: /step judges', nothing, info, {}),
-];
-
-function post(name: string, summary: string, schema: z.ZodType, answer: z.ZodType, example: unknown): RouteDescription {
-  return {
-    ...{ method: 'post', path: `/nemo/:env/${name}`, tag: 'NeMo-Gym (gymnasium)', summary },
-    parameters: { env: 'Name of the environment' },
-    body: { schema, example },
-    answer: { status: 200, description: 'The answer', schema: answer },
-  };
-}
 
 interface Asked {
   readonly request: FastifyRequest;
@@ -86,11 +54,10 @@ interface Asked {
   readonly owner: Owner;
 }
 
-export const nemoFacade: Facade = {
+export const nemoRoutes: ProtocolRoutes = {
   name: 'nemo',
   reserved: ['nemo'],
-  routes: descriptions,
-  register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
+  register(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext) {
     tellDetail(app);
     const nemo = new NemoRoutes(sessions);
     const post = (path: string, answer: (asked: Asked) => unknown) => {
@@ -103,6 +70,7 @@ export const nemoFacade: Facade = {
     post('/reset', (asked) => nemo.reset(asked));
     post('/step', (asked) => nemo.step(asked));
     post('/close', (asked) => nemo.close(asked));
+    // An episode starts with /reset.
     post('/seed_session', () => ({}));
     post('/aggregate_metrics', ({ request }) => aggregateMetrics(checkedBody(metricsBody, request.body)));
     post('/verify', ({ served }) => {

@@ -100,20 +100,14 @@ describe('runs', () => {
     expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, hasReport: true });
   });
 
-  it('are searched by words, task, return and who answered, a page at a time', async () => {
+  it('list their episodes, of a task alone too', async () => {
     const all = (await api('episodes')).episodes as EpisodeRow[];
     expect(all.length).toBeGreaterThan(8);
-    const kinds = await Promise.all(['full', 'part', 'none', 'unjudged'].map((kind) => api(`episodes?reward=${kind}`)));
-    const returns = kinds.map(({ episodes }) => [...new Set(episodes.map((row: EpisodeRow) => row.return))]);
-    expect(kinds.reduce((sum, { episodes }) => sum + episodes.length, 0)).toBe(all.length);
-    expect([returns[0], returns[2]]).toEqual([[1], [0]]);
     const [{ task }] = all;
-    expect((await api(`episodes?task=${task}`)).episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
-    expect((await api('episodes?backend=llm')).episodes).toEqual([]);
-    const found = await api('episodes?words=VERIFY_identity');
+    const found = await api(`episodes?run=desk&task=${task}`);
     expect(found.episodes.length).toBeGreaterThan(0);
+    expect(found.episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
     expect(found.looked).toBe(all.length);
-    expect((await api('episodes?words=verify_identity%20zzz')).episodes).toEqual([]);
     expect((await api('episodes?run=swing')).episodes).toEqual([]);
   });
 
@@ -136,8 +130,9 @@ describe('runs', () => {
   });
 
   it('show an episode with what changed', async () => {
-    const { episodes } = await api('episodes?words=restore_access');
-    const episode = await api(`episode?run=desk&at=${episodes[0].at}`);
+    const { episodes } = await api('episodes');
+    const { at } = episodes.find(({ return: sum }: EpisodeRow) => sum === 1);
+    const episode = await api(`episode?run=desk&at=${at}`);
     expect(episode).toMatchObject({ family: 'tools', source: 'synthetic', notes: [] });
     const changes = episode.turns.flatMap(({ answers }: TurnView) => answers.flatMap((one) => one.changes));
     expect(changes.some(({ after }: ChangeView) => after !== undefined)).toBe(true);

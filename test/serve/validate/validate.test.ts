@@ -7,8 +7,8 @@ import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { Rng } from '../../../src/core/rng.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
-import { FAIRNESS_CHECKS } from '../../../src/serve/validate/checks.js';
-import { type Hidden, NotChecked, type Subject, serverAt } from '../../../src/serve/validate/players.js';
+import { CHECKS, type Hidden, NotChecked, type Subject } from '../../../src/serve/validate/checks.js';
+import { serverAt } from '../../../src/serve/validate/validate.js';
 import { recordingStream } from '../../run/streams.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';
 
@@ -44,8 +44,7 @@ describe('a sound server of somebody else', () => {
   it('passes where it takes one session at a time, which leaves little to see of a crowd', async () => {
     const report = await toy([], { capacity: 1 });
     expect(named(report, 'failed')).toEqual([]);
-    expect(named(report, 'not-checked')).toEqual(expect.arrayContaining(['isolation', 'seeds-under-load', 'threads']));
-    expect(report.checks.find(({ name }) => name === 'slots')?.detail).toMatch(/^\d+ clients vanished/);
+    expect(named(report, 'not-checked')).toContain('concurrency');
   });
 
   it('passes without tasks', async () => {
@@ -56,7 +55,6 @@ describe('a sound server of somebody else', () => {
 });
 
 describe('a defect is found by the check for it', () => {
-  // Together: a slot that is lost shows after many seconds of waiting.
   it.concurrent.each<[Defect, string, ToyOptions?]>(PLANTED)('%s: %s', async (defect, check, options) => {
     const report = await toy([defect], options);
     expect(report.passed).toBe(false);
@@ -66,7 +64,7 @@ describe('a defect is found by the check for it', () => {
 
 describe('what only the owner of a scenario knows', () => {
   const GOAL = 'You want the third target and nobody is to know of it.';
-  const nothing: Hidden = { solutions: new Map(), secrets: [], calls: [] };
+  const nothing: Hidden = { solutions: new Map(), secrets: [] };
 
   async function outcome(check: string, hidden: Partial<Hidden>, card: JsonObject = {}): Promise<string> {
     const server = await toyServer([]);
@@ -75,7 +73,7 @@ describe('what only the owner of a scenario knows', () => {
       const schemas = (await at.ask('/schema')).body as Subject['schemas'];
       const tasks = [{ id: 'aim-0', split: 'train', index: 0, ...card }];
       const subject = { server: at, schemas, tools: [], tasks, hidden: { ...nothing, ...hidden }, options: OPTIONS };
-      return await FAIRNESS_CHECKS.find(({ name }) => name === check)!.run(subject);
+      return await CHECKS.find(({ name }) => name === check)!.run(subject);
     } finally {
       await server.stop();
     }
@@ -93,14 +91,12 @@ describe('what only the owner of a scenario knows', () => {
     await expect(outcome('oracle', {})).rejects.toThrow(NotChecked);
   });
 
-  it('hidden goals and calls of the reference may not be read', async () => {
+  it('hidden goals may not be read', async () => {
     const secrets = [{ what: 'the hidden goal of task "aim-0"', text: GOAL }];
-    const calls = [{ aim: 3, wind: 'west' }];
     await expect(outcome('no-leakage', { secrets }, { note: `Psst. ${GOAL}` })).rejects.toThrow(
       'holds the hidden goal',
     );
-    await expect(outcome('no-leakage', { calls }, { hint: { wind: 'west', aim: 3 } })).rejects.toThrow('of a call');
-    expect(await outcome('no-leakage', { secrets, calls })).toMatch(/looked through$/);
+    expect(await outcome('no-leakage', { secrets })).toMatch(/looked through$/);
   });
 });
 
@@ -126,7 +122,7 @@ describe('reverie validate', () => {
     try {
       const passed = await run(good.url, '--steps', '6');
       expect(passed.code).toBe(0);
-      expect(passed.out.trim().split('\n')).toHaveLength(21);
+      expect(passed.out.trim().split('\n')).toHaveLength(11);
       const failed = await run(bad.url, '--steps', '6', '--json');
       expect(failed.code).toBe(1);
       const { checks } = JSON.parse(failed.out);
