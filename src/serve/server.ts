@@ -10,7 +10,7 @@ import { openServable, type Servable } from '../run/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type Sessions } from './core/sessions.js';
-import { hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
+import { hosted, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
 import { makeApp, type Phase } from './http/app.js';
 import { openApiDocument } from './http/openapi.js';
@@ -97,8 +97,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     ends.push(() => sessions.drain(0));
     const { host: workerHost } = hosting;
     const { reverie: version } = versions();
-    const gauges = workerHost && (() => hostGauges(workerHost));
-    const metrics = new ServerMetrics({ sessions, version, gauges });
+    const metrics = new ServerMetrics({ sessions, version });
     sessions.events.on('event', (event) => metrics.onEvent(event));
     options.log('loading protocols');
     const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));

@@ -526,19 +526,3 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
     throw error;
   }
 }
-
-/** Numbers of a host, for metrics. */
-export function hostGauges({ stats }: WorkerHost): Record<string, number> {
-  const { workers, environments, queued, underWay, steps, restarts, batches } = stats;
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  return {
-    workers,
-    worker_environments: sum(environments),
-    worker_requests_queued: sum(queued),
-    worker_requests_under_way: sum(underWay),
-    worker_steps: sum(steps),
-    worker_restarts: sum(restarts),
-    model_batches: batches.batches,
-    model_batch_rows: batches.rows,
-  };
-}

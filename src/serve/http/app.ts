@@ -149,7 +149,7 @@ function watchRequests(
     request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
   };
   app.addHook('onRequest', (request, reply, done) => {
-    const said = answerHeaders(request.id, request.headers);
+    const said = answerHeaders(request.id);
     for (let i = 0; i < said.length; i += 2) reply.header(said[i], said[i + 1]);
     guardRequest(request, limits);
     request.startedAt = performance.now();

@@ -23,8 +23,6 @@ interface RequestFacts {
 interface MetricsSources {
   readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;
   readonly version: string;
-  /** Numbers of other parts, read when somebody looks: `name` to value; names end in what is counted. */
-  readonly gauges?: () => Readonly<Record<string, number>>;
 }
 
 /** What language models cost in a step: those that answered calls, and the one that plays the user. */
@@ -62,9 +60,6 @@ export class ServerMetrics {
     this.gauge('slots', 'Episodes that may be under way at once', [], (gauge) => gauge.set(sessions.counts.slots));
     this.gauge('slots_taken', 'Episodes that hold a slot', [], (gauge) => gauge.set(sessions.counts.active));
     this.gauge('slots_awaited', 'Resets that wait for a slot', [], (gauge) => gauge.set(sessions.counts.waiting));
-    this.gauge('part', 'Numbers of parts of the server', ['name'], (gauge) => {
-      for (const [name, value] of Object.entries(sources.gauges?.() ?? {})) gauge.set({ name }, value);
-    });
   }
 
   /** The text that Prometheus reads. */

@@ -29,7 +29,6 @@ interface PageOptions {
 const OPERATOR = { config: { access: 'operator' } } as const;
 
 const text = z.string().max(1_024);
-const liveQuery = z.object({ env: text.optional(), status: text.optional() });
 const episodesQuery = z.object({
   run: text.optional(),
   task: text.optional(),
@@ -69,10 +68,9 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
       return sessions.history(sessionKey(caller!.owner, key));
     }
   };
-  app.get('/web/api/live', OPERATOR, (request) => log.view(checkedBody(liveQuery, request.query)));
+  app.get('/web/api/live', OPERATOR, () => log.view());
   app.get('/web/api/live/events', OPERATOR, (request, reply) => {
-    const filter = checkedBody(liveQuery, request.query);
-    const source = { name: 'live', revision: () => log.revision, read: () => log.view(filter) };
+    const source = { name: 'live', revision: () => log.revision, read: () => log.view() };
     streamEvents(request, reply, source, stop.signal);
   });
   app.get('/web/api/environments', OPERATOR, () => [...sessions.environments.values()].map(playableView));
@@ -114,7 +112,6 @@ function runRoutes(app: FastifyInstance, root: string | undefined): void {
   get('runs', nothing, ({ list }) => list.view());
   get('episodes', episodesQuery, ({ listEpisodes, list }, filter) => listEpisodes(list, filter));
   get('episode', episodeQuery, ({ recordedEpisode }, { run, at }) => recordedEpisode(rootOf(), run, at));
-  get('reports', nothing, ({ listReports }) => (root === undefined ? [] : listReports(root)));
   get('report', runQuery, async ({ readReport, REPORT_POLICY }, { path }, reply) => {
     const page = await readReport(rootOf(), path);
     return reply

@@ -11,19 +11,13 @@ export interface SessionRow {
   readonly id: string;
   readonly env: string;
   readonly owner: string;
-  readonly family: string;
   readonly source: 'real' | 'dream';
-  /** `closed`: it is gone, and what happened in it is still kept. */
-  readonly status: 'idle' | 'running' | 'done' | 'closed';
+  readonly status: 'idle' | 'running' | 'done';
   readonly task: string | null;
   readonly seed: number | null;
   readonly stepCount: number;
   readonly return: number | null;
   readonly parent?: string;
-  readonly answered: Shares;
-  readonly failures: number;
-  /** Code of the latest failure. */
-  readonly lastFailure?: string;
   /** Milliseconds since the epoch. */
   readonly lastUsedAt: number;
 }
@@ -33,10 +27,10 @@ export interface EnvironmentRow {
   readonly family: string;
   readonly source: 'real' | 'dream';
   readonly description: string;
-  readonly version: string;
   readonly tasks: number;
   readonly sessions: number;
   readonly steps: number;
+  readonly episodes: number;
   readonly failures: number;
   readonly answered: Shares;
 }
@@ -46,13 +40,6 @@ export interface LiveView {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly counts: { readonly open: number; readonly active: number; readonly waiting: number; readonly slots: number };
-  readonly totals: { readonly steps: number; readonly episodes: number; readonly failures: number };
-  /** What happened in each of the last seconds, oldest first; the second under way is not among them. */
-  readonly activity: {
-    readonly steps: readonly number[];
-    readonly failures: readonly number[];
-    readonly waiting: readonly number[];
-  };
   readonly environments: readonly EnvironmentRow[];
   /** The most recently used. */
   readonly sessions: readonly SessionRow[];
@@ -178,7 +165,8 @@ export interface RunRow {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly hasEpisodes: boolean;
-  readonly hasReport: boolean;
+  /** File below the root of runs. */
+  readonly report?: string;
 }
 
 export interface RunsView {
@@ -213,13 +201,4 @@ export interface EpisodesPage {
   /** Episodes looked at for this page. */
   readonly looked: number;
   readonly notes: readonly string[];
-}
-
-export interface ReportRow {
-  /** File below the root of runs. */
-  readonly path: string;
-  readonly run: string;
-  readonly title: string;
-  /** ISO 8601. */
-  readonly writtenAt: string;
 }

@@ -58,17 +58,18 @@ export const mcpRoutes: ProtocolRoutes = {
   },
 };
 
-/** Milliseconds between looks for entries whose sessions were closed from elsewhere. */
-const SWEEP = 60_000;
-
 /** By their id: each a server and a transport of the official SDK over one session. Ids belong to their owners. */
 class McpSessions {
   private readonly entries = new Map<string, { episode: McpEpisode; transport: StreamableHTTPServerTransport }>();
   private readonly sessions: Sessions;
-  private sweptAt = Date.now();
 
   constructor(private readonly context: ProtocolContext) {
     this.sessions = context.sessions;
+    // Those that were closed from elsewhere, too.
+    this.sessions.events.on('event', ({ kind, session }) => {
+      const isOurs = this.entries.get(session.id)?.episode.owner === session.owner;
+      if (kind === 'closed' && isOurs) this.drop(session.id);
+    });
   }
 
   /** Answers a request of streamable HTTP; failures as JSON-RPC errors with a status. */
@@ -111,7 +112,6 @@ class McpSessions {
   }
 
   private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
-    this.sweep();
     const { task, ...rest } = checkedBody(episodeSchema, request.query);
     const first = resetOf(served, { ...rest, id: task });
     const id = unguessable();
@@ -135,13 +135,6 @@ class McpSessions {
       if (error instanceof ReverieError && error.code === 'SERVER_DRAINING') throw error;
       return false;
     }
-  }
-
-  private sweep(): void {
-    if (Date.now() - this.sweptAt < SWEEP) return;
-    this.sweptAt = Date.now();
-    const open = new Set(this.sessions.list().map(({ id }) => id));
-    for (const id of this.entries.keys()) if (!open.has(id)) this.drop(id);
   }
 
   private drop(id: string): void {

@@ -32,14 +32,6 @@ export interface ValidateOptions {
   readonly rewardRange?: readonly [low: number, high: number];
 }
 
-/** Known only where the scenario is at hand. */
-export interface Hidden {
-  /** Actions that solve a task, by its id. */
-  readonly solutions: ReadonlyMap<string, readonly JsonObject[]>;
-  /** Texts that no client may see, with what they are. */
-  readonly secrets: readonly { readonly what: string; readonly text: string }[];
-}
-
 /** All that checks look at. */
 export interface Subject {
   readonly server: Server;
@@ -47,7 +39,6 @@ export interface Subject {
   /** Empty where the environment has no tools. */
   readonly tools: readonly { readonly name: string; readonly input_schema: JsonObject }[];
   readonly tasks: readonly JsonObject[];
-  readonly hidden?: Hidden;
   readonly options: ValidateOptions;
 }
 
@@ -190,7 +181,7 @@ function randomActions({ schemas, tools, options }: Subject, stream: string): Js
   });
 }
 
-export function callOf(name: string, given: JsonObject): JsonObject {
+function callOf(name: string, given: JsonObject): JsonObject {
   return { type: 'call_tool', tool_name: name, arguments: given };
 }
 
@@ -429,33 +420,12 @@ async function floorGap(subject: Subject): Promise<string> {
   return `${earned.join(', ')}, of ${range[1]}`;
 }
 
-const TOLERANCE = 1e-9;
-
-async function oracle(subject: Subject): Promise<string> {
-  const { hidden, tasks, options } = subject;
-  if (hidden === undefined) throw new NotChecked('a server does not tell solutions: give the scenario instead');
-  const high = options.rewardRange?.[1] ?? 1;
-  const solved = tasks.filter(({ id }) => hidden.solutions.has(String(id)));
-  if (solved.length === 0) throw new NotChecked('no task has a reference');
-  for (const task of solved) {
-    const id = String(task['id']);
-    const reset = { ...startOf(subject), ...placeOf(task) };
-    const replies = await playAlone(subject.server, reset, hidden.solutions.get(id)!);
-    const sum = returnOf(replies);
-    if (Math.abs(sum - high) <= TOLERANCE) continue;
-    const { error, observation } = replies.at(-1)!;
-    const end = error ?? `it ended with ${JSON.stringify(observation).slice(0, EXCERPT)}`;
-    throw new CheckFailed(`the reference of task "${id}" earns ${sum}, not ${high}; ${end}`);
-  }
-  return `the reference of ${solved.length} tasks earns ${high}`;
-}
-
 /** Keys that only a mistake puts where agents look. */
 const GIVEAWAY =
   /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
 
 async function noLeakage(subject: Subject): Promise<string> {
-  const { server, tasks, tools, hidden } = subject;
+  const { server, tasks, tools } = subject;
   const places: [string, Json][] = [['the tools', tools as unknown as Json]];
   for (const task of tasks) places.push([`the card of task "${task['id']}"`, task]);
   places.push(['GET /metadata', (await server.ask('/metadata')).body as Json]);
@@ -469,9 +439,6 @@ async function noLeakage(subject: Subject): Promise<string> {
   for (const [where, value] of places) {
     const key = keysIn(value).find((name) => GIVEAWAY.test(name));
     if (key !== undefined) throw new CheckFailed(`${where} holds a key "${key}"`);
-    const text = JSON.stringify(value) ?? '';
-    const secret = hidden?.secrets.find((one) => text.includes(JSON.stringify(one.text).slice(1, -1)));
-    if (secret !== undefined) throw new CheckFailed(`${where} holds ${secret.what}`);
   }
   return `${places.length} cards, observations and states looked through`;
 }
@@ -491,6 +458,5 @@ export const CHECKS: readonly Check[] = [
   { name: 'seed-control', run: seedControl },
   { name: 'concurrency', run: concurrency },
   { name: 'floor-gap', run: floorGap },
-  { name: 'oracle', run: oracle },
   { name: 'no-leakage', run: noLeakage },
 ];

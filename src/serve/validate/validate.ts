@@ -4,18 +4,13 @@ import { fetch } from 'undici';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { connectOpenEnv } from '../../env/servers/protocols.js';
-import { faceOf } from '../../kinds/registry.js';
 import type { AnyScenario } from '../../run/scenario.js';
-import type { Servable } from '../../run/servable.js';
-import { sayToolOf } from '../protocols/tools.js';
 import { startServer } from '../server.js';
 import {
   CHECKS,
   type Check,
   CheckFailed,
-  callOf,
   connected,
-  type Hidden,
   isObject,
   NotChecked,
   PATIENCE_SECONDS,
@@ -69,8 +64,7 @@ export async function validateScenario(
 ): Promise<ValidationReport> {
   const server = await startServer({ scenarios: [scenario], folder, real, model, port: 0, workers: 0, log: () => {} });
   try {
-    const hidden = hiddenOf(server.sessions.defaultEnv);
-    return { target: scenario.config.name, ...(await validated(serverAt(server.url), options, hidden)) };
+    return { target: scenario.config.name, ...(await validated(serverAt(server.url), options)) };
   } finally {
     await server.stop(0);
   }
@@ -86,7 +80,7 @@ export function validationText({ target, passed, checks }: ValidationReport): st
   return [`${target}: ${passed ? 'sound' : 'not sound'}`, ...lines].join('\n');
 }
 
-export function serverAt(url: string, token?: string): Server {
+function serverAt(url: string, token?: string): Server {
   const base = (url.includes('://') ? url : `http://${url}`).replace(/^ws/, 'http').replace(/\/+$/, '');
   const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
   return {
@@ -115,9 +109,9 @@ async function ask(url: string, headers: Record<string, string>, body: unknown):
   }
 }
 
-async function validated(server: Server, given: Partial<ValidateOptions>, hidden?: Hidden) {
+async function validated(server: Server, given: Partial<ValidateOptions>) {
   const options = { ...VALIDATE_DEFAULTS, ...given };
-  const subject = await subjectAt(server, options, hidden).catch((error: Error) => error);
+  const subject = await subjectAt(server, options).catch((error: Error) => error);
   if (subject instanceof Error) {
     // What all checks stand on is missing.
     const checks: CheckResult[] = [{ name: 'schemas', status: 'failed', detail: subject.message }];
@@ -139,7 +133,7 @@ async function result({ name, run }: Check, subject: Subject): Promise<CheckResu
 }
 
 /** @throws CheckFailed where schemas or tools cannot be had */
-async function subjectAt(server: Server, options: ValidateOptions, hidden: Hidden | undefined): Promise<Subject> {
+async function subjectAt(server: Server, options: ValidateOptions): Promise<Subject> {
   const { body } = await server.ask('/schema');
   const { action, observation } = (isObject(body) ? body : {}) as Record<string, JsonObject>;
   if (![action, observation].every(isObject))
@@ -151,7 +145,7 @@ async function subjectAt(server: Server, options: ValidateOptions, hidden: Hidde
   // RFC 008: what verifies tasks gives 0 to 1. Numbers have no such bounds.
   const isVerified = tasks.some((task) => task['seed'] === undefined);
   const rewardRange = options.rewardRange ?? (isVerified ? ([0, 1] as const) : undefined);
-  return { server, schemas: { action, observation }, tools, tasks, hidden, options: { ...options, rewardRange } };
+  return { server, schemas: { action, observation }, tools, tasks, options: { ...options, rewardRange } };
 }
 
 function toolsOf(server: Server): Promise<Subject['tools']> {
@@ -179,33 +173,4 @@ async function tasksOf(server: Server, count: number): Promise<readonly JsonObje
     tasks.push(...cards.map((card, index) => ({ split: named, index, ...card })));
   }
   return tasks;
-}
-
-/** A text this short stands in an observation by chance. */
-const TELLING = 20;
-/** Users may ask something beside their matter first: the end of a reference is said again until they are content. */
-const TIMES_SAID = 3;
-
-/** Solutions and secrets of a scenario's tasks, for the checks that compare them with what clients see. */
-function hiddenOf(served: Servable): Hidden {
-  const tasks = served.domain?.tasks ?? [];
-  const { lineOf } = faceOf(served);
-  const solutions = tasks.flatMap(({ id, reference }): [string, JsonObject[]][] => {
-    if (reference === undefined) return [];
-    const { calls, say } = reference;
-    if (lineOf !== undefined) return [[id, calls.map((call) => ({ message: lineOf(call) as string }))]];
-    const said = say === undefined ? [] : Array(TIMES_SAID).fill(callOf(sayToolOf(served).name, { content: say }));
-    return [[id, [...calls.map(({ name, arguments: given }) => callOf(name, given)), ...said]]];
-  });
-  const secrets = tasks.flatMap(({ id, user, verifier, reference }) => {
-    const found = [
-      ['the hidden goal', user.goal],
-      ['what the reference says', reference?.say],
-      ...(verifier.rubric ?? []).map((text) => ['the rubric', text]),
-    ];
-    return found.flatMap(([what, text = '']) =>
-      text.length < TELLING || text === user.opening ? [] : [{ what: `${what} of task "${id}"`, text }],
-    );
-  });
-  return { solutions: new Map(solutions), secrets };
 }

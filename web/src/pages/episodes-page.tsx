@@ -175,12 +175,11 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
 }
 
 /** What can be opened of a run. */
-function Holdings({ run: { path, hasEpisodes, hasReport } }: { run: RunRow }) {
-  const report = `${path}/report.html`;
+function Holdings({ run: { path, hasEpisodes, report } }: { run: RunRow }) {
   return (
     <span class="links">
       {hasEpisodes ? <a href={linkTo('episodes', { run: path })}>episodes</a> : null}
-      {hasReport ? <a href={linkTo('report', { path: report })}>report</a> : null}
+      {report === undefined ? null : <a href={linkTo('report', { path: report })}>report</a>}
     </span>
   );
 }
