@@ -31,8 +31,6 @@ export interface ResetRequest {
   readonly episodeId?: string;
   /** A repeated request of the same id gets the first one's answer. */
   readonly requestId?: string;
-  /** Seconds; never longer than the server's own deadline. When it has passed the state is unchanged. */
-  readonly timeoutSeconds?: number;
 }
 
 export interface StepRequest {

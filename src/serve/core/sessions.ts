@@ -124,8 +124,8 @@ export class Sessions implements SessionHost {
    */
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
-    const { requestId, timeoutSeconds: seconds, ...content } = request;
-    return session.ask({ id: requestId, kind: 'reset', content }, { signal, seconds }, (deadline) =>
+    const { requestId, ...content } = request;
+    return session.ask({ id: requestId, kind: 'reset', content }, { signal }, (deadline) =>
       this.begin(session, request, deadline),
     );
   }
@@ -328,7 +328,7 @@ export class Sessions implements SessionHost {
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
-    const { requestId, timeoutSeconds: _, ...content } = request;
+    const { requestId, ...content } = request;
     const { seed, snapshot, episodeId = unguessable() } = content;
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};

@@ -113,7 +113,7 @@ function nameOf(host: string): string {
 }
 
 /** One that may come in. */
-export interface Caller {
+interface Caller {
   readonly owner: Owner;
   /** May see metrics and the sessions of all. */
   readonly operator: boolean;

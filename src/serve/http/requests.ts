@@ -238,9 +238,3 @@ export function tellDetail(app: FastifyInstance): void {
     return { detail: `${error.message} ${error.hint}`, error };
   });
 }
-
-/** An error as one result among others. */
-export function errorBody(error: unknown) {
-  const { code, message, hint } = error instanceof ReverieError ? error : reverieError('SERVER_FAILED', {}, error);
-  return { error: { code, message, hint } };
-}

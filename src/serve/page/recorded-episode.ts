@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { deficitText } from '../../synth/signals/deficits.js';
-import { answerView, messageView, StateTrace } from './episode-view.js';
+import { answerView, messageView } from './episode-view.js';
 import { EPISODES_FILE, fileIn, linesOf, pathBelow, type RunList } from './runs.js';
 import type { EpisodeRow, EpisodesPage, EpisodeView, TurnView } from './wire.js';
 
@@ -15,8 +15,7 @@ export async function recordedEpisode(root: string, run: string, at: number): Pr
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
   const record = await recordAt(file, at);
   if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
-  const trace = new StateTrace(undefined);
-  const turns = turnsOf(record, trace);
+  const turns = turnsOf(record);
   const { task, seed, scenario, source, verdict } = record;
   const notes = lostNote(record);
   const about = { title: `${scenario} · ${task}`, env: scenario, family: 'tools' as const, source, task, seed };
@@ -41,12 +40,11 @@ function lostNote({ lostStep, lostBy, steps }: EpisodeRecord): string[] {
 }
 
 /** The first turn is all that was said before the agent acted; each other begins with what the agent did. */
-function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trace: StateTrace): TurnView[] {
+function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord): TurnView[] {
   const starts = steps.map(({ message }) => message);
   const said = (from: number, to?: number) => messages.slice(from, to).map(messageView);
   const nothing = { reward: null, terminated: false, truncated: false, answers: [], info: {} };
   const others = steps.map(({ message, predictions, reward, stateHash, action }, i): TurnView => {
-    const changes = trace.step(predictions, stateHash);
     const written = messages[message];
     const calls = action.toolCalls ?? (written?.role === 'assistant' ? written.toolCalls : undefined) ?? [];
     const isLast = i === steps.length - 1;
@@ -56,7 +54,7 @@ function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trac
       reward,
       terminated: isLast && terminated,
       truncated: isLast && truncated,
-      answers: predictions.map((one, call) => answerView(calls[call]?.name ?? '', one, changes[call])),
+      answers: predictions.map((one, call) => answerView(calls[call]?.name ?? '', one)),
       stateHash,
       info: {},
     };

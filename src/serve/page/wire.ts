@@ -67,8 +67,6 @@ export interface ChangeView {
   readonly op: string;
   /** JSON Pointer. */
   readonly path: string;
-  /** Absent where the state before is not known, or nothing was there. */
-  readonly before?: WireJson;
   /** Absent where it was removed. */
   readonly after?: WireJson;
 }

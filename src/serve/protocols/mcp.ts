@@ -22,7 +22,7 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import { type Owner, type ResetRequest, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentNamed, resetOf } from '../core/tasks.js';
+import { environmentOf, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, sayWhenToRetry } from '../http/requests.js';
 import { actionOfCall, type GivenCall, isToolError, observationText, offeredTools, openingOf } from './tools.js';
@@ -52,7 +52,7 @@ export const mcpRoutes: ProtocolRoutes = {
       app.route<Params>({
         method: ['GET', 'POST', 'DELETE'],
         url,
-        handler: (request, reply) => mcp.answer(request, reply, environmentNamed(context.sessions, request.params.env)),
+        handler: (request, reply) => mcp.answer(request, reply, environmentOf(context.sessions, request.params.env)),
       });
     }
   },

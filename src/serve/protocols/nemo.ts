@@ -1,7 +1,6 @@
 // NeMo-Gym's gymnasium routes (resources_servers/gymnasium): `gymnasium_agent` drives an environment at /nemo/NAME. It adds
 // rewards up, so each step has its own.
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -9,9 +8,9 @@ import type { ToolMessage } from '../../env/tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
-import { type Action, type Owner, type Turn, unguessable } from '../core/session-contract.js';
+import type { Action, Owner, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { decodeAction, encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
+import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
@@ -64,7 +63,7 @@ export const nemoRoutes: ProtocolRoutes = {
       app.post(`/nemo/:env${path}`, async (request, reply) => {
         // It makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name.
         const name = (request.params as { env: string }).env.replace(/:\d+$/, '');
-        return answer({ request, reply, served: environmentNamed(sessions, name), owner: ownerOf(request) });
+        return answer({ request, reply, served: environmentOf(sessions, name), owner: ownerOf(request) });
       });
     };
     post('/reset', (asked) => nemo.reset(asked));
@@ -93,9 +92,10 @@ function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metrics
 /** Told to the model, as it may do better: nothing has happened. */
 const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
 
-class NemoRoutes {
-  private readonly cookies = new SignedSessions();
+/** Holds the session's id. */
+const COOKIE = 'reverie_session';
 
+class NemoRoutes {
   constructor(private readonly sessions: Sessions) {}
 
   /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
@@ -107,7 +107,7 @@ class NemoRoutes {
     const session = this.sessions.open({ env: served.name, owner });
     try {
       const turn = await this.sessions.reset(session.id, wanted, owner);
-      this.cookies.write(reply, session.id);
+      void reply.header('set-cookie', `${COOKIE}=${session.id}; Path=/; HttpOnly; SameSite=Lax`);
       const { rules, first } = openingOf(served, turn.observation);
       const observation = [rules, first].filter((text) => text !== '').join('\n\n');
       const { screenshot } = encodeInfo(publicInfo(turn.info)) as { readonly screenshot?: object };
@@ -152,35 +152,12 @@ class NemoRoutes {
 
   /** @throws SESSION_UNKNOWN, SESSION_GONE, SESSION_OF_OTHER_ENV */
   private sessionIn(request: FastifyRequest, served: Servable, owner: Owner): string {
-    const id = this.cookies.read(request);
+    const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
+    const id = pairs.find(([name]) => name === COOKIE)?.[1];
     if (id === undefined) throw reverieError('SESSION_UNKNOWN', { id: 'of this cookie' });
     const { env } = this.sessions.state(id, owner);
     if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
     return id;
-  }
-}
-
-const NAME = 'reverie_session';
-
-/** Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own. */
-class SignedSessions {
-  private readonly key = unguessable();
-
-  /** Id of the session; undefined without a cookie of this server. */
-  read({ headers }: FastifyRequest): string | undefined {
-    const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
-    const value = pairs.find(([name]) => name === NAME)?.[1] ?? '';
-    const [id, signature = ''] = value.split('.');
-    const [given, expected] = [Buffer.from(signature), Buffer.from(this.sign(id))];
-    return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
-  }
-
-  write(reply: FastifyReply, id: string): void {
-    void reply.header('set-cookie', `${NAME}=${id}.${this.sign(id)}; Path=/; HttpOnly; SameSite=Lax`);
-  }
-
-  private sign(id: string): string {
-    return createHmac('sha256', this.key).update(id).digest('base64url');
   }
 }
 

@@ -10,7 +10,7 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Owner, ResetRequest, SessionCounts, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentByName, resetOf, splitsOf } from '../core/tasks.js';
+import { environmentOf, resetOf, splitsOf } from '../core/tasks.js';
 import { openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
 import { parseJson, sayWhenToRetry } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
@@ -292,7 +292,7 @@ function httpRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext
 }
 
 function servedFor(sessions: Sessions, { params }: FastifyRequest): Servable {
-  return environmentByName(sessions, (params as { env?: string }).env);
+  return environmentOf(sessions, (params as { env?: string }).env);
 }
 
 function jsonSchema(schema: z.ZodType): Record<string, unknown> {

@@ -11,7 +11,7 @@ import { type ErrorCode, ReverieError, reverieError } from '../../core/errors.js
 import type { Servable } from '../../run/servable.js';
 import { type Owner, type SessionState, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
+import { encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, tellDetail } from '../http/requests.js';
 import { actionOfCall, type GivenCall, observationText, offeredTools, openingOf, pythonTools } from './tools.js';
@@ -103,7 +103,7 @@ function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolCont
  */
 async function createEpisode(sessions: Sessions, id: string, owner: Owner, request: FastifyRequest): Promise<void> {
   const { env_name, task_spec, split, index } = checkedBody(createBody, request.body);
-  const served = environmentNamed(sessions, env_name ?? deploymentOf(request));
+  const served = environmentOf(sessions, env_name ?? deploymentOf(request));
   const spec = task_spec ?? { split, index };
   const keys = ['id', 'split', 'index', 'seed', 'from_snapshot'] as const;
   const given = keys.flatMap((key) => (spec[key] == null ? [] : [[key, spec[key]]]));
@@ -132,7 +132,7 @@ function stateOf(sessions: Sessions, id: string, owner: Owner): SessionState | u
 
 function environmentRoutes(app: FastifyInstance, { sessions }: ProtocolContext): void {
   app.get<{ Params: { env: string } }>('/:env/tools', (request, reply) => {
-    const served = environmentNamed(sessions, request.params.env);
+    const served = environmentOf(sessions, request.params.env);
     const isNamed = served.name.toLowerCase() === request.params.env.toLowerCase();
     return isNamed ? reply.send(toolList(served)) : reply.redirect(`/${served.name}/tools`, 308);
   });
@@ -141,7 +141,7 @@ function environmentRoutes(app: FastifyInstance, { sessions }: ProtocolContext):
       method: route === 'tools' || route === 'splits' ? 'GET' : 'POST',
       url: `/${route}`,
       handler: (request, reply) =>
-        reply.redirect(`/${environmentNamed(sessions, deploymentOf(request)).name}/${route}`, 308),
+        reply.redirect(`/${environmentOf(sessions, deploymentOf(request)).name}/${route}`, 308),
     });
   }
 }
@@ -160,7 +160,7 @@ function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolCont
     sessions.touch(id, owner);
     const served = sessions.environmentOf(id, owner);
     const { env } = request.params as { env?: string };
-    if (env === undefined || environmentNamed(sessions, env) === served) return { id, owner, served };
+    if (env === undefined || environmentOf(sessions, env) === served) return { id, owner, served };
     throw reverieError('SESSION_OF_OTHER_ENV', { id, env: served.name, asked: env });
   };
   const opening = (request: FastifyRequest) => {

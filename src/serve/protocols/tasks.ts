@@ -5,7 +5,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
-import { environmentNamed, SPLITS, splitsOf, tasksOf } from '../core/tasks.js';
+import { environmentOf, SPLITS, splitsOf, tasksOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 
 /** Answered as `{"detail"}`. */
@@ -60,7 +60,7 @@ export const tasksRoutes: ProtocolRoutes = {
     await app.register(async (own) => {
       own.setErrorHandler(answerError);
       own.get('/list_environments', () => [...sessions.environments.keys()]);
-      const servedFor = ({ params }: FastifyRequest) => environmentNamed(sessions, (params as { env: string }).env);
+      const servedFor = ({ params }: FastifyRequest) => environmentOf(sessions, (params as { env: string }).env);
       own.get('/:env/splits', (request) => splitNames(servedFor(request)).map((name) => ({ name, type: name })));
       for (const [name, answer] of Object.entries(POSTS)) {
         own.post(`/:env/${name}`, (request) => {

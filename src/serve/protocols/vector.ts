@@ -35,7 +35,7 @@ const autoresetMode = z
 type AutoresetMode = z.output<typeof autoresetMode>;
 
 /** The vector sessions of a server. Each takes as many slots as it has rows, and is closed when nothing is asked of it. */
-export class VectorTable {
+class VectorTable {
   private readonly vectors = new Map<string, VectorSession>();
   private readonly makers = new Map<string, Promise<EnvironmentMaker>>();
   private readonly reaper: NodeJS.Timeout;
@@ -120,7 +120,7 @@ const STEP = 1;
 const RESET_BY_STEP = 2;
 
 /** One client's rows. Requests are taken one at a time; one sent again gets its first answer. */
-export class VectorSession {
+class VectorSession {
   readonly id = unguessable();
   /** Milliseconds since the epoch. */
   lastUsedAt = Date.now();

@@ -60,7 +60,7 @@ describe('an address that others reach', () => {
     const port = Number(new URL(open.url).port);
     await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({
       code: 'ADDRESS_UNUSABLE',
-      message: `Port ${port} of "127.0.0.1" is taken: something listens there already.`,
+      message: `Cannot listen on "127.0.0.1", port ${port}: something listens there already.`,
     });
   });
 });

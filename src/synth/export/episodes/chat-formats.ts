@@ -173,7 +173,7 @@ const RL: ParquetColumns = {
 /**
  * verl, as Parquet. `sft`: conversations for MultiTurnSFTDataset, tools and calls as text in the messages: as Arrow structs every
  * schema and every call would get every other's keys, as nulls that chat templates print. `rl`: one row for each start, for
- * RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that `reverie client --verl` prints needs.
+ * RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop of clients/reverie_verl.py needs.
  */
 export function verlFormat(context: FormatContext): EpisodeFormat {
   const tool_schemas = JSON.stringify(context.tools);
