@@ -241,7 +241,7 @@ describe('a reply that is of no use', () => {
     asked = WELL;
     const { code, stderr } = await run('agent', 'all-failed');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error\[EPISODES_ALL_FAILED\]: None of 4 .*4 LLM_REFUSED, .*I cannot help with that/);
+    expect(stderr).toMatch(/^error\[EPISODES_ALL_FAILED\]: All 4 episodes failed: 4 LLM_REFUSED, .*I cannot help with that/);
     expect(dataOf('all-failed')).toEqual({});
   });
 });
