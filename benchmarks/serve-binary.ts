@@ -1,11 +1,11 @@
 // What a batch of rows is worth: transitions a second of real pendulums over the native API. Ours: vector sessions of 64
 // rows, flat frames over HTTP. Baseline: single steps in JSON, from as many sessions at once as one vector session has rows.
 // Both ask the same server, a process of its own, from one undici pool, with enough requests under way to keep it busy. Raw:
-// one vector session alone, MessagePack, WebSocket, JSON batches, and POST /v1/step.
+// one vector session alone.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type Dispatcher, Pool, WebSocket } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { measurePaired, median, ratioInterval } from './measure.js';
 import type { ServerWish } from './serve-process.js';
@@ -13,8 +13,6 @@ import type { ServerWish } from './serve-process.js';
 const ROWS = 64;
 /** Vector sessions that are stepped at once. */
 const BATCHES = 4;
-/** Steps of pendulum before its clock ends an episode. */
-const EPISODE = 200;
 const FRAMES = 'application/vnd.reverie.rows';
 const ACTIONS = new Float32Array(ROWS).fill(0.5);
 
@@ -35,63 +33,30 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     const vectors = await Promise.all(Array.from({ length: BATCHES }, () => openVector(server)));
     const sessions = await openSessions(server);
     const singles = sessions.map((id) => jsonStep(server, id));
-    const frames = vectors.map((id) => vectorStep(server, id, FRAMES, Buffer.from(ACTIONS.buffer)));
+    const frames = vectors.map((id) => vectorStep(server, id));
     const rates = await measurePaired({
       rounds,
       ours: () => rate(frames, requests, ROWS),
       baseline: () => rate(singles, requests / 10, 1),
       log,
     });
-    const others = await otherLanes(server, vectors, requests / 4, quick ? 1 : 5);
-    others.stepManyTransitionsPerSecond = await stepManyRates(server, quick ? 1 : 5);
+    const alone: number[] = [];
+    for (let round = 0; round < (quick ? 1 : 5); round++)
+      alone.push(await rate(frames.slice(0, 1), requests / 4, ROWS));
     const raw = {
       rows: ROWS,
       vectorSessions: BATCHES,
       framesTransitionsPerSecond: rates.ours,
       jsonSingleTransitionsPerSecond: rates.baseline,
-      ...others,
+      oneSessionFramesTransitionsPerSecond: alone,
       threads: 'one process of server, environments in its main thread; one process of client',
     };
-    for (const [lane, values] of Object.entries(others)) log(`${lane}: ${Math.round(median(values))}`);
+    log(`one session alone: ${Math.round(median(alone))}`);
     return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8' } };
   } finally {
     await server.pool.close();
     server.process.disconnect();
   }
-}
-
-async function otherLanes(
-  server: Server,
-  vectors: readonly string[],
-  requests: number,
-  rounds: number,
-): Promise<Record<string, number[]>> {
-  const json = JSON.stringify({ action: Array.from(ACTIONS) });
-  const socket = await openSocket(server, vectors[0]);
-  const lanes: Record<string, readonly Ask[]> = {
-    oneSessionFramesTransitionsPerSecond: [vectorStep(server, vectors[0], FRAMES, Buffer.from(ACTIONS.buffer))],
-    oneSocketFramesTransitionsPerSecond: [socketStep(socket)],
-    jsonRowsTransitionsPerSecond: vectors.map((id) => vectorStep(server, id, 'application/json', json)),
-  };
-  const rates: Record<string, number[]> = {};
-  for (const [lane, asks] of Object.entries(lanes)) {
-    rates[lane] = [];
-    for (let round = 0; round < rounds; round++) rates[lane].push(await rate(asks, requests, ROWS));
-  }
-  socket.close();
-  return rates;
-}
-
-/** Sessions of a group, stepped in one request; each round within one episode. */
-async function stepManyRates(server: Server, rounds: number): Promise<number[]> {
-  const rates: number[] = [];
-  for (let round = 0; round < rounds; round++) {
-    const sessions = await openSessions(server);
-    const many = JSON.stringify({ steps: sessions.map((session) => ({ session, action: [0.5] })) });
-    rates.push(await rate([post(server, '/v1/step', 'application/json', many)], EPISODE - 1, ROWS));
-    await Promise.all(sessions.map((id) => server.pool.request({ path: `/v1/sessions/${id}`, method: 'DELETE' })));
-  }
-  return rates;
 }
 
 /** Transitions a second while each of these asks as often, one request after the other. */
@@ -113,7 +78,14 @@ async function started(): Promise<Server> {
 
 async function openVector(server: Server): Promise<string> {
   const { id } = await posted(server, '/v1/vector', { num_envs: ROWS });
-  await posted(server, `/v1/vector/${id}/reset`, { seed: 1 });
+  const headers = { 'content-type': 'application/json' };
+  const { body } = await server.pool.request({
+    path: `/v1/vector/${id}/reset`,
+    method: 'POST',
+    headers,
+    body: '{"seed":1}',
+  });
+  await body.arrayBuffer();
   return id;
 }
 
@@ -131,30 +103,13 @@ function jsonStep(server: Server, session: string): Ask {
   };
 }
 
-function vectorStep(server: Server, id: string, type: string, body: string | Buffer): Ask {
-  return post(server, `/v1/vector/${id}/step`, type, body);
-}
-
-function post(server: Server, path: string, type: string, body: string | Buffer): Ask {
-  const request: Dispatcher.RequestOptions = { path, method: 'POST', headers: { 'content-type': type }, body };
+function vectorStep(server: Server, id: string): Ask {
+  const [path, body] = [`/v1/vector/${id}/step`, Buffer.from(ACTIONS.buffer)];
+  const request: Dispatcher.RequestOptions = { path, method: 'POST', headers: { 'content-type': FRAMES }, body };
   return async () => {
     const { statusCode, body: answer } = await server.pool.request(request);
     if (statusCode !== 200) throw new Error(`HTTP ${statusCode}: ${await answer.text()}`);
     return answer.arrayBuffer();
-  };
-}
-
-async function openSocket({ url }: Server, id: string): Promise<WebSocket> {
-  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/vector/${id}/ws?format=rows`);
-  socket.binaryType = 'arraybuffer';
-  await once(socket, 'open');
-  return socket;
-}
-
-function socketStep(socket: WebSocket): Ask {
-  return () => {
-    socket.send(ACTIONS);
-    return once(socket, 'message');
   };
 }
 

@@ -39,10 +39,6 @@ export interface WorkerHostOptions {
 interface HostStats {
   readonly workers: number;
   readonly environments: readonly number[];
-  /** Requests that wait outside of the threads. */
-  readonly queued: readonly number[];
-  /** Requests that the threads have. */
-  readonly underWay: readonly number[];
   /** Steps taken since the start. */
   readonly steps: readonly number[];
   /** Threads that died and were replaced. */
@@ -83,14 +79,12 @@ export class WorkerHost {
 
   /** @throws SETTING_INVALID */
   constructor(private readonly options: WorkerHostOptions = {}) {
-    const { workers = 1, batchRows = 1, inFlight = 1 } = options;
-    for (const [what, value] of Object.entries({ workers, batchRows, inFlight })) {
-      if (Number.isSafeInteger(value) && value > 0) continue;
-      throw reverieError('SETTING_INVALID', {
-        problem: `Workers cannot be started with ${what} = ${value}.`,
-        hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
-      });
-    }
+    const { workers = 1 } = options;
+    if (Number.isSafeInteger(workers) && workers > 0) return;
+    throw reverieError('SETTING_INVALID', {
+      problem: `Workers cannot be started with workers = ${workers}.`,
+      hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
+    });
   }
 
   /**
@@ -136,8 +130,6 @@ export class WorkerHost {
     return {
       workers: workers.length,
       environments: workers.map(({ environments }) => environments.size),
-      queued: workers.map(({ queued }) => queued),
-      underWay: workers.map(({ underWay }) => underWay),
       steps: workers.map(({ steps }) => steps),
       restarts: workers.map(({ restarts }) => restarts),
       batches: { ...batches },
@@ -277,16 +269,6 @@ class SessionWorker {
   private hangTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: WorkerOptions) {}
-
-  /** Requests that wait outside of the thread. */
-  get queued(): number {
-    return this.queue.length;
-  }
-
-  /** Requests that the thread has. */
-  get underWay(): number {
-    return this.inFlight.size;
-  }
 
   /** Whether what the thread does takes long: whoever comes now would wait for it. */
   get isHeldUp(): boolean {
@@ -491,7 +473,7 @@ class SessionWorker {
 
 // Puts what is served into worker threads, where it says how it is made in one.
 
-export interface Hosting {
+interface Hosting {
   readonly served: readonly Servable[];
   /** None where nothing served can live in a thread, or no workers are wanted. */
   readonly host?: WorkerHost;
@@ -525,20 +507,4 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
     await closeAll();
     throw error;
   }
-}
-
-/** Numbers of a host, for metrics. */
-export function hostGauges({ stats }: WorkerHost): Record<string, number> {
-  const { workers, environments, queued, underWay, steps, restarts, batches } = stats;
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  return {
-    workers,
-    worker_environments: sum(environments),
-    worker_requests_queued: sum(queued),
-    worker_requests_under_way: sum(underWay),
-    worker_steps: sum(steps),
-    worker_restarts: sum(restarts),
-    model_batches: batches.batches,
-    model_batch_rows: batches.rows,
-  };
 }

@@ -1,4 +1,4 @@
-"""Trains by what `reverie client --trl` printed: TRL's own SFTTrainer and GRPOTrainer, unmodified, on a tiny model of random weights.
+"""Trains by clients/reverie_trl.py: TRL's own SFTTrainer and GRPOTrainer, unmodified, on a tiny model of random weights.
 
 What the model writes in GRPO is written down for each rollout of a group; all else is TRL's.
 """

@@ -1,19 +1,19 @@
-// What `reverie client --trl` prints, run by TRL's own SFTTrainer and GRPOTrainer against a real server; only what the model
+// clients/reverie_trl.py, run by TRL's own SFTTrainer and GRPOTrainer against a real server; only what the model
 // samples in GRPO is written down. pip brings torch with it: only where REVERIE_TRL_SPEC=1.
 
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/canonical-json.js';
-import type { Message } from '../../../src/env/tools/message.js';
-import { fetchGlueTarget, glueText, type RunningServer } from '../../../src/serve/index.js';
-import { record } from '../../synth/episode-records.js';
-import { exported } from '../../synth/export-episodes/exported.js';
-import { helpdeskReference } from '../protocols/reference-calls.js';
-import { INSTALL_TIME, type PythonClient, pythonClient } from '../python-client.js';
-import { ask, serveScenarios } from '../running-server.js';
+import type { JsonObject } from '../../src/core/canonical-json.js';
+import type { Message } from '../../src/env/tools/message.js';
+import type { RunningServer } from '../../src/serve/index.js';
+import { helpdeskReference } from '../serve/protocols/reference-calls.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
+import { ask, serveScenarios } from '../serve/running-server.js';
+import { record } from '../synth/episode-records.js';
+import { exported } from '../synth/export-episodes/exported.js';
 
 const script = fileURLToPath(new URL('./trl-loop.py', import.meta.url));
 /** Milliseconds; most of it goes into importing TRL. */
@@ -45,8 +45,8 @@ interface Found {
   };
 }
 
-/** Lives the task's solution on the server: the conversation as an episode has it. */
-async function lived(url: string): Promise<Message[]> {
+/** Plays the task's solution on the server: the conversation as an episode has it. */
+async function played(url: string): Promise<Message[]> {
   const { body: session } = await ask(`${url}/v1/sessions`, {});
   const path = `${url}/v1/sessions/${session.id}`;
   const { body: opening } = await ask(`${path}/reset`, { task: TASK, seed: SEED });
@@ -87,9 +87,9 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
     trl = await pythonClient('trl-spec');
     if (typeof trl === 'string') return;
     server = await serveScenarios(['helpdesk']);
-    writeFileSync(join(folder, 'reverie_trl.py'), glueText('trl', await fetchGlueTarget(server.url)));
-    await exported(join(folder, 'export'), 'trl', [{ ...record(), messages: await lived(server.url) }]);
-    const env = { HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1' };
+    copyFileSync('clients/reverie_trl.py', join(folder, 'reverie_trl.py'));
+    await exported(join(folder, 'export'), 'trl', [{ ...record(), messages: await played(server.url) }]);
+    const env = { HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1', REVERIE_URL: server.url };
     const scripts = [[...SOLVED, 'Done.'], [...FAILED, 'Done.'], LEFT];
     found = (await trl.run(script, { env, folder, export: join(folder, 'export'), scripts })) as Found;
   }, INSTALL_TIME + TRAINING_TIME);

@@ -1,5 +1,6 @@
-"""verl (0.9): an agent loop that plays `@ENV@` of the Reverie server at @URL@, and the advantage that goes with it.
+"""verl (0.9): an agent loop that plays an environment of a Reverie server, and the advantage that goes with it.
 
+    export REVERIE_URL=http://127.0.0.1:8000 REVERIE_ENV=helpdesk
     python reverie_verl.py train.jsonl                      # a row for each task, its first messages as the prompt
     python reverie_verl.py test.jsonl --split validation
     PYTHONPATH=. VERL_USE_EXTERNAL_MODULES=reverie_verl python -m verl.trainer.main_ppo \\
@@ -35,8 +36,10 @@ from verl.experimental.agent_loop.tool_parser import ToolParser
 from verl.tools.schemas import OpenAIFunctionToolSchema
 from verl.trainer.ppo.core_algos import register_adv_est
 
-URL = "@URL@"
-ENV = "@ENV@"
+URL = os.environ.get("REVERIE_URL", "http://127.0.0.1:8000").rstrip("/")
+ENV = os.environ["REVERIE_ENV"]
+#: Rows of an environment without tasks, whose episodes differ by their seed.
+SEEDS = 64
 #: Seconds an episode may take, from its reset to its end.
 EPISODE_SECONDS = float(os.environ.get("REVERIE_EPISODE_SECONDS", "1200"))
 #: Once half a group has ended, the others are cut after as many times its median, but not before GRACE_SECONDS.
@@ -52,7 +55,70 @@ logger = logging.getLogger("reverie_verl")
 threads = concurrent.futures.ThreadPoolExecutor(256, "reverie")
 
 
-# @PART server@
+TRIES = 5
+
+
+class Refused(RuntimeError):
+    """What the server refuses, with its own sentence and hint."""
+
+    def __init__(self, code, sentence):
+        super().__init__(sentence)
+        self.code = code
+
+
+class Lost(RuntimeError):
+    """Why an episode has no verdict."""
+
+
+def ask(method, path, body=None):
+    """The JSON the server answers. Sent again where it could not be reached or was full. Raises Refused or Lost."""
+    headers = {"content-type": "application/json"}
+    if "REVERIE_TOKEN" in os.environ:
+        headers["authorization"] = "Bearer " + os.environ["REVERIE_TOKEN"]
+    data = None if body is None else json.dumps(body).encode()
+    for tried in range(1, TRIES + 1):
+        request = urllib.request.Request(URL + path, data, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=120) as reply:
+                text = reply.read()
+            return json.loads(text) if text else None
+        except urllib.error.HTTPError as answer:
+            problem = _refusal(answer)
+            if answer.code != 429 and answer.code < 500:
+                raise problem from answer
+        except (OSError, ValueError) as error:
+            problem = error
+        if tried < TRIES:
+            time.sleep(2.0 ** (tried - 1))
+    raise Lost(f"{method} {path}: {problem}") from problem
+
+
+def _refusal(answer):
+    try:
+        error = json.loads(answer.read())["error"]
+        return Refused(error["code"], f"{error['message']} {error['hint']}")
+    except (ValueError, KeyError, TypeError):
+        return Refused(f"HTTP_{answer.code}", f"The server answered {answer.code}.")
+
+
+class Session:
+    """One episode on the server. A request sent again does nothing twice."""
+
+    def __init__(self, task, seed):
+        self.path = "/v1/sessions/" + ask("POST", "/v1/sessions", {"env": ENV})["id"]
+        self.start = {key: value for key, value in {"task": task, "seed": seed}.items() if value is not None}
+
+    def reset(self):
+        return ask("POST", self.path + "/reset", {**self.start, "request_id": uuid.uuid4().hex})
+
+    def step(self, action):
+        return ask("POST", self.path + "/step", {"action": action, "request_id": uuid.uuid4().hex})
+
+    def close(self):
+        try:
+            ask("DELETE", self.path)
+        except (Refused, Lost):
+            pass  # closed already, or left: the server closes those that nobody asked for a while
 
 
 def messages_of(observation):
@@ -308,19 +374,41 @@ def _object(text):
     return value if isinstance(value, dict) else None
 
 
-# @PART judged-advantage@
+@register_adv_est("reverie_grpo")
+def grpo_over_judged(token_level_rewards, response_mask, index, config=None, epsilon=1e-6, **_):
+    """GRPO's advantage (arXiv 2402.03300) over the episodes of a group that have a verdict; 0 where fewer than two have.
+
+    Args:
+        token_level_rewards: (episodes, tokens)
+        response_mask: (episodes, tokens); a row of zeros has no verdict
+        index: the group of each episode
+    Returns: advantages and returns, (episodes, tokens) both
+    """
+    by_std = True if config is None else config.get("norm_adv_by_std_in_grpo", True)
+    with torch.no_grad():
+        scores = token_level_rewards.sum(dim=-1)
+        judged = response_mask.sum(dim=-1) > 0
+        advantage = torch.zeros_like(scores)
+        for group in set(index):
+            rows = [row for row, of in enumerate(index) if of == group and judged[row]]
+            if len(rows) < 2:
+                continue
+            centred = scores[rows] - scores[rows].mean()
+            advantage[rows] = centred / (scores[rows].std() + epsilon) if by_std else centred
+        advantages = advantage.unsqueeze(-1) * response_mask
+    return advantages, advantages
 
 
 def rows(split, count=None):
     """Rows for RLHFDataset: a task and a seed each, and what is said first as the prompt."""
     listed = [task["id"] for task in ask("GET", f"/v1/environments/{ENV}/tasks?split={split}")["tasks"]] or [None]
-    for index in range(count or (len(listed) if listed[0] else @ITEMS@)):
+    for index in range(count or (len(listed) if listed[0] else SEEDS)):
         task = listed[index % len(listed)]
         session = Session(task, index)
         prompt = messages_of(session.reset()["observation"])
         session.close()
         yield {
-            "data_source": "reverie/@ENV@",
+            "data_source": f"reverie/{ENV}",
             "agent_name": "reverie",
             "prompt": prompt,
             "ability": "agent",
@@ -335,7 +423,7 @@ def rows(split, count=None):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Writes rows of @ENV@ for verl.")
+    parser = argparse.ArgumentParser(description="Writes rows of the environment for verl.")
     parser.add_argument("file")
     parser.add_argument("--split", default="train")
     parser.add_argument("--count", type=int, help="rows; one for each task unless given")

@@ -1,14 +1,14 @@
 // What makes an environment one of OpenEnv: its actions, its observations, its tools.
 
 import { z } from 'zod';
-import type { BoxSpace, VectorSpace } from '../../../core/environment.js';
-import { reverieError } from '../../../core/errors.js';
-import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../../env/tools/tools-family.js';
-import { faceOf } from '../../../kinds/registry.js';
-import type { Servable } from '../../../run/servable.js';
-import type { Action, Turn } from '../../core/session-contract.js';
-import { encodeObservation } from '../../core/tasks.js';
-import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from '../tools.js';
+import type { BoxSpace, VectorSpace } from '../../core/environment.js';
+import { reverieError } from '../../core/errors.js';
+import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
+import { faceOf } from '../../kinds/registry.js';
+import type { Servable } from '../../run/servable.js';
+import type { Action, Turn } from '../core/session-contract.js';
+import { encodeObservation } from '../core/tasks.js';
+import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from './tools.js';
 
 interface EnvWire {
   /** Of what a step carries; titled as clients tell kinds of environments apart by (verifiers: `CallToolAction`). */

@@ -1,17 +1,17 @@
-// What `reverie client` prints is run by Python as it is; verl's own code is run in verl.test.ts.
+// Clients for trainers, run by Python as they are; TRL's and verl's own code is run in trl.test.ts and verl.test.ts.
 
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchGlueTarget, GLUE_KINDS, type GlueKind, glueText, type RunningServer } from '../../../src/serve/index.js';
-import { call, record } from '../../synth/episode-records.js';
-import { exported } from '../../synth/export-episodes/exported.js';
-import { serveScenarios } from '../running-server.js';
+import type { RunningServer } from '../../src/serve/index.js';
+import { serveScenarios } from '../serve/running-server.js';
+import { call, record } from '../synth/episode-records.js';
+import { exported } from '../synth/export-episodes/exported.js';
 
 const execute = promisify(execFile);
 const isPythonThere = (() => {
@@ -28,32 +28,25 @@ let folder: string;
 
 beforeAll(async () => {
   server = await serveScenarios(['helpdesk', 'cellar', 'pendulum']);
-  folder = mkdtempSync(join(tmpdir(), 'reverie-glue-'));
+  folder = mkdtempSync(join(tmpdir(), 'reverie-clients-'));
 });
 afterAll(() => server.stop(0));
 
-async function printed(kind: GlueKind, env: string): Promise<string> {
-  return glueText(kind, await fetchGlueTarget(server.url, env));
-}
-
-/** Runs `driver` beside the printed file `module`; what it printed. */
-async function driven(module: string, text: string, driver: string) {
-  const place = mkdtempSync(join(folder, 'run-'));
-  for (const [path, content] of Object.entries({ [`${module}.py`]: text, 'driver.py': driver })) {
-    writeFileSync(join(place, path), content);
-  }
-  const { stdout } = await execute('python3', ['driver.py'], { cwd: place });
+/** What a script says that imports a client for an environment of a server. */
+async function driven(url: string, env: string | undefined, driver: string) {
+  const path = join(mkdtempSync(join(folder, 'run-')), 'driver.py');
+  writeFileSync(path, driver);
+  const variables = { PYTHONPATH: resolve('clients'), PYTHONDONTWRITEBYTECODE: '1', REVERIE_URL: url };
+  const { stdout } = await execute('python3', [path], {
+    env: { ...process.env, ...variables, ...(env === undefined ? {} : { REVERIE_ENV: env }) },
+  });
   return JSON.parse(stdout.trim().split('\n').at(-1)!);
 }
 
 describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
-  it('is Python that parses, for every trainer and family that go together', async () => {
-    for (const kind of GLUE_KINDS) {
-      for (const env of kind === 'gym' ? ['pendulum', 'cellar'] : ['helpdesk', 'cellar']) {
-        const text = await printed(kind, env);
-        expect(text).not.toMatch(/@[A-Z]+@/);
-        execFileSync('python3', ['-c', 'import ast, sys; ast.parse(sys.stdin.read())'], { input: text });
-      }
+  it('is Python that parses', () => {
+    for (const name of ['reverie_trl.py', 'reverie_verl.py']) {
+      execFileSync('python3', ['-c', 'import ast, sys; ast.parse(open(sys.argv[1]).read())', `clients/${name}`]);
     }
   });
 
@@ -68,7 +61,7 @@ describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
     const task = tasks.find(({ reference, split }) => reference !== undefined && split !== 'test')!;
     const driver = `
 import inspect, json
-from reverie_trl import Environment, Reverie, reward
+from reverie_trl import Environment, ask, reward
 env = Environment()
 opening = env.reset(task=${JSON.stringify(task.id)}, seed=1, prompt="a column of the dataset")
 for call in json.loads(${JSON.stringify(JSON.stringify(task.reference!.calls))}):
@@ -83,7 +76,7 @@ except ValueError as error:
 tools = [name for name, _ in inspect.getmembers(Environment, inspect.isfunction) if not name.startswith("_")]
 doc = inspect.getdoc(getattr(Environment, ${JSON.stringify(task.reference!.calls[0].name)}))
 rewards = reward(environments=[env], completions=["a column of TRL"])
-Reverie.ask("DELETE", f"/v1/sessions/{env._session.id}")
+ask("DELETE", f"/v1/sessions/{env._session}")
 again = env.reset(task=${JSON.stringify(task.id)}, seed=1)
 try:
     env.reset(task="nothing like it")
@@ -93,7 +86,7 @@ except RuntimeError as error:
 print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools": tools, "doc": doc, "again": again,
                   "refusal": refusal}))
 `;
-    const found = await driven('reverie_trl', await printed('trl', 'helpdesk'), driver);
+    const found = await driven(server.url, 'helpdesk', driver);
     expect(found).toMatchObject({ rewards: [1], over: 'The episode is over.', again: found.opening });
     expect(found.refusal).toContain('nothing like it');
     expect(found.opening.length).toBeGreaterThan(100);
@@ -118,16 +111,19 @@ print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools":
     ]);
     const properties = { parcel_id: { type: 'string' }, from: { type: 'string' } };
     const tool = { name: 'get-user', description: 'Who?', parameters: { type: 'object', properties } };
-    const target = await fetchGlueTarget(server.url, 'helpdesk');
+    const card = { name: 'desk', family: 'tools', is_default: true, tools: [tool] };
+    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const driver = `
 import json, reverie_trl
 print(json.dumps([list(reverie_trl.imitation(${JSON.stringify(episodes)})), reverie_trl.RENAMED, reverie_trl.HOW]))`;
-    const desk = await driven('reverie_trl', glueText('trl', { ...target, tools: [tool] }), driver);
+    const desk = await driven(`http://127.0.0.1:${(other.address() as AddressInfo).port}`, undefined, driver);
+    other.close();
     const called = (name: string, given: object) => ({ type: 'function', function: { name, arguments: given } });
     const turn = (...calls: object[]) => ({ role: 'assistant', content: '', tool_calls: calls });
     const [[{ messages }], renamed, how] = desk;
     const rules = 'You help with parcels. Make one call at a time.';
-    expect(renamed).toEqual({ 'get-user': ['get_user', { from: 'from_' }] });
+    expect(renamed).toMatchObject({ 'get-user': ['get_user', { parcel_id: 'parcel_id', from: 'from_' }] });
     expect(messages).toEqual([
       { role: 'user', content: `${how}${rules}\n\nWhere?` },
       turn(called('get_parcel', { parcel_id: 'P100', weight: 0.7 })),
@@ -136,39 +132,13 @@ print(json.dumps([list(reverie_trl.imitation(${JSON.stringify(episodes)})), reve
       { role: 'tool', name: 'respond_to_user', content: 'Thanks.' },
       turn(called('respond_to_user', { content: 'Bye.' })),
     ]);
-    const [[game], , wish] = await driven('reverie_trl', await printed('trl', 'cellar'), driver);
+    const [[game], , wish] = await driven(server.url, 'cellar', driver);
     expect(game.messages[0]).toEqual({ role: 'user', content: `${wish}Where?` });
     expect(game.messages.at(-1)).toEqual({ role: 'assistant', content: 'Bye.' });
   });
 
-  it('never makes 0 of a reward that could not be judged', async () => {
-    for (const kind of GLUE_KINDS) {
-      const text = await printed(kind, kind === 'gym' ? 'pendulum' : 'cellar');
-      expect(text, kind).not.toMatch(/reward.*\bor 0/);
-    }
-  });
-
-  it('waits for a server that is still starting', async () => {
-    let asked = 0;
-    const starting = createServer(async ({ url }, response) => {
-      if (asked++ < 2) return response.writeHead(503).end('{}');
-      const answer = await fetch(`${server.url}${url}`);
-      response.writeHead(answer.status).end(await answer.text());
-    });
-    await new Promise<void>((resolve) => starting.listen(0, '127.0.0.1', resolve));
-    try {
-      const { port } = starting.address() as AddressInfo;
-      expect(await fetchGlueTarget(`http://127.0.0.1:${port}`)).toMatchObject({ family: expect.any(String) });
-      expect(asked).toBe(3);
-    } finally {
-      starting.close();
-    }
-  });
-
-  it('is refused where trainer and family do not go together', async () => {
-    await expect(printed('trl', 'pendulum')).rejects.toMatchObject({ code: 'GLUE_UNFIT' });
-    await expect(printed('gym', 'helpdesk')).rejects.toMatchObject({ code: 'GLUE_UNFIT' });
-    await expect(printed('trl', 'nowhere')).rejects.toMatchObject({ code: 'ENV_NOT_SERVED' });
-    await expect(fetchGlueTarget('http://127.0.0.1:9')).rejects.toMatchObject({ code: 'SERVER_UNREACHABLE' });
+  it('is refused where trainer and family do not go together, or nothing is served by that name', async () => {
+    await expect(driven(server.url, 'pendulum', 'import reverie_trl')).rejects.toThrow('are numbers');
+    await expect(driven(server.url, 'nowhere', 'import reverie_trl')).rejects.toThrow('does not serve nowhere');
   });
 });

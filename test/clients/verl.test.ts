@@ -1,18 +1,18 @@
-// What `reverie client --verl` prints, run by verl's own dataset, agent loop worker and advantage against a real server.
+// clients/reverie_verl.py, run by verl's own dataset, agent loop worker and advantage against a real server.
 // Only the language model's server is written down. pip brings torch with it: only where REVERIE_TRAINER_READERS=1.
 
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fetchGlueTarget, glueText, type RunningServer } from '../../../src/serve/index.js';
-import { helpdeskReference } from '../protocols/reference-calls.js';
-import { INSTALL_TIME, type PythonClient, pythonClient } from '../python-client.js';
-import { serveScenarios } from '../running-server.js';
+import type { RunningServer } from '../../src/serve/index.js';
+import { helpdeskReference } from '../serve/protocols/reference-calls.js';
+import { INSTALL_TIME, type PythonClient, pythonClient } from '../serve/python-client.js';
+import { serveScenarios } from '../serve/running-server.js';
 
 const script = fileURLToPath(new URL('./verl-loop.py', import.meta.url));
-const helpdesk = fileURLToPath(new URL('../../../packs/helpdesk', import.meta.url));
+const helpdesk = fileURLToPath(new URL('../../packs/helpdesk', import.meta.url));
 /** Milliseconds; most of it goes into importing verl. */
 const PLAY_TIME = 300_000;
 
@@ -70,10 +70,11 @@ describe.skipIf(process.env['REVERIE_TRAINER_READERS'] !== '1')(
       if (typeof verl === 'string') return;
       server = await serveScenarios([deskWithOpenTask()]);
       const folder = mkdtempSync(join(tmpdir(), 'reverie-verl-'));
-      writeFileSync(join(folder, 'reverie_verl.py'), glueText('verl', await fetchGlueTarget(server.url)));
+      copyFileSync('clients/reverie_verl.py', join(folder, 'reverie_verl.py'));
       const solved = solution(JUDGED);
       const gaveUp = ['Your account is unlocked. Is there anything else I can do for you?'];
       const input = {
+        env: { REVERIE_URL: server.url, REVERIE_ENV: server.sessions.defaultEnv.name },
         folder,
         settings: { REVERIE_GRACE_SECONDS: '6', REVERIE_STRAGGLER: '1.5' },
         ...{ prompt_length: 40_000, response_length: 16_000, count: 2 },
