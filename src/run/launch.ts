@@ -170,7 +170,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ compare, url, failUnder, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
     if (!existsSync(given))
       throw reverieError('INPUT_NEEDED', {
@@ -184,7 +184,7 @@ function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs
     ...Object.fromEntries(found),
     // A folder, or the URL of a server.
     compare: compare?.map((given) => (/^https?:/.test(given) ? given : path('compare', given))),
-    ...{ url, failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
+    ...{ url, failUnder },
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

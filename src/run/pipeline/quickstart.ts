@@ -16,7 +16,7 @@ import {
   SCRATCH_ARM,
   type WarmStart,
 } from '../../training/warm-start.js';
-import { comparisonPanel, requireSet } from '../evaluation-set.js';
+import { comparisonPanel } from '../evaluation-set.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
@@ -28,7 +28,7 @@ import { type Arm, type ArmRun, armTask, trainArms } from './arms.js';
 const THREADS = 2;
 
 export async function quickstartJob(context: JobContext) {
-  const { scenario, seed, inputs, metrics } = context;
+  const { scenario, seed, metrics } = context;
   const { quickstart, train, name } = scenario.config;
   const { threshold } = train;
   if (threshold === null) {
@@ -38,7 +38,6 @@ export async function quickstartJob(context: JobContext) {
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const panel = comparisonPanel(scenario, asked, seeds);
-  requireSet(panel, inputs);
   const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
   const found = compareWarmStart(
     runs.map(({ arm, result, finalReturns, events }) => {

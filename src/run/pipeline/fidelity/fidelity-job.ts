@@ -16,7 +16,6 @@ import { constructionOf, headlines } from '../../../fidelity/shown.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
-import { requireSet } from '../../evaluation-set.js';
 import { formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
@@ -80,7 +79,6 @@ async function judged(
   measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
   const { scenario, seed, progress } = context;
-  requireSet(opened.panel, context.inputs);
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
   const found = await measured(context, named, concurrency, measureChunk);
