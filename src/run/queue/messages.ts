@@ -52,8 +52,8 @@ export type JobDescription = z.output<typeof jobDescriptionSchema>;
 /** An item of the queue: the job that it is of, and its row, a parcel. */
 export const itemSchema = z.object({ job: hex64, payload: z.base64() });
 
-/** A row, with all that rows before it decide; `attempt`: tries before this one. */
-export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1), attempt: count });
+/** A row, with all that rows before it decide. */
+export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1) });
 export type RowMessage = z.output<typeof rowSchema>;
 
 const costSchema = z.strictObject({
