@@ -121,7 +121,7 @@ function reportOf(
     blocks: [
       {
         ...{ kind: 'paragraph', tone: 'lead' },
-        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven, config.quickstart.computePerHour)}`,
+        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven)}`,
       },
       {
         kind: 'table',
@@ -163,8 +163,8 @@ function reportOf(
   };
 }
 
-/** The price of a real step that decides: what a step costs in waiting, or, where the computer has a price, in money. */
-export function breakEvenText(breakEven: BreakEven, computePerHour: number | null): string {
+/** The price of a real step that decides: what a step costs in waiting. */
+export function breakEvenText(breakEven: BreakEven): string {
   switch (breakEven.kind) {
     case 'unknown':
       return 'Break-even: not known, as the dream did not reach it.';
@@ -172,12 +172,8 @@ export function breakEvenText(breakEven: BreakEven, computePerHour: number | nul
       return 'Break-even: the dream pays at any price of a real step, as it takes no more time either.';
     case 'never':
       return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
-    case 'from': {
-      const { secondsPerStep } = breakEven;
-      const money =
-        computePerHour === null ? '' : `, or ${formatNumber((secondsPerStep * computePerHour) / 3600)} in money`;
-      return `Break-even: the dream pays where a real step takes more than ${formatNumber(secondsPerStep)} s beyond its computing here${money}.`;
-    }
+    case 'from':
+      return `Break-even: the dream pays where a real step takes more than ${formatNumber(breakEven.secondsPerStep)} s beyond its computing here.`;
   }
 }
 

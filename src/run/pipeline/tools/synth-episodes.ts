@@ -136,7 +136,7 @@ async function runRows(context: Context, parts: ToolsParts, work: Work): Promise
     });
     const { stoppedBy } = rows;
     phase.end(stoppedBy === undefined ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
-    context.metrics.write({ kind: 'run', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
+    context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
     return rows;
   } catch (error) {
     await judged.abandon();
