@@ -22,7 +22,12 @@ const KEPT = { age: KEPT_SECONDS };
 export const TRIES = 3;
 
 /** Of every item: it stays known until it is forgotten. */
-export const ITEM_OPTIONS = { attempts: TRIES, stackTraceLimit: 0, removeOnComplete: KEPT, removeOnFail: KEPT } as const;
+export const ITEM_OPTIONS = {
+  attempts: TRIES,
+  stackTraceLimit: 0,
+  removeOnComplete: KEPT,
+  removeOnFail: KEPT,
+} as const;
 
 export interface QueueAddress {
   readonly host: string;

@@ -125,7 +125,12 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
   const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
   expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
   const page = readFileSync(found.report, 'utf8');
-  for (const part of ['Success against real steps', 'The simulation, seed 0', 'Who answered', 'The simulation beside the real environment'])
+  for (const part of [
+    'Success against real steps',
+    'The simulation, seed 0',
+    'Who answered',
+    'The simulation beside the real environment',
+  ])
     expect(page).toContain(part);
 
   await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({

@@ -160,7 +160,7 @@ async function runnerOf(
   const facts = { tasks: stage.added, withheld: gates.unrewarded, versions };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
-    const description = await describedJob(context, facts);
+    const description = describedJob(context, facts);
     return RowCoordinator.begin({ queue, description, budget, window: workers, log, onTick });
   }
   // What asks a device is asked side by side here: it answers all of them at once.
