@@ -172,9 +172,14 @@ async function curvesHtml(chart: CurvesBlock, names: readonly string[], id: stri
   const items = colours.map(
     ([name, place]) => `<li><i style="background:${armColour(place)}"></i>${escapeHtml(name)}</li>`,
   );
+  const hidden = chart.curves.reduce((sum, { points }) => sum + points.filter(({ y }) => y <= 0).length, 0);
+  const left =
+    chart.yScale === 'log' && hidden > 0
+      ? `<p class="note">${hidden} points at 0 or below have no place on this scale.</p>`
+      : '';
   return `<figure>${captionHtml(chart.title, chart.caption)}
 ${colours.length < 2 ? '' : `<ul class="legend">${items.join('')}</ul>`}
-<div class="scroll${chart.diagonal ? ' square' : ''}" role="img" aria-label="${label}">${drawing}</div>
+<div class="scroll${chart.diagonal ? ' square' : ''}" role="img" aria-label="${label}">${drawing}</div>${left}
 <details><summary>In numbers</summary>${tableHtml(chartTable(chart))}</details></figure>`;
 }
 

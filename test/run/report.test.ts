@@ -102,7 +102,7 @@ describe('the page', () => {
     const blocks = [chart, log, { ...log, curves: [one] }, { ...log, curves: [none] }];
     const share = { ...chart, curves: [one], yScale: 'share' as const };
     const page = await reportPage({ title: 't', blocks: [...blocks, share] });
-    expect(page.match(/<svg /g)).toHaveLength(10);
+    expect(page.match(/<svg /g)).toHaveLength(5);
     expect(page).not.toContain('NaN');
     expect(page).toContain('1 points at 0 or below have no place on this scale.');
   });

@@ -150,7 +150,13 @@ export function describedJob(
   const path = relative(packageRoot(), folder);
   const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    ...{ format: 'reverie rollouts 1', run: contentHash([hostname(), out]), reverie: versions().reverie, seed, scenario: hash },
+    ...{
+      format: 'reverie rollouts 1',
+      run: contentHash([hostname(), out]),
+      reverie: versions().reverie,
+      seed,
+      scenario: hash,
+    },
     folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
     config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
