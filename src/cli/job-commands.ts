@@ -4,14 +4,7 @@ import type { Command } from 'commander';
 import type { Report } from '../core/report.js';
 import type { FolderInput, JobInputs } from '../run/job.js';
 import type { JobName } from '../run/jobs.js';
-import {
-  examplesText,
-  type JobFlags,
-  withDeviceOptions,
-  withEvaluationSet,
-  withFidelityOptions,
-  withJobOptions,
-} from './options.js';
+import { examplesText, type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
 import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -161,7 +154,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
-      ['reverie eval helpdesk --evaluation-set runs/other', 'only on what that run was evaluated on'],
       [
         "reverie eval helpdesk --set agent.kind=llm --set 'synth.splits=[test]' --set llm.provider=openai-compatible --set llm.url=http://localhost:8000/v1 --set llm.model=NAME",
         'a language model as agent of the service desk',
@@ -188,44 +180,37 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     }
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
-    if (name !== 'export')
-      withEvaluationSet(
-        command.optionsGroup('Evaluation:'),
-        'require the same evaluation set as another run: its hash, folder or result.json',
-      );
     if (name === 'train')
       command
         .optionsGroup('Training:')
         .option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
-    withJobOptions(command, name === 'synth').action(
-      async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
-        refuseBadUsage(spec, command, given, flags);
-        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
-        const { evaluationSet: panel, mode, json } = flags;
-        // A flag that stands for a setting.
-        const settings = mode ? [`train.mode=${mode}`] : [];
-        const { launch } = await import('../run/launch.js');
-        let report: Report | undefined;
-        const result = await launch(name, {
-          ...flags,
-          set: [...(flags.set ?? []), ...settings],
-          scenario: given ?? defaultScenario,
-          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder, panel },
-          stream: terminal.stderr,
-          command: commandLine,
-          onReport: (one) => {
-            report = one;
-          },
-        });
-        if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
-        const people = json ? terminal.stderr : terminal.stdout;
-        if (!json || !flags.quiet) {
-          const { resultText } = await import('../run/report.js');
-          people.write(`\n${resultText(result, report, people.columns)}\n`);
-        }
-        if ('passed' in result && result.passed === false) outcome.exitCode = EXIT.failed;
-      },
-    );
+    withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
+      refuseBadUsage(spec, command, given, flags);
+      const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
+      const { mode, json } = flags;
+      // A flag that stands for a setting.
+      const settings = mode ? [`train.mode=${mode}`] : [];
+      const { launch } = await import('../run/launch.js');
+      let report: Report | undefined;
+      const result = await launch(name, {
+        ...flags,
+        set: [...(flags.set ?? []), ...settings],
+        scenario: given ?? defaultScenario,
+        inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder },
+        stream: terminal.stderr,
+        command: commandLine,
+        onReport: (one) => {
+          report = one;
+        },
+      });
+      if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
+      const people = json ? terminal.stderr : terminal.stdout;
+      if (!json || !flags.quiet) {
+        const { resultText } = await import('../run/report.js');
+        people.write(`\n${resultText(result, report, people.columns)}\n`);
+      }
+      if ('passed' in result && result.passed === false) outcome.exitCode = EXIT.failed;
+    });
   }
 }
 

@@ -22,7 +22,6 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   /** Of `collect`. */
   /** Of `train`. */
   readonly mode?: string;
-  readonly evaluationSet?: string;
   readonly quiet?: boolean;
 }
 
@@ -85,15 +84,6 @@ export function withFidelityOptions(command: Command): void {
       'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',
       collected,
     );
-}
-
-/** Where figures are to be compared with another run's. */
-export function withEvaluationSet(command: Command, what: string): Command {
-  command.on('option:panel', (given: string) => {
-    process.stderr.write('--panel is now called --evaluation-set.\n');
-    command.setOptionValue('evaluationSet', given);
-  });
-  return command.option('--evaluation-set <hash|file>', what).addOption(new Option('--panel <hash|file>').hideHelp());
 }
 
 export function withOutputOptions(command: Command): Command {

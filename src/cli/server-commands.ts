@@ -43,7 +43,6 @@ function addWorker(program: Command, terminal: Terminal): void {
       wholeNumber,
     )
     .option('--idle <seconds>', 'end when no row came for so long (default: never)', positive)
-    .option('--dir <folder>', 'keep replies of models here, for the next time (default: a temporary folder)')
     .option('--files <folder>', "where the scenario's folder lies on this machine (default: where it lies there)")
     .option('--quiet', 'no progress')
     .addHelpText(

@@ -309,7 +309,6 @@ export const ERROR_CATALOGUE = {
     hint: 'Go on with --resume RUN, which has the same budget anew, or begin again with a larger one; what was answered and cached so far is not paid for again.',
   },
   STATE_MISMATCH: { status: 409, message: '{problem}', hint: '{hint}' },
-  EVALUATION_SET_UNREADABLE: { status: 400, message: '{problem}', hint: '{hint}' },
   PLUGIN_UNUSABLE: { status: 400, message: '{problem}', hint: '{hint}' },
   SCENARIO_NOT_FOUND: {
     status: 404,

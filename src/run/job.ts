@@ -42,8 +42,6 @@ export interface JobInputs {
   readonly compare?: readonly string[];
   /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
   readonly failUnder?: readonly string[];
-  /** The evaluation set that the run must have: a hash, or the file or folder of a run that names one. */
-  readonly panel?: string;
 }
 
 /** Inputs that are found in folders. */

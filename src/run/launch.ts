@@ -170,7 +170,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ compare, failUnder, panel, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ compare, failUnder, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
     if (!existsSync(given))
       throw reverieError('INPUT_NEEDED', {
@@ -183,7 +183,7 @@ function checkedInputs({ compare, failUnder, panel, ...folders }: JobInputs): Jo
   const all = {
     ...Object.fromEntries(found),
     compare: compare?.map((given) => path('compare', given)),
-    ...{ failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
+    failUnder,
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

@@ -16,7 +16,7 @@ import {
   SCRATCH_ARM,
   type WarmStart,
 } from '../../training/warm-start.js';
-import { comparisonPanel, requireSet } from '../evaluation-set.js';
+import { comparisonPanel } from '../evaluation-set.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
@@ -28,7 +28,7 @@ import { type Arm, type ArmRun, armTask, trainArms } from './arms.js';
 const THREADS = 2;
 
 export async function quickstartJob(context: JobContext) {
-  const { scenario, seed, inputs, metrics } = context;
+  const { scenario, seed, metrics } = context;
   const { quickstart, train, name } = scenario.config;
   const { threshold } = train;
   if (threshold === null) {
@@ -38,7 +38,6 @@ export async function quickstartJob(context: JobContext) {
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const panel = comparisonPanel(scenario, asked, seeds);
-  requireSet(panel, inputs);
   const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
   const found = compareWarmStart(
     runs.map(({ arm, result, finalReturns, events }) => {
@@ -122,7 +121,7 @@ function reportOf(
     blocks: [
       {
         ...{ kind: 'paragraph', tone: 'lead' },
-        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven, config.quickstart.computePerHour)}`,
+        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven)}`,
       },
       {
         kind: 'table',
@@ -164,8 +163,8 @@ function reportOf(
   };
 }
 
-/** The price of a real step that decides: what a step costs in waiting, or, where the computer has a price, in money. */
-export function breakEvenText(breakEven: BreakEven, computePerHour: number | null): string {
+/** The price of a real step that decides: what a step costs in waiting. */
+export function breakEvenText(breakEven: BreakEven): string {
   switch (breakEven.kind) {
     case 'unknown':
       return 'Break-even: not known, as the dream did not reach it.';
@@ -173,12 +172,8 @@ export function breakEvenText(breakEven: BreakEven, computePerHour: number | nul
       return 'Break-even: the dream pays at any price of a real step, as it takes no more time either.';
     case 'never':
       return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
-    case 'from': {
-      const { secondsPerStep } = breakEven;
-      const money =
-        computePerHour === null ? '' : `, or ${formatNumber((secondsPerStep * computePerHour) / 3600)} in money`;
-      return `Break-even: the dream pays where a real step takes more than ${formatNumber(secondsPerStep)} s beyond its computing here${money}.`;
-    }
+    case 'from':
+      return `Break-even: the dream pays where a real step takes more than ${formatNumber(breakEven.secondsPerStep)} s beyond its computing here.`;
   }
 }
 

@@ -4,7 +4,7 @@
 import type { Job, QueueEvents } from 'bullmq';
 import { contentHash } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
-import { type PackedError, ReverieError, reverieError, unpackError } from '../../core/errors.js';
+import { type PackedError, ReverieError, reverieError } from '../../core/errors.js';
 import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/run-episode.js';
@@ -18,13 +18,12 @@ import {
   packParcel,
   type RowQueue,
   strayMessage,
+  TRIES,
   within,
 } from './redis-queue.js';
 
 /** Rows on the queue at once, where the scenario does not say: enough for workers of some hundred slots. */
 const DEFAULT_WINDOW = 512;
-/** Times that an unexpected failure of a row is tried again, each time perhaps by another worker. */
-const TRIES = 3;
 const TICK_MS = 1000;
 /** Ticks after which everything that is awaited is requested again: Redis may have come back empty. */
 const ASK_AGAIN = 30;
@@ -57,8 +56,8 @@ export class RowCoordinator implements RowRunner {
   readonly concurrency: number;
   private readonly job: string;
   private readonly calls = new Map<string, Call>();
-  /** Ids of a row's tries. */
-  private readonly tries = new Map<number, string[]>();
+  /** Of the items of rows. */
+  private readonly ids = new Map<number, string>();
   private readonly timer: NodeJS.Timeout;
   private ticks = 0;
   private ticking: Promise<void> | undefined;
@@ -100,28 +99,38 @@ export class RowCoordinator implements RowRunner {
   }
 
   /** @throws BUDGET_SPENT, ROLLOUT_GIVEN_UP, QUEUE_REFUSED, what the worker threw */
-  readonly run: RowRunner['run'] = async (row, signal) => {
+  readonly run: RowRunner['run'] = async (planned, signal) => {
     if (!this.isListening) {
       this.isListening = true;
       signal.addEventListener('abort', () => this.abandon(signal.reason), { once: true });
     }
-    for (let times = 1; ; times++) {
+    const { plan, task, maxSteps } = planned;
+    const { budget } = this.options;
+    const message: RowMessage = { row: plan.row, task: task.id, maxSteps };
+    const id = contentHash({ job: this.job, ...message });
+    const reservation = await budget.reserve(NO_COST);
+    let spent = NO_COST;
+    try {
       signal.throwIfAborted();
-      const outcome = await this.outcomeOf(row);
-      if ('bytes' in outcome) return this.recordOf(row, outcome.bytes);
-      const error = failureOf(row, outcome.error);
-      if (error instanceof ReverieError) throw error;
-      if (times < TRIES) continue;
-      const problem = `Row ${row.plan.row} was given up after ${times} tries: ${error.message}`;
-      const hint = 'Workers show the stack with REVERIE_DEBUG=1; the other rows are not affected.';
-      throw reverieError('ROLLOUT_GIVEN_UP', { problem, hint }, error);
+      this.ids.set(plan.row, id);
+      const payload = await packParcel(message);
+      const outcome = await new Promise<Outcome>((resolve, reject) => {
+        this.calls.set(id, { payload, resolve, reject });
+        this.attempt(() => this.enqueue(id));
+      });
+      spent = outcome.spent;
+      if ('bytes' in outcome) return await this.recordOf(planned, outcome.bytes);
+      throw failureOf(planned, outcome.error);
+    } finally {
+      reservation.settle(spent);
+      this.stopWhenSpent();
     }
   };
 
   known(row: number): void {
-    const { queue } = this.options;
-    for (const id of this.tries.get(row) ?? []) queue.forget(id).catch(() => {});
-    this.tries.delete(row);
+    const id = this.ids.get(row);
+    if (id !== undefined) this.options.queue.forget(id).catch(() => {});
+    this.ids.delete(row);
   }
 
   async close(): Promise<void> {
@@ -133,28 +142,6 @@ export class RowCoordinator implements RowRunner {
     };
     // What Redis keeps it lets go of by itself, so that one that is away is not waited for.
     await within(FAREWELL_MS, last());
-  }
-
-  private async outcomeOf({ plan: { row }, task, maxSteps }: PlannedRow): Promise<Outcome> {
-    const { budget } = this.options;
-    const reservation = await budget.reserve(NO_COST);
-    let spent = NO_COST;
-    try {
-      const tries = this.tries.get(row) ?? [];
-      const message: RowMessage = { row, task: task.id, maxSteps, attempt: tries.length };
-      const id = contentHash({ job: this.job, ...message });
-      this.tries.set(row, [...tries, id]);
-      const payload = await packParcel(message);
-      const outcome = await new Promise<Outcome>((resolve, reject) => {
-        this.calls.set(id, { payload, resolve, reject });
-        this.attempt(() => this.enqueue(id));
-      });
-      spent = outcome.spent;
-      return outcome;
-    } finally {
-      reservation.settle(spent);
-      this.stopWhenSpent();
-    }
   }
 
   /** Adds an item that is unknown, or failed before; of one that succeeded the outcome is taken. */
@@ -273,7 +260,11 @@ function failureOf({ plan: { row } }: PlannedRow, packed: PackedError | null): E
       problem: `Row ${row} was given up: ${MAX_LOST} workers that took it were lost before it ended.`,
       hint: 'See how those workers ended, such as out of memory; the other rows are not affected.',
     });
-  if (packed.code === undefined) return unpackError(packed);
+  if (packed.code === undefined)
+    return reverieError('ROLLOUT_GIVEN_UP', {
+      problem: `Row ${row} was given up after ${TRIES} tries: ${packed.message}`,
+      hint: 'Workers show the stack with REVERIE_DEBUG=1; the other rows are not affected.',
+    });
   // Values travel as text; whose fault it was is asked for as it was.
   const { ofModel, retryable } = packed.values ?? {};
   const flags = { ofModel: ofModel === 'true', retryable: retryable === 'true' };

@@ -1,12 +1,10 @@
 // What coordinator and workers send each other over a queue, as schemas: nothing that does not fit is believed.
 
-import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { contentHash, sha256 } from '../../core/canonical-json.js';
+import { contentHash } from '../../core/canonical-json.js';
 import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../core/errors.js';
-import { writeFileAtomic } from '../../core/files.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domains.js';
@@ -23,7 +21,7 @@ const amount = z.number().min(0);
 /** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
 const jobDescriptionSchema = z.strictObject({
   format: z.literal('reverie rollouts 1'),
-  /** Tells runs of one scenario apart. */
+  /** Tells runs of one scenario apart, by machine and folder. */
   run: hex64,
   /** Version of Reverie. */
   reverie: z.string(),
@@ -52,8 +50,8 @@ export type JobDescription = z.output<typeof jobDescriptionSchema>;
 /** An item of the queue: the job that it is of, and its row, a parcel. */
 export const itemSchema = z.object({ job: hex64, payload: z.base64() });
 
-/** A row, with all that rows before it decide; `attempt`: tries before this one. */
-export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1), attempt: count });
+/** A row, with all that rows before it decide. */
+export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1) });
 export type RowMessage = z.output<typeof rowSchema>;
 
 const costSchema = z.strictObject({
@@ -138,10 +136,10 @@ export function requireNoServer({ config }: ToolsScenario): void {
 }
 
 /** @throws QUEUE_UNSUITED */
-export async function describedJob(
+export function describedJob(
   { scenario, seed, out, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>,
   { tasks, withheld, versions: who }: JobFacts,
-): Promise<JobDescription> {
+): JobDescription {
   requireNoServer(scenario);
   if (device !== undefined) {
     const problem =
@@ -152,7 +150,13 @@ export async function describedJob(
   const path = relative(packageRoot(), folder);
   const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    ...{ format: 'reverie rollouts 1', run: await runOf(out), reverie: versions().reverie, seed, scenario: hash },
+    ...{
+      format: 'reverie rollouts 1',
+      run: contentHash([hostname(), out]),
+      reverie: versions().reverie,
+      seed,
+      scenario: hash,
+    },
     folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
     config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
@@ -178,21 +182,6 @@ export async function openDescription(job: string, bytes: Uint8Array): Promise<J
   const description = await openParcel(bytes, jobDescriptionSchema, what);
   if (jobIdOf(description) === job) return description;
   throw strayMessage(what, 'it does not match its id');
-}
-
-/** What tells this run from all others: made once, and kept with it. */
-async function runOf(out: string): Promise<string> {
-  const file = join(out, 'queue.json');
-  if (existsSync(file)) {
-    try {
-      return z.object({ run: hex64 }).parse(JSON.parse(readFileSync(file, 'utf8'))).run;
-    } catch (error) {
-      throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
-    }
-  }
-  const run = sha256(JSON.stringify([hostname(), out, process.pid, new Date().toISOString()]));
-  await writeFileAtomic(file, `${JSON.stringify({ run })}\n`);
-  return run;
 }
 
 /** As it will be where it arrives. */

@@ -18,8 +18,16 @@ const CONNECT_MS = 10_000;
 const KEPT_SECONDS = 7 * 24 * 3600;
 const KEPT = { age: KEPT_SECONDS };
 
-/** Of every item: it ends once, and stays known until it is forgotten. */
-export const ITEM_OPTIONS = { attempts: 1, stackTraceLimit: 0, removeOnComplete: KEPT, removeOnFail: KEPT } as const;
+/** Times that an item is tried whose failure is unexpected, each time perhaps by another worker. */
+export const TRIES = 3;
+
+/** Of every item: it stays known until it is forgotten. */
+export const ITEM_OPTIONS = {
+  attempts: TRIES,
+  stackTraceLimit: 0,
+  removeOnComplete: KEPT,
+  removeOnFail: KEPT,
+} as const;
 
 export interface QueueAddress {
   readonly host: string;

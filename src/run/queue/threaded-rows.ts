@@ -96,7 +96,7 @@ export class ThreadedRows implements RowRunner {
     new Promise((resolve, reject) => {
       // Rows are begun one after the other: those of one turn go together.
       if (this.waiting.length === 0) setImmediate(() => this.send());
-      this.waiting.push({ input: { row, task: task.id, maxSteps, attempt: 0 }, signal, resolve, reject });
+      this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
     });
 
   known(): void {}

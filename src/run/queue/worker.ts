@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import type { Job } from 'bullmq';
 import { addCosts, NO_COST, subtractCosts } from '../../core/cost.js';
 import { type PackedError, packError, ReverieError, reverieError } from '../../core/errors.js';
-import { ensureFolder, lockFolder, temporaryFolder } from '../../core/files.js';
+import { temporaryFolder } from '../../core/files.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import { formatCount } from '../format.js';
 import { listenForInterrupt } from '../interrupt.js';
@@ -35,8 +35,6 @@ export interface WorkOptions {
   readonly grace?: number;
   /** Seconds without a row after which the worker ends by itself; absent: never. */
   readonly idle?: number;
-  /** Folder for replies of models; absent: a temporary one. */
-  readonly dir?: string;
   /** Folder that stands for the scenario's on this machine. */
   readonly files?: string;
 }
@@ -56,18 +54,15 @@ const MAX_TEXT = 4000;
 
 /**
  * Runs rows until `signal` is aborted, or none came for too long.
- * @throws RUN_IN_USE; what this worker cannot do, as QUEUE_REFUSED: its rows are given back
+ * @throws what this worker cannot do, as QUEUE_REFUSED: its rows are given back
  */
 export async function work(options: WorkOptions, progress: Progress, signal: AbortSignal) {
   const { concurrency: slots = DEFAULT_SLOTS, lease = DEFAULT_LEASE_SECONDS, grace = DEFAULT_GRACE_SECONDS } = options;
-  const { idle = Number.POSITIVE_INFINITY, dir, files } = options;
+  const { idle = Number.POSITIVE_INFINITY, files } = options;
   const log = (line: string) => progress.log(line);
   const queue = await RowQueue.open(options.queue, log);
-  const place = await placeOf(dir).catch(async (error) => {
-    await queue.close();
-    throw error;
-  });
-  const jobs = new WorkerJobs(queue, place.folder, files && resolve(files), log);
+  const { path: folder, remove } = temporaryFolder('worker');
+  const jobs = new WorkerJobs(queue, folder, files && resolve(files), log);
   const phase = progress.phase('rows', null, 'rows');
   const counts = { rows: 0, failed: 0, givenBack: 0, spent: NO_COST };
   let underway = 0;
@@ -89,7 +84,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   const refusal = new AbortController();
   /** Aborts when rows under way have had their time. */
   const late = new AbortController();
-  const { Worker, WaitingError } = await import('bullmq');
+  const { UnrecoverableError, WaitingError, Worker } = await import('bullmq');
   const givenBack = async (item: Job, token: string | undefined) => {
     counts.givenBack++;
     await item.moveToWait(token);
@@ -117,7 +112,9 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     } catch (error) {
       if (refusal.signal.aborted || late.signal.aborted) throw await givenBack(item, token);
       counts.failed++;
-      const failure = new Error(JSON.stringify({ error: shortened(packError(error)), note: noteOf(job) }));
+      const reason = JSON.stringify({ error: shortened(packError(error)), note: noteOf(job) });
+      // What is expected would fail again.
+      const failure = error instanceof ReverieError ? new UnrecoverableError(reason) : new Error(reason);
       failure.stack = '';
       throw failure;
     } finally {
@@ -158,7 +155,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     await within(FAREWELL_MS, worker.close(true));
     await jobs.close();
     await queue.close();
-    place.leave();
+    remove();
   }
 }
 
@@ -178,17 +175,6 @@ export async function workUntilInterrupted(
     interrupt.dispose();
     progress.close();
   }
-}
-
-/** One process at a time has a folder that it was given. @throws RUN_IN_USE */
-async function placeOf(dir: string | undefined): Promise<{ folder: string; leave(): void }> {
-  if (dir === undefined) {
-    const { path, remove } = temporaryFolder('worker');
-    return { folder: path, leave: remove };
-  }
-  const folder = resolve(dir);
-  await ensureFolder(folder);
-  return { folder, leave: lockFolder(folder) };
 }
 
 function shortened({ name, message, stack, code, values }: PackedError): PackedError {

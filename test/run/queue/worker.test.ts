@@ -74,7 +74,7 @@ async function described(scenario: ToolsScenario, name: string) {
     const { responder, user, agent } = parts;
     const versions = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
     const facts = { tasks: [], withheld: undefined, versions: { ...versions, judge: null } };
-    return { description: await describedJob(context, facts), task: tasks[0] };
+    return { description: describedJob(context, facts), task: tasks[0] };
   } finally {
     await parts.close();
   }

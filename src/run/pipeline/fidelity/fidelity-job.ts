@@ -14,7 +14,6 @@ import type { FidelityServices, OpenedSubjects } from '../../../fidelity/section
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
-import { requireSet } from '../../evaluation-set.js';
 import { formatNumber } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
@@ -77,7 +76,6 @@ async function judged(
   measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
   const { scenario, seed, progress } = context;
-  requireSet(opened.panel, context.inputs);
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
   const found = await measured(context, named, concurrency, measureChunk);

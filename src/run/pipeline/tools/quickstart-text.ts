@@ -7,7 +7,6 @@ import type { Block, Report } from '../../../core/report.js';
 import { mean, rateOf } from '../../../core/statistics.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { evenly } from '../../../training/text-training.js';
-import { requireSet } from '../../evaluation-set.js';
 import { formatCount, formatDuration, formatNumber, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
@@ -39,7 +38,6 @@ export async function quickstartTextJob(context: Context) {
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
   const panel = await comparedPanel(context, arms, seeds);
-  requireSet(panel, context.inputs);
   const runs = await trainArms(arms, { seeds, threads: THREADS, task: textArmTask, unit: 'rounds' }, context);
   const found = compareText(runs);
   const { wallSeconds } = context.metrics;

@@ -136,7 +136,7 @@ async function runRows(context: Context, parts: ToolsParts, work: Work): Promise
     });
     const { stoppedBy } = rows;
     phase.end(stoppedBy === undefined ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
-    context.metrics.write({ kind: 'run', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
+    context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
     return rows;
   } catch (error) {
     await judged.abandon();
@@ -160,7 +160,7 @@ async function runnerOf(
   const facts = { tasks: stage.added, withheld: gates.unrewarded, versions };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
-    const description = await describedJob(context, facts);
+    const description = describedJob(context, facts);
     return RowCoordinator.begin({ queue, description, budget, window: workers, log, onTick });
   }
   // What asks a device is asked side by side here: it answers all of them at once.

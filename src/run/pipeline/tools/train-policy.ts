@@ -22,7 +22,6 @@ import {
   type TextProgress,
   type TextTraining,
 } from '../../../training/text-training.js';
-import { requireSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
@@ -59,7 +58,6 @@ export async function trainPolicyJob(asked: Context) {
     const learner = await makeTextLearner(scenario, seed);
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
-      requireSet(panel, context.inputs);
       const progress = await progressOf(context, learner, domain);
       const others = othersOf(context, parts, tasks, learner, progress);
       const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, scenario.config));
