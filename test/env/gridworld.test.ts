@@ -13,16 +13,6 @@ test('every transition row is a distribution and terminal cells keep the agent',
   }
 });
 
-test('moves, walls and slips of one cell', () => {
-  const { states, transition } = gridDynamics({ map: MAP, slip: 0.2, stepReward: 0 });
-  const from = (state: number, action: number) =>
-    Array.from(transition.subarray((state * 4 + action) * states).subarray(0, states));
-  // From the top left, right: ahead with 0.8, up against the border 0.1, down 0.1.
-  expect(from(0, 1)).toEqual([0.1, 0.8, 0, 0.1, 0, 0, 0, 0, 0]);
-  // From the top middle, down against the wall: stays; sides are right and left.
-  expect(from(1, 2)).toEqual([0.1, 0.8, 0.1, 0, 0, 0, 0, 0, 0]);
-});
-
 test('value iteration solves a corridor by hand', () => {
   const solution = valueIteration(gridDynamics({ map: ['S.G'], slip: 0, stepReward: -0.1 }), 0.5);
   expect(solution.values[1]).toBeCloseTo(0.9, 10);

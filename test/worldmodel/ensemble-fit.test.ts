@@ -1,6 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import type { FitReport } from '../../src/worldmodel/ensemble/contents.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import {
@@ -18,14 +17,13 @@ const config = { ...smallConfig, hidden: [...smallConfig.hidden] };
 
 describe('an ensemble fitted to a linear system with Gaussian noise', () => {
   let model: EnsembleModel;
-  let report: FitReport;
   const rows = 400;
   const probe = linearTransitions(rows, Rng.fromSeed(99));
 
   beforeAll(async () => {
     const batch = linearTransitions(4000, Rng.fromSeed(1));
     const patient = { ...config, maxEpochs: 100, patience: 30 };
-    ({ model, report } = await fitEnsemble(batch, linearSpaces, patient, { rng: Rng.fromSeed(2) }));
+    ({ model } = await fitEnsemble(batch, linearSpaces, patient, { rng: Rng.fromSeed(2) }));
     return () => model.close();
   });
 

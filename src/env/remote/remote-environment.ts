@@ -252,7 +252,7 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
 }
 
-function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<never, never> {
+function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<unknown, never> {
   if (family === 'vector') return rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace);
   return family === 'tools' ? new ConversationCodec(actionSpace as ToolsSpace) : textCodec(actionSpace as TextSpace);
 }
