@@ -2,7 +2,8 @@
 
 import { z } from 'zod';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
-import { recordedBackend, recordedSection } from '../../worldmodel/from-records.js';
+import { type RecordedSettings, recordedBackend, recordedSection } from '../../worldmodel/from-records.js';
+import type { LiftedContents } from './lifted-model.js';
 
 const fit = z
   .strictObject({
@@ -11,7 +12,7 @@ const fit = z
   .prefault({})
   .describe('`reverie fit`: how it is judged and calibrated.');
 
-export const liftedBackend = recordedBackend({
+export const liftedBackend = recordedBackend<LiftedContents, RecordedSettings>({
   name: 'lifted',
   summary: 'Recorded changes of screens, carried over to the elements that play the same part on another screen.',
   // Without a default: where nobody asks for it, a scenario says nothing of it.

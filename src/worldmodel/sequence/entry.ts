@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { reverieError } from '../../core/errors.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
 import { recordedBackend, recordedSection } from '../from-records.js';
-import type { SequenceFitRequest } from './fit.js';
+import type { SequenceContents } from './sequence-model.js';
 
 const size = z.int().min(1);
 const share = z.number().min(0).max(1);
@@ -36,7 +36,7 @@ export const sequenceSection = recordedSection({ minConfidence: 0.8, minExactnes
 
 export type SequenceSettings = z.output<typeof sequenceSection>;
 
-export const sequenceBackend = recordedBackend({
+export const sequenceBackend = recordedBackend<SequenceContents, SequenceSettings>({
   name: 'sequence',
   summary: 'A small language model that learned from records what calls do.',
   section: sequenceSection,
@@ -64,7 +64,7 @@ export const sequenceBackend = recordedBackend({
           hint,
         });
       },
-      learn: async (request: SequenceFitRequest) => {
+      learn: async (request) => {
         const contents = await fitSequence(request);
         return { contents, report: contents.report };
       },
