@@ -329,7 +329,8 @@ export async function tryModel(
     const action = rowsOf(lived.action, actionDim, rows);
     const disagreement = step === 1 && (model.opinions ?? 1) > 1;
     const options = { propagation: 'mean', deterministic: true, disagreement } as const;
-    const imagined = await model.imagine(carry, action, rng.split('step', step).split('model'), options).catch(ranOff);
+    const stream = rng.split('step', step).split('model');
+    const imagined = await (async () => model.imagine(carry, action, stream, options))().catch(ranOff);
     if (imagined === undefined) {
       isTrusted = false;
       break;
