@@ -140,19 +140,6 @@ describe('what the data says is what happens', () => {
     env.close();
   });
 
-  test('an actuator without a range, by its name', async () => {
-    const free = arm().replace(' ctrlrange="-0.5 0.5"', '');
-    writeFileSync(path.join(folder, 'free.xml'), free);
-    const made = (change: object) => makeEnvironment({ ...spec, mjcf: 'free.xml', ...change }, { folder });
-    await expect(made({})).rejects.toMatchObject({
-      code: 'ENV_SPEC_INVALID',
-      message: expect.stringMatching(/"bend" has no ctrlrange.*env\.action\.range/),
-    });
-    const env = await made({ action: { range: [-2, 2] } });
-    expect(env.actionSpace).toMatchObject({ low: [-2, -2], high: [2, 2] });
-    env.close();
-  });
-
   test.each([
     [
       'one term',

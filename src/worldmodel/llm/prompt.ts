@@ -119,9 +119,8 @@ function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: 
   const best = (count: number) => [...scores].sort(([, a], [, b]) => b - a).slice(0, count);
   raiseNamed(asked, NAMED_BY_CALL);
   for (const [entity, score] of described(entities, asked)) raise(entity, Math.min(DESCRIBED_AT_MOST, score));
-  for (const [i, text] of texts.entries()) {
+  for (const [i, text] of texts.entries())
     raiseNamed(wordsOf(text), SAID_AT_MOST * (0.5 + (i + 1) / (2 * texts.length)));
-  }
   for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), score / 4);
   return best(CANDIDATES);
 }

@@ -2,12 +2,12 @@
 // that it must please: what is possible. One that refuses everything passes all of the first kind, and is worth nothing.
 
 import { readFile } from 'node:fs/promises';
+import { setImmediate as turn } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { describeIssues, nearest, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolOutcome, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
@@ -109,7 +109,7 @@ function probedTasks({ tasks, rules }: ToolsDomain): readonly ToolsTask[] {
 
 /** Between calls of the real environment, which may hold the thread for seconds: whoever stops the job is heard. */
 async function nextTurn(signal?: AbortSignal): Promise<void> {
-  await takeTurn();
+  await turn();
   signal?.throwIfAborted();
 }
 

@@ -20,6 +20,7 @@ import {
   type Calibration,
   calibrationSchema,
   confidenceOf,
+  fitReportSchema,
   type JudgedStep,
   modelFolder,
   readSealed,
@@ -32,28 +33,6 @@ import { WORLD_KINDS } from './worlds.js';
 
 const FILE = 'sequence.json';
 const HINT = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
-
-const count = z.int().min(0);
-const share = z.number().min(0).max(1);
-
-const reportSchema = z.strictObject({
-  /** Held-out steps that it was judged by. */
-  steps: count,
-  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
-  stateExact: share,
-  textExact: share,
-  exact: share,
-  /** With the true end and reward. */
-  endExact: share,
-  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
-  sure: share,
-  exactOfSure: share.nullable(),
-  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
-  /** Recorded steps that it learned from; those that differ; those left out for their length. */
-  learnedFrom: count,
-  distinct: count,
-  tooLong: count,
-});
 
 const formSchema: z.ZodType<FormSettings> = z.strictObject({
   world: z.enum(WORLD_KINDS),
@@ -69,7 +48,7 @@ const contentsSchema = z.strictObject({
   decoder: z.string(),
   form: formSchema,
   calibration: calibrationSchema,
-  report: reportSchema,
+  report: fitReportSchema,
 });
 
 /** A model whole. */

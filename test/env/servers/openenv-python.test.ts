@@ -51,14 +51,6 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
     });
   });
 
-  it('tells the agent of its exceptions', async () => {
-    await on({ openenv: url }, async (domain) => {
-      const env = environmentOf(domain);
-      await begin(env, 1);
-      expect((await act(env, say('fail'))).text).toMatch(/^Error: .*it failed/);
-    });
-  });
-
   it('may be slow: the episode is lost, and the next one goes on', async () => {
     await on({ openenv: url, timeoutSeconds: 1 }, async (domain) => {
       const env = environmentOf(domain);

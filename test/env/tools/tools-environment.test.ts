@@ -139,14 +139,6 @@ describe('calls', () => {
       expect(await env.step(SOLUTION[0])).toMatchObject({ reward: isExact ? 5 : 0, terminated: isExact });
     }
   });
-
-  test('of a tool without a rule fail aloud', async () => {
-    const bare = { ...domain, rules: undefined };
-    const env = libraryEnvironment(bare, { responder: rulesResponder(bare) });
-    await env.reset();
-    const failure = { code: 'TOOL_WITHOUT_RULE', message: 'Domain "library" has no rule for the tool "get_member".' };
-    await expect(env.step(SOLUTION[0])).rejects.toMatchObject(failure);
-  });
 });
 
 describe('what is said beside calls', () => {

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import { spokenMessages } from '../../../src/env/tools/message.js';
-import { initialStateOf, referenceStateOf } from '../../../src/env/tools/situation.js';
+import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';
 
@@ -48,13 +48,6 @@ describe('the end state', () => {
     expect(checks[0].reason).toMatch(
       /differs from that of the reference at \/members\/M1\/books\/0, \/books\/B1\/lentTo/,
     );
-  });
-
-  test('is compared from where the task begins', () => {
-    const task = taskOf('bring-back');
-    expect(initialStateOf(domain, task)).toMatchObject({ books: { B1: { lentTo: 'M1' } } });
-    expect(initialStateOf(domain, task)).toBe(initialStateOf(domain, task));
-    expect(referenceStateOf(domain, task)).toEqual(domain.initialState);
   });
 
   test.each([

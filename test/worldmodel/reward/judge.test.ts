@@ -62,13 +62,6 @@ describe('votes', () => {
     expect(cost.calls).toBe(votes.length);
   });
 
-  it('that disagree count as failed where pessimism is wanted, and only those', async () => {
-    const pessimist = { onDisagreement: 'fail', margin: 0.5 } as const;
-    expect((await judgeWith([true, false, true], pessimist).judge.judge(question())).checks[0].passed).toBe(false);
-    expect((await judgeWith(['garbage', 'garbage'], pessimist).judge.judge(question())).checks[0].passed).toBeNull();
-    expect((await judgeWith([null, null], pessimist).judge.judge(question())).checks[0].passed).toBeNull();
-  });
-
   it('are different requests, the same every time, and the instructions are in the system message alone', async () => {
     const { judge, model } = judgeWith([true, true, true]);
     await judge.judge(question());

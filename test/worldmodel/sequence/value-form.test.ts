@@ -48,18 +48,4 @@ describe('entities in words', () => {
     const answer = { isError: false, operations, observation };
     expect(form.read(form.answer(answer, asked)!, asked)).toEqual(answer);
   });
-
-  it('have no words for moves, and read no path that is none', () => {
-    const asked = ask({ ticket: 'T-1' });
-    const moved = [{ op: 'move' as const, from: '/tickets/T-1', path: '/tickets/T-2' }];
-    expect(form.answer({ isError: false, operations: moved, observation: '' }, asked)).toBeUndefined();
-    const wrong: Piece[] = [
-      { mark: 'done' },
-      { mark: 'add' },
-      { text: 'tickets' },
-      { mark: 'says' },
-      { mark: 'goes-on' },
-    ];
-    expect(form.read(wrong, asked)).toBe('it changes what cannot be read');
-  });
 });

@@ -30,18 +30,6 @@ describe('a typed step by a language model', () => {
     ]);
   });
 
-  it('is asked by the sections that servers and readers rely on', async () => {
-    const model = new ScriptedModel(truthful);
-    await (await makeRouter(config(), { domain: closing.domain, model })).answer(closing);
-    const [request] = model.requests;
-    expect(request.schema?.name).toBe('prediction');
-    expect(Object.keys(request.schema?.schema.properties as object)).toEqual([
-      ...['reasoning', 'operations', 'observation', 'reward', 'terminated', 'confidence'],
-    ]);
-    expect(Object.keys(sectionsOf(request))).toEqual(['References', 'History', 'State', 'Call']);
-    expect(sectionsOf(request).Call).toEqual({ name: 'close_ticket', arguments: { ticket_id: 'T1001' } });
-  });
-
   it('is repaired once, with the reasons', async () => {
     const model = new ScriptedModel((request, sections) =>
       'Refused' in sections
