@@ -24,6 +24,7 @@ import type { ToolsJudged } from '../../fidelity/tools/judged.js';
 import { TOOLS_QUESTIONS } from '../../fidelity/tools/kind.js';
 import type { DreamtStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
+import { isAnother } from '../mechanics.js';
 
 /** Of a dreamt screen beside the real one that followed from the same. */
 interface ElementScores {
@@ -46,15 +47,6 @@ export function elementScores(before: ScreenState, real: ScreenState, dreamt: Sc
 /** 1 for two empty screens. */
 export function elementF1(real: ScreenState, dreamt: ScreenState): number {
   return f1(keysOf(real), keysOf(dreamt)) ?? 1;
-}
-
-/** Share of the elements of a screen that must be new for it to be another page. */
-const ANOTHER = 0.5;
-
-function isAnother(before: ScreenState, after: ScreenState): boolean {
-  const ids = Object.keys(after.elements);
-  const fresh = ids.filter((id) => before.elements[id] === undefined);
-  return fresh.length > ANOTHER * ids.length;
 }
 
 function keysOf({ elements }: ScreenState): Set<string> {
