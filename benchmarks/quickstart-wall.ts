@@ -2,7 +2,7 @@
 // gradient steps of learner and ensemble, and dreaming, by ONNX Runtime (`--device cpu`, all there was before vector code) ÷ by
 // vector code (`--device native`). The same scenario, seeds and threshold; the sides take turns. As sums are rounded in two ways,
 // two runs of a seed may reach the threshold at different real steps, so each pair is compared over the real steps that
-// both took; wall times to the threshold are in `raw`. So is what the time went into, as the runs' own journals say it.
+// both took; wall times to the threshold are in `raw`.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { launch } from '../src/run/launch.js';
 import { type MetricsEvent, readMetrics } from '../src/run/metrics.js';
 import type { TrainResult } from '../src/run/pipeline/train.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { median, ratioInterval } from './measure.js';
+import { ratioInterval } from './measure.js';
 
 const SCENARIO = 'cartpole-swingup';
 const SEEDS = [100, 101, 102, 103, 104];
@@ -82,46 +82,12 @@ function secondsUntil({ events }: TimedRun, realSteps = Number.POSITIVE_INFINITY
   return events.findLast((event) => event.kind === 'eval' && event.realSteps! <= realSteps)!.wallSeconds;
 }
 
-/** What the runs of a side took their time for, medians of seconds; and each run's own figures. */
 function rawOf(side: Side, pairs: readonly Pair[]) {
   const runs = pairs.map(({ [side]: timed }) => timed);
-  const phases = pairs.map(({ [side]: { events }, compared }) =>
-    phasesOf(events.filter((event) => event.realSteps! <= compared)),
-  );
-  const names = Object.keys(phases[0]) as (keyof Phases)[];
   return {
-    medianSecondsOf: Object.fromEntries(names.map((name) => [name, median(phases.map((phase) => phase[name]))])),
-    phases,
     secondsCompared: pairs.map(({ [side]: timed, compared }) => secondsUntil(timed, compared)),
     secondsToThreshold: runs.map((timed) => (timed.realStepsToThreshold === null ? null : secondsUntil(timed))),
     realStepsToThreshold: runs.map(({ realStepsToThreshold }) => realStepsToThreshold),
-    holdoutErrors: runs.map(({ events }) => valuesOf(events, 'fit', 'holdoutError')),
     cpuSecondsOfWholeRun: runs.map(({ cpuSeconds }) => cpuSeconds),
   };
-}
-
-interface Phases {
-  readonly fit: number;
-  readonly dreaming: number;
-  /** Batches drawn for them counted too. */
-  readonly updates: number;
-  readonly evaluation: number;
-  /** Real steps, trials of the model, checkpoints. */
-  readonly rest: number;
-}
-
-/** Fits and dreams say how long they took; an update or an evaluation took what has passed since the event before it. */
-function phasesOf(events: readonly MetricsEvent[]): Phases {
-  const since = (kind: string) =>
-    events.reduce((sum, event, i) => {
-      return event.kind === kind ? sum + event.wallSeconds - (events[i - 1]?.wallSeconds ?? 0) : sum;
-    }, 0);
-  const told = (kind: string) => valuesOf(events, kind, 'seconds').reduce((sum, seconds) => sum + seconds, 0);
-  const [fit, dreaming, updates, evaluation] = [told('fit'), told('dream'), since('update'), since('eval')];
-  const total = events.at(-1)!.wallSeconds;
-  return { fit, dreaming, updates, evaluation, rest: total - fit - dreaming - updates - evaluation };
-}
-
-function valuesOf(events: readonly MetricsEvent[], kind: string, name: string): number[] {
-  return events.filter((event) => event.kind === kind).map((event) => event[name] as number);
 }

@@ -205,18 +205,11 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
       "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
     unit: 'F1',
     baseline: 'the page itself',
-    load: async () => (await import('./screens-exactness.js')).pages,
-  },
-  'screens.applications': {
-    title:
-      'Next screens of TiddlyWiki in Chromium after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every case; recorded seeds and tasks left out; nothing at all); needs TiddlyWiki and Chromium',
-    unit: 'F1',
-    baseline: 'the page itself',
-    load: async () => (await import('./screens-exactness.js')).applications,
+    load: () => import('./screens-exactness.js'),
   },
   'screens.transfer': {
     title:
-      "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes, and a task of TiddlyWiki); needs miniwob's pages, TiddlyWiki and Chromium",
+      "Twelve of MiniWoB++'s tasks in jsdom, a policy each: success on other seeds, learned in a dream of so many real episodes ÷ learned in as many real episodes (long; goes on where it was; raw: ten times the real episodes); needs miniwob's pages",
     unit: 'ratio',
     baseline: 'the same learner in the page itself, as many real episodes',
     load: async () => (await import('./text-learning.js')).screensTransfer,

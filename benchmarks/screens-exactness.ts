@@ -1,8 +1,8 @@
 // How right are dreamt screens? Walks of chance are recorded on one seed of some of a world's tasks, and dreams are made of them. Each then
 // answers the actions of other walks, in the true screen and on its own: on the same seed, on one that nobody recorded, and on tasks of
 // which nothing was recorded. The value is the F1 of elements on other seeds, by records carried over to them and mechanics for what these
-// doubt; the interval is over tasks. Kept seed by seed; SCREENS_SEEDS names some. The worlds are MiniWoB++'s tasks in jsdom, and an
-// application, TiddlyWiki in Chromium. `lifted` was made with seed 0 in view, which is none of them.
+// doubt; the interval is over tasks. Kept seed by seed; SCREENS_SEEDS names some. The world is MiniWoB++'s tasks in jsdom. `lifted` was
+// made with seed 0 in view, which is none of them.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,14 +12,13 @@ import { contentHash, type Json } from '../src/core/canonical-json.js';
 import type { ScreenState } from '../src/env/screens/screen-state.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../src/env/tools/domain.js';
-import { makeDomain } from '../src/env/tools/domains.js';
 import type { Prediction } from '../src/env/tools/prediction.js';
 import { initialStateOf } from '../src/env/tools/situation.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { elementF1, elementScores } from '../src/screens/fidelity/elements.js';
 import type { ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
-import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
+import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
 import { openScreens, recordedDream, recordedWalks, tasksOf } from './screen-walks.js';
 import { type CaseName, chosen, studyOf } from './study-cases.js';
@@ -37,23 +36,7 @@ interface SeedCase extends CaseName {
   readonly byTask: Readonly<Record<string, number>>;
 }
 
-interface World {
-  /** Of the benchmark and its study. */
-  readonly id: string;
-  /** Body and arm of its cases. */
-  readonly name: Pick<CaseName, 'body' | 'arm'>;
-  readonly arms: Arms;
-  /** Actions of a walk, walks of a seed, and every how many tasks one is left out of the records. */
-  readonly steps: number;
-  readonly walks: number;
-  readonly leftOut: number;
-  /** What decides the figures, beside the domain's version. */
-  readonly settings: object;
-  /** Seeds below `seeds` of each task; `families`: those that are measured. */
-  open(seeds: number, context: BenchmarkContext): Promise<{ domain: ToolsDomain; families: readonly string[] }>;
-}
-
-const PAGE_ARMS: Arms = {
+const ARMS: Arms = {
   nothing: undefined,
   mechanics: { backends: ['mechanics'] },
   records: { backends: ['replay'] },
@@ -66,52 +49,32 @@ const PAGE_ARMS: Arms = {
   } as ToolsModelConfigInput,
 };
 
-export const pages: BenchmarkModule = worldBenchmark({
-  ...{ id: 'screens.exactness', name: { body: 'all tasks', arm: 'all arms' } },
-  ...{ arms: PAGE_ARMS, steps: 8, walks: 3, leftOut: 4 },
-  settings: { arms: PAGE_ARMS, steps: 8, walks: 3, leftOut: 4 },
-  async open(seeds, { root, quick }) {
-    const { IN_JSDOM } = await import(pathToFileURL(join(root, 'packs', 'miniwob', 'tasks.mjs')).href);
-    const families: readonly string[] = quick ? IN_JSDOM.slice(0, 2) : IN_JSDOM;
-    return { domain: await openScreens({ root, names: families, seeds, browser: 'jsdom' }), families };
-  },
-});
+/** Actions of a walk, walks of a seed, and every how many tasks one is left out of the records. */
+const WALKS = { steps: 8, walks: 3, leftOut: 4 };
 
-export const applications: BenchmarkModule = worldBenchmark({
-  ...{ id: 'screens.applications', name: { body: 'tiddlywiki', arm: JUDGED } },
-  arms: { nothing: undefined, [JUDGED]: { backends: ['lifted', 'mechanics'] } },
-  ...{ steps: 6, walks: 2, leftOut: 3, settings: { steps: 6, walks: 2, leftOut: 3 } },
-  async open(seeds, { quick }) {
-    const domain = await makeDomain({ id: 'tiddlywiki', seeds }, { folder: '.' });
-    const families = [...new Set(domain.tasks.map(({ family }) => family))];
-    return { domain, families: quick ? families.slice(0, 1) : families };
-  },
-});
-
-function worldBenchmark(world: World): BenchmarkModule {
-  return {
-    async run(context) {
-      const seeds = context.quick ? ['1'] : chosen(SEEDS, 'SCREENS_SEEDS');
-      const cases: SeedCase[] = [];
-      for (const seed of seeds) cases.push(await seedCase(world, Number(seed), context));
-      const families = Object.keys(cases[0].byTask);
-      const values = families.map((family) => mean(cases.map(({ byTask }) => byTask[family])));
-      return { ...bootstrap(values, mean), n: values.length, raw: { cases, arms: meansOf(cases) } };
-    },
-  };
+export async function run(context: BenchmarkContext): Promise<Measurement> {
+  const seeds = context.quick ? ['1'] : chosen(SEEDS, 'SCREENS_SEEDS');
+  const cases: SeedCase[] = [];
+  for (const seed of seeds) cases.push(await seedCase(Number(seed), context));
+  const families = Object.keys(cases[0].byTask);
+  const values = families.map((family) => mean(cases.map(({ byTask }) => byTask[family])));
+  return { ...bootstrap(values, mean), n: values.length, raw: { cases, arms: meansOf(cases) } };
 }
 
 /** Kept, or measured now and kept: walks are recorded on this seed of each task, and on none other. */
-async function seedCase(world: World, seed: number, context: BenchmarkContext): Promise<SeedCase> {
-  const study = await studyOf<SeedCase>(context.root, world.id, context.quick);
-  const { domain, families } = await world.open(seed + 1, context);
+async function seedCase(seed: number, context: BenchmarkContext): Promise<SeedCase> {
+  const { root, quick } = context;
+  const study = await studyOf<SeedCase>(root, 'screens.exactness', quick);
+  const { IN_JSDOM } = await import(pathToFileURL(join(root, 'packs', 'miniwob', 'tasks.mjs')).href);
+  const families: readonly string[] = quick ? IN_JSDOM.slice(0, 2) : IN_JSDOM;
+  const domain = await openScreens({ root, names: families, seeds: seed + 1, browser: 'jsdom' });
   const work = await mkdtemp(join(tmpdir(), 'reverie-screens-'));
   try {
-    const hash = contentHash({ ...world.settings, domain: domain.version } as unknown as Json);
-    const name = { ...world.name, seed, hash };
+    const hash = contentHash({ arms: ARMS, ...WALKS, domain: domain.version } as unknown as Json);
+    const name = { body: 'all tasks', arm: 'all arms', seed, hash };
     const kept = study.find(name);
     if (kept !== undefined) return kept;
-    const found = { ...name, ...(await measured(world, domain, families, seed, work, context)) };
+    const found = { ...name, ...(await measured(domain, families, seed, work, context)) };
     await study.keep(found);
     return found;
   } finally {
@@ -121,13 +84,13 @@ async function seedCase(world: World, seed: number, context: BenchmarkContext): 
 }
 
 async function measured(
-  { arms: models, steps, walks, leftOut }: World,
   domain: ToolsDomain,
   families: readonly string[],
   seed: number,
   work: string,
   { quick, log }: BenchmarkContext,
 ): Promise<Pick<SeedCase, 'walks' | 'arms' | 'byTask'>> {
+  const { steps, walks, leftOut } = WALKS;
   const isLeftOut = ({ family }: ToolsTask) => families.indexOf(family) % leftOut === leftOut - 1;
   // Seeds of a split begin at a million times its place.
   const ofSeed = (split: 'train' | 'validation') =>
@@ -148,7 +111,7 @@ async function measured(
   };
   const arms: Record<string, Record<string, Summary>> = {};
   let judged: StepScores[] = [];
-  for (const [arm, model] of Object.entries(models)) {
+  for (const [arm, model] of Object.entries(ARMS)) {
     const folder = await mkdtemp(join(work, 'fit-'));
     const dream = model && (await recordedDream(domain, records, model, folder));
     arms[arm] = {};

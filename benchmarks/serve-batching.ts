@@ -9,9 +9,9 @@ import { type RemoteEnvironment, WorkerHost } from '../src/serve/hosts/worker-ho
 
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ACTION_DIM, makeEnsemble, OBS_DIM } from './ensemble-fixture.js';
-import { measurePaired, median, type PairedRates, ratioInterval } from './measure.js';
+import { measurePaired, ratioInterval } from './measure.js';
 
-const SESSIONS = [64, 256];
+const SESSIONS = 256;
 const MODEL = 'dream';
 
 export async function run({ quick, log }: BenchmarkContext): Promise<Measurement> {
@@ -22,19 +22,22 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     log('fitting a small model of made-up data');
     const blueprint = await dream();
     for (const host of [batched, single]) host.add(MODEL, blueprint);
-    const rates = new Map<number, PairedRates>();
-    for (const sessions of SESSIONS) {
-      const [ours, baseline] = await Promise.all([batched, single].map((host) => opened(host, sessions)));
-      const both = { ours: () => rateOf(ours, steps), baseline: () => rateOf(baseline, steps) };
-      rates.set(
-        sessions,
-        await measurePaired({ rounds, ...both, log: (line) => log(`${sessions} sessions, ${line}`) }),
-      );
-      await Promise.all([...ours, ...baseline].map((session) => session.close()));
-    }
+    const [ours, baseline] = await Promise.all([batched, single].map((host) => opened(host)));
+    const rates = await measurePaired({
+      rounds,
+      ours: () => rateOf(ours, steps),
+      baseline: () => rateOf(baseline, steps),
+      log,
+    });
+    await Promise.all([...ours, ...baseline].map((session) => session.close()));
     const { batches, rows } = batched.stats.batches;
     log(`${(rows / batches).toFixed(1)} rows a batch`);
-    return { ...ratioInterval(rates.get(256)!), n: rounds, raw: rawOf(rates, steps, rows / batches) };
+    const raw = {
+      batchedStepsPerSecond: rates.ours,
+      singleStepsPerSecond: rates.baseline,
+      rowsPerBatch: rows / batches,
+    };
+    return { ...ratioInterval(rates), n: rounds, raw };
   } finally {
     await Promise.all([batched.close(), single.close()]);
   }
@@ -48,8 +51,8 @@ async function dream(): Promise<VectorBlueprint> {
   return { kind: 'vector', env: { id: 'half-cheetah' }, dream: { id: 'half-cheetah', model: snapshot, starts } };
 }
 
-async function opened(host: WorkerHost, sessions: number): Promise<readonly RemoteEnvironment[]> {
-  return Promise.all(Array.from({ length: sessions }, () => host.make(MODEL)));
+async function opened(host: WorkerHost): Promise<readonly RemoteEnvironment[]> {
+  return Promise.all(Array.from({ length: SESSIONS }, () => host.make(MODEL)));
 }
 
 /** Steps per second of wall time, all sessions together; each starts anew, so that dreams do not wander off. */
@@ -64,13 +67,4 @@ async function rateOf(sessions: readonly RemoteEnvironment[], steps: number): Pr
 async function live(session: RemoteEnvironment, seed: number, steps: number): Promise<void> {
   const rng = Rng.fromSeed(seed);
   for (let t = 0; t < steps; t++) await session.step(rng.fillUniform(new Float32Array(ACTION_DIM), -1, 1));
-}
-
-function rawOf(rates: ReadonlyMap<number, PairedRates>, steps: number, rowsPerBatch: number): Record<string, unknown> {
-  const figures = [...rates].flatMap(([sessions, { ours, baseline }]) => [
-    [`batchedStepsPerSecondOf${sessions}`, ours],
-    [`singleStepsPerSecondOf${sessions}`, baseline],
-    [`ratioOf${sessions}`, median(ours.map((rate, round) => rate / baseline[round]))],
-  ]);
-  return { ...Object.fromEntries(figures), stepsPerRound: steps, rowsPerBatch };
 }

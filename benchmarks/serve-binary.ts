@@ -1,13 +1,12 @@
 // What a batch of rows is worth: transitions a second of real pendulums over the native API. Ours: vector sessions of 64
 // rows, flat frames over HTTP. Baseline: single steps in JSON, from as many sessions at once as one vector session has rows.
-// Both ask the same server, a process of its own, from one undici pool, with enough requests under way to keep it busy. Raw:
-// one vector session alone.
+// Both ask the same server, a process of its own, from one undici pool, with enough requests under way to keep it busy.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { type Dispatcher, Pool } from 'undici';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
-import { measurePaired, median, ratioInterval } from './measure.js';
+import { measurePaired, ratioInterval } from './measure.js';
 import type { ServerWish } from './serve-process.js';
 
 const ROWS = 64;
@@ -40,18 +39,13 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       baseline: () => rate(singles, requests / 10, 1),
       log,
     });
-    const alone: number[] = [];
-    for (let round = 0; round < (quick ? 1 : 5); round++)
-      alone.push(await rate(frames.slice(0, 1), requests / 4, ROWS));
     const raw = {
       rows: ROWS,
       vectorSessions: BATCHES,
       framesTransitionsPerSecond: rates.ours,
       jsonSingleTransitionsPerSecond: rates.baseline,
-      oneSessionFramesTransitionsPerSecond: alone,
       threads: 'one process of server, environments in its main thread; one process of client',
     };
-    log(`one session alone: ${Math.round(median(alone))}`);
     return { ...ratioInterval(rates), n: rounds, raw, versions: { fastify: '5.12.8' } };
   } finally {
     await server.pool.close();

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { launch } from '../src/run/launch.js';
 import type { TextTrainResult } from '../src/run/pipeline/tools/train-policy.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
-import type { BenchmarkContext, BenchmarkModule, Measurement } from './benchmark.js';
+import type { BenchmarkContext, BenchmarkModule } from './benchmark.js';
 import { bootstrap, type Interval, mean, median } from './measure.js';
 import { LEARNT_TASKS } from './miniwob-pages.js';
 import { type CaseName, chosen, type Study, studyOf } from './study-cases.js';
@@ -214,119 +214,51 @@ function endOfDream({ curve }: TextCase) {
 }
 
 const SCREEN_SEEDS = ['1', '2', '3', '4', '5'];
+/** Episodes of a round, as the scenario has them; real rounds, and rounds in the dream of as many real episodes. */
+const SCREEN_ROUNDS = { episodes: 32, real: 4, dream: 20 };
 const SCREEN_ARMS = ['dream', 'real', 'real, ten times'] as const;
 type ScreenArm = (typeof SCREEN_ARMS)[number];
-
-interface World {
-  /** Folder in benchmarks/bodies. */
-  readonly scenario: string;
-  readonly tasks: readonly string[];
-  readonly arms: readonly ScreenArm[];
-  /** Episodes of a round, as the scenario has them. */
-  readonly round: number;
-  readonly realRounds: number;
-  readonly dreamRounds: number;
-  /** Beside the rounds, to see that it runs. */
-  readonly quick: readonly string[];
-}
-
-const WORLDS: Readonly<Record<string, World>> = {
-  miniwob: {
-    ...{ scenario: 'screens', tasks: LEARNT_TASKS, arms: SCREEN_ARMS },
-    ...{ round: 32, realRounds: 4, dreamRounds: 20, quick: [] },
-  },
-  // The one of its tasks that chance does now and then: it takes one click.
-  tiddlywiki: {
-    ...{ scenario: 'notebook', tasks: ['tick-note'], arms: ['dream', 'real'] },
-    ...{ round: 16, realRounds: 2, dreamRounds: 24 },
-    quick: ['train.tasksPerRound=1', 'train.groupSize=2', 'train.evalTasks=1', 'domain.seeds=1'],
-  },
-};
 
 /**
  * What is a dream of screens worth to a policy? For each of twelve of MiniWoB++'s tasks, one learns in a dream of records of so many real
  * episodes, and one in as many real episodes; both are judged on seeds that neither saw. The value is the success of the first over that
- * of the second, both as means over tasks and seeds; a third learns in ten times the real episodes. The same of an application, TiddlyWiki
- * in Chromium, at fewer episodes, as each opens a server: beside the value, in `raw`. Kept case by case; SCREENS_TRANSFER_WORLDS, SCREENS_TASKS (of
- * MiniWoB++), SCREENS_TRANSFER_SEEDS and SCREENS_TRANSFER_ARMS name some. Without the third arm there is no figure against it; without MiniWoB++
- * the value is the application's.
+ * of the second, both as means over tasks and seeds; a third learns in ten times the real episodes. Kept case by case; SCREENS_TASKS,
+ * SCREENS_TRANSFER_SEEDS and SCREENS_TRANSFER_ARMS name some. Without the third arm there is no figure against it.
  */
 export const screensTransfer: BenchmarkModule = {
   async run({ quick, root, log }) {
     const study = await studyOf<TextCase>(root, 'screens.transfer', quick);
-    const worlds = chosen(Object.keys(WORLDS), 'SCREENS_TRANSFER_WORLDS');
+    const sitting = { study, log, scenario: join(root, 'benchmarks', 'bodies', 'screens') };
     const seeds = quick ? ['1'] : chosen(SCREEN_SEEDS, 'SCREENS_TRANSFER_SEEDS');
     const arms = chosen(SCREEN_ARMS, 'SCREENS_TRANSFER_ARMS') as readonly ScreenArm[];
     if (!arms.includes('dream') || !arms.includes('real')) throw new Error('SCREENS_TRANSFER_ARMS needs "dream,real"');
-    const found: Record<string, TextCase[]> = Object.fromEntries(worlds.map((world) => [world, []]));
+    const cases: TextCase[] = [];
     for (const seed of seeds) {
-      for (const world of worlds) {
-        const sitting = { study, log, scenario: join(root, 'benchmarks', 'bodies', WORLDS[world].scenario) };
-        for (const body of tasksOf(world, quick)) {
-          for (const arm of arms.filter((one) => WORLDS[world].arms.includes(one))) {
-            const set = [`domain.screens=[${body}]`, ...settingsOf(WORLDS[world], arm, quick)];
-            found[world].push(await measuredText(sitting, { body, arm, seed: Number(seed), set }));
-          }
+      for (const body of quick ? LEARNT_TASKS.slice(1, 2) : chosen(LEARNT_TASKS, 'SCREENS_TASKS')) {
+        for (const arm of arms) {
+          const set = [`domain.screens=[${body}]`, ...settingsOf(arm, quick)];
+          cases.push(await measuredText(sitting, { body, arm, seed: Number(seed), set }));
         }
       }
     }
-    return measurementOf(found, arms.includes('real, ten times'), log);
+    const value = ratio(cases, 'real');
+    if (!Number.isFinite(value.value)) log('What learned for real won nothing: there is no ratio to tell.');
+    const more = arms.includes('real, ten times') && { againstTenTimes: ratio(cases, 'real, ten times') };
+    return { ...value, n: cases.filter(({ arm }) => arm === 'dream').length, raw: { cases, ...more } };
   },
 };
 
-function tasksOf(world: string, quick: boolean): readonly string[] {
-  const { tasks } = WORLDS[world];
-  if (world !== 'miniwob') return tasks;
-  return quick ? tasks.slice(1, 2) : chosen(tasks, 'SCREENS_TASKS');
-}
-
 /** As many real episodes for the dream as for the policy that learns in the page. */
-function settingsOf(world: World, arm: ScreenArm, quick: boolean): string[] {
-  const rounds = quick ? 1 : world.realRounds;
-  const own = quick ? world.quick : [];
-  if (arm !== 'dream') return ['train.mode=real', `train.rounds=${arm === 'real' ? rounds : 10 * rounds}`, ...own];
-  const episodes = own.length > 0 ? 2 : rounds * world.round;
-  const gather = `{episodes: ${episodes}, heldOut: 0, agent: {kind: random, steps: 4, offered: true}}`;
+function settingsOf(arm: ScreenArm, quick: boolean): string[] {
+  const rounds = quick ? 1 : SCREEN_ROUNDS.real;
+  if (arm !== 'dream') return ['train.mode=real', `train.rounds=${arm === 'real' ? rounds : 10 * rounds}`];
+  const episodes = rounds * SCREEN_ROUNDS.episodes;
   return [
     'model.backends=[lifted, mechanics]',
     'train.mode=dream',
-    `train.rounds=${quick ? 2 : world.dreamRounds}`,
-    `train.gather=${gather}`,
-    ...own,
+    `train.rounds=${quick ? 2 : SCREEN_ROUNDS.dream}`,
+    `train.gather={episodes: ${episodes}, heldOut: 0, agent: {kind: random, steps: 4, offered: true}}`,
   ];
-}
-
-function measurementOf(
-  { miniwob, ...applications }: Readonly<Record<string, TextCase[]>>,
-  hasThird: boolean,
-  log: BenchmarkContext['log'],
-): Measurement {
-  const others = Object.entries(applications).map(([name, cases]) => [name, comparisonOf(cases)] as const);
-  const cases = miniwob ?? Object.values(applications).flat();
-  const value = ratio(cases, 'real');
-  if (!Number.isFinite(value.value)) log('What learned for real won nothing: there is no ratio to tell.');
-  const raw = {
-    cases: miniwob ?? [],
-    ...(miniwob !== undefined && hasThird && { againstTenTimes: ratio(miniwob, 'real, ten times') }),
-    ...(others.length > 0 && { applications: Object.fromEntries(others) }),
-  };
-  return { ...value, n: cases.filter(({ arm }) => arm === 'dream').length, raw };
-}
-
-/** Of an application, over seeds: where little is won for real the difference says more than the ratio, which may have no end. */
-function comparisonOf(cases: readonly TextCase[]) {
-  const pairs = pairsOf(cases, 'real');
-  const { value, low, high } = ratio(cases, 'real');
-  const [ratioValue, ratioLow, ratioHigh] = [value, low, high].map((one) => (Number.isFinite(one) ? one : null));
-  return {
-    ratio: { value: ratioValue, low: ratioLow, high: ratioHigh },
-    difference: bootstrap(
-      pairs.map(([dream, real]) => dream - real),
-      mean,
-    ),
-    ...{ before: mean(cases.map(({ before }) => before)), dream: mean(pairs.map(([dream]) => dream)) },
-    ...{ real: mean(pairs.map(([, real]) => real)), n: pairs.length, cases },
-  };
 }
 
 /** Success of the dream over that of another arm, with an interval over tasks and seeds. */

@@ -244,8 +244,6 @@ export interface Addon {
   stepNow(handle: number, exchange: ArrayBuffer, rows: number, choices: number): void;
   /** Widths of vectors that this processor has, best first. */
   widths(): string[];
-  /** Multiply-adds done by a loop of them in registers: what a core can do at most. */
-  peak(width: string, rounds: number): number;
   rollout(handle: number, request: AddonRolloutRequest): Promise<AddonRollout>;
   close(handle: number): Promise<void>;
 }

@@ -150,12 +150,6 @@ export function nativeWidths(): readonly string[] {
   }
 }
 
-/** Multiply-adds a second that one thread of this processor does in registers, with vectors of a width: the most there can be. */
-export function nativePeak(width: string, rounds = 1e7): number {
-  const began = performance.now();
-  return loadAddon().peak(width, rounds) / ((performance.now() - began) / 1000);
-}
-
 /** Whether and how devices run this ensemble. Throws CUDA_UNAVAILABLE without the addon. */
 export function deviceFit(weights: EnsembleWeights, precision: Precision): DeviceFit {
   return loadAddon().fit(weights, precision);

@@ -26,10 +26,16 @@ const WIRE_VARINT = 0;
 const WIRE_BYTES = 2;
 const WIRE_GROUP = 3;
 
+/** MODEL_FILE_INVALID for what is no model that can be run. */
+export function unusable(origin: string, problem: string, cause?: unknown): Error {
+  const hint = 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.';
+  return reverieError('MODEL_FILE_INVALID', { problem: `Model "${origin}" cannot be used: ${problem}.`, hint }, cause);
+}
+
 /**
  * Inputs, outputs and metadata of an ONNX model.
  * @param origin where the model came from, for messages
- * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types; MODEL_FILE_INVALID if any tensor lies outside it
+ * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types, or any tensor lies outside it
  */
 export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
   let model: Message;
@@ -38,14 +44,7 @@ export function checkModel(bytes: Uint8Array, origin: string): ModelSignature {
     model = decodeModel(bytes);
   } catch (error) {
     if (error instanceof Error && 'code' in error) throw error;
-    throw reverieError(
-      'MODEL_FILE_INVALID',
-      {
-        problem: `Model "${origin}" cannot be used: ${`it is not protobuf (${(error as Error).message})`}.`,
-        hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-      },
-      error,
-    );
+    throw unusable(origin, `it is not protobuf (${(error as Error).message})`, error);
   }
   return signatureOf(model, origin);
 }
@@ -57,20 +56,12 @@ function refuseExternalData(
   origin: string,
   depth: number,
 ): void {
-  if (depth > MAX_DEPTH)
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `Model "${origin}" cannot be used: ${`it is nested deeper than ${MAX_DEPTH}`}.`,
-      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-    });
+  if (depth > MAX_DEPTH) throw unusable(origin, `it is nested deeper than ${MAX_DEPTH}`);
   while (reader.pos < end) {
     const tag = reader.uint32();
     const wire = tag & 7;
     const field = type.fieldsById[tag >>> 3];
-    if (wire >= WIRE_GROUP && wire !== 5)
-      throw reverieError('MODEL_FILE_INVALID', {
-        problem: `Model "${origin}" cannot be used: it has protobuf groups.`,
-        hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-      });
+    if (wire >= WIRE_GROUP && wire !== 5) throw unusable(origin, 'it has protobuf groups');
     if (
       field?.name === 'externalData' ||
       (field?.name === 'dataLocation' && !(wire === WIRE_VARINT && reader.uint32() === 0))
@@ -103,12 +94,7 @@ interface DecodedGraph {
 
 function signatureOf(model: Message, origin: string): ModelSignature {
   const graph = model.graph as DecodedGraph | undefined;
-  if (graph?.output === undefined || graph.output.length === 0) {
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `Model "${origin}" cannot be used: it has no graph with outputs.`,
-      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-    });
-  }
+  if (graph?.output === undefined || graph.output.length === 0) throw unusable(origin, 'it has no graph with outputs');
   const stored = new Set((graph.initializer ?? []).map(({ name }) => name));
   const pairs = (model.metadataProps ?? []) as { key: string; value?: string }[];
   return {
@@ -124,10 +110,7 @@ function tensorSignature(info: { name: string; type?: DecodedTensorType }, origi
   const dtype = dtypeOf(elementType);
   if (dtype === undefined) {
     const problem = `"${info.name}" has element type ${elementType}; float32, int32, int64, bool and uint8 are supported`;
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `Model "${origin}" cannot be used: ${problem}.`,
-      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-    });
+    throw unusable(origin, problem);
   }
   const dims = info.type?.tensorType?.shape?.dim ?? [];
   return { name: info.name, dtype, shape: dims.map((dim, i) => dim.dimValue ?? (dim.dimParam || `${info.name}.${i}`)) };

@@ -1,8 +1,7 @@
 // The weights that lie in a model file, by name: for whoever computes with them elsewhere than in ONNX Runtime.
 
-import { reverieError } from '../core/errors.js';
 import { decodeModel, ELEMENT_TYPE, elementCount, float32, type Tensor } from './graph.js';
-import { checkModel } from './model-check.js';
+import { checkModel, unusable } from './model-check.js';
 
 interface DecodedTensor {
   readonly name: string;
@@ -15,7 +14,7 @@ interface DecodedTensor {
 /**
  * The float32 initializers of an ONNX model; those of other types are left out.
  * @param origin where the model came from, for messages
- * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID
+ * @throws MODEL_FILE_INVALID
  */
 export function modelWeights(bytes: Uint8Array, origin: string): ReadonlyMap<string, Tensor> {
   checkModel(bytes, origin);
@@ -31,8 +30,5 @@ function weightOf({ name, dims = [], rawData, floatData = [] }: DecodedTensor, o
       : // Raw data may start anywhere in the file; floats need an aligned start. A Buffer's slice would be no copy.
         new Float32Array(new Uint8Array(rawData).buffer, 0, Math.floor(rawData.length / 4));
   if (data.length === elementCount(dims)) return float32(data, dims);
-  throw reverieError('MODEL_FILE_INVALID', {
-    problem: `Model "${origin}" cannot be used: ${`"${name}" has ${data.length} values for [${dims}]`}.`,
-    hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-  });
+  throw unusable(origin, `"${name}" has ${data.length} values for [${dims}]`);
 }

@@ -7,7 +7,7 @@ import { type FileHandle, open } from 'node:fs/promises';
 import * as ort from 'onnxruntime-node';
 import { reverieError } from '../core/errors.js';
 import { describe, elementCount, holds, type Tensor } from './graph.js';
-import { checkModel, type ModelSignature, type TensorSignature } from './model-check.js';
+import { checkModel, type ModelSignature, type TensorSignature, unusable } from './model-check.js';
 
 export interface SessionOptions {
   /** Threads one operator may use; 1 unless given. */
@@ -31,27 +31,20 @@ export class InferenceSession {
 
   /**
    * A session over a serialised model.
-   * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID
+   * @throws MODEL_FILE_INVALID
    */
   static async fromBytes(model: Uint8Array, options: SessionOptions = {}, origin = 'model'): Promise<InferenceSession> {
     const signature = checkModel(model, origin);
     try {
       return new InferenceSession(await ort.InferenceSession.create(model, sessionOptions(options)), signature, origin);
     } catch (error) {
-      throw reverieError(
-        'MODEL_FILE_INVALID',
-        {
-          problem: `Model "${origin}" cannot be used: ${(error as Error).message}.`,
-          hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-        },
-        error,
-      );
+      throw unusable(origin, (error as Error).message, error);
     }
   }
 
   /**
    * A session over a model file, which must hold all its weights itself.
-   * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID, MODEL_FILE_INVALID
+   * @throws MODEL_FILE_INVALID
    */
   static async fromFile(path: string, options: SessionOptions = {}): Promise<InferenceSession> {
     // Bytes, never the path: given a path, the runtime would resolve files next to it.
@@ -162,14 +155,12 @@ function sessionOptions({ threads = 1 }: SessionOptions): ort.InferenceSession.S
   };
 }
 
-// Reads a model file given by a user, without trusting what lies at the path.
-
 /** Protobuf's own limit is 2 GiB; policies and dynamics models are a thousandth of this. */
 const MAX_MODEL_BYTES = 1 << 30;
 
 /**
  * The bytes of a model file.
- * @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID (folders, pipes, devices), MODEL_FILE_INVALID
+ * @throws MODEL_FILE_INVALID for folders, pipes and devices, too
  */
 async function readModelFile(path: string, maxBytes = MAX_MODEL_BYTES): Promise<Uint8Array> {
   const file = await openModel(path);

@@ -48,14 +48,9 @@ export interface Trainer {
   release(): Promise<void>;
 }
 
-/** What runs a graph: in the calling thread, or elsewhere to the same bytes. */
-export type OpenSession = (model: Uint8Array, origin: string) => Promise<Pick<InferenceSession, 'run' | 'release'>>;
-
-const openHere: OpenSession = (model, origin) => InferenceSession.fromBytes(model, {}, origin);
-
-/** Compiles a training step. It runs on one thread, as the gradient of `gather` must: this one unless `open` says otherwise. */
-export async function buildTrainer(spec: TrainerSpec, open: OpenSession = openHere): Promise<Trainer> {
-  const session = await open(trainingGraph(spec).toModel(), `trainer ${spec.name}`);
+/** Compiles a training step. It runs on one thread, as the gradient of `gather` must. */
+export async function buildTrainer(spec: TrainerSpec): Promise<Trainer> {
+  const session = await InferenceSession.fromBytes(trainingGraph(spec).toModel(), {}, `trainer ${spec.name}`);
   return {
     run: async (run) => {
       const results = await session.run(feedsOf(spec, run));
@@ -169,7 +164,7 @@ function solve(shape: readonly Dim[], length: number): number[] {
 
 export function feedMismatch(spec: TrainerSpec, problem: string, expected: string): Error {
   return reverieError('DATA_MISMATCH', {
-    problem: `"${`trainer ${spec.name}`}" was fed ${problem}.`,
+    problem: `"trainer ${spec.name}" was fed ${problem}.`,
     hint: `It takes: ${expected}.`,
   });
 }

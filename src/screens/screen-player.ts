@@ -356,11 +356,6 @@ class SeatPool<M extends { readonly done: boolean }> {
     this.idle.push(seat);
   }
 
-  /** It was taken, and will not come back. */
-  lost(): void {
-    this.count--;
-  }
-
   /** What held them is no more. */
   forget(): void {
     this.standing.clear();

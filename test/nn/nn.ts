@@ -14,7 +14,6 @@ export {
   deviceFit,
   deviceTrial,
   isKnownToDevices,
-  nativePeak,
   nativeWidth,
   nativeWidths,
   requireDevice,
@@ -31,12 +30,11 @@ export type {
   SacShape,
 } from '../../src/nn/cuda-addon.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig } from '../../src/nn/decoder/config.js';
-export { Decoder, DecoderSessions, type ScoreOptions } from '../../src/nn/decoder/decoder.js';
+export { Decoder, DecoderSessions } from '../../src/nn/decoder/decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
 export type {
   Generated,
   GenerateOptions,
-  GenerateRequest,
   TokenSequence,
 } from '../../src/nn/decoder/generation.js';
 export { Tokenizer, trainTokenizer } from '../../src/nn/decoder/tokenizer.js';
@@ -112,7 +110,6 @@ export {
   nativeMemberTrainer,
   nativeRedqTrainers,
   nativeSacTrainer,
-  type OpenSession,
   type Trainer,
   type TrainerResult,
   type TrainerRun,

@@ -45,20 +45,13 @@ const two = (
 const ELEMENTWISE: OpCase[] = [
   two('add', [2, 3], [2, 3], nn.add),
   two('add, row broadcast', [2, 3], [3], nn.add),
-  two('add, column broadcast', [2, 1], [2, 3], nn.add),
   two('add, outer broadcast', [4, 1, 3], [2, 1], nn.add),
-  two('sub, row broadcast', [3], [2, 3], nn.sub),
   two('mul, outer broadcast', [4, 1, 3], [2, 1], nn.mul),
-  two('mul, scalar', [2, 3], [], nn.mul),
   { ...two('div, row broadcast', [2, 3], [3], nn.div), positive: true },
   two('minimum, broadcast', [2, 3], [3], nn.minimum),
-  two('maximum, broadcast', [2, 1], [2, 3], nn.maximum),
   one('maximum with a number', (x) => nn.maximum(x, 0.2)),
   one('neg', nn.neg),
-  one('neg of a difference', (x) => nn.neg(nn.sub(nn.exp(x), x))),
   one('subtracting a negated value', (x) => nn.sub(nn.exp(x), nn.neg(nn.tanh(x)))),
-  one('adding a negated value', (x) => nn.add(nn.neg(nn.tanh(x)), nn.exp(x))),
-  one('nested scaling', (x) => nn.neg(nn.mul(nn.div(nn.mul(2, nn.neg(x)), 3), 5))),
   one('numbers on either side', (x) => nn.sub(1, nn.add(0, nn.mul(1, nn.sub(nn.add(2, x), 0))))),
   one('exp', nn.exp),
   { ...one('log', nn.log), positive: true },
@@ -88,7 +81,6 @@ const SHAPES: OpCase[] = [
   one('reshape', (x) => nn.mul(nn.reshape(x, [3, -1]), 2), [2, 6]),
   one('expand', (x) => nn.square(nn.expand(x, [4, 2, 3])), [2, 1]),
   two('concat', [2, 3], [2, 1], (a, b) => nn.square(nn.concat([a, b, a], 1))),
-  two('concat, first axis', [2, 3], [1, 3], (a, b) => nn.concat([a, b], 0)),
   one('slice', (x) => nn.slice(x, 1, 1, -1), [2, 5]),
   one(
     'split, one piece unused',
@@ -150,10 +142,7 @@ const MATRICES: OpCase[] = [
   two('matMul', [2, 3], [3, 4], nn.matMul),
   two('matMul, batched', [2, 4, 3], [2, 3, 2], nn.matMul),
   two('matMul, batch broadcast', [2, 4, 3], [3, 2], nn.matMul),
-  two('matMul, batch of one', [1, 4, 3], [5, 3, 2], nn.matMul),
   two('gemm', [2, 3], [3, 4], (a, b) => nn.gemm(a, b)),
-  two('gemm, first transposed', [3, 2], [3, 4], (a, b) => nn.gemm(a, b, { transA: true })),
-  two('gemm, second transposed', [2, 3], [4, 3], (a, b) => nn.gemm(a, b, { transB: true })),
   two('gemm, both transposed', [3, 2], [4, 3], (a, b) => nn.gemm(a, b, { transA: true, transB: true })),
   {
     name: 'linear',
@@ -228,7 +217,7 @@ const DECODERS: OpCase[] = [
         positions: ints(graph, [0, 1, 0], [1, 3]),
         bias: graph.constant(SEEN, [1, 1, 1, 3, 3]),
       });
-      const next = nextToken(params, DECODER, hidden, graph.constant(0.7));
+      const next = nextToken(params, DECODER, hidden);
       return logProbOf(next, ints(graph, [3, 1, 4, 0, 2, 2]));
     },
   },

@@ -82,22 +82,12 @@ export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFil
   try {
     json = JSON.parse(textOf(file));
   } catch (cause) {
-    throw reverieError(
-      'FILE_INVALID',
-      {
-        problem: `"${file}" is no game file: ${`it is no whole JSON: ${(cause as Error).message}`}.`,
-        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
-      },
-      cause,
-    );
+    throw noGameFile(file, `it is no whole JSON: ${(cause as Error).message}`, cause);
   }
   const read = gameFileSchema.safeParse(json);
   if (!read.success) {
     const [{ path: keys, message }] = read.error.issues;
-    throw reverieError('FILE_INVALID', {
-      problem: `"${file}" is no game file: ${`"${keys.join('.')}": ${message}`}.`,
-      hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
-    });
+    throw noGameFile(file, `"${keys.join('.')}": ${message}`);
   }
   const { pddl_domain, pddl_problem, walkthrough } = read.data;
   const texts = { domain: pddl_domain, problem: pddl_problem, grammar: read.data.grammar };
@@ -109,18 +99,17 @@ export function gamesHash(games: readonly FoundGame[]): string {
   return sha256(...games.flatMap(({ name, files }) => [name, ...files.map((file) => sha256(readFileSync(file)))]));
 }
 
+function noGameFile(file: string, problem: string, cause?: unknown): ReverieError {
+  const hint =
+    'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.';
+  return reverieError('FILE_INVALID', { problem: `"${file}" is no game file: ${problem}.`, hint }, cause);
+}
+
 function textOf(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (cause) {
-    throw reverieError(
-      'FILE_INVALID',
-      {
-        problem: `"${file}" is no game file: ${(cause as Error).message}.`,
-        hint: 'Get the file from where it came once more if it was cut off; docs/text-games.md says what a game file holds.',
-      },
-      cause,
-    );
+    throw noGameFile(file, (cause as Error).message, cause);
   }
 }
 

@@ -1,6 +1,5 @@
-// A decoder: a configuration's sessions and one version of its weights. It scores given tokens and generates new ones.
-// The log-probability it tells of a token is the same to the byte whether the token was generated, scored, or is a target in
-// training, in any batch and packed anyhow: see attention.ts for why, and `DecoderTrainer` for the third of these.
+// A decoder: a configuration's sessions and one version of its weights. It generates what follows given tokens. The log-probability
+// it tells of a token is the same to the byte in any batch: see network.ts for why.
 
 import type { Rng } from '../../core/rng.js';
 import { float32, Graph, int32, type Tensor, type Value } from '../graph.js';
@@ -12,21 +11,14 @@ import {
   type Answer,
   type Generated,
   type GenerateOptions,
-  type GenerateRequest,
   type GeneratingModel,
   generate,
-  requireTokens,
   type TokenSequence,
 } from './generation.js';
-import { decoderLayout, hiddenOfRows, hiddenOfStep, logProbOf, nextToken, type Parameters } from './network.js';
+import { decoderLayout, hiddenOfRows, hiddenOfStep, nextToken, type Parameters } from './network.js';
 
 /** A run's largest array of attention has about this many elements; longer lists are cut into several runs. */
 const MAX_SCORES = 1 << 23;
-
-export interface ScoreOptions {
-  /** Of the distribution; 1 unless given. */
-  readonly temperature?: number;
-}
 
 export class Decoder implements GeneratingModel {
   readonly config: DecoderConfig;
@@ -47,54 +39,13 @@ export class Decoder implements GeneratingModel {
     return new Decoder(sessions, sessions.layout.init(rng));
   }
 
-  /** The same sessions with other weights. */
-  withWeights(theta: Float32Array): Decoder {
-    return new Decoder(this.sessions, theta);
-  }
-
-  /**
-   * Log-probability of each token given those before it, in nats: entry i of a sequence's answer is that of its token i + 1.
-   * @throws CONTEXT_TOO_LONG, DATA_MISMATCH for fewer than two tokens or an unknown one
-   */
-  async score(sequences: readonly TokenSequence[], options: ScoreOptions = {}): Promise<Float32Array[]> {
-    const { temperature = 1 } = options;
-    for (const sequence of sequences) requireTokens(this.config, 'A sequence to be scored', sequence, 2, 1);
-    const answers: Float32Array[] = new Array(sequences.length);
-    const inputs = sequences.map((sequence) => sequence.length - 1);
-    for (const { length, members } of this.groups(inputs)) {
-      const tokens = new Int32Array(members.length * length);
-      const targets = new Int32Array(members.length * length);
-      members.forEach((member, row) => {
-        for (let i = 0; i < inputs[member]; i++) {
-          tokens[row * length + i] = sequences[member][i];
-          targets[row * length + i] = sequences[member][i + 1];
-        }
-      });
-      const session = await this.sessions.rows('score', length);
-      const { logProbs } = await session.run({
-        ...this.weights,
-        ...sharpnessOf(temperature),
-        tokens: int32(tokens, [members.length, length]),
-        targets: int32(targets),
-      });
-      members.forEach((member, row) => {
-        answers[member] = (logProbs.data as Float32Array).slice(row * length, row * length + inputs[member]);
-      });
-    }
-    return answers;
-  }
-
-  /**
-   * Generates what follows each prompt. What a row says depends on its prompt, options and stream alone, not on the others.
-   * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DATA_MISMATCH for an empty prompt or an unknown token
-   */
-  generate(requests: readonly GenerateRequest[], options: GenerateOptions): Promise<Generated[]> {
-    for (const { prompt } of requests) requireTokens(this.config, 'A prompt', prompt, 1, 0);
-    return generate(this, requests, options);
+  /** See `generate`. */
+  generate(prompts: readonly TokenSequence[], options: GenerateOptions): Promise<Generated[]> {
+    return generate(this, prompts, options);
   }
 
   /** See `GeneratingModel`. */
-  async prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]> {
+  async prefill(prompts: readonly TokenSequence[]): Promise<Answer[]> {
     const answers: Answer[] = new Array(prompts.length);
     const lengths = prompts.map((prompt) => prompt.length);
     for (const { length, members } of this.groups(lengths)) {
@@ -106,10 +57,9 @@ export class Decoder implements GeneratingModel {
         tokens.set(Int32Array.from(prompts[member]), row * length);
         last[row] = row * length + lengths[member] - 1;
       });
-      const session = await this.sessions.rows('prefill', length);
+      const session = await this.sessions.rows(length);
       const { logProbs, newRows } = await session.run({
         ...this.weights,
-        ...sharpnessOf(temperature),
         tokens: int32(tokens, [rows, length]),
         last: int32(last),
       });
@@ -126,16 +76,10 @@ export class Decoder implements GeneratingModel {
   }
 
   /** See `GeneratingModel`. */
-  async step(
-    feeds: Record<string, Tensor>,
-    tokens: Int32Array,
-    positions: Int32Array,
-    temperature: number,
-  ): Promise<Answer> {
+  async step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array): Promise<Answer> {
     const session = await this.sessions.step();
     const { logProbs, newRows } = await session.run({
       ...this.weights,
-      ...sharpnessOf(temperature),
       ...feeds,
       tokens: int32(tokens),
       positions: int32(positions),
@@ -163,29 +107,17 @@ function rowOf({ data, dims: [, width] }: Tensor, row: number): Float32Array {
   return (data as Float32Array).subarray(row * width, (row + 1) * width);
 }
 
-/** Greedy choices are told at temperature 1. */
-function sharpnessOf(temperature: number): Record<string, Tensor> {
-  return { sharpness: float32(Float32Array.of(temperature === 0 ? 1 : 1 / temperature), []) };
-}
-
 /** Rows of whole prompts and sequences are padded to one of few lengths, each with a session of its own. */
 const SHORTEST = 8;
 
 /** Name of a parameter's input. */
 const weightName = (name: string) => `weight.${name}`;
 
-/** `prefill` fills a cache and tells what follows a prompt; `score` tells how likely given tokens are. */
-type RowsPurpose = 'prefill' | 'score';
-
 export class DecoderSessions {
   readonly layout: ParamLayout;
   private readonly made = new Map<string, Promise<InferenceSession>>();
 
-  constructor(
-    readonly config: DecoderConfig,
-    /** Threads one operator may use. With more than one, log-probabilities need not be those of training to the byte. */
-    private readonly threads = 1,
-  ) {
+  constructor(readonly config: DecoderConfig) {
     this.layout = decoderLayout(config);
   }
 
@@ -196,9 +128,9 @@ export class DecoderSessions {
     return Math.min(length, Math.max(this.config.contextLength, 2));
   }
 
-  /** The session for whole rows of a padded length. */
-  rows(purpose: RowsPurpose, length: number): Promise<InferenceSession> {
-    return this.session(`${purpose} ${length}`, () => rowsGraph(this.layout, this.config, purpose, length));
+  /** The session that reads whole rows of a padded length: it fills a cache, and tells what follows. */
+  rows(length: number): Promise<InferenceSession> {
+    return this.session(`prefill ${length}`, () => rowsGraph(this.layout, this.config, length));
   }
 
   /** The session for one further token of each row. */
@@ -225,7 +157,7 @@ export class DecoderSessions {
   private session(name: string, graph: () => Graph): Promise<InferenceSession> {
     let session = this.made.get(name);
     if (session === undefined) {
-      session = InferenceSession.fromBytes(graph().toModel(), { threads: this.threads }, `decoder ${name}`);
+      session = InferenceSession.fromBytes(graph().toModel(), {}, `decoder ${name}`);
       this.made.set(name, session);
     }
     return session;
@@ -245,24 +177,18 @@ function earlierTokens(graph: Graph, length: number): Value {
   return where(less(columns, graph.literal('int32', places, [1, 1, 1, length, 1])), 0, Number.NEGATIVE_INFINITY);
 }
 
-function rowsGraph(layout: ParamLayout, config: DecoderConfig, purpose: RowsPurpose, length: number): Graph {
-  const graph = new Graph(`${purpose}${length}`);
+function rowsGraph(layout: ParamLayout, config: DecoderConfig, length: number): Graph {
+  const graph = new Graph(`prefill${length}`);
   const params = weightInputs(graph, layout);
   const tokens = graph.input('tokens', 'int32', ['batch', length]);
-  const sharpness = graph.input('sharpness', 'float32', []);
   const positions = graph.literal(
     'int32',
     Array.from({ length }, (_, i) => i),
     [1, length],
   );
   const { hidden, newRows } = hiddenOfRows(params, config, { tokens, positions, bias: earlierTokens(graph, length) });
-  if (purpose === 'score') {
-    const targets = graph.input('targets', 'int32', ['rows']);
-    graph.output('logProbs', logProbOf(nextToken(params, config, hidden, sharpness), targets));
-    return graph;
-  }
   const last = graph.input('last', 'int32', ['batch']);
-  graph.output('logProbs', nextToken(params, config, gather(hidden, last), sharpness).logProbs);
+  graph.output('logProbs', nextToken(params, config, gather(hidden, last)).logProbs);
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }
@@ -274,7 +200,6 @@ function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
   const tokens = graph.input('tokens', 'int32', ['batch']);
   const positions = graph.input('positions', 'int32', ['batch']);
   const bias = graph.input('bias', 'float32', ['batch', 1, 1, 'past']);
-  const sharpness = graph.input('sharpness', 'float32', []);
   const { hidden, newRows } = hiddenOfStep(params, config, {
     tokens,
     positions,
@@ -284,7 +209,7 @@ function stepGraph(layout: ParamLayout, config: DecoderConfig): Graph {
       pastValues: graph.input(`values${layer}`, 'float32', ['batch', kvHeads, 'past', headDim + 1]),
     }),
   });
-  graph.output('logProbs', nextToken(params, config, hidden, sharpness).logProbs);
+  graph.output('logProbs', nextToken(params, config, hidden).logProbs);
   graph.output('newRows', concat(newRows, 1));
   return graph;
 }

@@ -1,8 +1,7 @@
-// Generation in batches: prompts are read at once, then every step adds one token to each row that is not done. Rows that are
-// done leave the batch once they are half of it.
+// Generation in batches, of the likeliest tokens: prompts are read at once, then every step adds one token to each row that is not
+// done. Rows that are done leave the batch once they are half of it.
 
 import { reverieError } from '../../core/errors.js';
-import type { Rng } from '../../core/rng.js';
 import { float32, type Tensor } from '../graph.js';
 import { type DecoderConfig, inputInvalid } from './config.js';
 
@@ -20,78 +19,63 @@ export interface Answer {
 export interface GeneratingModel {
   readonly config: DecoderConfig;
   /** Reads prompts: what may follow each, and keys and values of all its tokens. */
-  prefill(prompts: readonly TokenSequence[], temperature: number): Promise<Answer[]>;
+  prefill(prompts: readonly TokenSequence[]): Promise<Answer[]>;
   /** One further token of each row of a cache, which has two or more. */
-  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array, temperature: number): Promise<Answer>;
-}
-
-export interface GenerateRequest {
-  readonly prompt: TokenSequence;
-  /** The row's own stream: one draw a token that is chosen at random. */
-  readonly rng: Rng;
+  step(feeds: Record<string, Tensor>, tokens: Int32Array, positions: Int32Array): Promise<Answer>;
 }
 
 export interface GenerateOptions {
-  /** 1 samples what the model says, less is more certain; 0 takes the most likely token. 1 unless given. */
-  readonly temperature?: number;
   /** Most tokens of an answer, those of `stop` included. */
   readonly maxTokens: number;
   /** Tokens that end an answer, and are its last. */
   readonly stop?: readonly number[];
-  /** Stops before the next step with the signal's reason. */
-  readonly signal?: AbortSignal;
 }
 
 export interface Generated {
   readonly tokens: number[];
-  /** Of each token at the given temperature (1 if greedy), among all tokens. */
+  /** Of each token among all tokens, in nats. */
   readonly logProbs: number[];
-  /** `stop`: a token of `stop`; `length`: `maxTokens` or the context is full. */
-  readonly end: 'stop' | 'length';
 }
 
-/** A request, and how far it has come. */
-interface Row {
-  readonly request: GenerateRequest;
-  readonly tokens: number[];
-  readonly logProbs: number[];
-  end?: Generated['end'];
+/** What follows a prompt, as far as it has come. */
+interface Row extends Generated {
+  readonly prompt: TokenSequence;
+  /** It said a token of `stop`, or `maxTokens`, or the context is full. */
+  isDone: boolean;
 }
 
+/**
+ * What follows each prompt. What a row says depends on its prompt and the options alone, not on the other rows.
+ * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DATA_MISMATCH for an empty prompt or an unknown token
+ */
 export async function generate(
   decoder: GeneratingModel,
-  requests: readonly GenerateRequest[],
+  prompts: readonly TokenSequence[],
   options: GenerateOptions,
 ): Promise<Generated[]> {
-  const rows = requests.map((request): Row => ({ request, tokens: [], logProbs: [] }));
-  const { temperature = 1 } = options;
+  for (const prompt of prompts) requirePrompt(decoder.config, prompt);
+  const rows = prompts.map((prompt): Row => ({ prompt, tokens: [], logProbs: [], isDone: false }));
   let { batch, cache } = await readPrompts(decoder, rows, options);
-  while (batch.some((row) => row.end === undefined)) {
-    options.signal?.throwIfAborted();
-    const open = batch.flatMap((row, slot) => (row.end === undefined ? [slot] : []));
+  while (batch.some((row) => !row.isDone)) {
+    const open = batch.flatMap((row, slot) => (row.isDone ? [] : [slot]));
     if (open.length * 2 <= batch.length && batch.length > 2) {
       const slots = atLeastTwo(open);
       cache = cache.pick(slots);
       batch = slots.map((slot) => batch[slot]);
     }
     const tokens = Int32Array.from(batch, (row) => row.tokens[row.tokens.length - 1]);
-    const { logProbs, newRows } = await decoder.step(
-      cache.feeds(),
-      tokens,
-      positionsIn(cache, decoder.config),
-      temperature,
-    );
+    const { logProbs, newRows } = await decoder.step(cache.feeds(), tokens, positionsIn(cache, decoder.config));
     const width = logProbs.length / batch.length;
     const seen = new Set<Row>();
     batch.forEach((row, slot) => {
       // A row that fills the place of a second one is only computed.
-      if (row.end !== undefined || seen.has(row)) return;
+      if (row.isDone || seen.has(row)) return;
       seen.add(row);
       cache.append(slot, newRows.subarray(slot * cache.tokenSize, (slot + 1) * cache.tokenSize));
       extendRow(row, logProbs.subarray(slot * width, (slot + 1) * width), decoder.config, options);
     });
   }
-  return rows.map(({ tokens, logProbs, end }) => ({ tokens, logProbs, end: end! }));
+  return rows.map(({ tokens, logProbs }) => ({ tokens, logProbs }));
 }
 
 /** Where the next token of each row goes; a row that is done may be full, and is only computed until it leaves. */
@@ -106,16 +90,16 @@ function atLeastTwo<T>(items: readonly T[]): T[] {
 
 /** Reads each different prompt once, and chooses the first tokens. */
 async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], options: GenerateOptions) {
-  const keys = rows.map(({ request: { prompt } }) => Array.from(prompt).join());
-  const distinct = new Map(rows.map(({ request: { prompt } }, i) => [keys[i], prompt]));
-  const answers = await decoder.prefill([...distinct.values()], options.temperature ?? 1);
+  const keys = rows.map(({ prompt }) => Array.from(prompt).join());
+  const distinct = new Map(rows.map(({ prompt }, i) => [keys[i], prompt]));
+  const answers = await decoder.prefill([...distinct.values()]);
   const byKey = new Map([...distinct.keys()].map((key, i) => [key, answers[i]]));
   rows.forEach((row, i) => {
-    if (row.end === undefined) extendRow(row, byKey.get(keys[i])!.logProbs, decoder.config, options);
+    extendRow(row, byKey.get(keys[i])!.logProbs, decoder.config, options);
   });
-  const open = rows.flatMap((row, i) => (row.end === undefined ? [i] : []));
+  const open = rows.flatMap((row, i) => (row.isDone ? [] : [i]));
   const batch = atLeastTwo(open);
-  const longest = Math.max(1, ...open.map((i) => rows[i].request.prompt.length));
+  const longest = Math.max(1, ...open.map((i) => rows[i].prompt.length));
   const cache = new KeyValueCache(decoder.config, batch.length, longest + Math.min(options.maxTokens, 32));
   batch.forEach((i, slot) => {
     const { newRows } = byKey.get(keys[i])!;
@@ -128,33 +112,20 @@ async function readPrompts(decoder: GeneratingModel, rows: readonly Row[], optio
 
 /** Chooses a row's next token, and sees whether the row is done. */
 function extendRow(row: Row, logProbs: Float32Array, { contextLength }: DecoderConfig, options: GenerateOptions): void {
-  const { rng, prompt } = row.request;
-  const token = options.temperature === 0 ? mostLikely(logProbs) : draw(logProbs, rng.uniform());
+  const token = mostLikely(logProbs);
   row.tokens.push(token);
   row.logProbs.push(logProbs[token]);
-  const isFull = prompt.length + row.tokens.length > contextLength;
-  if (options.stop?.includes(token)) row.end = 'stop';
-  else if (row.tokens.length >= options.maxTokens || isFull) row.end = 'length';
+  const isFull = row.prompt.length + row.tokens.length > contextLength;
+  row.isDone = isFull || row.tokens.length >= options.maxTokens || options.stop?.includes(token) === true;
 }
 
-/**
- * @param beyond tokens that need no place in the context, as nothing follows them
- * @throws CONTEXT_TOO_LONG; DATA_MISMATCH for fewer tokens than `least` or an unknown one
- */
-export function requireTokens(
-  { contextLength, vocabSize }: DecoderConfig,
-  what: string,
-  tokens: TokenSequence,
-  least: number,
-  beyond: number,
-): void {
-  if (tokens.length - beyond > contextLength) {
-    throw reverieError('CONTEXT_TOO_LONG', { what, tokens: tokens.length, limit: contextLength + beyond });
+/** @throws CONTEXT_TOO_LONG; DATA_MISMATCH for no tokens or an unknown one */
+function requirePrompt({ contextLength, vocabSize }: DecoderConfig, tokens: TokenSequence): void {
+  if (tokens.length > contextLength) {
+    throw reverieError('CONTEXT_TOO_LONG', { what: 'A prompt', tokens: tokens.length, limit: contextLength });
   }
-  if (tokens.length < least) {
-    const hint = 'Begin with the token that begins every document.';
-    throw inputInvalid(`${tokens.length} tokens where it needs ${least}`, hint);
-  }
+  if (tokens.length === 0)
+    throw inputInvalid('0 tokens where it needs 1', 'Begin with the token that begins every document.');
   for (let i = 0; i < tokens.length; i++) {
     if (Number.isInteger(tokens[i]) && tokens[i] >= 0 && tokens[i] < vocabSize) continue;
     const hint = 'Encode the text by the tokenizer that the decoder was trained with.';
@@ -168,17 +139,6 @@ function mostLikely(logProbs: Float32Array): number {
   let best = 0;
   for (let token = 1; token < logProbs.length; token++) if (logProbs[token] > logProbs[best]) best = token;
   return best;
-}
-
-/** The token in which a share of the total probability falls, in order of id. */
-function draw(logProbs: Float32Array, share: number): number {
-  let sum = 0;
-  const sums = Float64Array.from(logProbs, (logProb) => {
-    sum += Math.exp(logProb);
-    return sum;
-  });
-  const at = sums.findIndex((total) => total > share * sum);
-  return at < 0 ? sums.length - 1 : at;
 }
 
 /** Least growth, in tokens. */

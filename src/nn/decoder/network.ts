@@ -310,15 +310,13 @@ function cacheRows(keysAndValues: readonly Value[], rows: Dim, { kvHeads, headDi
 
 /** What comes next, by row: [rows, vocabSize]. */
 export interface NextToken {
-  /** Divided by the temperature. */
   readonly logits: Value;
   readonly logProbs: Value;
 }
 
-/** @param sharpness 1 / temperature: a fed scalar, as a constant would be fused into the product before it in some graphs */
-export function nextToken(params: Parameters, config: DecoderConfig, hidden: Value, sharpness: Value): NextToken {
+export function nextToken(params: Parameters, config: DecoderConfig, hidden: Value): NextToken {
   const head = params[config.tieEmbeddings ? 'embedding' : 'head'];
-  const logits = mul(matMul(hidden, transpose(head)), sharpness);
+  const logits = matMul(hidden, transpose(head));
   return { logits, logProbs: logSoftmax(logits) };
 }
 

@@ -1,5 +1,5 @@
 // Training of a decoder: forward pass, gradients and AdamW as one graph, several steps a run. The forward pass is built of the
-// same functions as the sessions that score and generate, so its log-probabilities are theirs to the byte (attention.ts).
+// same functions as the sessions that generate.
 
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
@@ -9,7 +9,7 @@ import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
 import { and, div, equal, less, maximum, mul, neg, reduceSum, reshape, unsqueeze, where } from '../ops.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm, type ParamLayout } from '../parameters.js';
-import { buildTrainer, type FeedData, type OpenSession, type Trainer, type TrainerSpec } from '../trainer.js';
+import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
 import { type DecoderConfig, type DecoderConfigInput, decoderConfig, inputInvalid, settingsInvalid } from './config.js';
 import { Decoder, DecoderSessions } from './decoder.js';
 import { chainLength, decayMask, hiddenOfRows, logProbOf, nextToken } from './network.js';
@@ -25,10 +25,6 @@ export interface DecoderTrainerOptions {
   readonly training: DecoderTrainingInput;
   /** Initial weights: drawn from a stream, or given (copied). */
   readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
-  /** Sessions of decoders that are trained further; made anew unless given. */
-  readonly sessions?: DecoderSessions;
-  /** Runs the gradient steps; in the calling thread unless given. */
-  readonly open?: OpenSession;
 }
 
 export class DecoderTrainer {
@@ -47,27 +43,22 @@ export class DecoderTrainer {
   }
 
   /** @throws SETTING_INVALID; DATA_MISMATCH for weights of another decoder */
-  static async create({
-    config: givenConfig,
-    training,
-    start,
-    sessions: given,
-    open,
-  }: DecoderTrainerOptions): Promise<DecoderTrainer> {
-    const config = decoderConfig(givenConfig);
-    const settings = decoderTraining(training);
+  static async create(given: DecoderTrainerOptions): Promise<DecoderTrainer> {
+    const { start } = given;
+    const config = decoderConfig(given.config);
+    const settings = decoderTraining(given.training);
     if (settings.length > config.contextLength) {
       const problem = `rows of ${settings.length} tokens are longer than the context of ${config.contextLength}`;
       throw settingsInvalid(problem);
     }
-    const sessions = given ?? new DecoderSessions(config);
+    const sessions = new DecoderSessions(config);
     const { layout } = sessions;
     const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
     if (theta.length !== layout.size) {
       const problem = `${theta.length} weights where it has ${layout.size}`;
       throw inputInvalid(problem, 'Give the weights of a decoder of the same settings.');
     }
-    const trainer = await buildTrainer(trainerSpec(config, settings, layout), open);
+    const trainer = await buildTrainer(trainerSpec(config, settings, layout));
     return new DecoderTrainer(config, settings, sessions, trainer, decayMask(layout), theta);
   }
 
@@ -104,24 +95,22 @@ export class DecoderTrainer {
 
   /**
    * One gradient step a batch, all in one run. Answers a number per step and metric: `loss` and `gradientNorm` (before clipping).
-   * @param learningRate of all these steps; as the settings have it unless given
    * @throws NON_FINITE_VALUE if training diverges; the state is then as before. DATA_MISMATCH for batches of another form
    */
-  async train(batches: readonly PackedBatch[], learningRate?: number): Promise<Record<string, Float32Array>> {
+  async train(batches: readonly PackedBatch[]): Promise<Record<string, Float32Array>> {
     const { step, arrays } = this.state_;
-    const rates = batches.map((_, i) => learningRate ?? learningRateAt(step + i, this.settings));
-    const { beta1, beta2, weightDecay, temperature } = this.settings;
-    const scalars = rates.map((rate, i) => adamScalars(step + i + 1, rate, beta1, beta2));
+    const rates = batches.map((_, i) => learningRateAt(step + i, this.settings));
+    const scalars = rates.map((rate, i) => adamScalars(step + i + 1, rate, BETA1, BETA2));
     const perStep: Record<string, FeedData> = {
       alpha: Float32Array.from(scalars, ({ alpha }) => alpha),
       epsilon: Float32Array.from(scalars, ({ epsilon }) => epsilon),
-      decayRate: Float32Array.from(rates, (rate) => rate * weightDecay),
+      decayRate: Float32Array.from(rates, (rate) => rate * WEIGHT_DECAY),
       weights: joinedFloats(batches.map(({ weights }) => weights)),
     };
     for (const name of ['tokens', 'targets', 'segments', 'positions'] as const) {
       perStep[name] = joinedIntegers(batches.map((batch) => batch[name]));
     }
-    const inputs = { decay: this.decay, sharpness: Float32Array.of(1 / temperature) };
+    const inputs = { decay: this.decay };
     const { state, metrics } = await this.trainer.run({ state: arrays, inputs, perStep, steps: batches.length });
     const { theta, m, v } = state;
     this.state_ = { step: step + batches.length, arrays: { theta, m, v } };
@@ -141,7 +130,7 @@ function trainerSpec(config: DecoderConfig, settings: DecoderTrainingSettings, l
   return {
     name: 'decoder, next token',
     state: { theta: [layout.size], m: [layout.size], v: [layout.size] },
-    inputs: { decay: { dtype: 'float32', shape: [layout.size] }, sharpness: scalar },
+    inputs: { decay: { dtype: 'float32', shape: [layout.size] } },
     perStep: {
       ...{ tokens: integers, targets: integers, segments: integers, positions: integers },
       ...{ weights: { dtype: 'float32', shape }, alpha: scalar, epsilon: scalar, decayRate: scalar },
@@ -151,17 +140,17 @@ function trainerSpec(config: DecoderConfig, settings: DecoderTrainingSettings, l
       const params = layout.unpack(state.theta);
       const { tokens, positions, segments } = perStep;
       const { hidden } = hiddenOfRows(params, config, { tokens, positions, bias: biasOfSegments(segments) });
-      const logProbs = logProbOf(nextToken(params, config, hidden, inputs.sharpness), flat(perStep.targets));
+      const logProbs = logProbOf(nextToken(params, config, hidden), flat(perStep.targets));
       // Cross-entropy in nats a token; 0 if nothing counts.
       const weights = flat(perStep.weights);
       const value = neg(div(reduceSum(mul(logProbs, weights)), maximum(reduceSum(weights), 1e-6)));
       const gradient = gradients(value, [state.theta])[0];
       const { theta, m, v } = adamStep({
         ...{ theta: state.theta, m: state.m, v: state.v, alpha: perStep.alpha, epsilon: perStep.epsilon },
-        grad: clipByGlobalNorm(gradient, settings.clipNorm),
+        grad: clipByGlobalNorm(gradient, CLIP_NORM),
         decay: mul(inputs.decay, perStep.decayRate),
-        beta1: settings.beta1,
-        beta2: settings.beta2,
+        beta1: BETA1,
+        beta2: BETA2,
       });
       return { state: { theta, m, v }, metrics: { loss: value, gradientNorm: globalNorm(gradient) } };
     },
@@ -192,17 +181,16 @@ const settingsSchema = z.strictObject({
   learningRate: z.number().positive().default(2e-3),
   /** Steps in which it rises from 0 in a line. */
   warmupSteps: z.int().min(0).default(50),
-  /** What is left of it at the end of a half cosine (Loshchilov and Hutter 2017). */
-  finalShare: z.number().min(0).max(1).default(0.1),
-  beta1: z.number().min(0).lt(1).default(0.9),
-  beta2: z.number().min(0).lt(1).default(0.99),
-  /** Decoupled decay of matrices (AdamW), times the learning rate. */
-  weightDecay: z.number().min(0).default(0.01),
-  /** Longest gradient; a longer one is shrunk to it. */
-  clipNorm: z.number().positive().default(1),
-  /** Of the distribution that is trained. */
-  temperature: z.number().positive().default(1),
 });
+
+/** What is left of the learning rate at the end of a half cosine (Loshchilov and Hutter 2017). */
+const FINAL_SHARE = 0.1;
+const BETA1 = 0.9;
+const BETA2 = 0.99;
+/** Decoupled decay of matrices (AdamW), times the learning rate. */
+const WEIGHT_DECAY = 0.01;
+/** Longest gradient; a longer one is shrunk to it. */
+const CLIP_NORM = 1;
 
 export type DecoderTrainingSettings = z.infer<typeof settingsSchema>;
 export type DecoderTrainingInput = z.input<typeof settingsSchema>;
@@ -219,10 +207,10 @@ export function decoderTraining(input: DecoderTrainingInput): DecoderTrainingSet
 
 /** The learning rate of gradient step `step`, from 0. */
 export function learningRateAt(step: number, settings: DecoderTrainingSettings): number {
-  const { learningRate, warmupSteps, steps, finalShare } = settings;
+  const { learningRate, warmupSteps, steps } = settings;
   if (step < warmupSteps) return (learningRate * (step + 1)) / warmupSteps;
   const done = Math.min(1, (step - warmupSteps) / Math.max(1, steps - warmupSteps));
-  return learningRate * (finalShare + (1 - finalShare) * 0.5 * (1 + Math.cos(Math.PI * done)));
+  return learningRate * (FINAL_SHARE + (1 - FINAL_SHARE) * 0.5 * (1 + Math.cos(Math.PI * done)));
 }
 
 export interface TrainingDocument {
@@ -252,7 +240,7 @@ export interface PackedShape {
   readonly rows: number;
   /** Tokens a row. */
   readonly length: number;
-  /** Width of a head, which says where a packed document may lie (attention.ts). */
+  /** Width of a head, which says where a packed document may lie (network.ts). */
   readonly headDim: number;
 }
 
@@ -371,14 +359,6 @@ export class PackedCorpus {
     const { rows } = this.shape;
     const plans = Array.from({ length: rows }, (_, i) => this.row(step * rows + i));
     return layOut(this.documents, plans, this.shape);
-  }
-
-  /** The pass over the documents, from 1, in which batch `step` begins. */
-  epochOf(step: number): number {
-    let left = step * this.shape.rows;
-    let epoch = 0;
-    while (left >= this.epoch(epoch).length) left -= this.epoch(epoch++).length;
-    return epoch + 1;
   }
 
   private row(index: number): RowPlan {

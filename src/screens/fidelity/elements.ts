@@ -3,7 +3,7 @@
 
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { FidelityTable, LinesChart } from '../../fidelity/report.js';
+import type { LinesChart } from '../../fidelity/report.js';
 import {
   estimateIn,
   meanOf as estimateOf,
@@ -24,6 +24,7 @@ import type { ToolsJudged } from '../../fidelity/tools/judged.js';
 import type { SimulatedStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import { durable, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
+import { isAnother } from '../mechanics.js';
 
 /** Of a simulated screen beside the real one that followed from the same. */
 interface ElementScores {
@@ -46,15 +47,6 @@ export function elementScores(before: ScreenState, real: ScreenState, simulated:
 /** 1 for two empty screens. */
 export function elementF1(real: ScreenState, simulated: ScreenState): number {
   return f1(keysOf(real), keysOf(simulated)) ?? 1;
-}
-
-/** Share of the elements of a screen that must be new for it to be another page. */
-const ANOTHER = 0.5;
-
-function isAnother(before: ScreenState, after: ScreenState): boolean {
-  const ids = Object.keys(after.elements);
-  const fresh = ids.filter((id) => before.elements[id] === undefined);
-  return fresh.length > ANOTHER * ids.length;
 }
 
 function keysOf({ elements }: ScreenState): Set<string> {
@@ -188,7 +180,7 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Find
       title: 'Elements',
       summary: `After ${steps.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
       charts: [walkChart(walks)],
-      tables: [backendTable(steps)],
+        tables: [],
       notes: [
         ...notes,
         'An action that the model does not know changes nothing, and most of a screen stays as it is: F1 of changes tells more.',
@@ -230,23 +222,6 @@ function walkChart(walks: readonly WalkRow[]): LinesChart {
   };
 }
 
-function backendTable(steps: readonly StepRow[]): FidelityTable {
-  const names = [...new Set(steps.map(({ backend }) => backend))].sort();
-  const shown = (values: readonly (number | null)[]) => meanOf(values)?.toFixed(3) ?? '–';
-  return {
-    title: 'Who answered',
-    columns: ['backend', 'actions', 'F1 of elements', 'F1 of changes'],
-    rows: names.map((name) => {
-      const own = steps.filter(({ backend }) => backend === name);
-      return [
-        name,
-        String(own.length),
-        shown(own.map(({ elements }) => elements)),
-        shown(own.map(({ changes }) => changes)),
-      ];
-    }),
-  };
-}
 
 export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [
   ...TOOLS_QUESTIONS,

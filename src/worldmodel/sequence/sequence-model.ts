@@ -11,7 +11,6 @@ import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { recoverFolder, sealedText } from '../../core/files.js';
-import { Rng } from '../../core/rng.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
 import { loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
@@ -128,11 +127,9 @@ export async function answersOf(
   questions: readonly AskedTokens[],
 ): Promise<Answered[]> {
   const { end } = codec.tokenizer.special;
-  // The likeliest tokens: nothing is drawn.
-  const rng = Rng.fromSeed(0);
   const generated = await decoder.generate(
-    questions.map(({ tokens }) => ({ prompt: tokens, rng })),
-    { maxTokens: decoder.config.contextLength, stop: [end], temperature: 0 },
+    questions.map(({ tokens }) => tokens),
+    { maxTokens: decoder.config.contextLength, stop: [end] },
   );
   const closing = [codec.idOf('goes-on'), codec.idOf('ends')];
   return generated.map(({ tokens, logProbs }, i) => {

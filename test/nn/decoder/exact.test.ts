@@ -1,18 +1,11 @@
-// One log-probability of a token: the same bytes when it is generated, scored and trained, alone or in any company.
+// One log-probability of a token: the same bytes when it is generated alone or in any company, with a cache or read at once, and what
+// training says of it.
 
 import { afterAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { chainLength } from '../../../src/nn/decoder/network.js';
 import * as nn from '../nn.js';
 import { randomTokens, TINY } from './fixture.js';
-
-const LEARNING_RATE = 1e-3;
-
-/** What training says of the documents before a step: minus the mean log-probability of their targets. */
-function lossOf(scores: readonly Float32Array[], from: readonly number[]): number {
-  const counted = scores.flatMap((logProbs, i) => Array.from(logProbs.slice(from[i])));
-  return -counted.reduce((sum, logProb) => sum + logProb, 0) / counted.length;
-}
 
 const VARIANTS: [string, Partial<nn.DecoderConfigInput>][] = [
   ['heads that share keys in pairs', {}],
@@ -27,6 +20,35 @@ afterAll(async () => {
   for (const each of open) await each.release();
 });
 
+/** What training says before its first step of documents that were generated: minus the mean log-probability of what was. */
+async function saidByTraining(
+  decoder: nn.Decoder,
+  prompts: readonly number[][],
+  generated: readonly nn.Generated[],
+  training: nn.DecoderTrainingInput,
+) {
+  const { config, theta } = decoder;
+  const trainer = await nn.DecoderTrainer.create({ config, start: { theta }, training });
+  open.push(trainer);
+  const documents = prompts.map((prompt, i) => ({
+    tokens: [...prompt, ...generated[i].tokens],
+    weights: [...prompt.map(() => 0), ...generated[i].tokens.map(() => 1)],
+  }));
+  const batch = nn.packAll(documents, trainer.shape);
+  const { loss } = await trainer.train([batch, batch]);
+  const counted = generated.flatMap(({ logProbs }) => logProbs);
+  expect(loss[0]).toBeCloseTo(-counted.reduce((sum, logProb) => sum + logProb, 0) / counted.length, 5);
+  expect(loss[1]).toBeLessThan(loss[0]);
+  return batch;
+}
+
+/** Every token once more, as the first that follows all before it: no cache is written to. */
+async function readAtOnce(decoder: nn.Decoder, prompt: readonly number[], { tokens, logProbs }: nn.Generated) {
+  const prompts = tokens.map((_, i) => [...prompt, ...tokens.slice(0, i)]);
+  const again = await decoder.generate(prompts, { maxTokens: 1 });
+  expect(again.map((one) => [one.tokens[0], one.logProbs[0]])).toEqual(tokens.map((token, i) => [token, logProbs[i]]));
+}
+
 describe.each(VARIANTS)('%s', (name, change) => {
   const rng = Rng.fromSeed(5).split(name);
   const config = { ...TINY, ...change };
@@ -34,80 +56,28 @@ describe.each(VARIANTS)('%s', (name, change) => {
   open.push(decoder.sessions);
   const prompts = [3, 3, 10, 1, 27, 12].map((size, i) => randomTokens(rng.split('prompt', i), size, config.vocabSize));
   prompts[1] = prompts[0];
-  const requests = () => prompts.map((prompt, i) => ({ prompt, rng: rng.split('row', i) }));
 
-  test.each([1, 0.7])('generated, scored and trained at temperature %s', async (temperature) => {
-    const generated = await decoder.generate(requests(), { maxTokens: 25, temperature, stop: [7] });
-    const documents = prompts.map((prompt, i) => ({
-      tokens: [...prompt, ...generated[i].tokens],
-      weights: [...prompt.map(() => 0), ...generated[i].tokens.map(() => 1)],
-    }));
-    const scores = await decoder.score(
-      documents.map(({ tokens }) => tokens),
-      { temperature },
-    );
-    generated.forEach(({ logProbs }, i) => {
-      expect(Array.from(scores[i].slice(prompts[i].length - 1))).toEqual(logProbs);
-    });
-    const trainer = await nn.DecoderTrainer.create({
-      ...{ config, start: { theta: decoder.theta }, sessions: decoder.sessions },
-      training: { rows: 4, length: 64, steps: 2, temperature, warmupSteps: 0 },
-    });
-    open.push(trainer);
-    const batch = nn.packAll(documents, trainer.shape);
-    const { loss } = await trainer.train([batch, batch], LEARNING_RATE);
-    expect(batch.places.some(({ start }) => start > 0)).toBe(true);
-    const from = prompts.map((prompt) => prompt.length - 1);
-    expect(loss[0]).toBeCloseTo(lossOf(scores, from), 5);
-    expect(loss[1]).toBeLessThan(loss[0]);
-  });
-
-  test('in any company', async () => {
-    const options = { maxTokens: 25 };
-    const together = await decoder.generate(requests(), options);
-    for (const [i, request] of requests().entries()) {
-      expect(await decoder.generate([request], options)).toEqual([together[i]]);
+  test('generated in any company, read at once, and trained', async () => {
+    const options = { maxTokens: 25, stop: [7] };
+    const together = await decoder.generate(prompts, options);
+    for (const [i, prompt] of prompts.entries()) {
+      expect(await decoder.generate([prompt], options)).toEqual([together[i]]);
+      await readAtOnce(decoder, prompt, together[i]);
     }
-    const longer = prompts.filter((prompt) => prompt.length > 1);
-    const scores = await decoder.score(longer);
-    for (const [i, prompt] of longer.entries()) expect(await decoder.score([prompt])).toEqual([scores[i]]);
+    const training = { rows: 4, length: 64, steps: 2, warmupSteps: 0, learningRate: 1e-3 };
+    const { places } = await saidByTraining(decoder, prompts, together, training);
+    expect(places.some(({ start }) => start > 0)).toBe(true);
   });
 });
 
-describe('rows longer than a chain of the product', () => {
+test('rows longer than a chain of the product', async () => {
   const config = { ...TINY, layers: 2, heads: 2, kvHeads: 1, headDim: 64, contextLength: 512 };
   const rng = Rng.fromSeed(6);
   const decoder = nn.Decoder.create(config, rng);
   open.push(decoder.sessions);
-
-  test('packed', async () => {
-    expect(chainLength(config.headDim)).toBeLessThan(256);
-    const sizes = [100, 90, 100, 300, 60, 90];
-    const documents = sizes.map((size, i) => ({ tokens: randomTokens(rng.split(i), size + 1) }));
-    const scores = await decoder.score(documents.map(({ tokens }) => tokens));
-    const trainer = await nn.DecoderTrainer.create({
-      ...{ config, start: { theta: decoder.theta }, sessions: decoder.sessions },
-      training: { rows: 3, length: 512, steps: 1 },
-    });
-    open.push(trainer);
-    const batch = nn.packAll(documents, trainer.shape);
-    const { loss } = await trainer.train([batch]);
-    expect(loss[0]).toBeCloseTo(
-      lossOf(
-        scores,
-        scores.map(() => 0),
-      ),
-      5,
-    );
-  });
-
-  test('generated', async () => {
-    const prompts = [120, 250, 380].map((size) => randomTokens(rng.split('prompt', size), size));
-    const requests = prompts.map((prompt, i) => ({ prompt, rng: rng.split('row', i) }));
-    const generated = await decoder.generate(requests, { maxTokens: 20 });
-    const scores = await decoder.score(prompts.map((prompt, i) => [...prompt, ...generated[i].tokens]));
-    generated.forEach(({ logProbs }, i) => {
-      expect(Array.from(scores[i].slice(prompts[i].length - 1))).toEqual(logProbs);
-    });
-  });
+  expect(chainLength(config.headDim)).toBeLessThan(256);
+  const prompts = [120, 250, 380].map((size) => randomTokens(rng.split('prompt', size), size));
+  const generated = await decoder.generate(prompts, { maxTokens: 20 });
+  await readAtOnce(decoder, prompts[1], generated[1]);
+  await saidByTraining(decoder, prompts, generated, { rows: 3, length: 512, steps: 2, warmupSteps: 0 });
 });
