@@ -36,7 +36,7 @@ export const JOBS = [
     'synth-pendulum',
     [
       ...['synth', '--model', 'fit-pendulum', '--data', 'collect-pendulum'],
-      ...set('synth.starts=20', 'rollout.horizon=3', 'synth.export=[parquet, jsonl, minari]'),
+      ...set('synth.starts=20', 'rollout.horizon=3', 'synth.export=[parquet, minari]'),
     ],
     ['fit-pendulum'],
   ),

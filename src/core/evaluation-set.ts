@@ -31,8 +31,19 @@ export function panelDifferences(own: PanelParts, other: Partial<PanelParts>): s
   return PARTS.flatMap((part) => {
     const [here, there] = [own[part] as Json, other[part] as Json | undefined];
     if (there === undefined || canonicalJson(here) === canonicalJson(there)) return [];
-    return [differing(part, here, there)];
+    return [part === 'tasks' ? tasksDiffer(own.tasks, other.tasks!) : differing(part, here, there)];
   });
+}
+
+function tasksDiffer(here: readonly string[], there: readonly string[]): string {
+  const added = here.filter((id) => !there.includes(id));
+  const missing = there.filter((id) => !here.includes(id));
+  if (added.length + missing.length === 0) return 'tasks: the same in another order';
+  const told = [
+    ...(missing.length > 0 ? [`without ${listed(missing)}`] : []),
+    ...(added.length > 0 ? [`with ${listed(added)} beside them`] : []),
+  ];
+  return `tasks: ${told.join(', ')}`;
 }
 
 /** Of objects the keys that differ. */
@@ -47,7 +58,13 @@ function isPlain(value: Json): value is Readonly<Record<string, Json>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+const SHOWN_TASKS = 5;
 const SHOWN_CHARACTERS = 60;
+
+function listed(ids: readonly string[]): string {
+  const more = ids.length - SHOWN_TASKS;
+  return `${ids.slice(0, SHOWN_TASKS).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
 
 function shown(value: Json | undefined): string {
   const text = value === undefined ? 'nothing' : typeof value === 'string' ? value : canonicalJson(value);

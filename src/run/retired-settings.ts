@@ -46,7 +46,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'model.page-llm.mode': 'leave it out: pages are written as trees',
   'experience.retrieval': 'leave it out: records are found by BM25',
   'tasks.variation.personas': 'use user.persona of a task',
-  'tasks.variation.overGeneration': 'leave it out: three proposals are made at most for each task wanted',
+  'tasks.variation.overGeneration': 'leave it out: six proposals are made at most for each task wanted',
   'tasks.admission': 'leave it out: new tasks are admitted by fixed bars',
   'tasks.seeds': 'leave it out: calls of seed logs are always played again where rules exist',
   'tasks.curriculum.prior': 'leave it out: a task without outcomes counts as the most uncertain',

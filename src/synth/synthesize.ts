@@ -1,13 +1,11 @@
 // A rollout job that survives being killed: each chunk is durable in a journal before anyone sees it, and a run that is
-// started again goes on after the last one. However often it is killed, the bytes are those of an undisturbed run. What is in
-// the journal goes into the file of a replay buffer, by worker threads: memory holds the chunks under way, and no more.
+// started again resumes after the last one. However often it is killed, the bytes are those of an undisturbed run. What is in
+// the journal goes into the file of a replay buffer: memory holds the chunks under way, and no more.
 
 import { createHash } from 'node:crypto';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { WorkerPool } from '../core/pool.js';
-import { inOrder, poolTask } from '../core/pool-task.js';
 import { ReplayBuffer } from '../replay/buffer.js';
 import {
   beginSnapshot,
@@ -19,7 +17,6 @@ import {
 } from '../replay/snapshot.js';
 import { type JobDescription, Journal, type PiecePlace, readPiece } from './journal.js';
 import { type ChunkRecord, unpackRecord } from './rollout/chunk.js';
-import type { Starts } from './rollout/plan.js';
 import {
   type Drawn,
   type FrozenRolloutRequest,
@@ -27,9 +24,16 @@ import {
   type RolloutCounts,
   RolloutPlan,
   type RolloutResult,
+  type Starts,
 } from './rollout/plan.js';
-import type { RolloutPool } from './rollout/pool.js';
-import { mergeChunks, provenanceOfChunk, type SharedProvenance, sharedProvenance, sumCounts } from './rollout/pool.js';
+import {
+  mergeChunks,
+  provenanceOfChunk,
+  type RolloutPool,
+  type SharedProvenance,
+  sharedProvenance,
+  sumCounts,
+} from './rollout/pool.js';
 
 interface InJournal {
   readonly pool: RolloutPool;
@@ -189,86 +193,42 @@ interface SaveRolloutsOptions {
   readonly folder: string;
   readonly obsDim: number;
   readonly actionDim: number;
-  readonly pool: WorkerPool;
   readonly signal?: AbortSignal;
-  /** Told as rows are in their place. */
+  /** Called as rows are in their place. */
   readonly onRows?: (rows: number) => void;
 }
-
-/** Pieces are put together to so many rows for a thread. */
-const RANGE_ROWS = 32_768;
 
 /**
  * Saves a job's rows as a replay buffer, the same file as `ReplayBuffer.save` makes of them. Throws FILE_INVALID, what
  * `ReplayBuffer.append` throws, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function saveRollouts(
-  { counts, pieces, provenance }: JournalledRollouts,
-  { folder, obsDim, actionDim, pool, signal, onRows }: SaveRolloutsOptions,
+  { counts: { rows }, pieces, provenance }: JournalledRollouts,
+  { folder, obsDim, actionDim, signal, onRows }: SaveRolloutsOptions,
 ): Promise<SavedTransitions> {
-  const { rows } = counts;
   const { source, backend, modelVersion, scenario, policyVersion, seed } = provenance;
   const origins = rows === 0 ? [] : [{ backend, modelVersion, scenario, task: '', policyVersion, seed }];
   const header = { source, capacity: Math.max(1, rows), obsDim, actionDim, inserted: rows, origins };
   const draft: SnapshotDraft = { path: join(folder, SNAPSHOT_FILE), header };
   await beginSnapshot(draft);
-  const work = async (range: RowRange, stop: AbortSignal) => {
-    const label = `rows ${range.first} and on`;
-    await pool.run(placeRowsTask, () => ({ draft, provenance, ...range }), { signal: stop, label });
-    return range.rows;
-  };
-  let done = 0;
-  for await (const placed of inOrder(rangesOf(pieces), work, { ahead: pool.workers + 1, signal })) {
-    done += placed;
-    onRows?.(done);
+  const filled = pieces.filter((piece) => piece.rows > 0);
+  const file = filled.length === 0 ? undefined : await open(filled[0].path, 'r');
+  try {
+    let done = 0;
+    for (const piece of filled) {
+      signal?.throwIfAborted();
+      // A buffer checks and lays out rows as it does everywhere.
+      const buffer = new ReplayBuffer({ capacity: piece.rows, obsDim, actionDim, source });
+      const chunk = unpackRecord(await readPiece(file!, piece));
+      buffer.append(chunk, provenanceOfChunk(chunk, provenance));
+      await writeSnapshotRows(draft, done, buffer.columns());
+      done += piece.rows;
+      onRows?.(done);
+    }
+  } finally {
+    await file?.close();
   }
-  await pool.run(sealTask, () => draft, { signal });
+  signal?.throwIfAborted();
+  await sealSnapshot(draft);
   return SavedTransitions.open(folder);
 }
-
-interface RowRange {
-  readonly first: number;
-  readonly rows: number;
-  readonly pieces: readonly JournalledPiece[];
-}
-
-function* rangesOf(pieces: readonly JournalledPiece[]): Generator<RowRange> {
-  let range = { first: 0, rows: 0, pieces: [] as JournalledPiece[] };
-  for (const piece of pieces) {
-    if (piece.rows > 0) range.pieces.push(piece);
-    range.rows += piece.rows;
-    if (range.rows < RANGE_ROWS) continue;
-    yield range;
-    range = { first: range.first + range.rows, rows: 0, pieces: [] };
-  }
-  if (range.rows > 0) yield range;
-}
-
-interface PlaceInput extends RowRange {
-  readonly draft: SnapshotDraft;
-  readonly provenance: SharedProvenance;
-}
-
-/** Puts pieces of a journal at their rows of the file. */
-export const placeRowsTask = poolTask(
-  import.meta.url,
-  'placeRowsTask',
-  async ({ draft, provenance, first, rows, pieces }: PlaceInput): Promise<void> => {
-    const { obsDim, actionDim, source } = draft.header;
-    // A buffer checks and lays out rows as it does everywhere.
-    const buffer = new ReplayBuffer({ capacity: rows, obsDim, actionDim, source });
-    const file = await open(pieces[0].path, 'r');
-    try {
-      for (const piece of pieces) {
-        const chunk = unpackRecord(await readPiece(file, piece));
-        buffer.append(chunk, provenanceOfChunk(chunk, provenance));
-      }
-    } finally {
-      await file.close();
-    }
-    await writeSnapshotRows(draft, first, buffer.columns());
-  },
-);
-
-/** Checksum and place, in a thread too: it is a pass over all there is. */
-export const sealTask = poolTask(import.meta.url, 'sealTask', (draft: SnapshotDraft) => sealSnapshot(draft));

@@ -17,8 +17,8 @@ describe('a panel', () => {
 
   it.each([
     [{ environment: 'rules 2' }, 'environment: rules 1 here, rules 2 there'],
-    [{ tasks: ['b', 'a', 'c'] }, 'tasks: ["a","b","c"] here, ["b","a","c"] there'],
-    [{ tasks: ['a', 'd'] }, 'tasks: ["a","b","c"] here, ["a","d"] there'],
+    [{ tasks: ['b', 'a', 'c'] }, 'tasks: the same in another order'],
+    [{ tasks: ['a', 'd'] }, 'tasks: without d, with b, c beside them'],
     [{ seeds: [1] }, 'seeds: [0] here, [1] there'],
     [{ policies: { agent: 'reference', user: 'model' } }, 'policies.user: scripted here, model there'],
     [{ settings: { episodes: 3, groupSize: 2 } }, 'settings.groupSize: nothing here, 2 there'],

@@ -73,14 +73,6 @@ describe('ReplayBuffer', () => {
       expect(() => new ReplayBuffer(options)).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
     }
   });
-
-  it('hands out what it holds as one batch of views', () => {
-    const buffer = makeBuffer(10);
-    fill(buffer, 4);
-    const { rows, obs } = buffer.rows();
-    expect(rows).toBe(4);
-    expect(obs).toEqual(makeRows(0, 4).obs);
-  });
 });
 
 describe('what a buffer refuses', () => {
@@ -168,14 +160,5 @@ describe('provenance', () => {
       const { rowId, policyVersion } = buffer.provenanceAt(index);
       expect(policyVersion).toBe(`p${Math.floor(rowId / 2)}`);
     }
-  });
-});
-
-describe('batches', () => {
-  it('are sliced without copying', () => {
-    const rows = makeRows(0, 6);
-    const slice = sliceBatch(rows, 2, 4);
-    expect(slice).toEqual(makeRows(2, 2));
-    expect(slice.obs.buffer).toBe(rows.obs.buffer);
   });
 });

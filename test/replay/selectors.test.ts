@@ -83,15 +83,6 @@ describe('PrioritizedSelector', () => {
     }
   });
 
-  it('is uniform at alpha 0 with all weights 1', () => {
-    const buffer = makeBuffer(20);
-    const selector = new PrioritizedSelector(buffer, { alpha: 0, beta: 1, epsilon: 0 });
-    fill(buffer, 20);
-    selector.update(Uint32Array.of(3, 4), Float32Array.of(0, 100));
-    expectDistribution(drawCounts(selector, 20), new Array(20).fill(1 / 20));
-    expect(draw(selector, 32, Rng.fromSeed(0)).weights.every((weight) => weight === 1)).toBe(true);
-  });
-
   it('takes the last of repeated rows', () => {
     const buffer = makeBuffer(4);
     const selector = new PrioritizedSelector(buffer, { alpha: 1, epsilon: 0 });

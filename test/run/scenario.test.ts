@@ -237,9 +237,7 @@ describe('a setting that is no more', () => {
   });
 
   it('also in a scenario of tools, in a list', async () => {
-    const set = ['tasks.variation.strategies=[persona]'];
-    await expect(loadToolsScenario('helpdesk', { set })).rejects.toThrow(
-      /strategies\[0\]": persona is no longer there/,
-    );
+    const set = ['synth.export=[hermes]'];
+    await expect(loadToolsScenario('helpdesk', { set })).rejects.toThrow(/export\[0\]": hermes is no longer there/);
   });
 });

@@ -6,10 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace } from '../../src/env/space-values.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { SavedTransitions } from '../../src/replay/snapshot.js';
-import { exportMinari } from '../../src/synth/export/minari.js';
 import { exportParquet } from '../../src/synth/export/transitions.js';
 import { drawnStarts, drawStarts, type RolloutResult } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
@@ -41,14 +39,9 @@ function poolOf(workers: number): RolloutPool {
 }
 
 const dims = { obsDim: OBS_DIM, actionDim: ACTION_DIM };
-const spaces = {
-  observationSpace: boxSpace(new Array(OBS_DIM).fill(-9), new Array(OBS_DIM).fill(9)),
-  actionSpace: boxSpace(new Array(ACTION_DIM).fill(-1), new Array(ACTION_DIM).fill(1)),
-};
-
-async function exported(saved: SavedTransitions, name: string, pool: RolloutPool): Promise<Record<string, string>> {
+async function exported(saved: SavedTransitions, name: string): Promise<Record<string, string>> {
   const root = join(folder, name);
-  await exportParquet(saved, { path: join(root, 'rows.parquet'), pool: pool.pool });
+  await exportParquet(saved, { path: join(root, 'rows.parquet') });
   return hashes(root);
 }
 
@@ -73,50 +66,20 @@ describe('rollouts on disk', () => {
     expect(truth.size).toBeGreaterThan(32_768);
     await truth.save(join(folder, 'truth'));
     const savedTruth = await SavedTransitions.open(join(folder, 'truth'));
-    const datasets = await exported(savedTruth, 'truth-datasets', poolOf(0));
+    const datasets = await exported(savedTruth, 'truth-datasets');
     await savedTruth.close();
     for (const workers of [0, 2]) {
       const pool = poolOf(workers);
       const rollouts = await synthesizeToJournal({ ...request, pool, journal: join(folder, `journal-${workers}`) });
       const told: number[] = [];
       const saved = await saveRollouts(rollouts, {
-        ...{ folder: join(folder, `data-${workers}`), ...dims, pool: pool.pool },
+        ...{ folder: join(folder, `data-${workers}`), ...dims },
         onRows: (rows) => told.push(rows),
       });
       expect(rollouts.counts.rows).toBe(truth.size);
       expect(told.at(-1)).toBe(truth.size);
       expect(hashes(join(folder, `data-${workers}`))).toEqual(hashes(join(folder, 'truth')));
-      expect(await exported(saved, `datasets-${workers}`, pool)).toEqual(datasets);
-      await saved.close();
-    }
-  });
-
-  it('are the Minari dataset of rollouts in memory, also where episodes are mixed', async () => {
-    const pool = poolOf(1);
-    const lived = await pool.branchedRollouts(requestOf(20));
-    const shuffled = await bufferOf(lived);
-    const order = Uint32Array.from({ length: shuffled.size }, (_, i) => i).sort((a, b) => {
-      const { step, episode } = shuffled.columns();
-      return step[a] - step[b] || episode[a] - episode[b];
-    });
-    const mixed = await bufferOf({
-      ...lived,
-      batch: shuffled.gather(order),
-      provenance: {
-        ...lived.provenance,
-        ...{ logProb: undefined, confidence: undefined, parent: undefined },
-        episode: Float64Array.from(order, (row) => lived.provenance.episode[row]),
-        step: Uint32Array.from(order, (row) => lived.provenance.step[row]),
-      },
-    });
-    for (const [name, buffer] of Object.entries({ whole: await bufferOf(lived), mixed })) {
-      await buffer.save(join(folder, name));
-      const saved = await SavedTransitions.open(join(folder, name));
-      const options = { ...spaces, datasetId: 'some/toy-v0' };
-      const [here, there] = [join(folder, `${name}-here`), join(folder, `${name}-there`)];
-      expect(await exportMinari(saved, { ...options, root: there, pool: pool.pool })).toMatchObject({ episodes: 20 });
-      await exportMinari(saved, { ...options, root: here });
-      expect(hashes(there)).toEqual(hashes(here));
+      expect(await exported(saved, `datasets-${workers}`)).toEqual(datasets);
       await saved.close();
     }
   });
@@ -124,7 +87,7 @@ describe('rollouts on disk', () => {
   it('may be none', async () => {
     const pool = poolOf(0);
     const rollouts = await synthesizeToJournal({ ...requestOf(0), pool, journal: join(folder, 'journal') });
-    const saved = await saveRollouts(rollouts, { folder: join(folder, 'data'), ...dims, pool: pool.pool });
+    const saved = await saveRollouts(rollouts, { folder: join(folder, 'data'), ...dims });
     await (await bufferOf(await pool.branchedRollouts(requestOf(0)))).save(join(folder, 'truth'));
     expect(hashes(join(folder, 'data'))).toEqual(hashes(join(folder, 'truth')));
     await saved.close();
@@ -135,10 +98,10 @@ describe('rollouts on disk', () => {
     const rollouts = await synthesizeToJournal({ ...requestOf(64), pool, journal: join(folder, 'journal') });
     const signal = AbortSignal.abort(new Error('enough'));
     const data = join(folder, 'data');
-    await expect(saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool, signal })).rejects.toThrow('enough');
-    const saved = await saveRollouts(rollouts, { folder: data, ...dims, pool: pool.pool });
+    await expect(saveRollouts(rollouts, { folder: data, ...dims, signal })).rejects.toThrow('enough');
+    const saved = await saveRollouts(rollouts, { folder: data, ...dims });
     const path = join(folder, 'rows.parquet');
-    await expect(exportParquet(saved, { path, pool: pool.pool, signal })).rejects.toThrow('enough');
+    await expect(exportParquet(saved, { path, signal })).rejects.toThrow('enough');
     expect(readdirSync(data)).toEqual(['transitions.bin']);
     expect(readdirSync(folder).sort()).toEqual(['data', 'journal']);
     await saved.close();

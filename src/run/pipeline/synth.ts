@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import type { PolicySnapshot } from '../../core/policy.js';
-import { WorkerPool } from '../../core/pool.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
@@ -13,8 +12,7 @@ import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 import { RandomPolicy } from '../../rl/policies.js';
 import { transitionExports } from '../../synth/export/transition-exports.js';
-import type { Drawn, FrozenRolloutRequest } from '../../synth/rollout/plan.js';
-import { drawnStarts } from '../../synth/rollout/plan.js';
+import { type Drawn, drawnStarts, type FrozenRolloutRequest } from '../../synth/rollout/plan.js';
 import { RolloutPool } from '../../synth/rollout/pool.js';
 import { saveRollouts, synthesizeToJournal } from '../../synth/synthesize.js';
 import { planDream } from '../../training/settings.js';
@@ -60,8 +58,6 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
   const asked = await requestOf(context, env, real, model);
   const workers = rolloutWorkers(context, asked.starts.rows * asked.horizon);
   const pool = new RolloutPool({ workers, device });
-  // With a device chunks are computed in this thread; the rest is work for others all the same.
-  const threads = device ? new WorkerPool({ workers }) : pool.pool;
   try {
     const { rollouts, perSecond } = await simulate(context, pool, { ...asked, model: model.snapshot(), policy });
     const { counts } = rollouts;
@@ -72,12 +68,11 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     const saved = await saveRollouts(rollouts, {
       folder: data,
       ...dims,
-      pool: threads,
       signal: context.signal,
       onRows,
     });
     phase.end();
-    const datasets = await exportTransitions(saved, env, threads, context).finally(() => saved.close());
+    const datasets = await exportTransitions(saved, env, context).finally(() => saved.close());
     metrics.write({ kind: 'dream', ...counts, transitionsPerSecond: perSecond });
     const rows = [
       ['simulated', `${formatCount(counts.rows)} transitions, ${formatRate(perSecond, 'transitions')}`],
@@ -94,7 +89,6 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
       report: await publish(context, { title, blocks: [{ kind: 'facts', rows }] }, panel),
     };
   } finally {
-    if (threads !== pool.pool) await threads.close();
     await pool.close();
   }
 }
@@ -173,7 +167,6 @@ async function simulate(context: JobContext, pool: RolloutPool, request: Drawn<F
 async function exportTransitions(
   saved: SavedTransitions,
   env: VectorEnvironment,
-  pool: WorkerPool,
   { scenario: { config, hash }, signal, seed, out, progress }: JobContext,
 ): Promise<string[]> {
   const written: string[] = [];
@@ -185,7 +178,7 @@ async function exportTransitions(
     rmSync(path, { recursive: true, force: true });
     const write = await make();
     await write(saved, {
-      ...{ path, pool, signal, onRows: (rows: number) => phase.set(rows) },
+      ...{ path, signal, onRows: (rows: number) => phase.set(rows) },
       ...{ scenario: config.name, scenarioHash: hash, seed, env: config.env, spaces: env },
     });
     phase.end();

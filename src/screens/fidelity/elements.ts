@@ -180,7 +180,7 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Find
       title: 'Elements',
       summary: `After ${steps.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
       charts: [walkChart(walks)],
-        tables: [],
+      tables: [],
       notes: [
         ...notes,
         'An action that the model does not know changes nothing, and most of a screen stays as it is: F1 of changes tells more.',
@@ -221,7 +221,6 @@ function walkChart(walks: readonly WalkRow[]): LinesChart {
     series: [{ name: 'elements', points }],
   };
 }
-
 
 export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [
   ...TOOLS_QUESTIONS,

@@ -8,14 +8,13 @@ import { reverieError } from '../../core/errors.js';
 import { replaceFolderAtomic } from '../../core/files.js';
 import { rowSize } from '../../env/space-values.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
-import { encodeGroup, type ParquetColumns, ParquetFile } from './parquet-file.js';
+import { type ParquetColumns, ParquetFile } from './parquet-file.js';
 import {
   type ExportOptions,
-  encodedSlices,
   refuseExisting,
   rowOf,
   type SliceRange,
-  sliceTask,
+  slicesOf,
   type TransitionSlice,
 } from './transitions.js';
 
@@ -62,9 +61,8 @@ export async function exportMinari(saved: SavedTransitions, options: MinariOptio
   let all: MinariExport = { episodes: 0, bytes: 0, cut: 0 };
   await replaceFolderAtomic(folder, async (temporary) => {
     const data = join(temporary, 'data');
-    const { observationSpace, actionSpace } = options;
-    const asked = ranges.map((range) => ({ ...range, data, spaces: { observationSpace, actionSpace } }));
-    for await (const one of encodedSlices(saved, asked, episodesTask, options)) {
+    for await (const [slice, { firstId }] of slicesOf(saved, ranges, options)) {
+      const one = await writeEpisodes(slice, firstId, data, options);
       all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes, cut: all.cut + one.cut };
     }
     await writeFile(join(data, 'metadata.json'), JSON.stringify(datasetMetadata(all, saved.rows, options), null, 2));
@@ -96,7 +94,7 @@ interface EpisodeRange extends SliceRange {
   readonly firstId: number;
 }
 
-/** Ranges of whole episodes, where they lie one after another by ascending number; else one of all rows. */
+/** Ranges of whole episodes, which lie one after another. */
 async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[]> {
   const ranges: EpisodeRange[] = [];
   let open = { from: 0, firstId: 0 };
@@ -106,7 +104,6 @@ async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[]> {
     const { episode } = await saved.read(from, Math.min(SCANNED_ROWS, saved.rows - from), ['episode']);
     for (let row = 0; row < episode.length; row++) {
       if (episode[row] === last) continue;
-      if (episode[row] < last) return [{ from: 0, rows: saved.rows, firstId: 0 }];
       last = episode[row];
       if (from + row - open.from >= RANGE_ROWS) {
         ranges.push({ ...open, rows: from + row - open.from });
@@ -118,32 +115,26 @@ async function episodeRanges(saved: SavedTransitions): Promise<EpisodeRange[]> {
   return [...ranges, { ...open, rows: saved.rows - open.from }];
 }
 
-interface EpisodesInput extends EpisodeRange {
-  readonly data: string;
-  readonly spaces: Spaces;
-}
-
 /** Writes the folders of a slice's episodes, numbered from `firstId`. */
-export const episodesTask = sliceTask(
-  import.meta.url,
-  'episodesTask',
-  async (slice, { data, spaces, firstId }: EpisodesInput): Promise<MinariExport> => {
-    const episodes = episodesOf(slice);
-    const columns = columnsOf(spaces);
-    let bytes = 0;
-    for (const [i, rows] of episodes.entries()) {
-      const folder = join(data, String(firstId + i));
-      await mkdir(folder, { recursive: true });
-      const parquet = new ParquetFile(columns);
-      const group = encodeGroup(columns, episodeColumns(slice, rows, spaces));
-      const file = Buffer.concat([parquet.add(group), parquet.finish()]);
-      await writeFile(join(folder, 'part-0.parquet'), file);
-      await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(slice, rows, firstId + i)));
-      bytes += file.length;
-    }
-    return { episodes: episodes.length, bytes, cut: episodes.filter((rows) => isCut(slice, rows)).length };
-  },
-);
+async function writeEpisodes(
+  slice: TransitionSlice,
+  firstId: number,
+  data: string,
+  spaces: Spaces,
+): Promise<MinariExport> {
+  const episodes = episodesOf(slice);
+  let bytes = 0;
+  for (const [i, rows] of episodes.entries()) {
+    const folder = join(data, String(firstId + i));
+    await mkdir(folder, { recursive: true });
+    const parquet = new ParquetFile(columnsOf(spaces));
+    const file = Buffer.concat([parquet.add(episodeColumns(slice, rows, spaces)), parquet.finish()]);
+    await writeFile(join(folder, 'part-0.parquet'), file);
+    await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(slice, rows, firstId + i)));
+    bytes += file.length;
+  }
+  return { episodes: episodes.length, bytes, cut: episodes.filter((rows) => isCut(slice, rows)).length };
+}
 
 function datasetMetadata({ episodes, bytes }: MinariExport, rows: number, options: MinariOptions): object {
   return {

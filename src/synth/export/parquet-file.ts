@@ -16,17 +16,6 @@ export interface ParquetColumns {
   readonly [name: string]: ColumnType;
 }
 
-/** Column name to the values of one row group; all of one length. */
-type RowGroup = Readonly<Record<string, readonly unknown[]>>;
-
-/** A row group as bytes, with what the end of the file says of it; may be made in another thread than the file. */
-export interface EncodedGroup {
-  readonly bytes: Uint8Array;
-  readonly rowGroups: ParquetWriter['row_groups'];
-  /** Of its columns, in order; their places are counted from the group's first byte. */
-  readonly indexes: ParquetWriter['pendingIndexes'];
-}
-
 const PHYSICAL = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8' },
   integer: { type: 'INT64' },
@@ -35,44 +24,31 @@ const PHYSICAL = {
   boolean: { type: 'BOOLEAN' },
 } as const;
 
-const MAGIC_BYTES = 4;
-
-/** One row group by itself. */
-export function encodeGroup(columns: ParquetColumns, group: RowGroup): EncodedGroup {
-  const { writer, file } = beginFile(columns);
-  const columnData = Object.entries(columns).map(([name, type]) => ({
-    name,
-    data: group[name].map((value) => encoded(type, value)),
-  }));
-  file.write({ columnData, rowGroupSize: Math.max(1, columnData[0].data.length) });
-  const indexes = file.pendingIndexes;
-  for (const index of indexes) shift(index, -MAGIC_BYTES);
-  return { bytes: writer.getBytes().slice(MAGIC_BYTES), rowGroups: file.row_groups, indexes };
-}
-
-/** Puts encoded groups one after another, and writes the end of the file: pieces of bytes, in order. */
+/** A file in pieces of bytes, in order: one for each row group, and the end. */
 export class ParquetFile {
-  private readonly writer: ByteWriter;
+  private readonly writer = new ByteWriter();
   private readonly file: ParquetWriter;
 
   constructor(private readonly columns: ParquetColumns) {
-    ({ writer: this.writer, file: this.file } = beginFile(columns));
+    const root: SchemaElement = { name: 'root', num_children: Object.keys(columns).length };
+    const schema = [root, ...Object.entries(columns).flatMap(([name, type]) => elementsOf(name, type))];
+    this.file = new ParquetWriter({ writer: this.writer, schema, createdBy: 'reverie' });
   }
 
-  add({ bytes, rowGroups, indexes }: EncodedGroup): Uint8Array {
-    const head = this.drain();
-    for (const index of indexes) shift(index, this.writer.offset);
-    this.writer.offset += bytes.length;
-    this.file.pendingIndexes.push(...indexes);
-    this.file.row_groups.push(...rowGroups);
-    for (const { num_rows } of rowGroups) this.file.num_rows += num_rows;
-    return head.length === 0 ? bytes : Buffer.concat([head, bytes]);
+  /** A row group: the values of each column by its name, all of one length. */
+  add(group: Readonly<Record<string, readonly unknown[]>>): Uint8Array {
+    const columnData = Object.entries(this.columns).map(([name, type]) => ({
+      name,
+      data: group[name].map((value) => encoded(type, value)),
+    }));
+    this.file.write({ columnData, rowGroupSize: Math.max(1, columnData[0].data.length) });
+    return this.drain();
   }
 
-  /** A group of rows that are JSON. */
+  /** A row group of rows that are JSON. */
   addRows(rows: readonly JsonObject[]): Uint8Array {
     const group = Object.keys(this.columns).map((name) => [name, rows.map((row) => row[name] ?? null)]);
-    return this.add(encodeGroup(this.columns, Object.fromEntries(group)));
+    return this.add(Object.fromEntries(group));
   }
 
   finish(): Uint8Array {
@@ -86,25 +62,6 @@ export class ParquetFile {
     this.writer.index = 0;
     return piece;
   }
-}
-
-function beginFile(columns: ParquetColumns) {
-  const writer = new ByteWriter();
-  const root: SchemaElement = { name: 'root', num_children: Object.keys(columns).length };
-  const schema = [root, ...Object.entries(columns).flatMap(([name, type]) => elementsOf(name, type))];
-  return { writer, file: new ParquetWriter({ writer, schema, createdBy: 'reverie' }) };
-}
-
-/** Moves all places that a column names by `bytes`. Its chunk is that of the row group: one object. */
-function shift({ chunk, offsetIndex }: ParquetWriter['pendingIndexes'][number], bytes: number): void {
-  const by = BigInt(bytes);
-  chunk.file_offset += by;
-  const { meta_data: meta } = chunk;
-  if (meta !== undefined) {
-    meta.data_page_offset += by;
-    if (meta.dictionary_page_offset !== undefined) meta.dictionary_page_offset += by;
-  }
-  for (const page of offsetIndex?.page_locations ?? []) page.offset += by;
 }
 
 function elementsOf(name: string, type: ColumnType): SchemaElement[] {

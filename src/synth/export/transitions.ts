@@ -1,24 +1,21 @@
-// Transitions of a saved buffer as one file, a row each, with all that is known of where they came from.
-// Slices of rows are encoded a few ahead, by worker threads where there are some, and are written in order.
+// Transitions of a saved buffer as one Parquet file, a row each, with all that is known of where they came from; and the slices that
+// exports read them by.
 
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { reverieError } from '../../core/errors.js';
-import { ensureFolder, type FileContent, writeFileAtomic } from '../../core/files.js';
-import type { WorkerPool } from '../../core/pool.js';
-import { inOrder, moved, type PoolTask, poolTask } from '../../core/pool-task.js';
+import { ensureFolder, writeFileAtomic } from '../../core/files.js';
 import type { Columns } from '../../replay/columns.js';
 import type { Origin } from '../../replay/provenance.js';
-import { SavedTransitions } from '../../replay/snapshot.js';
+import type { SavedTransitions } from '../../replay/snapshot.js';
 import type { Source } from '../../replay/transition.js';
-import { type ColumnType, type EncodedGroup, encodeGroup, ParquetFile } from './parquet-file.js';
+import { type ColumnType, ParquetFile } from './parquet-file.js';
 
 export interface ExportOptions {
-  /** Threads that encode; absent: this one does. */
-  readonly pool?: WorkerPool;
   /** Ends the export; the promise rejects with the signal's reason, and nothing is left at the path. */
   readonly signal?: AbortSignal;
-  /** Told as rows are written. */
+  /** Called as rows are written. */
   readonly onRows?: (rows: number) => void;
 }
 
@@ -41,61 +38,29 @@ export interface TransitionSlice {
   readonly columns: Columns;
 }
 
-async function sliceOf(saved: SavedTransitions, { from, rows }: SliceRange): Promise<TransitionSlice> {
+/** The slice of each range, in order; a range counts as written once the next is asked for. */
+export async function* slicesOf<Range extends SliceRange>(
+  saved: SavedTransitions,
+  ranges: Iterable<Range>,
+  { signal, onRows }: ExportOptions,
+): AsyncGenerator<readonly [TransitionSlice, Range]> {
   const { obsDim, actionDim, source, origins } = saved;
-  const columns = await saved.read(from, rows);
-  return { rows, firstRowId: saved.firstRowId + from, obsDim, actionDim, source, origins, columns };
+  let done = 0;
+  for (const range of ranges) {
+    // Encoding never waits: signals and progress come in between.
+    await nextTurn();
+    signal?.throwIfAborted();
+    const { from, rows } = range;
+    const columns = await saved.read(from, rows);
+    yield [{ rows, firstRowId: saved.firstRowId + from, obsDim, actionDim, source, origins, columns }, range];
+    done += rows;
+    onRows?.(done);
+  }
 }
 
 /** Row `index` of a [rows, dim] column as plain numbers. */
 export function rowOf(column: Float32Array, index: number, dim: number): number[] {
   return Array.from(column.subarray(index * dim, (index + 1) * dim));
-}
-
-/** What makes bytes, or anything else, of a slice: here or, by its folder and range, in a thread. */
-export interface SliceTask<Range extends SliceRange, T> extends PoolTask<{ folder: string; range: Range }, T> {
-  readonly encode: (slice: TransitionSlice, range: Range) => Promise<T>;
-}
-
-/** A task that its module exports as `name`; see `poolTask`. */
-export function sliceTask<Range extends SliceRange, T>(
-  from: string,
-  name: string,
-  encode: SliceTask<Range, T>['encode'],
-): SliceTask<Range, T> {
-  const task = poolTask(from, name, async ({ folder, range }: { folder: string; range: Range }) => {
-    const saved = await SavedTransitions.open(folder);
-    try {
-      return moved(await encode(await sliceOf(saved, range), range));
-    } finally {
-      await saved.close();
-    }
-  });
-  return { ...task, encode };
-}
-
-/** What `task` makes of each range, in order. */
-export async function* encodedSlices<Range extends SliceRange, T>(
-  saved: SavedTransitions,
-  ranges: Iterable<Range>,
-  task: SliceTask<Range, T>,
-  { pool, signal, onRows }: ExportOptions,
-): AsyncGenerator<T> {
-  const workers = pool?.workers ?? 0;
-  const work = async (range: Range, stop: AbortSignal) => {
-    const make = () => ({ folder: saved.folder, range });
-    const encoded =
-      workers > 0
-        ? await pool!.run(task, make, { signal: stop, label: `rows ${range.from} and on` })
-        : await task.encode(await sliceOf(saved, range), range);
-    return { encoded, rows: range.rows };
-  };
-  let done = 0;
-  for await (const { encoded, rows } of inOrder(ranges, work, { ahead: workers + 1, signal })) {
-    yield encoded;
-    done += rows;
-    onRows?.(done);
-  }
 }
 
 type Cell = number | bigint | boolean | string | null | readonly number[];
@@ -147,24 +112,33 @@ function hex(hash: bigint): string | null {
 }
 
 const GROUP_ROWS = 32_768;
-const NAMES = Object.keys(TRANSITION_COLUMNS);
-const TYPES = Object.fromEntries(NAMES.map((name) => [name, TRANSITION_COLUMNS[name].type]));
-
-interface FileExportOptions extends ExportOptions {
-  readonly path: string;
-}
+const COLUMNS = Object.entries(TRANSITION_COLUMNS);
 
 /**
  * Writes transitions as Parquet, in row groups of 32768; columns are those of `TRANSITION_COLUMNS`. The file appears whole
  * or not at all. Throws OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
-export async function exportParquet(saved: SavedTransitions, { path, ...options }: FileExportOptions): Promise<void> {
-  const file = new ParquetFile(TYPES);
+export async function exportParquet(
+  saved: SavedTransitions,
+  { path, ...options }: ExportOptions & { readonly path: string },
+): Promise<void> {
+  const file = new ParquetFile(Object.fromEntries(COLUMNS.map(([name, { type }]) => [name, type])));
   const pieces = async function* () {
-    for await (const group of encodedSlices(saved, rangesOf(saved), parquetGroupTask, options)) yield file.add(group);
+    for await (const [slice] of slicesOf(saved, rangesOf(saved), options)) {
+      const group = COLUMNS.map(([name, { of }]) => {
+        return [name, Array.from({ length: slice.rows }, (_, row) => of(slice, row))];
+      });
+      yield file.add(Object.fromEntries(group));
+    }
     yield file.finish();
   };
-  await writeNew(path, pieces());
+  await refuseExisting(path);
+  await ensureFolder(dirname(path));
+  await writeFileAtomic(path, pieces());
+}
+
+function* rangesOf({ rows }: SavedTransitions): Generator<SliceRange> {
+  for (let from = 0; from < rows; from += GROUP_ROWS) yield { from, rows: Math.min(GROUP_ROWS, rows - from) };
 }
 
 /** Throws OUTPUT_EXISTS if there is anything at `path`. */
@@ -178,21 +152,3 @@ export function outputExists(path: string, cause?: unknown): Error {
   const hint = 'Export into a new folder or file name, or remove that one first.';
   return reverieError('OUTPUT_EXISTS', { problem, hint }, cause);
 }
-
-async function writeNew(path: string, content: FileContent): Promise<void> {
-  await refuseExisting(path);
-  await ensureFolder(dirname(path));
-  await writeFileAtomic(path, content);
-}
-
-function* rangesOf({ rows }: SavedTransitions): Generator<SliceRange> {
-  for (let from = 0; from < rows; from += GROUP_ROWS) yield { from, rows: Math.min(GROUP_ROWS, rows - from) };
-}
-
-export const parquetGroupTask = sliceTask(import.meta.url, 'parquetGroupTask', async (slice): Promise<EncodedGroup> => {
-  const group = NAMES.map((name) => {
-    const { of } = TRANSITION_COLUMNS[name];
-    return [name, Array.from({ length: slice.rows }, (_, row) => of(slice, row))] as const;
-  });
-  return encodeGroup(TYPES, Object.fromEntries(group));
-});

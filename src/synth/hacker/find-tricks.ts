@@ -163,7 +163,11 @@ class TaskSearch {
     this.moves = movesIn(request.environment().domain, task, this.rng.split('moves'));
     const order = new Map(this.moves.map((move) => [move, this.rng.uniform()]));
     const worth = ({ name }: Move) => credit.mean(name, 0);
-    this.single = [...this.moves].sort((a, b) => worth(b) - worth(a) || order.get(a)! - order.get(b)!);
+    // What is only said costs least and takes in most.
+    const isCall = ({ action }: Move) => Number(action.toolCalls !== undefined);
+    this.single = [...this.moves].sort(
+      (a, b) => worth(b) - worth(a) || isCall(a) - isCall(b) || order.get(a)! - order.get(b)!,
+    );
   }
 
   /** The first trick that works again. */

@@ -1,6 +1,5 @@
-// Filters of what the agent knows and may do: ids in its calls must have been seen before, what it says has to agree with what it was
-// told and with the typed state, and what changed has to be allowed by the domain's rules. No model is asked; where the state cannot
-// tell, the turn stays.
+// Filters of what the agent knows and may do: ids in its calls and texts must have been seen before, a failed call is not learnt, and
+// what changed has to be allowed by the domain's rules. No model is asked.
 
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
@@ -20,7 +19,6 @@ import {
   type Judgement,
   KEEP,
   type QualityContext,
-  stepsByMessage,
   withMasked,
 } from './filter.js';
 
@@ -100,33 +98,26 @@ function isId(name: string, value: Json): boolean {
   return ID_NAME.test(name) ? /^\S{1,128}$/.test(value) : ID_VALUE.test(value);
 }
 
-/** A turn that does not agree is masked: it stays in the conversation, and teaches nothing. */
-export function claimsFilter(domain: ToolsDomain): Filter {
-  const words = new StateWords(domain.initialState);
-  return { name: 'claims', judge: (record, context) => judgeClaims(record, context, words) };
-}
-
-function judgeClaims(record: EpisodeRecord, { domain, taskOf }: QualityContext, words: StateWords): Judgement {
-  const faults = new Map<number, string>();
-  const told = new SeenText();
-  const task = record.source === 'real' ? undefined : taskOf(record.task);
-  let state = task && initialStateOf(domain, task);
-  const steps = stepsByMessage(record);
-  record.messages.forEach((message, index) => {
-    if (message.role === 'assistant' && !isMasked(record, index)) {
-      const before = record.messages[index - 1];
-      const fault = isFailedCall(record, message, domain)
-        ? 'a failed call'
-        : faultOf(message, { before, told, state, words });
-      if (fault !== undefined) faults.set(index, fault);
+/** A failed call, a text right after it, and a text with an id that the agent was never told stay in the conversation, and teach nothing. */
+export function claimsFilter({ initialState }: ToolsDomain): Filter {
+  const shapes = idShapes(initialState);
+  const judge = (record: EpisodeRecord, { domain }: QualityContext): Judgement => {
+    const faults = new Map<number, string>();
+    const told = new SeenText();
+    for (const [index, message] of record.messages.entries()) {
+      if (message.role === 'assistant' && !isMasked(record, index)) {
+        const fault = isFailedCall(record, message, domain)
+          ? 'a failed call'
+          : textFault(message, record.messages[index - 1], told, shapes);
+        if (fault !== undefined) faults.set(index, fault);
+      }
+      told.add(message);
     }
-    told.add(message);
-    const operations = steps.get(index)?.predictions.flatMap((prediction) => prediction.operations) ?? [];
-    if (state !== undefined && operations.length > 0) state = applied(state, operations);
-  });
-  if (faults.size === 0) return KEEP;
-  const kinds = [...new Set(faults.values())].sort().join(' and ');
-  return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
+    if (faults.size === 0) return KEEP;
+    const kinds = [...new Set(faults.values())].sort().join(' and ');
+    return { repaired: withMasked(record, [...faults.keys()]), note: `masked: ${kinds}` };
+  };
+  return { name: 'claims', judge };
 }
 
 /** Whether all calls of a turn were refused, by an error or in the domain's words. */
@@ -140,24 +131,17 @@ function isFailedCall(record: EpisodeRecord, turn: AssistantMessage, domain: Too
   return calls.length > 0 && calls.every(isRefused);
 }
 
-interface Known {
-  readonly before: Message | undefined;
-  readonly told: SeenText;
-  /** Undefined where it is not known. */
-  readonly state: JsonObject | undefined;
-  readonly words: StateWords;
-}
-
-function faultOf(turn: AssistantMessage, { before, told, state, words }: Known): string | undefined {
+function textFault(
+  turn: AssistantMessage,
+  before: Message | undefined,
+  told: SeenText,
+  shapes: ReadonlySet<string>,
+): string | undefined {
   const calls = callsOf(turn);
-  const said = turn.content ?? '';
   if (calls.length === 0 && before?.role === 'tool' && before.isError) return 'text after a failed call';
-  const written = [said, ...calls.flatMap((call) => textsIn(call.arguments))];
-  const isUnknown = written.flatMap((text) => words.idsIn(text)).some((id) => !told.has(id.toLowerCase()));
-  if (isUnknown) return 'an unknown id in a text';
-  const sentences = said.split(/(?<=[.!?])\s+|\n+/);
-  const isContradicted = state !== undefined && sentences.some((sentence) => words.isContradicted(sentence, state));
-  return isContradicted ? 'a claim against the state' : undefined;
+  const written = [turn.content ?? '', ...calls.flatMap((call) => textsIn(call.arguments))];
+  const ids = written.flatMap((text) => text.match(TOKEN) ?? []).filter((token) => shapes.has(shapeOf(token)));
+  return ids.some((id) => !told.has(id.toLowerCase())) ? 'an unknown id in a text' : undefined;
 }
 
 function textsIn(value: Json): string[] {
@@ -166,65 +150,17 @@ function textsIn(value: Json): string[] {
 }
 
 const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}_-]*[\p{L}\p{N}]/gu;
-/** A sentence with one of these may speak of what is not so, or not yet. */
-const OPEN =
-  /\?|n't\b|\b(not|no|never|cannot|nor|without|unless|if|whether|would|could|should|shall|will|can|may|might|must|to be|until|before|once|when|want|wanted|like|from)\b/i;
-/** More values than this, and a field holds data rather than one of some states. */
-const MOST_VALUES = 12;
-const WORD = /^[a-z]+([ _-][a-z]+)*$/;
 
-/** How ids of a domain look, and the words that its records' fields choose from: read off its first state. */
-class StateWords {
-  private readonly shapes = new Set<string>();
-  /** Of each collection, by field: the words it chooses from. */
-  private readonly choices = new Map<string, Map<string, ReadonlySet<string>>>();
-
-  constructor(initialState: JsonObject) {
-    for (const [name, collection] of Object.entries(initialState)) {
-      if (!isJsonObject(collection)) continue;
-      for (const id of Object.keys(collection)) if (/^[A-Za-z]+-\d+$/.test(id)) this.shapes.add(shapeOf(id));
-      this.choices.set(name, choicesOf(Object.values(collection).filter(isJsonObject)));
-    }
-  }
-
-  /** Words of a text that look as ids of the domain do: the same letters, then digits. */
-  idsIn(text: string): string[] {
-    return (text.match(TOKEN) ?? []).filter((token) => this.shapes.has(shapeOf(token)));
-  }
-
-  /** Whether a sentence about one record names a value of a field which the record does not have. */
-  isContradicted(sentence: string, state: JsonObject): boolean {
-    if (OPEN.test(sentence)) return false;
-    const ids = [...new Set(this.idsIn(sentence))];
-    if (ids.length !== 1) return false;
-    // What is said of a record follows its id, up to the next comma: another clause may speak of something else.
-    const [clause] = sentence.slice(sentence.indexOf(ids[0]) + ids[0].length).split(/[,;:]/);
-    const heard = ` ${(clause.toLowerCase().match(TOKEN) ?? []).join(' ').replaceAll(/[_-]/g, ' ')} `;
-    const says = (word: string) => heard.includes(` ${word.replaceAll(/[_-]/g, ' ')} `);
-    return Object.entries(state).some(([name, collection]) => {
-      const record = isJsonObject(collection) ? collection[ids[0]] : undefined;
-      if (!isJsonObject(record)) return false;
-      const values = new Set(Object.values(record));
-      return [...(this.choices.get(name) ?? [])].some(([field, choices]) => {
-        const now = record[field];
-        if (typeof now !== 'string' || says(now)) return false;
-        return [...choices].some((choice) => !values.has(choice) && says(choice));
-      });
-    });
-  }
+/** How ids of a domain look, read off its first state: letters, then digits. */
+function idShapes(initialState: JsonObject): ReadonlySet<string> {
+  const ids = Object.values(initialState).flatMap((collection) =>
+    isJsonObject(collection) ? Object.keys(collection) : [],
+  );
+  return new Set(ids.filter((id) => /^[A-Za-z]+-\d+$/.test(id)).map(shapeOf));
 }
 
 function shapeOf(id: string): string {
   return id.toUpperCase().replace(/\d+/g, '9');
-}
-
-function choicesOf(records: readonly JsonObject[]): Map<string, ReadonlySet<string>> {
-  const values = new Map<string, Set<string>>();
-  for (const [field, value] of records.flatMap((record) => Object.entries(record)))
-    if (typeof value === 'string') values.set(field, (values.get(field) ?? new Set()).add(value));
-  const isChoice = (words: ReadonlySet<string>) =>
-    words.size > 1 && words.size <= MOST_VALUES && [...words].every((word) => WORD.test(word));
-  return new Map([...values].filter(([, words]) => isChoice(words)));
 }
 
 /**

@@ -32,7 +32,7 @@ export const qualitySchema = z
     schema: on.describe("Repair, mask or cut calls that do not fit their tool's schema."),
     provenance: on.describe('Mask or cut calls with ids that nobody mentioned before.'),
     claims: on.describe(
-      'Mask what the agent says against the typed state, of ids it was never told, or right after a failed call.',
+      'Mask failed calls, what is said right after them, and texts with ids that the agent was never told.',
     ),
     loops: z
       .union([z.literal(false), z.int().min(2)])

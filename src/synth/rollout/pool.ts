@@ -189,8 +189,7 @@ export class RolloutPool {
   readonly workers: number;
   readonly device?: ModelPlace['device'];
   private readonly modelLoader?: string;
-  /** The threads that chunks are run on, for other work of the same job. */
-  readonly pool: WorkerPool;
+  private readonly pool: WorkerPool;
   private readonly restored = new Restored();
   private readonly shared = new WeakMap<object, unknown>();
   private readonly jobs = new Set<Promise<unknown>>();

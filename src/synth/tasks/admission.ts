@@ -10,7 +10,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
 import { Entities, isRecord } from './entity-swap.js';
-import { isForEvaluation, type Rejection, type RejectionCode, type TaskProposal } from './proposal.js';
+import { isForEvaluation, type Rejection, type RejectionCode, STRATEGY, type TaskProposal } from './proposal.js';
 import { callFaults, checkReference, checksOf, type Played, playCalls } from './task-checks.js';
 
 export type Admission =
@@ -64,7 +64,7 @@ export class Admissions {
     this.texts.add(task);
     // Family and split are those of the seed, so that splits hold for what is made of it.
     const { id, family, split } = seed;
-    const origin = { seeds: [id], strategy: 'entity-swap', modelVersion: '' };
+    const origin = { seeds: [id], strategy: STRATEGY, modelVersion: '' };
     return { admitted: true, task: { ...task, family, ...(split !== undefined && { split }), origin } };
   }
 

@@ -1,9 +1,8 @@
 // Makes the tasks a scenario asks for: proposals in a fixed order, each judged before the next, until there are enough. A proposal
-// is a given task about another entity, for which the reference was played again.
+// is a given task about other entities, which its reference solves as well.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
-import { NO_COST } from '../../core/cost.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
@@ -11,7 +10,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { type Admission, Admissions } from './admission.js';
 import { Entities, entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, type TaskProposal, type Variant } from './proposal.js';
+import { isForEvaluation, STRATEGY, type TaskProposal } from './proposal.js';
 import { checkReference, type Played } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
@@ -22,7 +21,7 @@ interface MakeTasksRequest {
   readonly rng: Rng;
   /** Tasks to start from; default: all of the domain that are not kept for evaluation, and have a reference. */
   readonly seeds?: readonly ToolsTask[];
-  /** Who answers calls where the domain has no rules. */
+  /** What answers calls where the domain has no rules. */
   readonly responder?: Responder;
   readonly signal?: AbortSignal;
 }
@@ -34,13 +33,13 @@ interface MadeTask {
   readonly admission: Admission;
 }
 
-/** Proposals made at most for each task wanted, as some are not admitted. */
-const OVER_GENERATION = 3;
+/** Proposals made at most for each task wanted, as most find no other entity that fits, or are not admitted. */
+const OVER_GENERATION = 6;
 
 /**
- * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when three times as many were
+ * Every proposal with its verdict, admitted or not; ends when `variation.count` were admitted, or when six times as many were
  * proposed.
- * @throws SCENARIO_UNFIT, and what the model's server throws
+ * @throws SCENARIO_UNFIT, and what the responder throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
   const { domain, rng, config, responder, signal } = request;
@@ -53,8 +52,7 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
     signal?.throwIfAborted();
     const round = Math.floor(number / seeds.length);
     const seed = seeds[rng.split('seeds', round).permutation(seeds.length)[number % seeds.length]];
-    const own = rng.split('proposal', number);
-    const proposal = await varyTask({ domain, responder, seed, rng: own });
+    const proposal = await varyTask({ domain, responder, seed, rng: rng.split('proposal', number) });
     const admission = await admissions.admit(proposal);
     yield { number, proposal, admission };
     if (admissions.admitted >= count) return;
@@ -67,20 +65,15 @@ interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'responder'
   readonly rng: Rng;
 }
 
-/** A proposal for a new task; where none could be made it holds the reasons instead. */
+/** A proposal for a new task; where none could be made it holds the reasons instead. @throws what the responder throws */
 export async function varyTask(request: VariationRequest): Promise<TaskProposal> {
-  const { seed } = request;
-  const { task, problems = [], cost = NO_COST } = await variantOf(request);
-  return { ...(task !== undefined && { task: named(task, seed) }), seed, problems, cost };
-}
-
-async function variantOf(request: VariationRequest): Promise<Variant> {
   const { seed, domain } = request;
   if (isForEvaluation(seed))
-    return { problems: [{ code: 'seed_split', detail: `its seed "${seed.id}" is kept for ${seed.split}` }] };
+    return { seed, problems: [{ code: 'seed_split', detail: `its seed "${seed.id}" is kept for ${seed.split}` }] };
   const task = await swapped(request);
-  if (task !== undefined) return { task };
-  return { problems: [{ code: 'no_variant', detail: `no other entity of "${domain.id}" fits task "${seed.id}"` }] };
+  if (task !== undefined) return { seed, task: named(task, seed), problems: [] };
+  const detail = `no other entity of "${domain.id}" fits task "${seed.id}"`;
+  return { seed, problems: [{ code: 'no_variant', detail }] };
 }
 
 /** Entities that are tried by playing the reference before none is found. */
@@ -158,5 +151,5 @@ function keptIds({ tasks, initialState }: ToolsDomain): ReadonlySet<string> {
 function named(task: ToolsTask, { id, family, split }: ToolsTask): ToolsTask {
   const content = { user: task.user, ...entityParts(task) };
   const hash = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 8);
-  return { ...task, id: `${id}.entity-swap.${hash}`, family, ...(split !== undefined && { split }) };
+  return { ...task, id: `${id}.${STRATEGY}.${hash}`, family, ...(split !== undefined && { split }) };
 }

@@ -1,11 +1,10 @@
 // What is proposed as a new task, and why one is not taken: shared by what makes proposals and what judges them.
 
-import type { Cost } from '../../core/cost.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 
 /** Why a proposal is no task, by kind. */
 export type RejectionCode =
-  /** Nothing could be made from this seed in this way. */
+  /** Nothing could be made from this seed. */
   | 'no_variant'
   /** The seed is for validation or test. */
   | 'seed_split'
@@ -34,18 +33,16 @@ export interface Rejection {
   readonly detail: string;
 }
 
-/** A task without its name, or why there is none. */
-export interface Variant {
-  readonly task?: ToolsTask;
-  readonly problems?: readonly Rejection[];
-  readonly cost?: Cost;
-}
-
 /** A task that may be added; or, where none could be made, why not. */
-export interface TaskProposal extends Required<Omit<Variant, 'task'>> {
+export interface TaskProposal {
   readonly task?: ToolsTask;
   readonly seed: ToolsTask;
+  /** Why there is no task; empty where there is one. */
+  readonly problems: readonly Rejection[];
 }
+
+/** How tasks are made from others, as their `origin` says it. */
+export const STRATEGY = 'entity-swap';
 
 /** Whether a task is kept apart to judge by: nothing is made from it. */
 export function isForEvaluation({ split }: ToolsTask): boolean {

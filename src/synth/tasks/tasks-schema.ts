@@ -27,7 +27,7 @@ const variationSchema = z
   })
   .prefault({})
   .describe(
-    'Making tasks from the given ones, about other entities. Those are admitted whose reference passes their verifier and whose failures do not.',
+    'Making tasks from the given ones, about other entities of the state. Those are admitted whose reference passes their verifier and whose failures do not.',
   );
 
 export const tasksSchema = z

@@ -6,19 +6,43 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
-import { readTauTrajectories, type TauTrajectory } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { compileSchema, stateHash } from '../../../src/env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
+import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 const folder = path.join(data, 'tau');
 const documentation = readFileSync(new URL('../../../docs/tau-bench.md', import.meta.url), 'utf8');
 
 type Call = Omit<ToolCall, 'id'>;
+
+interface Trajectory {
+  readonly id: string;
+  readonly taskId: string;
+  readonly reward: number;
+  readonly messages: readonly Message[];
+  /** What it was judged by at the time: calls whose end state was compared, texts the agent had to say. */
+  readonly reference: { readonly calls: readonly Call[]; readonly communicate: readonly string[] };
+}
+
+async function readTrajectories(file: string): Promise<Trajectory[]> {
+  const { episodes } = await readEpisodeLogs(file);
+  const lines = readFileSync(file, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '');
+  return lines.map((line, i) => {
+    const { task_id, trial, reward, info } = JSON.parse(line);
+    const calls = info.task.actions.map(({ name, kwargs }: { name: string; kwargs: JsonObject }) => ({
+      ...{ name, arguments: kwargs },
+    }));
+    const reference = { calls, communicate: info.task.outputs };
+    return { id: `${task_id}/${trial}`, taskId: String(task_id), reward, messages: episodes[i].messages, reference };
+  });
+}
 
 /** What calls lead to, each answer judged by the invariants. */
 function play(domain: ToolsDomain, calls: readonly Call[], start: JsonObject = domain.initialState) {
@@ -109,7 +133,7 @@ describe.skipIf(!existsSync(folder))('τ-bench data (skipped without REVERIE_SHA
     async function recordings() {
       const at = path.join(folder, 'airline');
       const domain = await loadTauDomain({ domain: 'airline', folder: at, release: 'tau1' });
-      return { domain, trajectories: await readTauTrajectories(path.join(at, 'trajectories-gpt-4o.jsonl')) };
+      return { domain, trajectories: await readTrajectories(path.join(at, 'trajectories-gpt-4o.jsonl')) };
     }
 
     test('every tool result is the same to the byte, but for what the data call "state"', async () => {
@@ -142,7 +166,7 @@ describe.skipIf(!existsSync(folder))('τ-bench data (skipped without REVERIE_SHA
   });
 });
 
-function differences(domain: ToolsDomain, { messages }: TauTrajectory) {
+function differences(domain: ToolsDomain, { messages }: Trajectory) {
   const calls = new Map<string, ToolCall>();
   let state = domain.initialState;
   const found: { tool: string; ours: string; recorded: string }[] = [];
@@ -159,7 +183,7 @@ function differences(domain: ToolsDomain, { messages }: TauTrajectory) {
 }
 
 /** As the first release's envs/base.py: only an episode that came to its end can earn anything. */
-function rewardOf(domain: ToolsDomain, { messages, reference }: TauTrajectory, wanted: string): number {
+function rewardOf(domain: ToolsDomain, { messages, reference }: Trajectory, wanted: string): number {
   const spoken = messages.flatMap((message) =>
     message.role === 'assistant' && message.toolCalls === undefined ? [message.content ?? ''] : [],
   );

@@ -1,9 +1,5 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { loadTauDomain, type TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
-import { readTauTrajectories } from '../../../packs/tau-bench/src/tau-trajectories.js';
 import { taskRecord, tauBench, tauFolder } from './fixture.js';
 
 function load(files: Record<string, string | null>, domain: TauDomainName = 'airline') {
@@ -132,90 +128,4 @@ test('there are no named checks', async () => {
   const { rules, initialState } = (await tauBench('retail', 'tau2')).domain;
   const end = { initialState, finalState: initialState, messages: [] };
   expect(() => rules!.check('paid', end)).toThrow(expect.objectContaining({ code: 'TAU_CHECK_UNKNOWN' }));
-});
-
-function trajectoryFile(lines: readonly (object | string)[]): string {
-  const file = path.join(mkdtempSync(path.join(tmpdir(), 'tau-trajectories-')), 'some.jsonl');
-  writeFileSync(file, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
-  return file;
-}
-
-const CALL = { id: 'call_1', type: 'function', function: { name: 'get_user_details', arguments: '{"user_id": "a"}' } };
-const TRAJECTORY = {
-  task_id: 3,
-  trial: 1,
-  reward: 1.0,
-  info: {
-    task: { instruction: 'You are a.', actions: [{ name: 'calculate', kwargs: { expression: '1' } }], outputs: ['1'] },
-  },
-  traj: [
-    { role: 'system', content: 'Be kind.' },
-    { role: 'user', content: 'Hi' },
-    {
-      role: 'assistant',
-      content: null,
-      tool_calls: [CALL, { ...CALL, id: 'call_2', function: { name: 'x', arguments: '{' } }],
-    },
-    { role: 'tool', tool_call_id: 'call_1', name: 'get_user_details', content: 'Error: user not found' },
-    { role: 'assistant', content: 'Hello' },
-  ],
-};
-
-test('recorded trajectories become messages', async () => {
-  const [trajectory] = await readTauTrajectories(trajectoryFile([TRAJECTORY, '']));
-  expect(trajectory).toEqual({
-    id: '3/1',
-    taskId: '3',
-    trial: 1,
-    reward: 1,
-    instruction: 'You are a.',
-    reference: { calls: [{ name: 'calculate', arguments: { expression: '1' } }], communicate: ['1'] },
-    messages: [
-      { role: 'system', content: 'Be kind.' },
-      { role: 'user', content: 'Hi' },
-      {
-        role: 'assistant',
-        content: null,
-        toolCalls: [
-          { id: 'call_1', name: 'get_user_details', arguments: { user_id: 'a' } },
-          { id: 'call_2', name: 'x', arguments: {}, rawArguments: '{' },
-        ],
-      },
-      { role: 'tool', toolCallId: 'call_1', name: 'get_user_details', content: 'Error: user not found', isError: true },
-      { role: 'assistant', content: 'Hello' },
-    ],
-  });
-});
-
-test('a list of trajectories is read as well', async () => {
-  const [line, list] = [trajectoryFile([TRAJECTORY]), trajectoryFile([JSON.stringify([TRAJECTORY], null, 1)])];
-  expect(await readTauTrajectories(list)).toEqual(await readTauTrajectories(line));
-  const broken = trajectoryFile([JSON.stringify([TRAJECTORY, {}])]);
-  await expect(readTauTrajectories(broken)).rejects.toThrow(/some.jsonl, entry 2/);
-});
-
-test.each<[string, readonly (object | string)[], string]>([
-  ['a line cut short', [TRAJECTORY, '{"task_id": 1'], 'line 2.*not JSON'],
-  ['a line of something else', [{ a: 1 }], 'line 1.*task_id'],
-  [
-    'an answer to nothing',
-    [{ ...TRAJECTORY, traj: [{ role: 'tool', content: 'x' }] }],
-    'line 1, message 1.*tool_call_id',
-  ],
-  [
-    'arguments that are a list',
-    [
-      {
-        ...TRAJECTORY,
-        traj: [
-          { role: 'assistant', content: '', tool_calls: [{ ...CALL, function: { name: 'x', arguments: '[1]' } }] },
-        ],
-      },
-    ],
-    'line 1, message 1.*no JSON object',
-  ],
-])('%s is one error that names file and line', async (_what, lines, pattern) => {
-  const error = await readTauTrajectories(trajectoryFile(lines)).catch((caught) => caught);
-  expect(error.code).toBe('TAU_DATA_INVALID');
-  expect(error.message).toMatch(new RegExp(`some.jsonl, ${pattern}`));
 });

@@ -111,26 +111,6 @@ describe('claims', () => {
   });
   const judged = (...turns: Turn[]) => outcome(claimsFilter(domain), { turns }, context);
 
-  it('masks what the state says otherwise, and keeps it once it is so', () => {
-    const claim: Turn = { say: 'TCK-1 is closed.' };
-    expect(judged(asked, call('read', {}), claim)).toEqual(['masked: a claim against the state', 5, [4]]);
-    expect(judged(asked, closed, claim)).toBe('keep');
-    expect(judged(asked, closed, { say: 'TCK-1 is closed as withdrawn.' })).toEqual([
-      ...['masked: a claim against the state', 5],
-      [4],
-    ]);
-  });
-
-  it('keeps questions, refusals, what is yet to come and what another clause says', () => {
-    const said = [
-      'Is TCK-1 closed?',
-      'TCK-1 cannot be closed.',
-      'TCK-1 will be closed.',
-      'TCK-1 is open, all else closed.',
-    ];
-    for (const say of said) expect(judged(asked, call('read', {}), { say })).toBe('keep');
-  });
-
   it('masks a failed call and the text after it, but no further call', () => {
     const failed = call('close', { ticket: 'TCK-1' }, 'Error: locked', { isError: true });
     const both = 'masked: a failed call and text after a failed call';

@@ -26,18 +26,18 @@ describe('the quality pipeline', () => {
       pipeline.judge(record({ turns: wrong })),
       pipeline.judge(record({ split: 'validation' })),
     ];
-    expect(kept.map((one) => one !== undefined)).toEqual([true, false, true, true]);
+    expect(kept.map((one) => one !== undefined)).toEqual([true, false, true, false]);
     const report = pipeline.report();
-    expect(report.imitated).toBe(2);
-    expect([report.in, report.out, report.splits]).toEqual([4, 3, { train: 2, validation: 1, test: 0 }]);
+    expect(report.imitated).toBe(1);
+    expect([report.in, report.out, report.splits]).toEqual([4, 2, { train: 2, validation: 0, test: 0 }]);
     const did = Object.fromEntries(report.filters.map(({ name, repaired, dropped }) => [name, { repaired, dropped }]));
     expect(did).toMatchObject({
       structure: { repaired: {}, dropped: {} },
       schema: { repaired: { 'cut before a call that does not fit its schema': 1 } },
-      'near-duplicates': { dropped: { 'nearly the same as an earlier episode': 1 } },
+      'near-duplicates': { dropped: { 'nearly the same as an earlier episode': 2 } },
     });
-    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 3]);
-    expect(report.filters.at(-2)?.out).toBe(3);
+    expect(report.filters.map((filter) => filter.in)).toEqual([4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 2]);
+    expect(report.filters.at(-2)?.out).toBe(2);
     expect(report.diversity.tools).toEqual({ called: 2, of: 3, unused: ['list_shelves'] });
     expect(report.diversity.states).toBeGreaterThan(0);
     expect(report.diversity.distinct3).toBeGreaterThan(0.5);

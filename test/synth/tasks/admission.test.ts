@@ -1,7 +1,6 @@
 // Admission: a task is taken only if its reference passes its verifier and every way to fail does not.
 
 import { describe, expect, it } from 'vitest';
-import { NO_COST } from '../../../src/core/cost.js';
 import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
@@ -24,7 +23,7 @@ const GOOD: ToolsTask = {
 };
 
 function propose(changes: Partial<ToolsTask> = {}, seed: ToolsTask = CANCEL): TaskProposal {
-  return { task: { ...GOOD, ...changes }, seed, problems: [], cost: NO_COST };
+  return { task: { ...GOOD, ...changes }, seed, problems: [] };
 }
 
 async function reasons(changes: Partial<ToolsTask>, seed?: ToolsTask): Promise<string[]> {

@@ -30,8 +30,8 @@ describe('the shop', () => {
 
   it('stops after so many proposals, and makes none where none are wanted', async () => {
     const one = { ...CANCEL, verifier: { rubric: ['The agent is kind.'] } };
-    const { made, tasks } = await make(shop([one]), { count: 5 });
-    expect([made.length, tasks.length]).toEqual([15, 0]);
+    const { made, tasks } = await make(shop([one]), { count: 2 });
+    expect([made.length, tasks.length]).toEqual([12, 0]);
     expect((await make(shop(), {})).made).toEqual([]);
   });
 });
@@ -39,8 +39,8 @@ describe('the shop', () => {
 describe('the service desk', () => {
   it('gets sound tasks from its own by rules alone', async () => {
     const domain = await loadDomain('packs/helpdesk');
-    const { tasks, made } = await make(domain, { count: 6 });
-    expect(tasks.length).toBe(6);
+    const { tasks, made } = await make(domain, { count: 4 });
+    expect(tasks.length).toBe(4);
     const player = rulesResponder(domain, 'rules');
     for (const task of tasks) expect((await checkReference(domain, task, player)).reasons).toEqual([]);
     const kept = new Set(domain.tasks.filter(({ split }) => split !== 'train').map(({ family }) => family));
@@ -57,6 +57,6 @@ describe('the scenario section', () => {
     expect([curriculum.lag, curriculum.syntheticCap, variation.count]).toEqual([64, 0.5, 0]);
     for (const bad of [{ scores: [] }, { exploration: -1 }, { lag: 0 }, { caps: 1 }])
       expect(curriculumSchema.safeParse(bad).success).toBe(false);
-    expect(tasksSchema.safeParse({ variation: { strategies: ['invent'] } }).success).toBe(false);
+    expect(tasksSchema.safeParse({ variation: { strategies: ['entity-swap'] } }).success).toBe(false);
   });
 });

@@ -3,8 +3,7 @@
 // what tools and users said too: for these there are rows of single turns.
 // Arguments are objects, and `tools` is a JSON text, which TRL parses.
 
-import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
-import { callsOf, type Message } from '../../../env/tools/message.js';
+import { canonicalJson, type JsonObject } from '../../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import {
   type Adapt,
@@ -18,9 +17,6 @@ import {
   texts,
   unmaskedMessages,
 } from './format.js';
-
-/** Its parser is pandas' ujson: ten decimals, and a multiplication by powers of 1/10, which are no floats. */
-const FRACTIONS = 'numbers with fractions, of which `datasets` changes some in their last digits';
 
 const TOOLS = texts('tools');
 
@@ -68,7 +64,6 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
     use: USE,
     *rows(record): Generator<FormatRow> {
       const { split } = record;
-      if (hasFractions(record.messages)) adapt(FRACTIONS);
       const messages = unmaskedMessages(record, adapt).map(templateMessage);
       if (messages.length > 0) yield withTools('messages', split, { messages });
       for (const index of turns(record)) {
@@ -94,15 +89,6 @@ function turns({ messages }: EpisodeRecord): number[] {
 function turnRow({ messages }: EpisodeRecord, index: number): JsonObject {
   const prompt = messages.slice(0, index).map(templateMessage);
   return { prompt, completion: [templateMessage(messages[index])] };
-}
-
-/** Whether a call has a number that is no whole one, or too large for one: these are not the same in every reader of JSON. */
-function hasFractions(messages: readonly Message[]): boolean {
-  const isFraction = (value: Json): boolean =>
-    typeof value === 'number'
-      ? !Number.isSafeInteger(value)
-      : typeof value === 'object' && value !== null && Object.values(value).some(isFraction);
-  return messages.flatMap(callsOf).some((call) => isFraction(call.arguments));
 }
 
 interface PreferencePair extends JsonObject {
