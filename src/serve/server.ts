@@ -29,7 +29,7 @@ export interface ServeOptions extends OpenOptions {
   readonly port?: number;
   /** A port that is listened on already, in place of `host` and `port`. */
   readonly held?: HeldPort;
-  /** Who may come in; none: whoever reaches a loopback address. */
+  /** Who may come in; none: every client of a loopback address. */
   readonly tokens?: readonly TokenEntry[];
   /** Names the server is also called by, e.g. behind a proxy: their pages may use it too. */
   readonly allowHosts?: readonly string[];
@@ -37,7 +37,7 @@ export interface ServeOptions extends OpenOptions {
   readonly httpLimits?: Partial<HttpLimits>;
   /**
    * Threads for physics and learned dynamics, and for each world of tools or text; 0: they compute in this thread, which then
-   * serves nobody meanwhile. Default: one for each core but one, at least two for tools and text.
+   * serves no request meanwhile. Default: one for each core but one, at least two for tools and text.
    */
   readonly workers?: number;
   /** Folder that sessions are written to, so that they outlive the process; one server a folder. */
@@ -156,7 +156,7 @@ interface OpenOptions {
   readonly environments?: readonly Servable[];
   /** What they are served as, in the same order; where it is not said, by their own names. */
   readonly names?: readonly (string | undefined)[];
-  /** Serve the real environments even where there is a dream of them. */
+  /** Serve the real environments even where there are simulations of them. */
   readonly real?: boolean;
   /** A world model, or a run that holds one, for the scenarios of family `vector`. */
   readonly model?: string;

@@ -182,7 +182,7 @@ export type SessionEvent =
  */
 export type CloseReason = 'client' | 'idle' | 'drain' | 'lost' | 'version';
 
-/** An id that nobody can guess: 144 bits, safe in a URL and a header. No part of any result, so not of the seeded randomness. */
+/** An unguessable id: 144 bits, safe in a URL and a header. No part of any result, so not of the seeded randomness. */
 export function unguessable(): string {
   return randomBytes(18).toString('base64url');
 }

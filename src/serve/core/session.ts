@@ -1,6 +1,6 @@
 // One session: a world, the episode it is in, and a lock, as it takes one request at a time. A request that carries an id is
 // done once, however often it is sent. What is asked is answered by its deadline: a turn that is not answered has not happened,
-// and the session goes on from its past in another environment.
+// and the session resumes from its past in another environment.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
@@ -270,7 +270,7 @@ export class Session {
     return this.episode;
   }
 
-  /** Where `work` fails the session is where it was; of what goes on past its deadline nobody hears any more. */
+  /** Where `work` fails the session is where it was; what ends after its deadline is dropped. */
   private async orBack<R>(work: () => Promise<R>, deadline: Deadline): Promise<R> {
     const { world } = this;
     const { past } = world;

@@ -177,7 +177,7 @@ export class Sessions implements SessionHost {
   }
 
   /**
-   * New sessions in the state of this one; each takes a slot where the episode is running. Nobody waits for slots here,
+   * New sessions in the state of this one; each takes a slot where the episode is running. Forks do not wait for slots,
    * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
    * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
    */

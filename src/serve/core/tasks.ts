@@ -110,7 +110,7 @@ export function decodeAction(served: OfKind, action: unknown): Action {
   return faceOf(served).codec.decodeAction(action) as Action;
 }
 
-/** What is told of a step, with keys in snake_case. */
+/** The info of a step, with keys in snake_case. */
 export function encodeInfo(info: unknown): unknown {
   if (ArrayBuffer.isView(info)) return Array.from(info as Float32Array);
   if (Array.isArray(info)) return info.map(encodeInfo);

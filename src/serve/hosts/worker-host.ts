@@ -23,7 +23,7 @@ import {
 export interface WorkerHostOptions {
   /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: one a core but one, with rules at least 2. */
   readonly workers?: number;
-  /** Rows of one step of a world model at most; 1: dreams are not batched. Default 256. */
+  /** Rows of one step of a world model at most; 1: no batches. Default 256. */
   readonly batchRows?: number;
   /** Requests in a thread at once; others wait outside of it. Default 256. */
   readonly inFlight?: number;
@@ -102,7 +102,7 @@ export class WorkerHost {
     const workers = this.newWorkers(this.options.workers ?? Math.max(LEAST_FOR_RULES, count), {
       inFlight: IN_FLIGHT_WITH_RULES,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_WITH_RULES },
-      // Who waits for a language model is in nobody's way.
+      // A request that waits for a language model blocks no other.
       patience: blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES,
     });
     this.models.set(model, { blueprint, answering, workers });
@@ -141,7 +141,7 @@ export class WorkerHost {
     await this.workers[worker].restart();
   }
 
-  /** Ends the threads; whoever waits is told SERVER_DRAINING. */
+  /** Ends the threads; waiting requests fail with SERVER_DRAINING. */
   async close(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.close()));
   }
@@ -270,7 +270,7 @@ class SessionWorker {
 
   constructor(private readonly options: WorkerOptions) {}
 
-  /** Whether what the thread does takes long: whoever comes now would wait for it. */
+  /** Whether what the thread does takes long: a new request would wait for it. */
   get isHeldUp(): boolean {
     return this.inFlight.size > 0 && performance.now() - this.heardAt > this.options.patience;
   }
@@ -314,7 +314,7 @@ class SessionWorker {
     }) as Promise<Answers[Q['kind']]>;
   }
 
-  /** Forgets an environment that nobody asks any more. */
+  /** Forgets an environment that is closed. */
   remove(environment: RemoteEnvironment): void {
     this.environments.delete(environment);
     if (environment.isLost || !this.isReady) return;

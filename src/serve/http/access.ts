@@ -11,7 +11,7 @@ import type { Owner, QuotaLimits } from '../core/session-contract.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may use a route: whoever has a token unless said otherwise. */
+    /** Who may use a route; by default every token. */
     access?: 'open' | 'operator';
   }
   interface FastifyRequest {
@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 export interface AccessRules extends HostRules {
-  /** None: whoever reaches the server is `local`, and its operator. */
+  /** None: every client is `local`, and an operator. */
   readonly tokens?: Tokens;
 }
 

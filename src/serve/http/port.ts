@@ -1,5 +1,5 @@
-// The port a server listens on. It is held before anything is loaded, so that one that is taken is known at once and whoever
-// asks is told that the server starts.
+// The port a server listens on. It is held before anything is loaded, so that one that is taken is known at once and
+// clients learn that the server starts.
 
 import { lookup } from 'node:dns/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -50,7 +50,7 @@ const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'no address of this machine',
 };
 
-/** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */
+/** Milliseconds until a connection is closed on which no request comes; clients are told. */
 const KEPT_ALIVE = 72_000;
 
 /** Node's own server, held to our limits. */

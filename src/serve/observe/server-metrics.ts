@@ -38,7 +38,7 @@ export class ServerMetrics {
   private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
-  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended and nobody could judge', ['env']);
+  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a verdict', ['env']);
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);

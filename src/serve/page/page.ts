@@ -60,7 +60,7 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
   app.addHook('preClose', async () => stop.abort());
   app.addHook('onClose', async () => log.close());
   const open = (owner: string, id: string) => sessions.list(owner).find((one) => one.id === id);
-  /** Of the session of this key; or else of whoever looks, by the id that it has there. @throws SESSION_UNKNOWN */
+  /** Of the session of this key; or of the caller, by its own id. @throws SESSION_UNKNOWN */
   const historyFor = ({ params: { key }, caller }: FastifyRequest<SessionParams>) => {
     try {
       return sessions.history(key);

@@ -208,7 +208,7 @@ function episodeServer(episode: McpEpisode, version: string): Server {
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: given = {} } }, { signal }) =>
     inItsWords(async () => {
       try {
-        // Who begins by a call has not seen what there was to see.
+        // An agent that begins by a call has not seen the first observation.
         const before = (await episode.ensure(signal)) ? [episode.opening.first] : [];
         return stepResult(await episode.step({ name, arguments: given }, signal), before);
       } catch (error) {

@@ -313,7 +313,7 @@ const ROUTES: readonly NativeRoute[] = [
   },
   {
     ...{ method: 'post', path: '/v1/sessions/:id/fork', tag: STATES, summary: 'Branch into new sessions' },
-    description: 'Each goes on from the state of this one, on its own; each takes a slot.',
+    description: 'Each resumes from the state of this one, on its own; each takes a slot.',
     body: { schema: forkBody, optional: true, example: { count: 4 } },
     ...{ status: 201, answer: sessionsSchema },
     async handle({ request, sessions, owner, id }) {

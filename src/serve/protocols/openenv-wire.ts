@@ -260,7 +260,7 @@ function spoken(given: unknown, at: readonly string[]): ToolsAction {
   return { content: checkedMessage(saying, given, [...at, 'arguments']).content };
 }
 
-/** After reset; or the last turn again, where the episode goes on from a snapshot. */
+/** After reset; or the last turn again, where the episode resumes from a snapshot. */
 function begun({ observation: seen }: Turn) {
   const { messages } = seen as ToolsObservation;
   const of = (role: string) => messages.filter((message) => message.role === role).map(({ content }) => content);
