@@ -12,7 +12,7 @@ import type { Json } from '../src/core/canonical-json.js';
 import { canonicalJson, sha256 } from '../src/core/canonical-json.js';
 import type { FidelityReport, SectionId } from '../src/fidelity/report.js';
 import { readFidelityReport } from '../src/fidelity/report.js';
-import type { Estimate } from '../src/fidelity/statistics/estimate.js';
+import type { Estimate } from '../src/fidelity/statistics.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { startControlledServer } from './controlled-server.js';
@@ -30,7 +30,7 @@ import { bootstrap, type Interval, mean } from './measure.js';
 import { keepFidelityReport } from './pages.js';
 import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
 
-const RANK = ['spearman', 'kendall', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
+const RANK = ['spearman', 'pearson', 'mmrv', 'mmrv-share', 'regret-at-1', 'spearman-ceiling', 'return-gap'];
 const HORIZON = ['trusted-steps', 'step-error'];
 const SEEDS = ['11', '12', '13', '14', '15'];
 

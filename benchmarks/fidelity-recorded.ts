@@ -66,7 +66,7 @@ function estimatesOf({ sections }: SubjectReport) {
 }
 
 function valuesOf(subject: SubjectReport) {
-  const wanted = ['state-exact', 'observation-exact', 'error-flag', 'read-back'].map((key) => `one-step.${key}`);
+  const wanted = ['state-exact', 'observation-exact', 'error-flag'].map((key) => `one-step.${key}`);
   const estimates = estimatesOf(subject);
   return Object.fromEntries(wanted.map((key) => [key, estimates[key]?.value]));
 }

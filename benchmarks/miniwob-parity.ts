@@ -6,7 +6,7 @@
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { wilson } from '../src/worldmodel/tools/shadow.js';
+import { wilson } from '../src/core/statistics.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { compareTask, openPair, type SeedFound } from './miniwob-pages.js';
 

@@ -7,9 +7,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TrainResult } from '../src/run/job.js';
 import { launch } from '../src/run/launch.js';
 import { type MetricsEvent, readMetrics } from '../src/run/metrics.js';
+import type { TrainResult } from '../src/run/pipeline/train.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { ratioInterval } from './measure.js';
 

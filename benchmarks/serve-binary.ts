@@ -32,7 +32,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
     const vectors = await Promise.all(Array.from({ length: BATCHES }, () => openVector(server)));
     const sessions = await openSessions(server);
     const singles = sessions.map((id) => jsonStep(server, id));
-    const frames = vectors.map((id) => vectorStep(server, id, FRAMES, Buffer.from(ACTIONS.buffer)));
+    const frames = vectors.map((id) => vectorStep(server, id));
     const rates = await measurePaired({
       rounds,
       ours: () => rate(frames, requests, ROWS),
@@ -72,7 +72,14 @@ async function started(): Promise<Server> {
 
 async function openVector(server: Server): Promise<string> {
   const { id } = await posted(server, '/v1/vector', { num_envs: ROWS });
-  await posted(server, `/v1/vector/${id}/reset`, { seed: 1 });
+  const headers = { 'content-type': 'application/json' };
+  const { body } = await server.pool.request({
+    path: `/v1/vector/${id}/reset`,
+    method: 'POST',
+    headers,
+    body: '{"seed":1}',
+  });
+  await body.arrayBuffer();
   return id;
 }
 
@@ -90,12 +97,9 @@ function jsonStep(server: Server, session: string): Ask {
   };
 }
 
-function vectorStep(server: Server, id: string, type: string, body: string | Buffer): Ask {
-  return post(server, `/v1/vector/${id}/step`, type, body);
-}
-
-function post(server: Server, path: string, type: string, body: string | Buffer): Ask {
-  const request: Dispatcher.RequestOptions = { path, method: 'POST', headers: { 'content-type': type }, body };
+function vectorStep(server: Server, id: string): Ask {
+  const [path, body] = [`/v1/vector/${id}/step`, Buffer.from(ACTIONS.buffer)];
+  const request: Dispatcher.RequestOptions = { path, method: 'POST', headers: { 'content-type': FRAMES }, body };
   return async () => {
     const { statusCode, body: answer } = await server.pool.request(request);
     if (statusCode !== 200) throw new Error(`HTTP ${statusCode}: ${await answer.text()}`);

@@ -1,12 +1,11 @@
 // What it takes to train and judge SmolLM2-135M-Instruct on errands: the world by its exact rules and a dream of it, served side
-// by side; the scripts that `reverie client --trl` prints for both; episodes to imitate; and TRL in a Python of its own.
+// by side; clients/reverie_trl.py for both; episodes to imitate; and TRL in a Python of its own.
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { sha256 } from '../src/core/canonical-json.js';
-import { fetchGlueTarget, glueText } from '../src/serve/index.js';
 import type { BenchmarkContext } from './benchmark.js';
 import { runCommand } from './command-line.js';
 import { controlledName } from './controlled-name.js';
@@ -51,7 +50,7 @@ export interface Judged {
 
 export interface Rig {
   readonly testTasks: readonly string[];
-  /** Scripts that `reverie client --trl` prints. */
+  /** clients/reverie_trl.py, each for its server and environment. */
   readonly scripts: Readonly<Record<'real' | 'dream', string>>;
   /** Folder of weights and tokenizer. */
   readonly base: string;
@@ -85,7 +84,10 @@ export async function startRig(sizes: WorldSizes, folder: string, { root, log }:
   const base = join(root, 'benchmarks', '.cache', 'smollm2-135m-instruct');
   return {
     testTasks: tasks.filter(({ split }) => split === 'test').map(({ id }) => id),
-    scripts: { real: await script(folder, server.url, 'errands'), dream: await script(folder, server.url, 'dream') },
+    scripts: {
+      real: await script(root, folder, server.url, 'errands'),
+      dream: await script(root, folder, server.url, 'dream'),
+    },
     base,
     peer,
     versions: await peer.call('setup', { folder: base, threads }),
@@ -124,9 +126,15 @@ async function startServer(scenarios: readonly string[], slots: number) {
   return { url, close: () => child.disconnect() };
 }
 
-async function script(folder: string, url: string, env: string): Promise<string> {
+async function script(root: string, folder: string, url: string, env: string): Promise<string> {
   const path = join(folder, `${env}.py`);
-  await writeFile(path, glueText('trl', await fetchGlueTarget(url, env)));
+  const client = await readFile(join(root, 'clients', 'reverie_trl.py'), 'utf8');
+  const lines = [
+    `import os`,
+    `os.environ["REVERIE_URL"] = ${JSON.stringify(url)}`,
+    `os.environ["REVERIE_ENV"] = "${env}"`,
+  ];
+  await writeFile(path, `${lines.join('\n')}\n${client}`);
   return path;
 }
 

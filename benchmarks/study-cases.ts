@@ -5,8 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { TrainResult } from '../src/run/job.js';
 import { launch } from '../src/run/launch.js';
+import type { TrainResult } from '../src/run/pipeline/train.js';
 import { loadScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext } from './benchmark.js';
 

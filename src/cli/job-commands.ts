@@ -1,16 +1,10 @@
 // The commands that run a job: what they take, what their help says, and nothing of what they do.
 
 import type { Command } from 'commander';
+import type { Report } from '../core/report.js';
 import type { FolderInput, JobInputs } from '../run/job.js';
-import type { AnyJobResult, JobName } from '../run/jobs.js';
-import {
-  examplesText,
-  type JobFlags,
-  withDeviceOptions,
-  withEvaluationSet,
-  withFidelityOptions,
-  withJobOptions,
-} from './options.js';
+import type { JobName } from '../run/jobs.js';
+import { examplesText, type JobFlags, withDeviceOptions, withFidelityOptions, withJobOptions } from './options.js';
 import { EXIT, type Outcome, type Terminal } from './terminal.js';
 
 interface JobCommand {
@@ -95,7 +89,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fidelity',
     summary: 'measure how far a simulator is from the real environment',
     description:
-      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown, JSON and a model card).',
+      'Judges a world model against the real environment, or against recorded transitions: one step, many steps, rewards and ends, calibration, the ranking of policies, and how many simulated steps can be trusted. Ends with a report (HTML, Markdown and JSON).',
     takes: ['model', 'data', 'checkpoint', 'heldOut'],
     examples: [
       ['reverie fidelity cartpole-swingup --model runs/model --out runs/judged', 'an ensemble'],
@@ -104,7 +98,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'reverie fidelity cartpole-swingup --model runs/a --compare runs/b',
         'two models, compared transition by transition',
       ],
-      ['reverie fidelity pendulum --url http://localhost:8000', 'a served environment'],
       ['reverie fidelity helpdesk --fail-under one-step.state-exact=0.95', 'exit code 1 where it is worse'],
     ],
   },
@@ -161,7 +154,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
       ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
-      ['reverie eval helpdesk --evaluation-set runs/other', 'only on what that run was evaluated on'],
       [
         "reverie eval helpdesk --set agent.kind=llm --set 'synth.splits=[test]' --set llm.provider=openai-compatible --set llm.url=http://localhost:8000/v1 --set llm.model=NAME",
         'a language model as agent of the service desk',
@@ -188,40 +180,37 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     }
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
-    if (name !== 'export')
-      withEvaluationSet(
-        command.optionsGroup('Evaluation:'),
-        'require the same evaluation set as another run: its hash, folder or result.json',
-      );
     if (name === 'train')
       command
         .optionsGroup('Training:')
         .option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
-    withJobOptions(command, name === 'synth').action(
-      async (given: string | undefined, flags: JobFlags & Omit<JobInputs, 'panel'>) => {
-        refuseBadUsage(spec, command, given, flags);
-        const { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder } = flags;
-        const { evaluationSet: panel, mode, json } = flags;
-        // A flag that stands for a setting.
-        const settings = mode ? [`train.mode=${mode}`] : [];
-        const { launch } = await import('../run/launch.js');
-        const result = await launch<AnyJobResult>(name, {
-          ...flags,
-          set: [...(flags.set ?? []), ...settings],
-          scenario: given ?? defaultScenario,
-          inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, url, failUnder, panel },
-          stream: terminal.stderr,
-          command: commandLine,
-        });
-        if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
-        const people = json ? terminal.stderr : terminal.stdout;
-        if (!json || !flags.quiet) {
-          const { resultText } = await import('../run/result-text.js');
-          people.write(`\n${await resultText(result, people.columns)}\n`);
-        }
-        if (result.job === 'fidelity' && !result.passed) outcome.exitCode = EXIT.failed;
-      },
-    );
+    withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
+      refuseBadUsage(spec, command, given, flags);
+      const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
+      const { mode, json } = flags;
+      // A flag that stands for a setting.
+      const settings = mode ? [`train.mode=${mode}`] : [];
+      const { launch } = await import('../run/launch.js');
+      let report: Report | undefined;
+      const result = await launch(name, {
+        ...flags,
+        set: [...(flags.set ?? []), ...settings],
+        scenario: given ?? defaultScenario,
+        inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder },
+        stream: terminal.stderr,
+        command: commandLine,
+        onReport: (one) => {
+          report = one;
+        },
+      });
+      if (json) terminal.stdout.write(`${JSON.stringify(result)}\n`);
+      const people = json ? terminal.stderr : terminal.stdout;
+      if (!json || !flags.quiet) {
+        const { resultText } = await import('../run/report.js');
+        people.write(`\n${resultText(result, report, people.columns)}\n`);
+      }
+      if ('passed' in result && result.passed === false) outcome.exitCode = EXIT.failed;
+    });
   }
 }
 

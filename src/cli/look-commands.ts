@@ -7,7 +7,6 @@ import {
   examplesText,
   type OutputFlags,
   type ScenarioFlags,
-  withEvaluationSet,
   withOutputOptions,
   withScenarioOptions,
 } from './options.js';
@@ -94,20 +93,13 @@ function addInspect(program: Command, terminal: Terminal): void {
       examplesText([
         ['reverie inspect runs/policy', ''],
         ['reverie inspect runs/policy --json', ''],
-        [
-          'reverie inspect runs/policy --evaluation-set runs/other',
-          'whether the figures of both may be compared, or what differs',
-        ],
       ]),
     );
-  withEvaluationSet(command, 'say whether its figures and those of this run, file or hash were measured on the same');
-  withOutputOptions(command).action(
-    async (folder: string, { json, evaluationSet }: OutputFlags & { readonly evaluationSet?: string }) => {
-      const { inspectFolder, inspectionText } = await import('../run/inspect.js');
-      const inspection = await inspectFolder(folder, { panel: evaluationSet });
-      print(terminal, json, inspection, inspectionText(inspection, '', terminal.stdout.columns));
-    },
-  );
+  withOutputOptions(command).action(async (folder: string, { json }: OutputFlags) => {
+    const { inspectFolder, inspectionText } = await import('../run/inspect.js');
+    const inspection = await inspectFolder(folder);
+    print(terminal, json, inspection, inspectionText(inspection, '', terminal.stdout.columns));
+  });
 }
 
 function addCheckEnv(program: Command, terminal: Terminal, outcome: Outcome): void {

@@ -22,7 +22,6 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   /** Of `collect`. */
   /** Of `train`. */
   readonly mode?: string;
-  readonly evaluationSet?: string;
   readonly quiet?: boolean;
 }
 
@@ -79,22 +78,12 @@ export function deviceName(name: string): string {
 /** Beside the folders it takes. */
 export function withFidelityOptions(command: Command): void {
   command
-    .option('--url <url>', 'judge a served environment, by the native API of `reverie serve`')
-    .option('--compare <source>', 'another model to judge beside it, a folder or a URL; repeatable', collected)
+    .option('--compare <source>', 'another model to judge beside it, a folder; repeatable', collected)
     .option(
       '--fail-under <metric=limit>',
       'exit with 1 where the first model is worse, such as one-step.state-exact=0.95; repeatable',
       collected,
     );
-}
-
-/** Where figures are to be compared with another run's. */
-export function withEvaluationSet(command: Command, what: string): Command {
-  command.on('option:panel', (given: string) => {
-    process.stderr.write('--panel is now called --evaluation-set.\n');
-    command.setOptionValue('evaluationSet', given);
-  });
-  return command.option('--evaluation-set <hash|file>', what).addOption(new Option('--panel <hash|file>').hideHelp());
 }
 
 export function withOutputOptions(command: Command): Command {

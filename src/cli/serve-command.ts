@@ -212,7 +212,10 @@ async function readyText({ url, endpoints, sessions }: RunningServer, columns?: 
   const environments = [...sessions.environments.values()].map(({ name, source, family, description }) => {
     return [name, source, family, description];
   });
-  const addresses = [...endpoints.map(({ protocol, url: at }) => [protocol, at]), ['every route', `${url}/docs`]];
+  const addresses = [
+    ...endpoints.map(({ protocol, url: at }) => [protocol, at]),
+    ['every route of the native API', `${url}/openapi.json`],
+  ];
   return [
     terminalTable(
       { columns: ['environment', 'source', 'family', 'what it is'], rows: environments, alignment: 'text' },

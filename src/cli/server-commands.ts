@@ -1,6 +1,6 @@
-// The commands around servers and queues: worker, client, validate.
+// The commands around servers and queues: worker, validate.
 
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { formatCount } from '../run/format.js';
 import type { WorkOptions, WorkResult } from '../run/queue/worker.js';
 import {
@@ -17,7 +17,6 @@ import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 /** @param addServe  adds the one that serves in its place among them */
 export function addServerCommands(program: Command, terminal: Terminal, outcome: Outcome, addServe: () => void): void {
   addWorker(program, terminal);
-  addClient(program, terminal);
   addServe();
   addValidate(program, terminal, outcome);
 }
@@ -44,7 +43,6 @@ function addWorker(program: Command, terminal: Terminal): void {
       wholeNumber,
     )
     .option('--idle <seconds>', 'end when no row came for so long (default: never)', positive)
-    .option('--dir <folder>', 'keep replies of models here, for the next time (default: a temporary folder)')
     .option('--files <folder>', "where the scenario's folder lies on this machine (default: where it lies there)")
     .option('--quiet', 'no progress')
     .addHelpText(
@@ -66,51 +64,12 @@ function workText({ rows, failed, givenBack, spent }: WorkResult): string {
   return `Ran ${rows} rows (${failed} failed, ${givenBack} given back)${calls}.`;
 }
 
-const TRAINERS = {
-  trl: 'TRL: GRPOTrainer with an environment_factory',
-  verl: 'verl: an agent loop, and the advantage that goes with it',
-  gym: 'Gymnasium: an Env and a VectorEnv',
-} as const;
-
-type ClientFlags = { readonly [kind in keyof typeof TRAINERS]?: boolean } & { readonly env?: string };
-
-function addClient(program: Command, terminal: Terminal): void {
-  const command = program
-    .command('client')
-    .summary('print a ready-to-run client script for your trainer')
-    .description(
-      'Prints a ready-to-run file for one trainer and one environment of a running server: redirect it to a file and run it.',
-    )
-    .argument('<url>', 'of the server, as reverie serve prints it')
-    .option('--env <name>', 'the environment; the first that is served unless given');
-  const kinds = Object.keys(TRAINERS) as (keyof typeof TRAINERS)[];
-  for (const kind of kinds) {
-    const others = kinds.filter((other) => other !== kind);
-    command.addOption(new Option(`--${kind}`, TRAINERS[kind]).conflicts(others));
-  }
-  command
-    .addHelpText(
-      'after',
-      examplesText([
-        ['reverie client http://127.0.0.1:8000 --trl > train.py', 'then: python train.py'],
-        ['reverie client http://127.0.0.1:8000 --gym --env pendulum', ''],
-      ]),
-    )
-    .action(async (url: string, flags: ClientFlags) => {
-      const kind = kinds.find((one) => flags[one]);
-      if (kind === undefined) return command.error(`error: name a trainer: --${kinds.join(', --')}`);
-      const { fetchGlueTarget, glueText } = await import('../serve/glue/glue.js');
-      terminal.stdout.write(glueText(kind, await fetchGlueTarget(url, flags.env, terminal.env['REVERIE_TOKEN'])));
-    });
-}
-
 interface ValidateFlags extends ScenarioFlags, OutputFlags {
   readonly steps?: number;
   readonly tasks?: number;
   readonly rewardRange?: readonly [number, number];
   readonly real?: boolean;
   readonly model?: string;
-  readonly protocol?: string;
 }
 
 function addValidate(program: Command, terminal: Terminal, outcome: Outcome): void {
@@ -118,7 +77,7 @@ function addValidate(program: Command, terminal: Terminal, outcome: Outcome): vo
     .command('validate')
     .summary('check that a served environment is sound')
     .description(
-      "Checks any server that speaks OpenEnv, the Open Reward Standard or MCP, or a scenario, which is served for it: OpenEnv's own checks, schemas, seeds, determinism, isolation, many sessions at once, clients that vanish, and that reward is neither free nor to be read somewhere. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.",
+      'Checks any server that speaks OpenEnv, or a scenario, which is served for it: schemas, seeds, determinism, many sessions at once, and that reward is neither free nor to be read somewhere. A server of another protocol is checked as a scenario with --real. See docs/validate.md. REVERIE_TOKEN holds the token a server asks for.',
     )
     .argument('<url|scenario>', 'address of a server or of one of its environments (…/envs/NAME), or a scenario')
     .addHelpText(
@@ -126,13 +85,12 @@ function addValidate(program: Command, terminal: Terminal, outcome: Outcome): vo
       examplesText([
         ['reverie validate helpdesk', 'a scenario, with its references and hidden goals'],
         ['reverie validate http://127.0.0.1:8000/envs/helpdesk', 'what a client can know of it'],
-        ["reverie validate 'python3 server.py' --protocol mcp", 'a program that speaks MCP'],
+        ['reverie validate echo --real', 'a server that a scenario names, of any protocol'],
       ]),
     );
   withScenarioOptions(command)
     .option('--real', 'the real environment, even where there is a dream of it')
     .option('--model <folder>', 'the dream of this world model, of a vector scenario')
-    .option('--protocol <name>', 'openenv (default), ors or mcp; an MCP server may be a command')
     .optionsGroup('Checks:')
     .option('--steps <n>', 'steps of each episode that is tried', positive)
     .option('--tasks <n>', 'tasks of each split that are tried', positive)
@@ -152,11 +110,11 @@ function addValidate(program: Command, terminal: Terminal, outcome: Outcome): vo
 /** @throws as `validateUrl`, `loadAnyScenario` and `validateScenario` */
 async function validated(target: string, flags: ValidateFlags, terminal: Terminal) {
   const { validateScenario, validateUrl } = await import('../serve/validate/validate.js');
-  const { seed, steps, tasks, rewardRange, real, model, profile, set, protocol } = flags;
+  const { seed, steps, tasks, rewardRange, real, model, profile, set } = flags;
   const given = Object.entries({ seed, steps, tasks, rewardRange }).filter(([, value]) => value !== undefined);
   const options = Object.fromEntries(given);
-  if (protocol !== undefined || /^(https?|wss?):\/\//.test(target)) {
-    return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN, protocol });
+  if (/^(https?|wss?):\/\//.test(target)) {
+    return validateUrl(target, { ...options, token: terminal.env.REVERIE_TOKEN });
   }
   const { loadAnyScenario } = await import('../run/scenario.js');
   // Loaded where it is asked for, as help is made without it.

@@ -90,8 +90,6 @@ export interface Dynamics<C extends Carry, R extends Rows> extends Memory<C> {
   readonly modelVersion: string;
   readonly observationSpace: Space;
   readonly actionSpace: Space;
-  /** Real steps before a start that `follow` should be shown for the carry to be worth anything; 0 for a model without memory. */
-  readonly context: number;
   /** A first memory, from what rows begin with alone. @throws as `imagine` */
   begin(starts: R['starts'], rngs: Rngs): Awaitable<C>;
   /** Takes in what was really seen: `action` led to `seen`. Draws nothing. @throws as `imagine` */

@@ -309,7 +309,6 @@ export const ERROR_CATALOGUE = {
     hint: 'Go on with --resume RUN, which has the same budget anew, or begin again with a larger one; what was answered and cached so far is not paid for again.',
   },
   STATE_MISMATCH: { status: 409, message: '{problem}', hint: '{hint}' },
-  EVALUATION_SET_UNREADABLE: { status: 400, message: '{problem}', hint: '{hint}' },
   PLUGIN_UNUSABLE: { status: 400, message: '{problem}', hint: '{hint}' },
   SCENARIO_NOT_FOUND: {
     status: 404,
@@ -377,7 +376,7 @@ export const ERROR_CATALOGUE = {
   ENV_NOT_VECTOR: {
     status: 400,
     message: '"{env}" is of family {family}: only rows of numbers are stepped as a batch.',
-    hint: 'Open sessions and step them together by POST /v1/step.',
+    hint: 'Open sessions instead: POST /v1/sessions.',
   },
   SESSION_UNKNOWN: {
     status: 404,
@@ -459,11 +458,6 @@ export const ERROR_CATALOGUE = {
     status: 400,
     message: 'Over HTTP {what} has no session here.',
     hint: 'Connect to /ws, where a connection is a session, or use the native API: POST /v1/sessions.',
-  },
-  GLUE_UNFIT: {
-    status: 400,
-    message: 'Nothing connects {kind} to {env}, which is of family {family}: {problem}.',
-    hint: 'Try --{other}.',
   },
   SERVER_UNREACHABLE: {
     status: 502,

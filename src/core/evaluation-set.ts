@@ -2,7 +2,6 @@
 // figures may be compared where their panels have one hash, whatever machine they come from; nothing in one names a place.
 
 import { canonicalJson, type Json, sha256 } from './canonical-json.js';
-import { reverieError } from './errors.js';
 
 export interface PanelParts {
   /** Version of the environment: rules, data, constants of a body, the packages it runs on. */
@@ -23,21 +22,6 @@ export interface Panel extends PanelParts {
 
 export function panelOf(parts: PanelParts): Panel {
   return { hash: sha256(canonicalJson(parts)).slice(0, 16), ...parts };
-}
-
-/** A panel that was asked for: known whole, or by its hash alone. */
-export type WantedPanel = { readonly hash: string } & Partial<PanelParts>;
-
-/** @throws STATE_MISMATCH naming each part that does */
-export function requirePanel(own: Panel, wanted: WantedPanel | undefined): void {
-  if (wanted === undefined || wanted.hash === own.hash) return;
-  const differences = panelDifferences(own, wanted);
-  const differs =
-    differences.length > 0 ? differences.join('; ') : 'a hash alone does not say what differs: give the result.json';
-  throw reverieError('STATE_MISMATCH', {
-    problem: `The panel of this run is ${own.hash}, and not ${wanted.hash}: ${differs}.`,
-    hint: 'Figures of two panels cannot be compared. Bring in line what differs, or leave --panel out.',
-  });
 }
 
 const PARTS = ['environment', 'tasks', 'seeds', 'policies', 'settings'] as const;

@@ -22,9 +22,7 @@ export type Block =
   | { readonly kind: 'details'; readonly title: string; readonly blocks: readonly Block[] }
   | { readonly kind: 'transcript'; readonly lines: readonly TranscriptLine[] }
   /** Text as it is, such as JSON. */
-  | { readonly kind: 'code'; readonly text: string }
-  /** A file beside the report, with forward slashes. */
-  | { readonly kind: 'link'; readonly file: string; readonly title: string; readonly about: string };
+  | { readonly kind: 'code'; readonly text: string };
 
 export type Fact = readonly [label: string, value: string];
 

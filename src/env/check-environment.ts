@@ -147,15 +147,11 @@ function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment
   return problems;
 }
 
-async function checkNotReset({ make, actions }: Subject): Promise<string[]> {
-  if (!make) throw new Skipped('give a function that makes the environment');
-  const fresh = await make();
-  try {
-    const code = await refusal(async () => fresh.step(actions[0]));
+async function checkNotReset(subject: Subject): Promise<string[]> {
+  return inAnother(subject, async (fresh) => {
+    const code = await refusal(async () => fresh.step(subject.actions[0]));
     return code === 'ENV_NOT_RESET' ? [] : [`a step before reset gave ${code}, not ENV_NOT_RESET`];
-  } finally {
-    await fresh.close();
-  }
+  });
 }
 
 async function checkStream(subject: Subject): Promise<string[]> {
@@ -190,10 +186,15 @@ async function checkSnapshot(subject: Subject, into: Environment, carry = (snaps
 }
 
 async function checkFork(subject: Subject): Promise<string[]> {
-  if (!subject.make) throw new Skipped('give a function that makes the environment');
-  const other = await subject.make();
+  return inAnother(subject, (other) => checkSnapshot(subject, other));
+}
+
+/** With a second instance. */
+async function inAnother({ make }: Subject, check: (other: Environment) => Promise<string[]>): Promise<string[]> {
+  if (!make) throw new Skipped('give a function that makes the environment');
+  const other = await make();
   try {
-    return await checkSnapshot(subject, other);
+    return await check(other);
   } finally {
     await other.close();
   }
@@ -355,41 +356,23 @@ function strayAction(space: Space): unknown[] {
   return [...stray, beyond];
 }
 
-const SAYINGS = ['How can I help you?', 'Which number do you mean?', 'It is done. Is there anything else?'];
 const TEXTS = ['a', '1', 'M1', 'B1', 'x y'];
 
 /** One call in three of four actions, else a sentence. Arguments have the types their schema asks for, if it is simple. */
 function sampleToolsAction({ tools }: ToolsSpace, rng: Rng): ToolsAction {
   const tool = tools[rng.int(Math.max(1, tools.length))] as { function?: { name: string; parameters: JsonObject } };
-  if (tool?.function === undefined || rng.int(4) === 0) return { content: SAYINGS[rng.int(SAYINGS.length)] };
+  if (tool?.function === undefined || rng.int(4) === 0) return { content: 'How can I help you?' };
   const { name, parameters } = tool.function;
-  return { content: null, toolCalls: [{ id: '', name, arguments: sampleValue(parameters, rng) as JsonObject }] };
+  const properties = Object.entries((parameters.properties ?? {}) as Record<string, JsonObject>);
+  const given = Object.fromEntries(properties.map(([key, schema]) => [key, sampleValue(schema, rng)]));
+  return { content: null, toolCalls: [{ id: '', name, arguments: given }] };
 }
 
-function sampleValue(schema: JsonObject, rng: Rng): Json {
-  const { type, minimum } = schema;
-  if (Array.isArray(schema.enum) && schema.enum.length > 0) return schema.enum[rng.int(schema.enum.length)];
-  switch (Array.isArray(type) ? type[0] : type) {
-    case 'object':
-      return sampleObject(schema, rng);
-    case 'array':
-      return [sampleValue((schema.items ?? {}) as JsonObject, rng)];
-    case 'integer':
-    case 'number':
-      return (typeof minimum === 'number' ? Math.ceil(minimum) : 0) + rng.int(5);
-    case 'boolean':
-      return rng.int(2) === 0;
-    case 'null':
-      return null;
-    default:
-      return TEXTS[rng.int(TEXTS.length)];
-  }
-}
-
-function sampleObject({ properties, required }: JsonObject, rng: Rng): JsonObject {
-  const needed = Array.isArray(required) ? required : [];
-  const entries = Object.entries((properties ?? {}) as Record<string, JsonObject>)
-    .filter(([key]) => needed.includes(key) || rng.int(2) === 0)
-    .map(([key, schema]) => [key, sampleValue(schema, rng)] as const);
-  return Object.fromEntries(entries);
+function sampleValue({ type, minimum, enum: known }: JsonObject, rng: Rng): Json {
+  if (Array.isArray(known) && known.length > 0) return known[rng.int(known.length)];
+  if (type === 'integer' || type === 'number')
+    return (typeof minimum === 'number' ? Math.ceil(minimum) : 0) + rng.int(5);
+  if (type === 'boolean') return rng.int(2) === 0;
+  if (type === 'array') return [];
+  return type === 'object' ? {} : TEXTS[rng.int(TEXTS.length)];
 }

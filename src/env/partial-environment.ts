@@ -2,13 +2,7 @@
 // few observations side by side, by which what is hidden can often be told.
 
 import { packFloats, unpackFloats } from '../core/dynamics.js';
-import type {
-  Awaitable,
-  ResetOptions,
-  RestoreOptions,
-  SyncVectorEnvironment,
-  VectorEnvironment,
-} from '../core/environment.js';
+import type { Awaitable, ResetOptions, SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { boxSpace } from './space-values.js';
 
@@ -29,28 +23,16 @@ export function hideElements(environment: VectorEnvironment, hidden: readonly nu
     throw reverieError('ENV_SPEC_INVALID', { problem: `"hide" names ${asked} of the observation.` });
   }
   const look = (whole: Float32Array) => Float32Array.from(shown, (element) => whole[element]);
-  const seen = <T extends { readonly observation: Float32Array }>(result: T): T => ({
-    ...result,
-    observation: look(result.observation),
-  });
-  const { id, actionSpace, maxEpisodeSteps } = environment;
-  return {
-    id: `${id} without ${hidden.join(', ')}`,
-    family: environment.family,
-    ...(environment.synchronous && { synchronous: true as const }),
+  return seenThrough(environment, {
+    id: `${environment.id} without ${hidden.join(', ')}`,
     observationSpace: boxSpace(
       shown.map((element) => space.low[element]),
       shown.map((element) => space.high[element]),
     ),
-    actionSpace,
-    maxEpisodeSteps,
-    reset: (options?: ResetOptions) => once(environment.reset(options), seen),
-    step: (action: Float32Array) => once(environment.step(action), seen),
-    snapshot: () => environment.snapshot(),
-    restore: (snapshot, options?: RestoreOptions) => once(environment.restore(snapshot, options), look),
-    ...(environment.mark && { mark: () => environment.mark!() }),
-    close: () => environment.close(),
-  };
+    first: look,
+    next: look,
+    restore: (snapshot, options) => once(environment.restore(snapshot, options), look),
+  });
 }
 
 /**
@@ -66,7 +48,6 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     throw reverieError('ENV_SPEC_INVALID', { problem: '"stack" is for observations in a box.' });
   const width = space.low.length;
   const times = <T>(values: readonly T[]) => Array.from({ length: count }, () => values).flat();
-  const { id, actionSpace, maxEpisodeSteps } = environment;
   let shown: Float32Array = new Float32Array(count * width);
   const first = (observation: Float32Array) => {
     shown = Float32Array.from({ length: count * width }, (_, i) => observation[i % width]);
@@ -79,20 +60,14 @@ export function stackObservations(environment: VectorEnvironment, count: number)
     shown = moved;
     return shown;
   };
-  return {
-    id: `${id}, ${count} stacked`,
-    family: environment.family,
-    ...(environment.synchronous && { synchronous: true as const }),
+  return seenThrough(environment, {
+    id: `${environment.id}, ${count} stacked`,
     observationSpace: boxSpace(times(space.low), times(space.high)),
-    actionSpace,
-    maxEpisodeSteps,
-    reset: (options?: ResetOptions) =>
-      once(environment.reset(options), (result) => ({ ...result, observation: first(result.observation) })),
-    step: (action: Float32Array) =>
-      once(environment.step(action), (result) => ({ ...result, observation: next(result.observation) })),
+    first,
+    next,
     snapshot: () =>
       once(environment.snapshot(), ({ env, state }) => ({ env, state: { state, shown: packFloats(shown) } })),
-    restore: ({ env, state: stacked }, options?: RestoreOptions) => {
+    restore: ({ env, state: stacked }, options) => {
       const { state, shown: packed } = stacked as { readonly state: unknown; readonly shown: string };
       return once(environment.restore({ env, state }, options), () => {
         shown = unpackFloats(packed);
@@ -108,7 +83,34 @@ export function stackObservations(environment: VectorEnvironment, count: number)
         };
       },
     }),
+  });
+}
+
+type Own = Pick<VectorEnvironment, 'id' | 'observationSpace' | 'restore'> & Partial<VectorEnvironment>;
+
+/** `environment` with what is shown first and after a step changed, and `own` in place of what it has itself. */
+function seenThrough(
+  environment: VectorEnvironment,
+  { first, next, ...own }: Own & { readonly [When in 'first' | 'next']: (observation: Float32Array) => Float32Array },
+): VectorEnvironment {
+  const through =
+    (look: (observation: Float32Array) => Float32Array) =>
+    <T extends { readonly observation: Float32Array }>(result: T): T => ({
+      ...result,
+      observation: look(result.observation),
+    });
+  const { family, actionSpace, maxEpisodeSteps } = environment;
+  return {
+    family,
+    ...(environment.synchronous && { synchronous: true as const }),
+    actionSpace,
+    maxEpisodeSteps,
+    reset: (options?: ResetOptions) => once(environment.reset(options), through(first)),
+    step: (action: Float32Array) => once(environment.step(action), through(next)),
+    snapshot: () => environment.snapshot(),
+    ...(environment.mark && { mark: () => environment.mark!() }),
     close: () => environment.close(),
+    ...own,
   };
 }
 

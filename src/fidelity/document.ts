@@ -1,61 +1,69 @@
-// What was found, as a report for people: what is read first, gates, what differs, then section by section, of all models side by
-// side. And a model card of one of them.
+// A fidelity report for people: what is read first, gates, then section by section, all models side by side.
 
-import type { JsonObject } from '../core/canonical-json.js';
-import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report } from '../core/report.js';
-import type { Metric, WorstTransition } from './report.js';
+import type { Bar, Block, Cell, CurvesBlock, Report } from '../core/report.js';
 import {
-  type BarsFigure,
-  type CurvesFigure,
-  constructionOf,
-  differenceText,
-  estimateText,
-  figuresOf,
-  gateText,
-  headlineMetrics,
-  headlineRows,
-  intervalText,
-  type MetricRow,
-  notesOf,
-  type SectionGroup,
-  type ShownReport,
-  type ShownSubject,
-  sectionGroups,
-  tablesOf,
-  truthText,
-  turnOf,
-  valueText,
-} from './shown.js';
-import type { Estimate } from './statistics/estimate.js';
+  type Comparison,
+  type FidelityReport,
+  type FidelityTable,
+  type GateResult,
+  type Metric,
+  SECTIONS,
+  type Section,
+  type SectionId,
+  type SubjectReport,
+  type WorstTransition,
+} from './report.js';
+import type { Estimate } from './statistics.js';
+
+/** What a report holds of a subject beside its samples: they serve comparisons, and no reader. */
+export type ShownSubject = Omit<SubjectReport, 'samples'>;
+type ShownReport = Omit<FidelityReport, 'subjects'> & { readonly subjects: readonly ShownSubject[] };
+
+/** One metric of all subjects. */
+interface MetricRow {
+  /** `section.metric`. */
+  readonly name: string;
+  readonly metric: Metric;
+  /** One a subject, in the report's order; undefined where it was not measured. */
+  readonly estimates: readonly (Estimate | undefined)[];
+  /** One a subject; undefined for the first and where nothing was paired. */
+  readonly comparisons: readonly (Comparison | undefined)[];
+}
+
+/** The section of one subject. */
+interface Part {
+  readonly name: string;
+  readonly section: Section;
+}
 
 export function fidelityDocument(report: ShownReport): Report {
-  const groups = sectionGroups(report);
-  const headlines = headlineRows(report);
+  const { subjects, truth, provenance, incomplete, comparisons } = report;
+  const headlines = rowsOf(report, [...new Set(subjects.flatMap((one) => headlineMetrics(one).map(([name]) => name)))]);
   const compared =
-    report.comparisons.length === 0
+    comparisons.length === 0
       ? ''
-      : ` ▲ and ▼ mark differences from ${report.subjects[0].name} that hold at 5 % for all ${report.comparisons.length} comparisons of this report together (paired, Holm).`;
+      : ` ▲ and ▼ mark differences from ${subjects[0].name} that hold at 5 % for all ${comparisons.length} comparisons of this report together (paired, Holm).`;
   return {
     title: `How far the simulation of ${report.scenario} is from the real`,
     blocks: [
       { kind: 'paragraph', tone: 'lead', text: truthText(report) },
-      ...incomplete(report),
+      ...(incomplete === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: incomplete } as const]),
       { kind: 'heading', text: 'At a glance' },
-      trustFigures(report, headlines),
+      trustFigures(report),
       ...gateLists(report),
       ...measures(
         report,
         headlines.filter(({ name }) => !name.startsWith('horizon.')),
       ),
       { kind: 'paragraph', tone: 'note', text: `Bars are values, lines within them intervals of 95 %.${compared}` },
-      ...groups.flatMap((group) => sectionBlocks(report, group)),
+      ...SECTIONS.flatMap((id) => sectionBlocks(report, id)),
       { kind: 'heading', text: 'Where this is from' },
       {
         kind: 'facts',
         rows: [
-          ...report.subjects.map(({ name, kind, version }) => [name, `${kind} ${version}`] as const),
-          ['truth', `${report.truth.kind}: ${report.truth.description}, version ${report.truth.version}`],
-          ...Object.entries(report.provenance).map(
+          ...subjects.map(({ name, kind, version }) => [name, `${kind} ${version}`] as const),
+          ['truth', `${truth.kind}: ${truth.description}, version ${truth.version}`],
+          ...Object.entries(provenance).map(
             ([name, value]) => [name, typeof value === 'string' ? value : JSON.stringify(value)] as const,
           ),
         ],
@@ -64,33 +72,35 @@ export function fidelityDocument(report: ShownReport): Report {
   };
 }
 
-function incomplete({ incomplete: text }: ShownReport): Block[] {
-  return text === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text }];
+function truthText({ truth, subjects }: ShownReport): string {
+  const { kind, description, transitions, episodes } = truth;
+  const models = subjects.length === 1 ? 'One world model' : `${subjects.length} world models`;
+  const source = kind === 'environment' ? 'the real environment' : 'recorded transitions';
+  const counts = `${transitions.toLocaleString('en-US')} transitions, ${episodes.toLocaleString('en-US')} episodes`;
+  return `${models} held against ${source}: ${description} (${counts}). Intervals are of 95 % unless said otherwise.`;
 }
 
 /** How far each model can be trusted. */
-function trustFigures({ subjects }: ShownReport, rows: readonly MetricRow[]): Block {
-  const trust = rows.find(({ name }) => name.startsWith('horizon.'));
+function trustFigures({ subjects }: ShownReport): Block {
   return {
     kind: 'figures',
-    items: subjects.map(({ name, sections }, i) => {
-      const estimate = trust?.estimates[i];
-      const value = estimate?.value ?? null;
-      const interval = value === null ? '' : intervalText(estimate!, trust!.metric.unit);
-      const said = sections.find(({ id }) => id === 'horizon')?.summary;
+    items: subjects.map((subject) => {
+      const metric = metricsOf(subject).get('horizon.trusted-steps');
+      const value = metric?.estimate.value ?? null;
+      const interval = value === null ? '' : intervalText(metric!.estimate, 'steps');
       return {
-        value: value === null ? '–' : valueText(value, trust!.metric.unit),
-        label: `trust horizon of ${name}${interval === '' ? '' : `, ${interval}`}`,
-        text: said ?? 'How far it can be trusted was not measured.',
+        value: value === null ? '–' : valueText(value, 'steps'),
+        label: `trust horizon of ${subject.name}${interval === '' ? '' : `, ${interval}`}`,
+        text:
+          subject.sections.find(({ id }) => id === 'horizon')?.summary ?? 'How far it can be trusted was not measured.',
       };
     }),
   };
 }
 
 function gateLists(report: ShownReport): Block[] {
-  const rows = sectionGroups(report).flatMap((group) => group.rows);
   const lines = report.gates.map((gate) => {
-    const unit = rows.find(({ name }) => name === gate.metric)?.metric.unit ?? 'number';
+    const unit = metricsOf(report.subjects[0]).get(gate.metric)?.unit ?? 'number';
     const construction = constructionOf(report, gate.metric);
     const hollow = construction === undefined ? '' : ` (proves nothing: ${construction})`;
     return { passed: gate.passed, text: `${gateText(gate, unit)}${hollow}` };
@@ -103,8 +113,40 @@ function gateLists(report: ShownReport): Block[] {
   });
 }
 
+/** `one-step.state-exact at least 95 %: the lower end of its interval is 93.8 %`. */
+function gateText({ metric, limit, bound, end, value, floor }: GateResult, unit: Unit): string {
+  const words = { low: 'the lower end of its interval', high: 'the upper end of its interval', value: 'its value' };
+  const found = value === null ? 'nothing was counted' : `${words[end]} is ${valueText(value, unit)}`;
+  const beside = floor === undefined ? '' : ` (floor: ${valueText(floor, unit)})`;
+  return `${metric} ${bound === 'at-least' ? 'at least' : 'at most'} ${valueText(limit, unit)}: ${found}${beside}`;
+}
+
+/** Why a gate on this metric of the first model proves nothing; undefined where it may. */
+export function constructionOf({ subjects }: ShownReport, metric: string): string | undefined {
+  return subjects[0].sections.find(({ id }) => metric.startsWith(`${id}.`))?.byConstruction;
+}
+
+/** Every metric by the name that gates and comparisons use, `section.metric`, in the order of the report. */
+export function metricsOf({ sections }: ShownSubject): ReadonlyMap<string, Metric> {
+  return new Map(sections.flatMap(({ id, metrics }) => metrics.map((metric) => [`${id}.${metric.key}`, metric])));
+}
+
+function rowsOf(report: ShownReport, names: readonly string[]): MetricRow[] {
+  const known = report.subjects.map(metricsOf);
+  return names.map((name) => {
+    const metrics = known.map((own) => own.get(name));
+    return {
+      name,
+      metric: metrics.find((metric) => metric !== undefined)!,
+      estimates: metrics.map((metric) => metric?.estimate),
+      comparisons: report.subjects.map(({ name: subject }) =>
+        report.comparisons.find(({ metric, second }) => metric === name && second === subject),
+      ),
+    };
+  });
+}
+
 const BETTER = { higher: ' ↑', lower: ' ↓', neither: '' };
-const MARKS = { better: '▲ better', worse: '▼ worse', different: '◆ different' };
 
 /** Metrics as a table, a line a model. */
 function measures({ subjects }: ShownReport, rows: readonly MetricRow[], isExplained = false): Block[] {
@@ -113,21 +155,17 @@ function measures({ subjects }: ShownReport, rows: readonly MetricRow[], isExpla
   const lines = rows.flatMap(({ name, metric, estimates, comparisons }) =>
     subjects.map((subject, i): Cell[] => {
       const estimate = estimates[i];
-      const comparison = comparisons[i];
-      const turn = turnOf(comparison);
       const about = `${metric.meaning} (${name})`;
       return [
         { text: `${metric.label}${BETTER[metric.better]}`, about: isExplained && i === 0 ? about : undefined },
         ...(isAlone ? [] : [subject.name]),
         {
           text: estimate === undefined ? 'not measured' : valueText(estimate.value, metric.unit),
-          bar: barOf(metric.unit, estimate, estimates, i, isAlone),
+          bar: barOf(metric.unit, estimates, i),
         },
         estimate === undefined ? '' : intervalText(estimate, metric.unit),
         estimate === undefined || estimate.n === 0 ? '' : estimate.n.toLocaleString('en-US'),
-        ...(isAlone
-          ? []
-          : [turn === undefined ? '' : `${MARKS[turn]}, ${differenceText(comparison!.difference, metric.unit)}`]),
+        ...(isAlone ? [] : [comparisonText(comparisons[i], metric.unit)]),
       ];
     }),
   );
@@ -135,198 +173,221 @@ function measures({ subjects }: ShownReport, rows: readonly MetricRow[], isExpla
   return [{ kind: 'table', columns, rows: lines }];
 }
 
-/** Alone, what is no share has nothing that its length could be held against. */
-function barOf(
-  unit: Metric['unit'],
-  estimate: Estimate | undefined,
-  beside: readonly (Estimate | undefined)[],
-  colour: number,
-  isAlone: boolean,
-): Bar | undefined {
-  if (estimate?.value == null || (isAlone && unit !== 'share')) return undefined;
-  return { ...bare(estimate, colour)!, range: rangeOf(beside, unit) };
+/** Shares go from 0 to 1, all else from 0 to the largest; alone, what is no share has nothing that its length could be held against. */
+function barOf(unit: Unit, beside: readonly (Estimate | undefined)[], colour: number): Bar | undefined {
+  const estimate = beside[colour];
+  if (estimate?.value == null || (beside.length === 1 && unit !== 'share')) return undefined;
+  const ends = beside.flatMap((one) => [one?.value ?? 0, one?.low ?? 0, one?.high ?? 0]);
+  const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
+  const top = (unit === 'share' && least === 0) || least === most ? Math.max(1, most) : most;
+  const { value, low, high } = estimate;
+  return { value, colour, ...(low === null || high === null ? {} : { low, high }), range: [least, top] };
 }
 
-function bare({ value, low, high }: Estimate, colour: number): Omit<Bar, 'range'> | null {
-  if (value === null) return null;
-  return { value, colour, ...(low === null || high === null ? {} : { low, high }) };
-}
-
-/** Shares go from 0 to 1, all else from 0 to the largest. */
-function rangeOf(estimates: readonly (Estimate | undefined)[], unit: Metric['unit']): readonly [number, number] {
-  const ends = estimates.flatMap((one) => [one?.value ?? 0, one?.low ?? 0, one?.high ?? 0]);
-  const [low, high] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  return (unit === 'share' && low === 0) || low === high ? [low, Math.max(1, high)] : [low, high];
+/** A difference has a sign; that of shares is in percentage points. Empty where none was found. */
+function comparisonText(comparison: Comparison | undefined, unit: Unit): string {
+  if (!comparison?.isSignificant) return '';
+  const { better, difference } = comparison;
+  const value = difference.value!;
+  const isBetter = value > 0 === (better === 'higher');
+  const mark = better === 'neither' ? '◆ different' : isBetter ? '▲ better' : '▼ worse';
+  const text = unit === 'share' ? `${bareText(value, unit)} points` : valueText(value, unit);
+  return `${mark}, ${withInterval(`${value > 0 ? '+' : ''}${text}`, difference, unit)}`;
 }
 
 /** Further metrics are folded. */
 const SHOWN_METRICS = 8;
 
-function sectionBlocks(report: ShownReport, group: SectionGroup): Block[] {
-  const names = report.subjects.map(({ name }) => name);
-  const { parts, rows, title } = group;
-  const summaries = [...new Set(parts.map(({ section }) => section.summary))];
+function sectionBlocks(report: ShownReport, id: SectionId): Block[] {
+  const parts = report.subjects.flatMap(({ name, sections }): Part[] => {
+    const section = sections.find((one) => one.id === id);
+    return section === undefined ? [] : [{ name, section }];
+  });
+  if (parts.length === 0) return [];
+  const isAlone = report.subjects.length === 1;
+  const names = parts.flatMap(({ section }) => section.metrics.map(({ key }) => `${id}.${key}`));
+  const rows = rowsOf(report, [...new Set(names)]);
   const further = measures(report, rows.slice(SHOWN_METRICS), true);
-  const notes = notesOf(group, names).map(({ text, of }) => (of.length === 0 ? text : `${of.join(', ')}: ${text}`));
+  const summaries = said(parts, ({ summary }) => [summary]);
+  const notes = said(parts, (section) => section.notes);
   return [
-    { kind: 'heading', text: title },
-    ...(summaries.length === 1
-      ? [{ kind: 'paragraph', text: summaries[0] } as const]
-      : parts.map(
-          ({ subject, section }) => ({ kind: 'paragraph', text: `${names[subject]}: ${section.summary}` }) as const,
-        )),
+    { kind: 'heading', text: parts[0].section.title },
+    ...summaries.map((text) => ({ kind: 'paragraph', text }) as const),
     ...measures(report, rows.slice(0, SHOWN_METRICS), true),
     ...(further.length === 0
       ? []
       : [{ kind: 'details', title: `More metrics: ${rows.length - SHOWN_METRICS}`, blocks: further } as const]),
-    ...figuresOf(group, names).flatMap((figure): Block[] =>
-      figure.kind === 'bars' ? [barsBlock(figure)] : curvesBlocks(figure),
-    ),
-    ...tablesOf(group, names).map((table) => ({ kind: 'table', alignment: 'text', ...table }) as const),
-    ...parts.flatMap(({ subject, section }) =>
-      section.worst.map((one) => worstBlock(one, names.length === 1 ? '' : `${names[subject]}: `)),
-    ),
+    ...charts(parts, isAlone),
+    ...tables(parts, isAlone).map((table) => ({ kind: 'table', alignment: 'text', ...table }) as const),
+    ...parts.flatMap(({ name, section }) => section.worst.map((one) => worstBlock(one, isAlone ? '' : `${name}: `))),
     ...(notes.length === 0 ? [] : [{ kind: 'list', items: notes, tone: 'note' } as const]),
   ];
 }
 
-function barsBlock({ title, caption, groups }: BarsFigure): BarsBlock {
-  const units = new Set(groups.map(({ unit }) => unit));
-  const estimates = groups.flatMap(({ bars }) => bars.map(({ estimate }) => estimate));
-  return {
-    ...{ kind: 'bars', title, caption },
-    ...(units.size === 1 ? { range: rangeOf(estimates, groups[0].unit) } : {}),
-    bars: groups.flatMap(({ label, unit, bars }) =>
-      bars.map(({ name, colour, estimate }) => ({
-        label: bars.length === 1 ? label : `${label}, ${name}`,
-        text: estimateText(estimate, unit),
-        bar: bare(estimate, colour),
-      })),
-    ),
-  };
+/** Each text once, with the models whose it is unless it is that of all. */
+function said(parts: readonly Part[], of: (section: Section) => readonly string[]): string[] {
+  return [...new Set(parts.flatMap(({ section }) => of(section)))].map((text) => {
+    const having = parts.filter(({ section }) => of(section).includes(text)).map(({ name }) => name);
+    return having.length === parts.length ? text : `${having.join(', ')}: ${text}`;
+  });
 }
 
-/** A chart for each panel. */
-function curvesBlocks({ title, caption, xTitle, yTitle, yScale, diagonal, kind, panels }: CurvesFigure): CurvesBlock[] {
-  return panels.map((panel) => ({
-    kind: 'curves',
-    title: panel.title === '' ? title : `${title}: ${panel.title}`,
-    ...{ caption, xTitle, yTitle, yScale, diagonal, isScatter: kind === 'points' },
-    curves: panel.series,
-  }));
+/** Charts of one title as one, with the curves of all models. */
+function charts(parts: readonly Part[], isAlone: boolean): CurvesBlock[] {
+  const owned = parts.flatMap(({ name, section }) => section.charts.map((chart) => ({ name, chart })));
+  return [...new Set(owned.map(({ chart }) => chart.title))].map((title) => {
+    const same = owned.filter(({ chart }) => chart.title === title);
+    const { kind, series: _, ...about } = same[0].chart;
+    const curves = same.flatMap(({ name, chart }) =>
+      chart.series.map((one) => {
+        const label = chart.series.length === 1 ? name : `${name}: ${one.name}`;
+        return { name: isAlone ? one.name : label, points: one.points };
+      }),
+    );
+    return { ...about, kind: 'curves', isScatter: kind === 'points', curves };
+  });
+}
+
+/** Tables of one title as one, with a column for the model after the first; rows of the same first cell stand together. */
+function tables(parts: readonly Part[], isAlone: boolean): FidelityTable[] {
+  const owned = parts.flatMap(({ name, section }) => section.tables.map((table) => ({ name, table })));
+  return [...new Set(owned.map(({ table }) => table.title))].map((title) => {
+    const same = owned.filter(({ table }) => table.title === title);
+    const [{ table: first }] = same;
+    if (isAlone) return first;
+    const [column = '', ...columns] = first.columns;
+    const rows = same.flatMap(({ name, table }) => table.rows.map(([label = '', ...cells]) => [label, name, ...cells]));
+    const order = [...new Set(rows.map(([label]) => label))];
+    const sorted = order.flatMap((label) => rows.filter((row) => row[0] === label));
+    return { title, columns: [column, 'model', ...columns], rows: sorted };
+  });
 }
 
 /** Letters of one JSON text; a state may be a whole database. */
 const MOST_LETTERS = 20_000;
 
 function worstBlock(worst: WorstTransition, whose: string): Block {
-  const { title, badness, backend, confidence, differences, context, action, real, dreamt } = worst;
-  const facts = [
-    ...(backend === undefined ? [] : [`answered by ${backend}`]),
-    ...(confidence === undefined ? [] : [`confidence ${valueText(confidence, 'number')}`]),
-    `badness ${valueText(badness, 'number')}`,
-  ];
+  const { title, badness, backend, differences, context, action, real, dreamt: simulated } = worst;
+  const by = backend === undefined ? '' : `answered by ${backend}, `;
   const code = (value: unknown): Block => {
     const text = JSON.stringify(value, null, 2);
     const more = text.length - MOST_LETTERS;
     return { kind: 'code', text: more <= 0 ? text : `${text.slice(0, MOST_LETTERS)}\n… ${more} more letters` };
   };
-  const said = (value: unknown) => (value === undefined ? 'nothing there' : JSON.stringify(value));
+  const cell = (value: unknown) => (value === undefined ? 'nothing there' : JSON.stringify(value));
+  const rows = differences.map((one) => [one.path, cell(one.real), cell(one.dreamt)]);
+  const columns = ['what differs', 'real', 'simulated'];
   return {
     kind: 'details',
-    title: `Worst: ${whose}${title} (${facts.join(', ')})`,
+    title: `Worst: ${whose}${title} (${by}badness ${valueText(badness, 'number')})`,
     blocks: [
-      ...(differences.length === 0
-        ? []
-        : [
-            {
-              kind: 'table',
-              columns: ['what differs', 'real', 'simulated'],
-              rows: differences.map((one) => [one.path, said(one.real), said(one.dreamt)]),
-              alignment: 'text',
-            } as const,
-          ]),
+      ...(rows.length === 0 ? [] : [{ kind: 'table', columns, rows, alignment: 'text' } as const]),
       code({ context, action }),
-      code({ real, simulated: dreamt }),
+      code({ real, simulated }),
     ],
   };
 }
 
-// A model card (README.md) of a judged world model: what it is, what it was held against, what it can be trusted with.
+// The few figures that are read first: one or two a section.
 
-/** Words of model cards, by the kind of world: the tag as Hugging Face knows such models, and what is predicted. */
-const CARDS: Readonly<Record<string, { readonly tag: string; readonly world: string } | undefined>> = {
-  vector: { tag: 'model-based-rl', world: 'transitions of numbers' },
-  tools: { tag: 'tool-use', world: 'tool calls over a typed state' },
+/** What tells most of a section, of numbers and of tools. */
+const TELLING: Readonly<Record<SectionId, readonly string[]>> = {
+  'one-step': ['state-error', 'state-within', 'state-exact-floor', 'silent-state-error', 'all-right', 'refused'],
+  elements: ['element-f1', 'change-f1'],
+  'k-steps': ['divergence-steps', 'better-than-persistence', 'steps-to-divergence', 'consistency-ratio'],
+  'reward-end': ['optimism', 'false-done'],
+  calibration: ['calibration-error', 'doubt-auroc', 'ece', 'auroc'],
+  rank: ['spearman', 'regret-at-1'],
+  'must-fail': ['passed'],
+  horizon: ['trusted-steps'],
 };
 
-/** Front matter as Hugging Face reads it, with results as a `model-index`, and the card of the first model. */
-export function modelCard(report: ShownReport): { readonly frontMatter: JsonObject; readonly card: Report } {
-  const [model] = report.subjects;
-  const { scenario, family, truth, provenance } = report;
-  const { kind, version, sections } = model;
-  const horizon = sections.find(({ id }) => id === 'horizon');
-  const world = CARDS[family]?.world ?? family;
-  return {
-    frontMatter: frontMatterOf(report, model),
-    card: {
-      title: `${model.name}, a world model of ${scenario}`,
-      blocks: [
-        {
-          kind: 'paragraph',
-          text: `A world model of kind ${kind}, version ${version}: it answers what would happen next in the scenario ${scenario} (${world}).`,
-        },
-        ...incomplete(report),
-        { kind: 'heading', text: 'How far to trust it' },
-        {
-          kind: 'paragraph',
-          text:
-            horizon?.summary ??
-            'Its trust horizon was not measured: do not simulate with it for more than one step at a time.',
-        },
-        { kind: 'heading', text: 'Headline numbers' },
-        { kind: 'paragraph', text: truthText({ truth, subjects: [model] }) },
-        {
-          kind: 'table',
-          columns: ['', 'value (95 %)', 'what it means', 'key'],
-          rows: headlineMetrics(model).map(({ name, metric: { label, estimate, unit, meaning } }) => [
-            label,
-            estimateText(estimate, unit),
-            meaning,
-            name,
-          ]),
-        },
-        { kind: 'heading', text: 'What was found' },
-        { kind: 'facts', rows: sections.map(({ title, summary }) => [title, summary]) },
-        { kind: 'heading', text: 'Limits' },
-        { kind: 'list', items: limitsOf(model) },
-        { kind: 'heading', text: 'Where the numbers are from' },
-        { kind: 'code', text: JSON.stringify({ model: { kind, version }, truth, ...provenance }, null, 2) },
-      ],
-    },
-  };
+/** In the order of the report, the trust horizon first. */
+function headlineMetrics({ sections }: ShownSubject): [name: string, metric: Metric][] {
+  return horizonFirst(sections).flatMap((section) =>
+    tellingOf(section).map((metric): [string, Metric] => [`${section.id}.${metric.key}`, metric]),
+  );
 }
 
-function frontMatterOf({ scenario, family }: ShownReport, model: ShownSubject): JsonObject {
-  const metrics = headlineMetrics(model).flatMap(({ name: type, metric: { label: name, estimate } }) =>
-    estimate.value === null ? [] : [{ type, name, value: Number(estimate.value.toPrecision(4)) }],
-  );
-  const task = { type: 'reinforcement-learning', name: 'world modelling' };
-  return {
-    license: 'unknown',
-    library_name: 'reverie',
-    pipeline_tag: 'reinforcement-learning',
-    tags: ['world-model', CARDS[family]?.tag ?? family, 'reverie'],
-    'model-index': [{ name: model.name, results: [{ task, dataset: { type: scenario, name: scenario }, metrics }] }],
-  };
+/** As they are printed: of a section none of whose figures was counted, why that is; and what a section cannot show. */
+export function headlines({ sections }: ShownSubject): { label: string; text: string }[] {
+  return horizonFirst(sections).flatMap((section) => {
+    const { title, missing, byConstruction } = section;
+    const own = tellingOf(section);
+    if (missing !== undefined && own.every(({ estimate }) => estimate.value === null)) {
+      return [{ label: title, text: `not measured: ${missing}` }];
+    }
+    const lines = own.map(({ label, estimate, unit }) => ({
+      label,
+      text: estimate.value === null && missing !== undefined ? `not counted: ${missing}` : estimateText(estimate, unit),
+    }));
+    if (byConstruction !== undefined) lines.push({ label: `${title}: by construction`, text: byConstruction });
+    return lines;
+  });
 }
 
-/** What could not be measured, and what it gets most wrong. */
-function limitsOf({ sections }: ShownSubject): string[] {
-  const worst = sections.flatMap((section) =>
-    section.worst.slice(0, 1).map(({ title }) => `It got most wrong: ${title}.`),
-  );
-  const notes = sections.flatMap(({ title, notes: own }) => own.map((note) => `${title}: ${note}`));
-  const general = 'What was measured holds for states and actions like those it was held against, and for no others.';
-  return [general, ...worst, ...notes];
+function horizonFirst(sections: readonly Section[]): readonly Section[] {
+  return [...sections].sort((a, b) => Number(b.id === 'horizon') - Number(a.id === 'horizon'));
+}
+
+/** Of a state that is right or not, its floor stands beside it. */
+function tellingOf({ id, metrics }: Section): readonly Metric[] {
+  const hasFloor = metrics.some(({ key }) => key === 'state-exact-floor');
+  const keys = hasFloor && id === 'one-step' ? ['state-exact', ...TELLING[id]] : TELLING[id];
+  return keys.flatMap((key) => metrics.find((metric) => metric.key === key) ?? []);
+}
+
+// Measured numbers as people read them: the value in its unit, its interval.
+
+type Unit = Metric['unit'];
+
+const SUFFIX: Readonly<Record<Unit, string>> = { share: ' %', number: '', steps: ' steps', return: '' };
+
+/** `95.2 %`, `0.0123`, `12 steps`; `not counted` for null. */
+export function valueText(value: number | null, unit: Unit): string {
+  if (value === null) return 'not counted';
+  return `${bareText(value, unit)}${unit === 'steps' && value === 1 ? ' step' : SUFFIX[unit]}`;
+}
+
+/** `93.8 to 96.4`, `29 to no end seen` where nothing ended what was counted; empty where there is no interval. */
+function intervalText({ low, high }: Pick<Estimate, 'low' | 'high'>, unit: Unit): string {
+  if (low === null) return '';
+  return `${bareText(low, unit)} to ${high === null ? 'no end seen' : bareText(high, unit)}`;
+}
+
+/** `95.2 % (93.8 to 96.4)`. */
+export function estimateText(estimate: Pick<Estimate, 'value' | 'low' | 'high'>, unit: Unit): string {
+  return withInterval(valueText(estimate.value, unit), estimate, unit);
+}
+
+function withInterval(text: string, estimate: Pick<Estimate, 'low' | 'high'>, unit: Unit): string {
+  const interval = intervalText(estimate, unit);
+  return interval === '' ? text : `${text} (${interval})`;
+}
+
+/** What is left of differences of returns that are alike. */
+const NO_RETURN = 1e-12;
+
+/** Three digits that matter; shares in per cent, with a tenth where it matters. */
+function bareText(value: number, unit: Unit): string {
+  if (unit === 'share') return percent(100 * value);
+  const size = Math.abs(value);
+  if (unit === 'return' && size < NO_RETURN) return '0';
+  if (size !== 0 && (size < 0.001 || size >= 1e6)) return signed(value.toExponential(1));
+  return signed(String(Number(value.toPrecision(size >= 1000 ? 4 : 3))));
+}
+
+/** Below this share of a per cent a number is rounding of another. */
+const ROUNDING = 1e-9;
+
+function percent(value: number): string {
+  const text = value.toFixed(Math.abs(value) < 1 && value !== 0 ? 2 : 1);
+  // Nearly all is not all, nor is nearly none nothing.
+  if (Number(text) === 100 && value < 100 - ROUNDING) return '> 99.9';
+  if (Number(text) === 0 && Math.abs(value) > ROUNDING) return value > 0 ? '< 0.01' : '> −0.01';
+  return signed(String(Math.abs(Number(text)) === 0 ? 0 : Number(text)));
+}
+
+function signed(text: string): string {
+  return text.replaceAll('-', '−');
 }

@@ -3,7 +3,8 @@
 
 import { nearest, type ReverieError, reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import type { Measured, Subject } from './measure.js';
+import { metricsOf, type ShownSubject } from './document.js';
+import type { Measured } from './measure.js';
 import {
   type Comparison,
   type FidelityReport,
@@ -12,10 +13,8 @@ import {
   SECTIONS,
   type SubjectReport,
 } from './report.js';
-import type { OpenedSubjects } from './setup.js';
-import { metricsOf, type ShownSubject } from './shown.js';
-import { pairedDifference } from './statistics/bootstrap.js';
-import { normalCdf } from './statistics/scores.js';
+import type { OpenedSubjects, Subject } from './section.js';
+import { meanEstimate, normalCdf } from './statistics.js';
 
 export interface Gate {
   /** `section.metric`. */
@@ -109,10 +108,7 @@ export function requireMeasured(gates: readonly Gate[], { name, instruments, der
   const subject = { name, kind: '', version: '', sections };
   const known = metricsOf(subject);
   for (const gate of gates) {
-    const section = sections.find(({ id }) => gate.metric.startsWith(`${id}.`));
-    const mayComeToBe =
-      section?.metrics.length === 0 ||
-      section?.metrics.some(({ key }) => gate.metric.startsWith(`${section.id}.${key}-`));
+    const mayComeToBe = [...known.keys()].some((name) => gate.metric.startsWith(`${name}-`));
     if (known.has(gate.metric) || !mayComeToBe) judgeGates([gate], subject);
   }
 }
@@ -163,8 +159,6 @@ const LEVEL = 0.05;
 /**
  * Every metric that has a sample of both models, as many units of one as of the other. Differences have bootstrap intervals
  * of their own; whether one counts as found is decided for all of them together.
- *
- * @throws DATA_MISMATCH for samples with NaN or infinity
  */
 export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): Comparison[] {
   const [first, ...others] = subjects;
@@ -176,7 +170,7 @@ export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): C
       const differences = a.flatMap((value, i) => (value === null || b[i] === null ? [] : [b[i] - value]));
       return {
         comparison: { metric: name, first: first.name, second: second.name, better },
-        difference: pairedDifference(a, b, own.split('interval')),
+        difference: meanEstimate(differences, own.split('interval')),
         p: signFlipP(differences, own.split('signs')),
       };
     }),

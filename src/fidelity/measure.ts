@@ -7,52 +7,8 @@ import type { Json } from '../core/canonical-json.js';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
 import { concurrently } from '../core/threads.js';
-import { type Samples, SECTIONS, type Section, type SectionId, type SubjectReport } from './report.js';
-
-/**
- * Measures one aspect of fidelity of one model. Work is cut into chunks that depend on nothing but the plan and their number, so
- * that any thread, in any order, before or after a crash, finds the same.
- */
-export interface Instrument<Row extends Json = Json> {
-  readonly id: SectionId;
-  /** Fixed by the plan, never by the number of workers. */
-  readonly chunks: number;
-  /** What people are told it works through: `transitions`, `episodes`, ... */
-  readonly unit: string;
-  /** Rows of one chunk: a function of the plan, its seed and `chunk`. Rows are kept as JSON: no NaN, no infinity. */
-  measure(chunk: number, signal?: AbortSignal): Promise<readonly Row[]>;
-  /**
-   * The finding, from the rows of all chunks in their order. Pure: asked twice, says the same. Of no rows it says which metrics
-   * there are, as far as these do not depend on what is found.
-   */
-  conclude(rows: readonly Row[]): Finding;
-}
-
-export interface Finding {
-  readonly section: Section;
-  /** By the metric's key alone. */
-  readonly samples: Samples;
-  /** Of `k-steps`, where it was measured: in order of steps, in the units of the horizon's tolerance. */
-  readonly drift?: readonly DriftPoint[];
-}
-
-/** Drift of open-loop simulations after `step` steps, mean over starts, with its interval. */
-export interface DriftPoint {
-  readonly step: number;
-  readonly value: number;
-  readonly low: number;
-  readonly high: number;
-}
-
-/** A model under judgement, with all that is to be measured of it. */
-export interface Subject {
-  readonly name: string;
-  readonly kind: string;
-  readonly version: string;
-  readonly instruments: readonly Instrument[];
-  /** Sections that need others' findings, such as the trust horizon; called once all are there. */
-  readonly derive?: (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
-}
+import { SECTIONS, type SectionId, type SubjectReport } from './report.js';
+import type { Finding, Instrument, Subject } from './section.js';
 
 export interface ChunkAddress {
   /** Place of the subject among those that are judged. */

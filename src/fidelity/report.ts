@@ -25,7 +25,7 @@ const estimate = z.strictObject({
   high: z
     .number()
     .nullable()
-    .describe('null alone where nothing ended what was counted: how large it is cannot be told.'),
+    .describe('null alone where nothing ended what was counted: how large it is, is not known.'),
   n: count.describe('Units it was made from: transitions, questions, episodes, policies.'),
   method: z.enum(['wilson', 'bootstrap', 'exact', 'none']),
 });
@@ -63,12 +63,9 @@ const linesChart = z.strictObject({
   series: list(z.strictObject({ name: text, points: list(point) })),
 });
 
-const barsChart = z.strictObject({
-  kind: z.literal('bars'),
-  title: text,
-  caption: text,
-  bars: list(z.strictObject({ label: text, estimate, unit })),
-});
+/** Elements of a list that are of this version; an older report may hold others. */
+const known = <T extends z.ZodType>(isKnown: (element: Record<string, unknown>) => boolean, of: T) =>
+  z.preprocess((found) => (Array.isArray(found) ? found.filter(isKnown) : found), list(of));
 
 const table = z.strictObject({ title: text, columns: list(text), rows: list(list(text)) });
 
@@ -96,7 +93,7 @@ const section = z.strictObject({
   title: text,
   summary: text.describe('The finding, in one or two sentences.'),
   metrics: list(metric),
-  charts: list(z.union([barsChart, linesChart])),
+  charts: known(({ kind }) => kind !== 'bars', linesChart),
   tables: list(table),
   worst: list(worst),
   notes: list(text).describe('What could not be measured and why, and what a reader may get wrong.'),
@@ -106,19 +103,13 @@ const section = z.strictObject({
     .describe('Why figures are right whatever the model is: no gate on them proves anything.'),
 });
 
-/** Those that this version does not know, of an older report, are left out. */
-const knownSections = z.preprocess(
-  (found) => (Array.isArray(found) ? found.filter(({ id }) => (SECTIONS as readonly unknown[]).includes(id)) : found),
-  list(section),
-);
-
 const samples = z.record(text, list(z.number().nullable()));
 
 const subject = z.strictObject({
   name: text,
   kind: text.describe('`ensemble`, `onnx`, `router`, `served`, ...'),
   version: text,
-  sections: knownSections,
+  sections: known(({ id }) => (SECTIONS as readonly unknown[]).includes(id), section),
   samples: samples.describe(
     'By `section.metric`, one value a unit, in an order that all models share: what pairs them.',
   ),
@@ -169,15 +160,13 @@ const report = z.strictObject({
     .describe('Gates look at the first.'),
   comparisons: list(comparison),
   gates: list(gate),
-  provenance: z.record(text, json).describe('Versions, hashes, seeds, the command: whatever one needs to do it again.'),
+  provenance: z.record(text, json).describe('Versions, hashes, seeds, the command: all that is needed to do it again.'),
   incomplete: text.optional().describe('What is missing where measuring ended early.'),
 });
 
 export type Metric = z.output<typeof metric>;
 export type Point = z.output<typeof point>;
 export type LinesChart = z.output<typeof linesChart>;
-export type BarsChart = z.output<typeof barsChart>;
-export type FidelityChart = LinesChart | BarsChart;
 export type FidelityTable = z.output<typeof table>;
 export type WorstTransition = z.output<typeof worst>;
 export type Section = z.output<typeof section>;

@@ -1,20 +1,122 @@
-// How a section of the report is put together from what an instrument found: metrics with the values they are made from, a
-// section that could not be measured, points of charts, and numbers as sections say them.
+// What measures one aspect of fidelity, and how its section of the report is put together: metrics from a table of text, the
+// values they are made from, and numbers as sections say them.
 
 import type { Json } from '../core/canonical-json.js';
+import type { Panel } from '../core/evaluation-set.js';
+import type { OpenPhase } from '../core/progress.js';
 import { Rng } from '../core/rng.js';
-import type { Finding, Instrument } from './measure.js';
-import type { Metric, Point, Section } from './report.js';
-import { meanEstimate } from './statistics/bootstrap.js';
-import { type Estimate, NOTHING, shareEstimate } from './statistics/estimate.js';
+import type { Metric, Point, Samples, Section, SectionId, TruthReport } from './report.js';
+import { type Estimate, meanEstimate, NOTHING, shareEstimate } from './statistics.js';
 
-export type Value = number | null;
+/**
+ * Measures one aspect of fidelity of one model. Work is cut into chunks that depend on nothing but the plan and their number, so
+ * that any thread, in any order, before or after a crash, finds the same.
+ */
+export interface Instrument<Row extends Json = Json> {
+  readonly id: SectionId;
+  /** Fixed by the plan, never by the number of workers. */
+  readonly chunks: number;
+  /** Rows of one chunk: a function of the plan, its seed and `chunk`. Rows are kept as JSON: no NaN, no infinity. */
+  measure(chunk: number, signal?: AbortSignal): Promise<readonly Row[]>;
+  /** The finding, from the rows of all chunks in their order. Pure. Of no rows it says which metrics there are. */
+  conclude(rows: readonly Row[]): Finding;
+}
+
+export interface Finding {
+  readonly section: Section;
+  /** By the metric's key alone. */
+  readonly samples: Samples;
+  /** Of `k-steps`: in order of steps, in the units of the horizon's tolerance. */
+  readonly drift?: readonly DriftPoint[];
+}
+
+/** Drift of open-loop simulations after `step` steps, mean over starts, with its interval. */
+export interface DriftPoint {
+  readonly step: number;
+  readonly value: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** A model under judgement, with all that is to be measured of it. */
+export interface Subject {
+  readonly name: string;
+  readonly kind: string;
+  readonly version: string;
+  readonly instruments: readonly Instrument[];
+  /** Sections that need others' findings, such as the trust horizon; called once all are there. */
+  readonly derive?: (findings: ReadonlyMap<SectionId, Finding>) => readonly Finding[];
+}
+
+/** Folders the user named. */
+export interface FidelityInputs {
+  readonly data?: string;
+  readonly model?: string;
+  readonly checkpoint?: string;
+  readonly heldOut?: string;
+  readonly compare?: readonly string[];
+}
+
+/** Plain data, so that worker threads open the same models. */
+export interface FidelitySetup<S> {
+  readonly scenario: S;
+  readonly seed: number;
+  readonly inputs: FidelityInputs;
+  /** The run's folder: what openers record or prepare is kept there, once. */
+  readonly out: string;
+}
+
+/** What only the main thread has. */
+export interface FidelityServices {
+  readonly signal: AbortSignal;
+  readonly progress: { readonly phase: OpenPhase };
+}
+
+export interface OpenedSubjects {
+  readonly truth: TruthReport;
+  /** Identifies truth, plan and seed: kept chunks of another are not taken. */
+  readonly identity: string;
+  /** The evaluation set. */
+  readonly panel: Panel;
+  readonly subjects: readonly Subject[];
+  close(): Promise<void>;
+}
+
+/** A question about fidelity, as one kind of world asks it. */
+export interface Question<Judged> {
+  readonly id: SectionId;
+  /** Asked wherever this one is, too. */
+  readonly comesWith?: SectionId;
+  /** Says of itself what it cannot measure of this model. */
+  readonly ask: (judged: Judged) => Instrument;
+}
+
+export function instrumentsOf<Judged>(
+  questions: readonly Question<Judged>[],
+  judged: Judged,
+  sections: readonly SectionId[],
+): Instrument[] {
+  return questions
+    .filter(({ id, comesWith = id }) => sections.includes(id) || sections.includes(comesWith))
+    .map(({ ask }) => ask(judged));
+}
+
+/** `instrument` without its work, for a model that it cannot measure: all of its metrics are there, and it says why. */
+export function unmeasured<Row extends Json>(instrument: Instrument<Row>, why: string): Instrument {
+  const { id, title, metrics } = instrument.conclude([]).section;
+  const nothing = { charts: [], tables: [], worst: [], notes: [why] };
+  const section = { id, title, summary: 'Not measured.', metrics, ...nothing, missing: why };
+  return { id, chunks: 0, measure: async () => [], conclude: () => ({ section, samples: {} }) };
+}
+
+// Metrics, and the values they are made from.
 
 /** What a metric is, without its value. */
 export type MetricInfo = Omit<Metric, 'estimate' | 'key'>;
+type MetricTable = Readonly<Record<string, MetricInfo>>;
 
 /** Metrics described in a table of text, one a line: `key | better | unit | label | meaning`. */
-export function metricTable(text: string): Readonly<Record<string, MetricInfo>> {
+export function metricTable(text: string): MetricTable {
   const lines = text.trim().split('\n');
   return Object.fromEntries(
     lines.map((line) => {
@@ -24,19 +126,16 @@ export function metricTable(text: string): Readonly<Record<string, MetricInfo>> 
   );
 }
 
-/** A metric with the values it is made from, one a unit. */
-export interface FoundMetric {
-  readonly metric: Metric;
-  /** Absent where models cannot be compared unit by unit. */
-  readonly values?: readonly Value[];
+export type Value = number | null;
+
+/** An estimate, with one value a unit where models can be compared unit by unit. */
+export interface Sampled {
+  readonly estimate: Estimate;
+  readonly samples: readonly Value[];
 }
 
-/** An estimate, with the values of the units where models can be compared by them. */
-type FoundValue = { readonly estimate: Estimate; readonly samples: readonly Value[] } | Estimate | undefined;
-export type Found = Readonly<Record<string, FoundValue>>;
-
 /** Of units that are right (1, true) or not (0, false); null: does not count. */
-export function shareOf(values: readonly (Value | boolean)[]): { estimate: Estimate; samples: readonly Value[] } {
+export function shareOf(values: readonly (Value | boolean)[]): Sampled {
   const samples = values.map((value) => (value === null ? null : Number(value)));
   const there = samples.filter((value) => value !== null);
   const hits = there.reduce((sum, value) => sum + value, 0);
@@ -44,7 +143,7 @@ export function shareOf(values: readonly (Value | boolean)[]): { estimate: Estim
 }
 
 /** Mean of values that are no mere yes or no. `key` names the stream of the bootstrap. */
-export function meanOf(key: string, values: readonly Value[]): { estimate: Estimate; samples: readonly Value[] } {
+export function meanOf(key: string, values: readonly Value[]): Sampled {
   return { estimate: meanEstimate(values, streamOf(key)), samples: values };
 }
 
@@ -53,75 +152,29 @@ export function streamOf(key: string): Rng {
   return Rng.fromSeed(0).split('fidelity', key);
 }
 
-type Told = Pick<Metric, 'key' | 'label' | 'better' | 'meaning'>;
-
-/** Of units that are right (1) or not (0); null: does not count. */
-export function shareMetric(told: Told, values: readonly Value[]): FoundMetric {
-  const { estimate, samples } = shareOf(values);
-  return { metric: { ...told, unit: 'share', estimate }, values: samples };
+export interface Figures {
+  readonly metrics: readonly Metric[];
+  readonly samples: Samples;
 }
 
-export function meanMetric(told: Told & Pick<Metric, 'unit'>, values: readonly Value[]): FoundMetric {
-  return { metric: { ...told, estimate: meanOf(told.key, values).estimate }, values };
-}
-
-export function plainMetric(told: Told & Pick<Metric, 'unit'>, estimate: Estimate): FoundMetric {
-  return { metric: { ...told, estimate } };
-}
-
-export function flag(value: boolean | null): Value {
-  return value === null ? null : value ? 1 : 0;
-}
-
-/** All metrics of `infos`, in that order, with what was found of them. */
-export function metricsOfInfos(infos: Readonly<Record<string, MetricInfo>>, found: Found): FoundMetric[] {
-  return Object.entries(infos).map(([key, info]) => {
-    const value = found[key];
-    const metric = (estimate: Estimate): Metric => ({ key, ...info, estimate });
-    if (value === undefined) return { metric: metric(NOTHING) };
-    return 'estimate' in value ? { metric: metric(value.estimate), values: value.samples } : { metric: metric(value) };
-  });
-}
-
-export function findingOf(section: Omit<Section, 'metrics'>, found: readonly FoundMetric[]): Finding {
-  const sampled = found.flatMap(({ metric, values }) => (values === undefined ? [] : [[metric.key, values] as const]));
+/** All metrics of the table, in its order, with what was found of them. */
+export function figuresOf(table: MetricTable, found: Readonly<Record<string, Sampled | Estimate>>): Figures {
+  const sampled = Object.entries(found).flatMap(([key, one]) => ('estimate' in one ? [[key, one.samples]] : []));
+  const estimateOf = (one: Sampled | Estimate = NOTHING) => ('estimate' in one ? one.estimate : one);
   return {
-    section: { ...section, metrics: found.map(({ metric }) => metric) },
+    metrics: Object.entries(table).map(([key, info]) => ({ key, ...info, estimate: estimateOf(found[key]) })),
     samples: Object.fromEntries(sampled),
   };
 }
 
-/** A metric of a finding. */
-export function estimateIn(found: readonly FoundMetric[], key: string): Estimate {
-  return found.find(({ metric }) => metric.key === key)!.metric.estimate;
+export function estimateIn({ metrics }: Pick<Figures, 'metrics'>, key: string): Estimate {
+  return metrics.find((metric) => metric.key === key)?.estimate ?? NOTHING;
 }
 
-/** A section of which nothing could be measured, and why. */
-export function nothingFound(
-  { id, title }: Pick<Section, 'id' | 'title'>,
-  metrics: readonly Metric[],
-  why: string,
-): Finding {
-  const silent = { charts: [], tables: [], worst: [], notes: [why] };
-  return { section: { id, title, summary: 'Not measured.', metrics, ...silent, missing: why }, samples: {} };
-}
+type Described = Pick<Section, 'id' | 'title' | 'summary'> & Partial<Omit<Section, 'metrics'>>;
 
-/** `instrument` without its work, for a model that it cannot measure: all of its metrics are there, and it says why. */
-export function unmeasured<Row extends Json>(instrument: Instrument<Row>, why: string): Instrument<Row> {
-  const { section } = instrument.conclude([]);
-  return silent(instrument, () => nothingFound(section, section.metrics, why));
-}
-
-/** An instrument of which not even the metrics are known. */
-export function unavailable(
-  { id, unit, title }: Pick<Section, 'id' | 'title'> & Pick<Instrument, 'unit'>,
-  why: string,
-): Instrument<never> {
-  return silent({ id, unit }, () => nothingFound({ id, title }, [], why));
-}
-
-function silent({ id, unit }: Pick<Instrument, 'id' | 'unit'>, conclude: () => Finding): Instrument<never> {
-  return { id, unit, chunks: 0, measure: async () => [], conclude };
+export function findingOf(section: Described, { metrics, samples }: Figures): Finding {
+  return { section: { charts: [], tables: [], worst: [], notes: [], ...section, metrics }, samples };
 }
 
 /** A point of a chart, where there is a value. */
@@ -151,11 +204,4 @@ export function percent({ value, low, high }: Estimate): string {
   if (value === null) return 'unknown';
   const plain = `${(100 * value).toFixed(1)} %`;
   return low === null || high === null ? plain : `${plain} (${(100 * low).toFixed(1)} to ${(100 * high).toFixed(1)} %)`;
-}
-
-/** Resampling adds noise, which only ever adds to an absolute value: such an interval may begin above its own estimate. */
-export function holding(estimate: Estimate): Estimate {
-  const { value, low, high } = estimate;
-  if (value === null || low === null || high === null) return estimate;
-  return { ...estimate, low: Math.min(low, value), high: Math.max(high, value) };
 }

@@ -327,21 +327,6 @@ const mustSucceedSection = z
     'The must-succeed suite: a simulator that does not do what is possible, or answers what is not so, makes no rewards and no datasets.',
   );
 
-const shadowSection = z
-  .strictObject({
-    share: share.default(0).describe('Share of simulated calls that the real environment answers too; 0: none.'),
-    tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
-    limit: z
-      .union([z.boolean(), z.literal('auto')])
-      .default(false)
-      .describe(
-        'Truncate episodes at the trust horizon: `true`: what the steps compared so far allow; `auto`: what the report of `--fidelity` says.',
-      ),
-    lag: positive.default(64).describe('The horizon of a row comes from rows more than this many before it.'),
-  })
-  .prefault({})
-  .describe('Measuring the dream against the real while it runs; needs the exact rules of the domain.');
-
 const rewardSection = z
   .strictObject({
     judge: judgeSchema.nullable().default(null).describe('A judge for what verifiers leave open; null: it stays open.'),
@@ -448,7 +433,6 @@ function sections() {
     agent: agentSection,
     user: userSection,
     reward: rewardSection,
-    shadow: shadowSection,
     tasks: tasksSchema,
     quality: qualitySchema,
     synth: synthSection,

@@ -316,14 +316,6 @@ function quickstartSection() {
         .describe(
           'What the dream is compared with besides the learner from scratch: `many-updates`, the same learner on real rows alone (`replay.realRatio: 1`) with as many updates as in the dream; or other learners from scratch. The best of all counts.',
         ),
-      computePerHour: z
-        .number()
-        .positive()
-        .nullable()
-        .default(null)
-        .describe(
-          'Price of an hour of this computer, in money of your own: the price of a real step from which the dream pays is then told in it, and not in seconds alone; null: not known.',
-        ),
     })
     .prefault({})
     .describe('`reverie quickstart`: warm-started in the dream against the best of the baselines.');

@@ -3,9 +3,7 @@
 import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
-import type { Counters, EndpointStats } from './budget.js';
-import { type LlmConfig, modelName, type Prices } from './config.js';
-import type { CallSignal } from './flow.js';
+import type { LlmConfig, Prices } from './config.js';
 import type { ChatReply, ChatToolCall, ReplyTokens } from './language-model.js';
 import { depthExceeds, readJson } from './reply-json.js';
 import type { PreparedRequest } from './request.js';
@@ -60,7 +58,7 @@ function contentText(content: unknown): string {
  * Thoughts come in a field of their own or between tags, of which the first may be missing, as some chat templates
  * write it themselves. No thought may stay in the text, as it would be shown to the user and learned from.
  */
-export function separateThoughts(text: string, given: unknown): { text: string; reasoning?: string } {
+function separateThoughts(text: string, given: unknown): { text: string; reasoning?: string } {
   const thoughts = typeof given === 'string' && given !== '' ? [given] : [];
   let spoken = text;
   if (text.includes('think>') && !isJson(text)) {
@@ -190,29 +188,20 @@ export interface ReportedUsage {
   readonly reasoningTokens: unknown;
 }
 
-export interface UsageTexts {
-  /** Characters of messages, tools and schema. */
-  readonly promptLength: number;
-  /** Characters of text, thoughts and calls of the reply. */
-  readonly replyLength: number;
-}
-
-export interface CountedUsage {
-  readonly usage: Cost;
-  /** Whether a count was missing or could not be true. */
-  readonly estimated: boolean;
-}
-
 /** A character is at most four tokens (one a byte of UTF-8); what templates add is short. */
 const TOKENS_PER_CHARACTER = 4;
 const TEMPLATE_TOKENS = 4096;
 const MAX_HIDDEN_TOKENS = 1_000_000;
 
+/**
+ * @param lengths  characters of messages, tools and schema; of text, thoughts and calls of the reply
+ * @returns `estimated`: whether a count was missing or could not be true
+ */
 export function countUsage(
   reported: ReportedUsage,
-  { promptLength, replyLength }: UsageTexts,
+  { promptLength, replyLength }: { readonly promptLength: number; readonly replyLength: number },
   prices: Prices,
-): CountedUsage {
+): { readonly usage: Cost; readonly estimated: boolean } {
   const promptBound = promptLength * TOKENS_PER_CHARACTER + TEMPLATE_TOKENS;
   const hidden = believed(reported.reasoningTokens, 0, MAX_HIDDEN_TOKENS) ?? 0;
   const replyBound = replyLength * TOKENS_PER_CHARACTER + TEMPLATE_TOKENS + hidden;
@@ -239,13 +228,11 @@ export function moneyOf(
 }
 
 function believed(value: unknown, low: number, high: number): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high
-    ? (value as number)
-    : undefined;
+  const count = value as number;
+  return Number.isSafeInteger(count) && count >= low && count <= high ? count : undefined;
 }
 
-// What answers behind caches and budgets: servers, or a model in this process. And the last step that all share: from a
-// completion to a reply that is checked and paid for.
+// The last step: from a completion to a reply that is checked and paid for.
 
 export interface Answer {
   readonly reply: ChatReply;
@@ -253,31 +240,16 @@ export interface Answer {
   readonly jsonIsText: boolean;
 }
 
-export interface Backend {
-  /**
-   * Asks, once more where that is worthwhile. Rejects as `LanguageModel.chat` does; an error after which something has
-   * to be paid says so in `values.usage` (a Cost).
-   */
-  ask(prepared: PreparedRequest, signal?: CallSignal): Promise<Answer>;
-  endpoints(): readonly EndpointStats[];
-  close(): Promise<void>;
-}
-
+/** Levels that JSON in a reply may be nested. */
+export const MAX_REPLY_DEPTH = 100;
 const QUOTED_REPLY = 2000;
 
 /** Throws LLM_REPLY_INVALID, LLM_REPLY_TOO_LARGE or LLM_REFUSED. */
-export function finishReply(
-  completion: Completion,
-  prepared: PreparedRequest,
-  config: LlmConfig,
-  counters: Counters,
-): Answer {
-  const counted = countCompletion(completion, prepared, config);
-  if (counted.estimated) counters.estimatedUsage++;
-  const { text, reasoning, toolCalls, finishReason, meanLogprob, tokens } = completion;
-  const model = completion.model ?? modelName(config);
-  refuseUnusable(completion, counted.usage, model, config);
-  const checked = checkedJson(completion, prepared, { model, usage: counted.usage, config, counters });
+export function finishReply(completion: Completion, prepared: PreparedRequest, config: LlmConfig): Answer {
+  const { usage, estimated } = countCompletion(completion, prepared, config);
+  const { text, reasoning, toolCalls, finishReason, meanLogprob, tokens, model = config.model } = completion;
+  refuseUnusable(completion, usage, model, config);
+  const checked = checkedJson(completion, prepared, model, usage);
   const reply: ChatReply = {
     text,
     ...(reasoning === undefined ? undefined : { reasoning }),
@@ -287,66 +259,56 @@ export function finishReply(
     ...(meanLogprob === undefined ? undefined : { meanLogprob }),
     ...(tokens === undefined ? undefined : { tokens }),
     model,
-    usage: counted.usage,
-    ...(counted.estimated ? { usageEstimated: true } : undefined),
+    usage,
+    ...(estimated ? { usageEstimated: true } : undefined),
     cached: false,
   };
   return { reply, jsonIsText: checked?.isText === true };
 }
 
-function countCompletion(completion: Completion, prepared: PreparedRequest, config: LlmConfig): CountedUsage {
+function countCompletion(completion: Completion, { promptLength }: PreparedRequest, { prices }: LlmConfig) {
   const { text, reasoning = '', refusal = '', toolCalls, reported } = completion;
   let replyLength = text.length + reasoning.length + refusal.length;
   for (const call of toolCalls) replyLength += call.name.length + call.arguments.length;
-  return countUsage(reported, { promptLength: prepared.promptLength, replyLength }, config.prices);
+  return countUsage(reported, { promptLength, replyLength }, prices);
 }
 
-function refuseUnusable(completion: Completion, usage: Cost, model: string, config: LlmConfig): void {
+function refuseUnusable(completion: Completion, usage: Cost, model: string, { maxReplyBytes: limit }: LlmConfig): void {
   const { text, refusal, finishReason, toolCalls } = completion;
+  const values = { usage, retryable: true, ofModel: true };
   if (refusal !== undefined || finishReason === 'content_filter') {
     const problem = `${model} declined to answer${refusal === undefined ? '' : `: ${refusal.slice(0, 200)}`}`;
     const hint = 'Ask for something else, or use a model that answers such requests.';
-    throw reverieError('LLM_REFUSED', { problem, hint, usage, retryable: true, ofModel: true });
+    throw reverieError('LLM_REFUSED', { problem, hint, ...values });
   }
-  const { maxReplyBytes, maxReplyDepth } = config;
-  if (text.length > maxReplyBytes) {
-    const size = `${text.length} characters`;
-    throw reverieError('LLM_REPLY_TOO_LARGE', {
-      model,
-      size,
-      limit: maxReplyBytes,
-      usage,
-      retryable: true,
-      ofModel: true,
-    });
+  if (text.length > limit) {
+    throw reverieError('LLM_REPLY_TOO_LARGE', { model, size: `${text.length} characters`, limit, ...values });
   }
-  if (toolCalls.some((call) => depthExceeds(call.arguments, maxReplyDepth))) {
-    throw invalidReply(`arguments of a call are nested deeper than ${maxReplyDepth} levels`, { model, usage, text });
+  if (toolCalls.some((call) => depthExceeds(call.arguments, MAX_REPLY_DEPTH))) {
+    throw invalidReply(`arguments of a call are nested deeper than ${MAX_REPLY_DEPTH} levels`, model, usage, text);
   }
 }
 
 function checkedJson(
-  completion: Completion,
+  { text, reasoning, toolCalls, finishReason }: Completion,
   { schema }: PreparedRequest,
-  { model, usage, config, counters }: { model: string; usage: Cost; config: LlmConfig; counters: Counters },
+  model: string,
+  usage: Cost,
 ): { readonly json: Json; readonly isText: boolean } | undefined {
-  const { text, reasoning, toolCalls, finishReason } = completion;
   if (schema === undefined || toolCalls.length > 0) return undefined;
   if (finishReason === 'length')
-    throw invalidReply('it was cut off at its longest length (maxTokens)', { model, usage, text });
+    throw invalidReply('it was cut off at its longest length (maxTokens)', model, usage, text);
   // Some servers file the whole reply of a thinking model under its thoughts.
   const isThought = text.trim() === '' && reasoning !== undefined;
-  const reading = readJson(isThought ? reasoning : text, config.maxReplyDepth);
-  if (!reading.ok) throw invalidReply(reading.problem, { model, usage, text });
-  if (reading.repaired) counters.repaired++;
+  const reading = readJson(isThought ? reasoning : text, MAX_REPLY_DEPTH);
+  if (!reading.ok) throw invalidReply(reading.problem, model, usage, text);
   const { value, problems } = schema.check(reading.value);
-  if (problems.length > 0)
-    throw invalidReply(`it does not fit its schema: ${problems.join('; ')}`, { model, usage, text });
+  if (problems.length > 0) throw invalidReply(`it does not fit its schema: ${problems.join('; ')}`, model, usage, text);
   return { json: value, isText: !isThought && !reading.repaired && value === reading.value };
 }
 
-function invalidReply(problem: string, { model, usage, text }: { model: string; usage: Cost; text: string }): Error {
-  // The text is there for whoever asks again and shows the model its mistake.
+/** With the text, so that a caller who asks again can show the model its mistake. */
+function invalidReply(problem: string, model: string, usage: Cost, text: string): Error {
   const reply = text.slice(0, QUOTED_REPLY);
   return reverieError('LLM_REPLY_INVALID', { model, problem, reply, usage, retryable: true, ofModel: true });
 }

@@ -1,7 +1,6 @@
 // What a scenario says about a language model: where it is, how it is asked, what it may cost, and what is kept.
 
 import { z } from 'zod';
-import type { JsonObject } from '../core/canonical-json.js';
 import { describeIssues, reverieError } from '../core/errors.js';
 
 const positive = z.int().min(1);
@@ -33,21 +32,9 @@ const cacheSchema = z
       .describe(
         '`live`: ask always. `record`: answer from the cache, ask and keep what it lacks. `replay`: never ask. `refresh`: ask and keep anew. `auto`: `record` where there is a folder to keep replies in, else `live`.',
       ),
-    memoryMegabytes: z.number().min(0).default(64).describe('Replies held in memory in front of those on disk.'),
   })
   .prefault({})
   .describe('Replies kept by what was asked, so that a run can be repeated exactly, and without a server.');
-
-const commonKeys = {
-  temperature: z.number().min(0).max(2).default(0).describe('Where a request does not say.'),
-  topP: z.number().positive().max(1).nullable().default(null).describe("Nucleus sampling; null: the server's own."),
-  maxTokens: positive.default(4096).describe('Most tokens of a reply, where a request does not say.'),
-  prices: pricesSchema,
-  cache: cacheSchema,
-  maxReplyBytes: positive.default(4 << 20).describe('A reply is read no further than this.'),
-  maxReplyDepth: positive.max(1000).default(100).describe('Levels that JSON in a reply may be nested.'),
-  timeoutSeconds: seconds.default(120).describe('From sending a request to the last byte of its reply.'),
-};
 
 const urlSchema = z
   .string()
@@ -64,29 +51,13 @@ const parametersSchema = z
     `must not set what Reverie writes itself (${OWN_KEYS.join(', ')})`,
   );
 
-const resilienceKeys = {
-  concurrency: positive.max(16_384).default(2048).describe('Most requests in flight at each URL, and its connections.'),
-  minConcurrency: positive.default(1).describe('Congestion (429, 503, timeouts) never cuts the limit below this.'),
-  deadlineSeconds: seconds.default(600).describe('For a request with all its waits and retries, once first sent.'),
-  connectSeconds: seconds.default(60).describe('For opening a connection.'),
-  retries: z.int().min(0).default(5).describe('After failures of server or network, each after a longer wait.'),
-  retryDelaySeconds: z
-    .number()
-    .min(0)
-    .default(0.5)
-    .describe('Longest wait before the first retry; it doubles up to 8 s.'),
-};
-
-export const serverConfigSchema = z.strictObject({
-  provider: z.literal('openai-compatible').describe('Any server that speaks `/v1/chat/completions`.'),
-  url: z
-    .union([urlSchema, z.array(urlSchema).min(1)])
-    .describe('Base URL, usually ending in `/v1`; or several, each serving the same model.'),
+export const llmConfigSchema = z.strictObject({
+  provider: z
+    .literal('openai-compatible')
+    .default('openai-compatible')
+    .describe('Any server that speaks `/v1/chat/completions`.'),
+  url: urlSchema.describe('Base URL, usually ending in `/v1`.'),
   model: z.string().min(1).describe("The model's name at the server."),
-  dialect: z
-    .enum(['auto', 'openai', 'vllm', 'sglang', 'ollama', 'llamacpp'])
-    .default('auto')
-    .describe('Which server it is; `auto`: found out once.'),
   apiKeyEnv: z
     .string()
     .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, 'must be the name of an environment variable, never the key itself')
@@ -98,23 +69,23 @@ export const serverConfigSchema = z.strictObject({
     .default('auto')
     .describe('How JSON is asked for; `auto`: the strictest way that the server accepts.'),
   parameters: parametersSchema.describe('More keys for the body of every request, such as `top_k`.'),
-  ...commonKeys,
-  ...resilienceKeys,
+  temperature: z.number().min(0).max(2).default(0).describe('Where a request does not say.'),
+  topP: z.number().positive().max(1).nullable().default(null).describe("Nucleus sampling; null: the server's own."),
+  maxTokens: positive.default(4096).describe('Most tokens of a reply, where a request does not say.'),
+  prices: pricesSchema,
+  cache: cacheSchema,
+  maxReplyBytes: positive.default(4 << 20).describe('A reply is read no further than this.'),
+  timeoutSeconds: seconds.default(120).describe('From sending a request to the last byte of its reply.'),
+  concurrency: positive.max(16_384).default(2048).describe('Most requests in flight, and connections.'),
+  deadlineSeconds: seconds.default(600).describe('For a request with all its waits and retries, once first sent.'),
+  retries: z.int().min(0).default(5).describe('After failures of server or network, each after a longer wait.'),
+  retryDelaySeconds: z
+    .number()
+    .min(0)
+    .default(0.5)
+    .describe('Longest wait before the first retry; it doubles up to 8 s.'),
 });
 
-export const llamaConfigSchema = z.strictObject({
-  provider: z.literal('node-llama-cpp').describe('A GGUF file run in this process; needs the package node-llama-cpp.'),
-  modelPath: z.string().min(1).describe('Path of the GGUF file.'),
-  model: z.string().min(1).nullable().default(null).describe('Name in records; null: name of the file.'),
-  threads: positive.default(1).describe('Threads that compute.'),
-  contextSize: positive.default(4096).describe('Tokens of prompt and reply together.'),
-  ...commonKeys,
-});
-
-export const llmConfigSchema = z.discriminatedUnion('provider', [serverConfigSchema, llamaConfigSchema]);
-
-export type ServerConfig = z.infer<typeof serverConfigSchema>;
-export type LlamaConfig = z.infer<typeof llamaConfigSchema>;
 export type LlmConfig = z.infer<typeof llmConfigSchema>;
 /** As a user writes it: defaults left out. */
 export type LlmConfigInput = z.input<typeof llmConfigSchema>;
@@ -125,17 +96,6 @@ export function parseLlmConfig(config: unknown): LlmConfig {
   const parsed = llmConfigSchema.safeParse(config);
   if (!parsed.success) throw languageModelInvalid(describeIssues(parsed.error));
   return parsed.data;
-}
-
-/** What of a configuration changes answers, and so belongs into keys and versions. */
-export function answerParameters(config: LlmConfig): JsonObject {
-  if (config.provider === 'node-llama-cpp') return { contextSize: config.contextSize };
-  return config.parameters as JsonObject;
-}
-
-export function modelName(config: LlmConfig): string {
-  if (config.provider === 'openai-compatible') return config.model;
-  return config.model ?? config.modelPath.replace(/^.*[\\/]/, '');
 }
 
 function isBaseUrl(text: string): boolean {

@@ -4,7 +4,6 @@
 import { hash } from 'node:crypto';
 import { resolve } from 'node:path';
 import { open } from 'lmdb';
-import { LRUCache } from 'lru-cache';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { ensureFolder, storageError } from '../core/files.js';
 import { closeDatabase, databaseProblem } from '../core/lmdb-file.js';
@@ -24,9 +23,9 @@ const DIGEST_LENGTH = 32;
 const stores = new Map<string, { store: Promise<ReplyStore>; users: number }>();
 
 /** The store of a folder, which is made if need be. Throws STORAGE_FAILED, STORAGE_FULL or FILE_INVALID. */
-export async function openReplyStore(folder: string, memoryBytes: number): Promise<ReplyStore> {
+export async function openReplyStore(folder: string): Promise<ReplyStore> {
   const path = resolve(folder);
-  const shared = stores.get(path) ?? { store: openStore(path, memoryBytes), users: 0 };
+  const shared = stores.get(path) ?? { store: openStore(path), users: 0 };
   stores.set(path, shared);
   shared.users++;
   try {
@@ -37,13 +36,13 @@ export async function openReplyStore(folder: string, memoryBytes: number): Promi
   }
 }
 
-async function openStore(path: string, memoryBytes: number): Promise<ReplyStore> {
+async function openStore(path: string): Promise<ReplyStore> {
   await ensureFolder(path);
   const problem = databaseProblem(path);
   if (problem !== undefined) throw cacheDamaged(path, problem);
   try {
     const database = open<string, string>({ path, encoding: 'string', noSubdir: false });
-    return new ReplyStore(path, database, memoryBytes);
+    return new ReplyStore(path, database);
   } catch (error) {
     if (error instanceof ReverieError) throw error;
     const failure = storageError(path, error);
@@ -61,8 +60,6 @@ interface KeptTexts {
 }
 
 export class ReplyStore {
-  /** Replies that were read, as JSON text: a caller that changes one changes nobody else's. */
-  private readonly memory: LRUCache<string, string> | undefined;
   /** Written, and not yet to be read from the database; by key, for each batch that it writes at once. */
   private unwritten: { readonly texts: Map<string, string>; readonly done: Promise<boolean> }[] = [];
   private failure: unknown;
@@ -70,27 +67,16 @@ export class ReplyStore {
   constructor(
     private readonly path: string,
     private readonly database: KeptTexts,
-    memoryBytes: number,
-  ) {
-    if (memoryBytes >= 1) {
-      this.memory = new LRUCache({
-        maxSize: Math.floor(memoryBytes),
-        sizeCalculation: (text) => 2 * text.length + 200,
-      });
-    }
-  }
+  ) {}
 
   /** Throws FILE_INVALID where not an entry but the file around it is damaged. */
   get(key: string): Lookup {
-    const inMemory = this.memory?.get(key) ?? this.findUnwritten(key);
-    if (inMemory !== undefined) return JSON.parse(inMemory) as Entry;
+    const unwritten = this.findUnwritten(key);
+    if (unwritten !== undefined) return JSON.parse(unwritten) as Entry;
     const sealed = this.read(key);
     if (sealed === undefined) return 'missing';
     const text = openSeal(key, sealed);
-    const entry = text === undefined ? undefined : readEntry(text);
-    if (text === undefined || entry === undefined) return 'corrupt';
-    this.memory?.set(key, text);
-    return entry;
+    return (text === undefined ? undefined : readEntry(text)) ?? 'corrupt';
   }
 
   private read(key: string): string | undefined {
@@ -105,7 +91,6 @@ export class ReplyStore {
   put(key: string, entry: Entry): void {
     if (this.failure !== undefined) throw storageError(this.path, this.failure);
     const text = JSON.stringify(entry);
-    this.memory?.delete(key);
     // All writes of a batch share one promise.
     const done = this.database.put(key, seal(key, text));
     const batch = this.unwritten.at(-1);

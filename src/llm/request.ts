@@ -3,10 +3,9 @@
 import { hash } from 'node:crypto';
 import type { JsonObject } from '../core/canonical-json.js';
 import { canonicalJson } from '../core/canonical-json.js';
-import { answerParameters, type LlmConfig, modelName, type ServerConfig } from './config.js';
+import type { LlmConfig } from './config.js';
 import type { ChatMessage, ChatRequest, ChatTool } from './language-model.js';
 import { type ReplySchema, replySchema } from './reply-json.js';
-import type { HttpReply } from './transport.js';
 
 export interface PreparedRequest {
   readonly request: ChatRequest;
@@ -28,8 +27,8 @@ export class RequestPreparer {
   private readonly parametersText: string;
 
   constructor(private readonly config: LlmConfig) {
-    this.modelText = JSON.stringify(modelName(config));
-    this.parametersText = canonicalJson(answerParameters(config));
+    this.modelText = JSON.stringify(config.model);
+    this.parametersText = canonicalJson(config.parameters);
   }
 
   /** Throws SCHEMA_INVALID. */
@@ -68,7 +67,7 @@ export class RequestPreparer {
 }
 
 /** Messages as servers take them, as canonical JSON. */
-export function wireMessages(messages: readonly ChatMessage[]): string {
+function wireMessages(messages: readonly ChatMessage[]): string {
   return JSON.stringify(messages.map(wireMessage));
 }
 
@@ -95,7 +94,7 @@ function canonicalTools(tools: readonly ChatTool[]): string {
   return text;
 }
 
-export function wireTools(tools: readonly ChatTool[]): JsonObject[] {
+function wireTools(tools: readonly ChatTool[]): JsonObject[] {
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
     function: { name, description, parameters },
@@ -110,76 +109,12 @@ function wireSeed(seed: number | undefined, attempt: number): number | undefined
   return ((((seed % SEED_RANGE) + attempt * ATTEMPT_STRIDE) % SEED_RANGE) + SEED_RANGE) % SEED_RANGE;
 }
 
-// What differs between OpenAI-compatible servers, and how to find out which one it is and what it accepts.
+// What one server accepts, learnt from what it refused, and the body of a request as it takes it.
 
-export type Dialect = Exclude<ServerConfig['dialect'], 'auto'>;
-export type Structured = Exclude<ServerConfig['structured'], 'auto'>;
-
-interface DialectTraits {
-  /** What `/v1/models` says its models are owned by. */
-  readonly owner?: string;
-  /** A path at the server's origin that only this kind answers, and a key of the answer. */
-  readonly sign?: { readonly path: string; readonly key: string };
-  /** Keys that every request gets. */
-  readonly extras: Readonly<Record<string, unknown>>;
-  /** Keys that make it tell the tokens it read and wrote, with their log-probabilities; absent: it cannot. */
-  readonly tokens?: Readonly<Record<string, unknown>>;
-}
-
-const TELL_TOKENS = { return_token_ids: true, logprobs: true };
-
-export const DIALECTS: Readonly<Record<Dialect, DialectTraits>> = {
-  vllm: { owner: 'vllm', sign: { path: '/version', key: 'version' }, extras: {}, tokens: TELL_TOKENS },
-  sglang: { owner: 'sglang', sign: { path: '/get_model_info', key: 'model_path' }, extras: {}, tokens: TELL_TOKENS },
-  ollama: { owner: 'library', sign: { path: '/api/version', key: 'version' }, extras: {} },
-  // Its slots keep their prompts, so that a history that grows is read once.
-  llamacpp: { owner: 'llamacpp', sign: { path: '/props', key: 'total_slots' }, extras: { cache_prompt: true } },
-  openai: { extras: {} },
-};
-
-/**
- * Asks a server what it is: by the owner of its models, else by signs. `get` answers undefined where there is no
- * answer. A server that shows no sign is taken for OpenAI's own; undefined if nothing answered at all.
- */
-export async function probeDialect(
-  get: (path: string) => Promise<HttpReply | undefined>,
-): Promise<Dialect | undefined> {
-  const models = await get('models');
-  const owner = models && ownerOf(models);
-  const known = dialects().find(([, traits]) => traits.owner !== undefined && traits.owner === owner);
-  if (known) return known[0];
-  let answered = models !== undefined;
-  for (const [dialect, { sign }] of dialects()) {
-    const reply = sign && (await get(sign.path));
-    answered ||= reply !== undefined;
-    if (reply?.status === 200 && sign!.key in jsonOf(reply)) return dialect;
-  }
-  return answered ? 'openai' : undefined;
-}
-
-function dialects(): [Dialect, DialectTraits][] {
-  return Object.entries(DIALECTS) as [Dialect, DialectTraits][];
-}
-
-function ownerOf(reply: HttpReply): unknown {
-  const { data } = jsonOf(reply);
-  return Array.isArray(data) ? (data[0] as { owned_by?: unknown } | undefined)?.owned_by : undefined;
-}
-
-function jsonOf({ text }: HttpReply): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
+export type Structured = Exclude<LlmConfig['structured'], 'auto'>;
 
 /** Keys that some servers refuse, with what takes their place. */
-const OMITTABLE = [
-  ...['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'],
-  'cache_prompt',
-];
+const OMITTABLE = ['logprobs', 'return_token_ids', 'seed', 'temperature', 'top_p', 'stop', 'max_tokens'];
 
 const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
   json_schema: 'json_object',
@@ -187,14 +122,13 @@ const LOOSER: Readonly<Record<Structured, Structured | undefined>> = {
   prompt: undefined,
 };
 
-/** What one server accepts, learnt from what it refused. */
 export class Capabilities {
   structured: Structured;
   readonly omitted = new Set<string>();
   /** Schemas, by their text, that the server refused as such. */
   private readonly refusedSchemas = new Map<string, Structured>();
 
-  constructor(private readonly fixed: ServerConfig['structured']) {
+  constructor(private readonly fixed: LlmConfig['structured']) {
     this.structured = fixed === 'auto' ? 'json_schema' : fixed;
   }
 
@@ -236,21 +170,13 @@ function mentions(message: string, key: string): boolean {
   return new RegExp(`(^|[^a-z_])${key}($|[^a-z_])`).test(message);
 }
 
-// The body of a chat request as one server takes it, as JSON text.
-
-export interface BodyTarget {
-  readonly config: ServerConfig;
-  readonly dialect: Dialect;
-  readonly capabilities: Capabilities;
-}
-
 export interface RequestBody {
   readonly text: string;
   /** How JSON was asked for; only where a schema was given. */
   readonly structured?: Structured;
 }
 
-export function requestBody(prepared: PreparedRequest, { config, dialect, capabilities }: BodyTarget): RequestBody {
+export function requestBody(prepared: PreparedRequest, config: LlmConfig, capabilities: Capabilities): RequestBody {
   const { request, schema } = prepared;
   const { omitted } = capabilities;
   const structured = schema && capabilities.structuredFor(schema.text);
@@ -261,10 +187,9 @@ export function requestBody(prepared: PreparedRequest, { config, dialect, capabi
     max_tokens: prepared.maxTokens,
     seed: prepared.seed,
     stop: request.stop,
-    logprobs: request.logprobs || undefined,
+    // vLLM and SGLang tell the tokens they read and wrote; others refuse the key, or pay no heed to it.
+    ...(request.tokens ? { return_token_ids: true, logprobs: true } : { logprobs: request.logprobs || undefined }),
     tools: request.tools && wireTools(request.tools),
-    ...DIALECTS[dialect].extras,
-    ...(request.tokens ? DIALECTS[dialect].tokens : undefined),
     ...config.parameters,
   };
   if (omitted.size > 0) leaveOut(rest, omitted);

@@ -3,25 +3,16 @@
 import { hash } from 'node:crypto';
 import type { Json } from '../core/canonical-json.js';
 import { canonicalJson } from '../core/canonical-json.js';
-import { type Cost, NO_COST } from '../core/cost.js';
+import { addCosts, type Cost, NO_COST } from '../core/cost.js';
 import { type ErrorCode, ReverieError, reverieError } from '../core/errors.js';
-import { type Budget, Counters, type ModelStats } from './budget.js';
-import { type Answer, type Backend, moneyOf } from './completion.js';
-import {
-  answerParameters,
-  type LlmConfig,
-  type LlmConfigInput,
-  languageModelInvalid,
-  modelName,
-  parseLlmConfig,
-  type ServerConfig,
-} from './config.js';
+import type { Budget, ModelStats } from './budget.js';
+import { type Answer, moneyOf } from './completion.js';
+import { type LlmConfig, type LlmConfigInput, languageModelInvalid, parseLlmConfig } from './config.js';
 import { abortError, type CallSignal, Cancellation, onAbort } from './flow.js';
 import type { ChatOptions, ChatReply, ChatRequest, LanguageModel } from './language-model.js';
-import { LlamaBackend } from './llama-backend.js';
 import { cacheDamaged, type Entry, openReplyStore, type ReplyStore } from './reply-store.js';
 import { type PreparedRequest, RequestPreparer } from './request.js';
-import { ServerBackend } from './server-backend.js';
+import { ChatServer } from './server.js';
 
 export interface LanguageModelOptions {
   /** Folder of the cache; made if need be. Models of several configurations may share one. */
@@ -30,31 +21,16 @@ export interface LanguageModelOptions {
   readonly budget?: Budget;
 }
 
-/**
- * Asks nobody anything yet, but for a model in this process, which is loaded. Throws SETTING_INVALID,
- * FILE_INVALID, STORAGE_FAILED or STORAGE_FULL.
- */
+/** Asks nothing yet. Throws SETTING_INVALID, FILE_INVALID, STORAGE_FAILED or STORAGE_FULL. */
 export async function makeLanguageModel(
   input: LlmConfigInput,
   { cacheFolder, budget }: LanguageModelOptions = {},
 ): Promise<ServedModel> {
   const config = parseLlmConfig(input);
   const mode = cacheMode(config, cacheFolder);
-  const counters = new Counters();
-  const backend = await makeBackend(config, counters, mode);
-  const store = mode === 'live' ? undefined : await openReplyStore(cacheFolder!, config.cache.memoryMegabytes * 1e6);
-  const cache = mode === 'live' ? undefined : { store: store!, mode };
-  return new ServedModel({ config, backend, counters, cache, budget });
-}
-
-async function makeBackend(config: LlmConfig, counters: Counters, mode: CacheMode): Promise<Backend> {
-  if (config.provider === 'openai-compatible') {
-    return new ServerBackend(config, mode === 'replay' ? undefined : apiKeyOf(config), counters);
-  }
-  const backend = new LlamaBackend(config, counters);
-  // Where nothing is asked, neither package nor file need be there.
-  if (mode !== 'replay') await backend.load();
-  return backend;
+  const server = new ChatServer(config, mode === 'replay' ? undefined : apiKeyOf(config));
+  const cache = mode === 'live' ? undefined : { store: await openReplyStore(cacheFolder!), mode };
+  return new ServedModel({ config, server, cache, budget });
 }
 
 function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): CacheMode {
@@ -66,7 +42,7 @@ function cacheMode({ cache: { mode } }: LlmConfig, folder: string | undefined): 
 /** Node checks header values itself, and would quote a faulty key in its error. */
 const HEADER_VALUE = /^[\x21-\x7e]+$/;
 
-function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
+function apiKeyOf({ apiKeyEnv }: LlmConfig): string | undefined {
   if (apiKeyEnv === null) return undefined;
   const key = process.env[apiKeyEnv]?.trim();
   if (key && HEADER_VALUE.test(key)) return key;
@@ -77,12 +53,11 @@ function apiKeyOf({ apiKeyEnv }: ServerConfig): string | undefined {
 // A language model as `makeLanguageModel` answers it: what was asked before comes from the cache, what is asked twice at
 // once is asked once, and what is asked at all is paid for from a budget.
 
-export type CacheMode = 'live' | 'record' | 'replay' | 'refresh';
+type CacheMode = 'live' | 'record' | 'replay' | 'refresh';
 
-export interface ModelParts {
+interface ModelParts {
   readonly config: LlmConfig;
-  readonly backend: Backend;
-  readonly counters: Counters;
+  readonly server: ChatServer;
   /** Where and how replies are kept; left out: nowhere. */
   readonly cache?: { readonly store: ReplyStore; readonly mode: CacheMode };
   readonly budget?: Budget;
@@ -101,6 +76,8 @@ export class ServedModel implements LanguageModel {
   readonly version: string;
   private readonly preparer: RequestPreparer;
   private readonly pending = new Map<string, Shared>();
+  private cacheHits = 0;
+  private spent: Cost = NO_COST;
 
   constructor(private readonly parts: ModelParts) {
     this.version = versionOf(parts.config);
@@ -108,29 +85,31 @@ export class ServedModel implements LanguageModel {
   }
 
   async chat(request: ChatRequest, { signal }: ChatOptions = {}): Promise<ChatReply> {
-    const { cache, counters } = this.parts;
-    counters.calls++;
+    const { cache } = this.parts;
     if (signal?.aborted) throw abortError(signal);
     const prepared = this.preparer.prepare(request);
     if (cache === undefined) return (await this.ask(prepared, signal)).reply;
     const key = this.preparer.key(prepared);
     const shared = this.pending.get(key);
     if (shared !== undefined) {
-      counters.cacheHits++;
+      this.cacheHits++;
       return { ...(await join(shared, signal)), cached: true };
     }
     const known = cache.mode === 'refresh' ? undefined : this.lookUp(key);
     if (known === undefined) return this.askShared(key, prepared, signal);
-    counters.cacheHits++;
+    this.cacheHits++;
     if (known instanceof Error) throw known;
     return known;
   }
 
+  get url(): string {
+    return this.parts.config.url;
+  }
+
   /** What happened so far. */
   stats(): ModelStats {
-    const endpoints = this.parts.backend.endpoints();
-    const inFlight = endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0);
-    return this.parts.counters.picture(endpoints, inFlight);
+    const { cacheHits, spent } = this;
+    return { cacheHits, spent, ...this.parts.server.stats() };
   }
 
   /** Makes durable what the cache was given so far. Throws STORAGE_FULL, STORAGE_FAILED. */
@@ -140,7 +119,7 @@ export class ServedModel implements LanguageModel {
 
   /** Ends connections, and makes the cache durable. */
   async close(): Promise<void> {
-    await this.parts.backend.close();
+    await this.parts.server.close();
     await this.parts.cache?.store.close();
   }
 
@@ -149,7 +128,6 @@ export class ServedModel implements LanguageModel {
     const { store, mode } = this.parts.cache!;
     const entry = store.get(key);
     if (entry === 'missing' || entry === 'corrupt') {
-      if (entry === 'corrupt') this.parts.counters.corruptEntries++;
       if (mode === 'replay' && entry === 'corrupt') throw cacheDamaged(key, 'its digest does not fit');
       if (mode === 'replay') throw reverieError('LLM_REPLAY_MISS', { key, retryable: false });
       return undefined;
@@ -184,33 +162,25 @@ export class ServedModel implements LanguageModel {
   }
 
   private async ask(prepared: PreparedRequest, signal: CallSignal | undefined): Promise<Answer> {
-    const { backend, budget, counters } = this.parts;
+    const { server, budget } = this.parts;
     const reservation = budget && (await budget.reserve(this.estimate(prepared), signal));
     let cost = NO_COST;
     try {
-      const answer = await backend.ask(prepared, signal);
+      const answer = await server.ask(prepared, signal);
       cost = answer.reply.usage;
       return answer;
     } catch (error) {
-      cost = this.countFailure(error);
+      // What a failed call cost all the same.
+      if (error instanceof ReverieError) cost = (error.values.usage as Cost | undefined) ?? NO_COST;
       throw error;
     } finally {
-      counters.charge(cost);
+      this.spent = addCosts(this.spent, cost);
       reservation?.settle(cost);
     }
   }
 
-  /** What a failed call cost all the same. */
-  private countFailure(error: unknown): Cost {
-    if (!(error instanceof ReverieError)) return NO_COST;
-    const { counters } = this.parts;
-    if (error.code === 'LLM_REPLY_INVALID' || error.code === 'LLM_REPLY_TOO_LARGE') counters.invalid++;
-    if (error.code === 'LLM_REFUSED') counters.refused++;
-    return (error.values.usage as Cost | undefined) ?? NO_COST;
-  }
-
   private estimate({ promptLength, maxTokens }: PreparedRequest): Cost {
-    const { calls, completionTokens } = this.parts.counters.spent;
+    const { calls, completionTokens } = this.spent;
     const usual = calls > 0 ? completionTokens / calls : FIRST_COMPLETION_GUESS;
     const tokens = {
       promptTokens: Math.ceil(promptLength / 4),
@@ -252,9 +222,7 @@ async function join(shared: Shared, signal: AbortSignal | undefined): Promise<Ch
 }
 
 /** Name of the model, and a digest of what else can change its answers. */
-function versionOf(config: LlmConfig): string {
-  const { provider, temperature, topP, maxTokens } = config;
-  const dialect = provider === 'openai-compatible' ? config.dialect : 'in-process';
-  const facts = { provider, dialect, temperature, topP, maxTokens, parameters: answerParameters(config) };
-  return `${modelName(config)}@${hash('sha256', canonicalJson(facts), 'hex').slice(0, 12)}`;
+function versionOf({ model, provider, temperature, topP, maxTokens, parameters }: LlmConfig): string {
+  const facts = { provider, temperature, topP, maxTokens, parameters };
+  return `${model}@${hash('sha256', canonicalJson(facts), 'hex').slice(0, 12)}`;
 }

@@ -1,4 +1,4 @@
-// One HTTP exchange with a server: a pool of connections per URL, a deadline of our own, and a cap on what is read.
+// One HTTP exchange with a server: a pool of connections, a deadline of our own, a cap on what is read, and what a failure says.
 // Replies are collected straight from undici's dispatcher, which costs half of what its request() does.
 
 import type { Dispatcher, Pool } from 'undici';
@@ -12,79 +12,57 @@ export interface HttpReply {
   readonly text: string;
 }
 
-export type TransportProblem = 'unreachable' | 'timeout' | 'too-large';
+/** The reply has more bytes than may be read; the message says how many. */
+export class ReplyTooLarge extends Error {}
 
-/** Why there is no reply. */
-export class TransportError extends Error {
-  constructor(
-    readonly problem: TransportProblem,
-    message: string,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-  }
-}
-
-export interface TransportOptions {
+interface TransportOptions {
   readonly connections: number;
-  readonly connectSeconds: number;
-  readonly timeoutSeconds: number;
   readonly maxReplyBytes: number;
 }
 
-export interface HttpRequest {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly body?: string;
-  /** Instead of the transport's own. */
-  readonly timeoutSeconds?: number;
-}
-
-/** Milliseconds that requests in flight are given to end. */
-const SLOWEST_CLOSE = 1000;
+const CONNECT_MILLISECONDS = 60_000;
+/** That requests in flight are given to end. */
+const CLOSE_MILLISECONDS = 1000;
 
 export class Transport {
   private readonly pool: Pool;
-  /** Origin and path of the base URL, without a slash at its end. */
-  private readonly basePath: string;
+  private readonly path: string;
 
   constructor(
-    url: string,
+    private readonly url: string,
     private readonly headers: Readonly<Record<string, string>>,
     private readonly options: TransportOptions,
   ) {
     const { origin, pathname } = new URL(url);
-    this.basePath = pathname.replace(/\/+$/, '');
+    this.path = `${pathname.replace(/\/+$/, '')}/chat/completions`;
     this.pool = new (undici().Pool)(origin, {
       connections: options.connections,
       pipelining: 1,
       // Thinking models are silent for minutes: only our own deadline ends a request.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: { timeout: options.connectSeconds * 1000 },
+      connect: { timeout: CONNECT_MILLISECONDS },
       keepAliveTimeout: 300_000,
       keepAliveMaxTimeout: 600_000,
     });
   }
 
   /**
-   * Resolves with whatever status the server answers; redirects are not followed. `path` is relative to the base URL
-   * or, with a leading slash, to its origin. Rejects with a TransportError, or with the signal's reason.
+   * Resolves with whatever status the server answers; redirects are not followed.
+   * @throws ServerFailure, ReplyTooLarge, an AbortError
    */
-  send(request: HttpRequest, signal?: CallSignal): Promise<HttpReply> {
+  send(body: string, timeoutSeconds: number, signal?: CallSignal): Promise<HttpReply> {
     return new Promise((resolve, reject) => {
       if (signal?.aborted) return reject(abortError(signal));
-      const { method, path, body, timeoutSeconds = this.options.timeoutSeconds } = request;
-      const limits = { timeoutSeconds, maxBytes: this.options.maxReplyBytes };
+      const limits = { url: this.url, timeoutSeconds, maxBytes: this.options.maxReplyBytes };
       const collector = new ReplyCollector(limits, { resolve, reject }, signal);
-      const fullPath = path.startsWith('/') ? path : `${this.basePath}/${path}`;
-      this.pool.dispatch({ method, path: fullPath, headers: this.headers, body }, collector);
+      this.pool.dispatch({ method: 'POST', path: this.path, headers: this.headers, body }, collector);
     });
   }
 
   async close(): Promise<void> {
     const closed = this.pool.close();
-    const timer = setTimeout(() => this.pool.destroy(), SLOWEST_CLOSE);
+    const timer = setTimeout(() => this.pool.destroy(), CLOSE_MILLISECONDS);
     await closed.catch(() => undefined);
     clearTimeout(timer);
   }
@@ -106,7 +84,7 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
   private readonly forgetSignal: (() => void) | undefined;
 
   constructor(
-    private readonly limits: { readonly timeoutSeconds: number; readonly maxBytes: number },
+    private readonly limits: { readonly url: string; readonly timeoutSeconds: number; readonly maxBytes: number },
     private readonly settlers: Settlers,
     signal: CallSignal | undefined,
   ) {
@@ -117,7 +95,8 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
   expire(): void {
     const stage =
       this.controller === undefined ? 'no connection' : this.status === 0 ? 'no reply' : 'no end of the reply';
-    this.fail(new TransportError('timeout', `${stage} within ${this.limits.timeoutSeconds} s`));
+    const { url, timeoutSeconds } = this.limits;
+    this.fail(new ServerFailure({ url, problem: `${stage} within ${timeoutSeconds} s`, timeout: true }));
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -129,13 +108,13 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
     this.status = status;
     this.headers = headers;
     const declared = Number(headers['content-length'] ?? 0);
-    if (declared > this.limits.maxBytes) this.failTooLarge(`${declared} bytes`);
+    if (declared > this.limits.maxBytes) this.fail(new ReplyTooLarge(`${declared} bytes`));
   }
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.settled) return;
     this.bytes += chunk.length;
-    if (this.bytes > this.limits.maxBytes) this.failTooLarge(`more than ${this.bytes - chunk.length} bytes`);
+    if (this.bytes > this.limits.maxBytes) this.fail(new ReplyTooLarge(`more than ${this.bytes - chunk.length} bytes`));
     else this.chunks.push(chunk);
   }
 
@@ -148,13 +127,11 @@ class ReplyCollector implements Dispatcher.DispatchHandler {
 
   onResponseError(_: Dispatcher.DispatchController, error: Error): void {
     const { code, message } = error as NodeJS.ErrnoException;
-    const isSlow = code === 'UND_ERR_CONNECT_TIMEOUT';
+    const timeout = code === 'UND_ERR_CONNECT_TIMEOUT';
     const stage = this.status === 0 ? '' : 'connection ended before the reply did: ';
-    this.fail(new TransportError(isSlow ? 'timeout' : 'unreachable', `${stage}${message || code}`, { cause: error }));
-  }
-
-  private failTooLarge(size: string): void {
-    this.fail(new TransportError('too-large', size));
+    this.fail(
+      new ServerFailure({ url: this.limits.url, problem: `${stage}${message || code}`, timeout, cause: error }),
+    );
   }
 
   private fail(reason: unknown): void {
@@ -192,7 +169,7 @@ interface FailureFacts {
 
 /** Statuses after which the same request may succeed. */
 const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529]);
-const SLOW_DOWN = new Set([429, 503, 529]);
+const CONGESTION = new Set([408, 429, 503, 529]);
 const TOO_LONG_STATUSES = new Set([400, 413, 422]);
 /** OpenAI and vLLM, llama.cpp, SGLang, and those that speak like Anthropic. */
 const TOO_LONG =
@@ -202,15 +179,6 @@ const QUOTED_PROBLEM = 300;
 export class ServerFailure extends Error {
   constructor(private readonly facts: FailureFacts) {
     super(facts.problem, { cause: facts.cause });
-  }
-
-  static ofTransport(url: string, error: TransportError): ServerFailure {
-    return new ServerFailure({
-      url,
-      problem: error.message,
-      timeout: error.problem === 'timeout',
-      cause: error,
-    });
   }
 
   /** `apiKey` is taken out of what the server says. */
@@ -241,19 +209,8 @@ export class ServerFailure extends Error {
     return PASSING.has(status) && !/insufficient_quota|exceeded your current quota/i.test(problem);
   }
 
-  /** Whether the conversation is longer than the server's model can read. */
-  get tooLong(): boolean {
-    const { status, problem } = this.facts;
-    return TOO_LONG_STATUSES.has(status ?? 0) && TOO_LONG.test(problem);
-  }
-
-  /** Whether the server is well and only asks for less. */
-  get slowDown(): boolean {
-    return SLOW_DOWN.has(this.facts.status ?? 0);
-  }
-
   get congestion(): boolean {
-    return this.slowDown || this.facts.timeout === true || this.facts.status === 408;
+    return this.facts.timeout === true || CONGESTION.has(this.facts.status ?? 0);
   }
 
   toReverieError(tries: number): Error {
@@ -262,7 +219,7 @@ export class ServerFailure extends Error {
     if (timeout) return reverieError('LLM_TIMEOUT', values, this);
     if (unreadable) return reverieError('LLM_REPLY_UNREADABLE', values, this);
     if (this.isServers) return reverieError('LLM_UNREACHABLE', values, this);
-    if (this.tooLong) {
+    if (TOO_LONG_STATUSES.has(status!) && TOO_LONG.test(problem)) {
       return reverieError('LLM_CONTEXT_EXCEEDED', { url, problem, retryable: false, ofModel: true }, this);
     }
     return reverieError(

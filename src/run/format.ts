@@ -1,5 +1,7 @@
 // Numbers as people read them: counts, rates, durations, figures with a spread.
 
+import type { Rate } from '../core/statistics.js';
+
 const THIN = ' ';
 
 /** `950`, `12.3 k`, `1.25 M`. */
@@ -38,6 +40,23 @@ export function formatNumber(value: number): string {
 /** `421 ± 12`. */
 export function formatSpread(mean: number, spread: number): string {
   return `${formatNumber(mean)} ± ${formatNumber(spread)}`;
+}
+
+/** `83 %`, `4.5 %`; a share that is not known: `–`. */
+export function formatPercent(share: number | null): string {
+  if (share === null) return '–';
+  return `${(100 * share).toFixed(share > 0 && share < 0.1 ? 1 : 0)} %`;
+}
+
+/** `83 % of 40 (68 % to 92 %)`. */
+export function formatShare({ value, low, high, of }: Rate): string {
+  return `${formatPercent(value)} of ${formatCount(of)} (${formatPercent(low)} to ${formatPercent(high)})`;
+}
+
+/** `12 loop, 3 stagnation`, the most first. */
+export function formatCounts(counts: Readonly<Record<string, number>>): string {
+  const sorted = Object.entries(counts).sort(([, a], [, b]) => b - a);
+  return sorted.map(([name, count]) => `${formatCount(count)} ${name}`).join(', ');
 }
 
 function trimmed(value: number): string {

@@ -278,27 +278,7 @@ export interface InduceOperatorsOptions {
   readonly tolerant?: boolean;
 }
 
-export interface InduceOperatorsResult {
-  readonly file: string;
-  readonly episodes: number;
-  readonly transitions: number;
-  readonly accepted: number;
-  readonly operators: readonly OperatorLine[];
-  /** Actions that were refused each time. */
-  readonly refused: readonly string[];
-}
-
-/** An operator in a line. */
-export interface OperatorLine {
-  readonly action: string;
-  readonly accepted: number;
-  readonly refused: number;
-  readonly preconditions: number;
-  readonly effects: number;
-  readonly wordings: number;
-  /** Refusals that no precondition explains, and changes that no effect does. */
-  readonly unexplained: number;
-}
+export type InduceOperatorsResult = Awaited<ReturnType<typeof induceScenarioOperators>>;
 
 /**
  * @param reference  a run of collect, whose scenario is taken, or a scenario
@@ -307,7 +287,7 @@ export interface OperatorLine {
 export async function induceScenarioOperators(
   reference: string,
   { operators, logs = [join(reference, 'logs')], tolerant }: InduceOperatorsOptions,
-): Promise<InduceOperatorsResult> {
+) {
   const saved = existsSync(join(reference, SCENARIO_FILE)) ? await savedScenario(reference) : undefined;
   const { config, folder } = saved === undefined ? await loadToolsScenario(reference) : toolsScenario(saved);
   const domain = await makeDomain(config.domain, { folder });
@@ -331,19 +311,14 @@ export async function induceScenarioOperators(
     const file = resolve(operators);
     await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
     return {
-      file,
-      episodes: read.reduce((sum, { episodes }) => sum + episodes.length, 0),
-      transitions: found.from.transitions,
-      accepted: found.from.accepted,
-      operators: found.operators.map((one) => ({
-        action: one.action,
-        accepted: one.accepted,
-        refused: one.refused,
-        preconditions: one.preconditions.length,
-        effects: one.effects.length,
+      ...{ file, episodes: read.reduce((sum, { episodes }) => sum + episodes.length, 0), ...found.from },
+      operators: found.operators.map(({ action, accepted, refused, ...one }) => ({
+        ...{ action, accepted, refused, preconditions: one.preconditions.length, effects: one.effects.length },
         wordings: one.wordings.length,
+        /** Refusals that no precondition explains, and changes that no effect does. */
         unexplained: one.unexplained + one.unexplainedChanges,
       })),
+      /** Actions that were refused each time. */
       refused: found.refused.map(({ action }) => action),
     };
   } finally {

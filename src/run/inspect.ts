@@ -1,27 +1,24 @@
-// Says what a folder that we wrote holds, from its manifests alone where they suffice.
+// Says what a folder that Reverie wrote holds, from its manifests alone where they suffice.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
-import { type Panel, panelDifferences, type WantedPanel } from '../core/evaluation-set.js';
 import { openSealed, parseObject } from '../core/files.js';
+import { headlines } from '../fidelity/document.js';
 import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report.js';
-import { headlines } from '../fidelity/shown.js';
 import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
 import { readManifest } from '../rl/checkpoint.js';
 import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
-import { givenSet } from './evaluation-set.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
-import { readMetrics } from './metrics.js';
-import { METRICS_FILE, RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
+import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
 export interface Inspection {
   readonly kind: 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
   readonly folder: string;
   /** What is known of it; JSON. */
   readonly facts: Readonly<Record<string, unknown>>;
-  /** Folders inside it that hold something of ours. */
+  /** Folders inside it that Reverie wrote. */
   readonly parts: readonly Inspection[];
 }
 
@@ -38,23 +35,14 @@ const KINDS: readonly (readonly [
   ['checkpoint', (folder) => existsSync(join(folder, 'checkpoint.json')), checkpointFacts],
   ['policy', (folder) => manifestFormat(folder) === 'reverie-learner', policyFacts],
   ['world model', (folder) => manifestFormat(folder) !== undefined, worldModelFacts],
-  ['replay', isSavedBuffer, replayFacts],
+  ['replay', isSavedBuffer, async (folder) => scalars({ ...(await describeBuffer(folder)), path: [] })],
 ];
 
-/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT if nothing of ours is there, or CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
-export async function inspectFolder(folder: string, { panel }: { readonly panel?: string } = {}): Promise<Inspection> {
+/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT, CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
+export async function inspectFolder(folder: string): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
-  if (panel === undefined) return inspection;
-  return { ...inspection, facts: { ...inspection.facts, comparable: comparable(givenSet(folder), panel) } };
-}
-
-/** Whether figures of the run and of another may be held against each other, and what differs where they may not. */
-function comparable(own: WantedPanel, given: string): string {
-  const other = givenSet(given);
-  if (own.hash === other.hash) return `yes, with ${given}: one panel`;
-  const differs = 'seeds' in own ? panelDifferences(own as Panel, other) : [];
-  return `no, not with ${given}: ${differs.join('; ') || 'another panel; a hash alone does not say what differs'}`;
+  return inspection;
 }
 
 /** The inspection as lines for a human. */
@@ -69,44 +57,38 @@ export function inspectionText(inspection: Inspection, indent = '', columns?: nu
   return [`${indent}${inspection.kind}: ${name}`, ...lines, ...parts].join('\n');
 }
 
+function factText(value: unknown): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
+  return Array.isArray(value) ? value.map(factText).join(', ') : String(value);
+}
+
 async function inspected(folder: string): Promise<Inspection | undefined> {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined;
   const found = KINDS.find(([, isOne]) => isOne(folder));
   if (found === undefined) return undefined;
   const [kind, , factsOf] = found;
-  const parts: Inspection[] = [];
-  for (const name of readdirSync(folder).sort()) {
-    const part = await inspected(join(folder, name));
-    if (part !== undefined) parts.push(part);
-  }
-  return { kind, folder, facts: await factsOf(folder), parts };
+  const parts = await Promise.all(
+    readdirSync(folder)
+      .sort()
+      .map((name) => inspected(join(folder, name))),
+  );
+  return { kind, folder, facts: await factsOf(folder), parts: parts.filter((part) => part !== undefined) };
 }
 
 function runFacts(folder: string): Facts {
-  const record = readRunRecord(folder)!;
+  const { inputs: _, versions: __, device: ___, ...record } = readRunRecord(folder)!;
   // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
   const scenario = existsSync(join(folder, SCENARIO_FILE)) ? readJson(join(folder, SCENARIO_FILE)) : undefined;
-  const metrics = join(folder, METRICS_FILE);
-  const { kind: _, ...last } = (existsSync(metrics) ? readMetrics(metrics).at(-1) : undefined) ?? { kind: '' };
   const result = join(folder, RESULT_FILE);
+  const { panel, ...figures } = existsSync(result) ? readJson(result) : {};
   return {
-    job: record.job,
-    status: record.status,
+    ...record,
     scenario: (scenario?.config as { name?: unknown } | undefined)?.name,
-    profile: scenario?.profile,
-    scenarioHash: scenario?.hash,
-    seed: record.seed,
-    command: record.command,
-    startedAt: record.startedAt,
-    endedAt: record.endedAt,
-    ...(existsSync(result) ? resultFacts(readJson(result)) : { lastEvent: last }),
+    ...{ profile: scenario?.profile, scenarioHash: scenario?.hash },
+    ...scalars(figures),
+    evaluationSet: (panel as { hash?: unknown } | undefined)?.hash,
     ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
   };
-}
-
-function resultFacts(result: Record<string, unknown>): Facts {
-  const { panel, ...rest } = result as { panel?: Panel };
-  return panel === undefined ? scalars(rest) : { ...scalars(rest), panel: panel.hash };
 }
 
 /** Headline numbers of each model, and the gates. */
@@ -126,35 +108,20 @@ function fidelityFacts(folder: string): Facts {
 }
 
 function checkpointFacts(folder: string): Facts {
-  const { counters, evaluations, ...rest } = readJson(join(folder, 'checkpoint.json'), openSealed);
-  const last = Array.isArray(evaluations) ? evaluations.at(-1) : undefined;
-  return { ...scalars(rest), ...(counters as object), lastReturn: last?.meanReturn };
+  const { counters, ...rest } = readJson(join(folder, 'checkpoint.json'), openSealed);
+  return { ...scalars(rest), ...(counters as object) };
 }
 
 async function policyFacts(folder: string): Promise<Facts> {
   const { kind, policyVersion, learnedFrom } = await readManifest(folder);
-  const { worldModelVersions, ...from } = learnedFrom;
-  return {
-    kind,
-    policyVersion,
-    ...from,
-    worldModels: worldModelVersions.length,
-    lastWorldModel: worldModelVersions.at(-1),
-  };
-}
-
-async function replayFacts(folder: string): Promise<Facts> {
-  const { path: _, rowsBy, ...facts } = await describeBuffer(folder);
-  const origins = Object.entries(rowsBy).map(([part, rows]) => [`rows by ${part}`, rows]);
-  return { ...facts, ...Object.fromEntries(origins) };
+  return { kind, policyVersion, ...scalars({ ...learnedFrom }), worldModels: learnedFrom.worldModelVersions.length };
 }
 
 /** Of any kind of world model its scalars; of an ensemble also what it was fitted to and how that went. */
 async function worldModelFacts(folder: string): Promise<Facts> {
   const { description, ...manifest } = await readModelManifest(folder);
-  const { config, outcome, report } = (description ?? {}) as Record<string, Record<string, unknown> | undefined>;
-  const shape = config && { members: config.members, answering: config.elites, hidden: config.hidden };
-  return { format: manifest.format, ...scalars(manifest), ...shape, ...outcome, ...(report && scalars(report)) };
+  const { config = {}, outcome = {}, report = {} } = (description ?? {}) as Record<string, Facts | undefined>;
+  return { format: manifest.format, ...scalars(manifest), ...scalars({ ...config, ...outcome, ...report }) };
 }
 
 function manifestFormat(folder: string): string | undefined {
@@ -170,20 +137,8 @@ function readJson(file: string, read = parseObject): Facts {
   }
 }
 
-function scalars(record: Record<string, unknown>): Facts {
+function scalars(record: object): Facts {
   return Object.fromEntries(
     Object.entries(record).filter(([key, value]) => typeof value !== 'object' && !key.startsWith('format')),
   );
-}
-
-const SHOWN = 3;
-
-/** Long lists are cut; `--json` has all. */
-function factText(value: unknown): string {
-  if (typeof value === 'number') return Number.isInteger(value) ? formatCount(value) : formatNumber(value);
-  if (typeof value !== 'object' || value === null) return String(value);
-  if (Array.isArray(value)) return value.map(factText).join(', ');
-  const parts = Object.entries(value).map(([key, part]) => `${key} ${factText(part)}`);
-  const more = parts.length > SHOWN + 1 ? [`and ${parts.length - SHOWN} more`] : [];
-  return [...(more.length > 0 ? parts.slice(0, SHOWN) : parts), ...more].join(', ');
 }

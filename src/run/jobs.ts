@@ -1,129 +1,47 @@
 // The table of jobs: what does each in which family of worlds, and what makes the environments of a family. Loaded when it is asked for.
 
 import { kinds, wrongFamily } from '../kinds/registry.js';
-import type {
-  CollectResult,
-  EvalResult,
-  FidelityResult,
-  FitResult,
-  JobContext,
-  JobResult,
-  QuickstartResult,
-  SynthResult,
-  TrainResult,
-} from './job.js';
+import type { JobContext, JobResult } from './job.js';
 import type { AnyScenario } from './scenario.js';
-import type {
-  AuditResult,
-  BackendFitResult,
-  ExportResult,
-  RealEpisodesResult,
-  SynthEpisodesResult,
-  TextQuickstartResult,
-} from './tools-results.js';
 
-export type AnyJobResult =
-  | CollectResult
-  | FitResult
-  | BackendFitResult
-  | SynthResult
-  | SynthEpisodesResult
-  | RealEpisodesResult
-  | AuditResult
-  | ExportResult
-  | TrainResult
-  | EvalResult
-  | FidelityResult
-  | QuickstartResult
-  | TextQuickstartResult;
-export type JobName = AnyJobResult['job'];
+type Job = (context: never) => Promise<JobResult>;
 
-type Loaded = (context: never) => Promise<JobResult>;
-
-/** How a job is done in one family, and what people are told of its result. */
-interface FamilyJob {
-  readonly run: () => Promise<Loaded>;
-  readonly text?: () => Promise<(result: never) => unknown>;
-}
-
-const vectorText = () => import('./vector-result-text.js').then(({ vectorResultText }) => vectorResultText);
-const toolsText = () => import('./tools-result-text.js').then(({ toolsResultText }) => toolsResultText);
-const texts = () => import('./result-text.js');
 const realEpisodes = () => import('./pipeline/tools/real-episodes.js');
 const fidelity = () => import('./pipeline/fidelity/fidelity-job.js');
 
-const JOBS: Readonly<Record<string, Readonly<Record<string, FamilyJob>>>> = {
+const JOBS = {
   collect: {
-    vector: {
-      run: async () => (await import('./pipeline/collect.js')).collectJob,
-      text: async () => (await vectorText()).collect,
-    },
-    tools: {
-      run: async () => (await realEpisodes()).collectEpisodesJob,
-      text: async () => (await toolsText()).collect,
-    },
+    vector: async () => (await import('./pipeline/collect.js')).collectJob,
+    tools: async () => (await realEpisodes()).collectEpisodesJob,
   },
   fit: {
-    vector: { run: async () => (await import('./pipeline/fit.js')).fitJob, text: async () => (await vectorText()).fit },
-    tools: {
-      run: async () => (await import('./pipeline/tools/fit-backend.js')).fitBackendJob,
-      text: async () => (await toolsText()).fit,
-    },
+    vector: async () => (await import('./pipeline/fit.js')).fitJob,
+    tools: async () => (await import('./pipeline/tools/fit-backend.js')).fitBackendJob,
   },
   synth: {
-    vector: {
-      run: async () => (await import('./pipeline/synth.js')).synthJob,
-      text: async () => (await vectorText()).synth,
-    },
-    tools: {
-      run: async () => (await import('./pipeline/tools/synth-episodes.js')).synthEpisodesJob,
-      text: async () => (await toolsText()).synth,
-    },
+    vector: async () => (await import('./pipeline/synth.js')).synthJob,
+    tools: async () => (await import('./pipeline/tools/synth-episodes.js')).synthEpisodesJob,
   },
   train: {
-    vector: {
-      run: async () => (await import('./pipeline/train.js')).trainJob,
-      text: async () => (await vectorText()).train,
-    },
-    tools: {
-      run: async () => (await import('./pipeline/tools/train-policy.js')).trainPolicyJob,
-      text: async () => (await toolsText()).train,
-    },
+    vector: async () => (await import('./pipeline/train.js')).trainJob,
+    tools: async () => (await import('./pipeline/tools/train-policy.js')).trainPolicyJob,
   },
   eval: {
-    vector: {
-      run: async () => (await import('./pipeline/eval.js')).evalJob,
-      text: async () => (await vectorText()).eval,
-    },
-    tools: { run: async () => (await realEpisodes()).evalEpisodesJob, text: async () => (await toolsText()).eval },
+    vector: async () => (await import('./pipeline/eval.js')).evalJob,
+    tools: async () => (await realEpisodes()).evalEpisodesJob,
   },
   fidelity: {
-    vector: { run: async () => (await fidelity()).vectorFidelityJob, text: async () => (await texts()).fidelityText },
-    tools: { run: async () => (await fidelity()).toolsFidelityJob, text: async () => (await texts()).fidelityText },
+    vector: async () => (await fidelity()).vectorFidelityJob,
+    tools: async () => (await fidelity()).toolsFidelityJob,
   },
   quickstart: {
-    vector: {
-      run: async () => (await import('./pipeline/quickstart.js')).quickstartJob,
-      text: async () => (await vectorText()).quickstart,
-    },
-    tools: {
-      run: async () => (await import('./pipeline/tools/quickstart-text.js')).quickstartTextJob,
-      text: async () => (await texts()).quickstartText,
-    },
+    vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob,
+    tools: async () => (await import('./pipeline/tools/quickstart-text.js')).quickstartTextJob,
   },
-  audit: {
-    tools: {
-      run: async () => (await import('./pipeline/tools/audit.js')).auditJob,
-      text: async () => (await toolsText()).audit,
-    },
-  },
-  export: {
-    tools: {
-      run: async () => (await import('./pipeline/tools/datasets.js')).exportJob,
-      text: async () => (await toolsText()).export,
-    },
-  },
-};
+  audit: { tools: async () => (await import('./pipeline/tools/gates.js')).auditJob },
+  export: { tools: async () => (await import('./pipeline/tools/datasets.js')).exportJob },
+} satisfies Record<string, Record<string, () => Promise<Job>>>;
+export type JobName = keyof typeof JOBS;
 
 /** One job's ways by family, each loaded when it is asked for. */
 export type Jobs<R extends JobResult> = Readonly<Record<string, () => Promise<(context: never) => Promise<R>>>>;
@@ -134,20 +52,11 @@ export async function jobFor<R extends JobResult>(
   { family, config }: AnyScenario,
   jobs?: Jobs<R>,
 ): Promise<(context: JobContext<AnyScenario>) => Promise<R>> {
-  const own = kinds.get(family).jobs?.[name] ?? JOBS[name]?.[family]?.run;
-  const load = jobs === undefined ? own : jobs[family];
-  if (load === undefined) {
-    const wanted = Object.keys(jobs ?? JOBS[name] ?? {}).join(' or ');
-    throw wrongFamily(config.name, family, `${wanted} (reverie ${name})`);
-  }
+  const table: Readonly<Record<string, () => Promise<unknown>>> = jobs ?? JOBS[name as JobName] ?? {};
+  const load = jobs?.[family] ?? kinds.get(family).jobs?.[name] ?? table[family];
+  if (load === undefined)
+    throw wrongFamily(config.name, family, `${Object.keys(table).join(' or ')} (reverie ${name})`);
   return (await load()) as (context: JobContext<AnyScenario>) => Promise<R>;
-}
-
-/** What people are told of a result; undefined where its plain values are. */
-export async function viewFor({ job, family }: JobResult): Promise<((result: never) => unknown) | undefined> {
-  const ways = JOBS[job] ?? {};
-  // A result that names no family is of the first that has the job.
-  return (family === undefined ? Object.values(ways)[0] : ways[family])?.text?.();
 }
 
 type World = typeof import('./serve-vector.js') | typeof import('./serve-tools.js');

@@ -4,14 +4,15 @@ import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ReverieError, reverieError } from '../core/errors.js';
 import { lockFolder } from '../core/files.js';
+import type { Report } from '../core/report.js';
 import { isToolsScenario, wrongFamily } from '../kinds/registry.js';
-import { parseQueueUrl } from '../synth/queue/open-queue.js';
 import { type SettledDevice, sameDevice, settleDevice } from './device.js';
 import { listenForInterrupt, RunInterrupted } from './interrupt.js';
 import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
+import { parseQueueUrl } from './queue/redis-queue.js';
 import {
   createRun,
   METRICS_FILE,
@@ -41,6 +42,8 @@ export interface LaunchOptions<R extends JobResult = JobResult> extends Scenario
   readonly stream: NodeJS.WriteStream;
   /** The command line, for the record. */
   readonly command: string;
+  /** Given what the job has to show to people. */
+  readonly onReport?: (report: Report) => void;
   /** Ways to do the job, by kind of world; those of the table unless given. */
   readonly jobs?: Jobs<R>;
 }
@@ -81,7 +84,7 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
     const context: JobContext<AnyScenario> = {
       ...{ scenario, seed, workers: isAutoWorkers ? 0 : workers, isAutoWorkers, device: place.device, out, inputs },
       ...{ resume: options.resume !== undefined, signal: interrupt.signal, progress, metrics, log },
-      ...{ queue: options.queue, command: record.command },
+      ...{ queue: options.queue, command: record.command, show: (report) => options.onReport?.(report) },
     };
     const result = await run(context);
     await writeResult(out, result);
@@ -167,7 +170,7 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ compare, failUnder, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
     if (!existsSync(given))
       throw reverieError('INPUT_NEEDED', {
@@ -179,9 +182,8 @@ function checkedInputs({ compare, url, failUnder, panel, ...folders }: JobInputs
   const found = Object.entries(folders).map(([input, given]) => [input, given && path(input, given)]);
   const all = {
     ...Object.fromEntries(found),
-    // A folder, or the URL of a server.
-    compare: compare?.map((given) => (/^https?:/.test(given) ? given : path('compare', given))),
-    ...{ url, failUnder, panel: panel !== undefined && existsSync(panel) ? resolve(panel) : panel },
+    compare: compare?.map((given) => path('compare', given)),
+    failUnder,
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }

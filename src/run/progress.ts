@@ -25,89 +25,73 @@ export interface ProgressOptions {
 
 export function makeProgress(options: ProgressOptions): Progress {
   if (options.quiet) return silentProgress;
-  return canDraw(options.stream) ? new BarProgress(options) : new LineProgress(options);
-}
-
-/** Bars need a terminal that moves its cursor. */
-function canDraw(stream: NodeJS.WriteStream): boolean {
-  return stream.isTTY === true && process.env.TERM !== 'dumb';
+  // Bars need a terminal that moves its cursor.
+  const canDraw = options.stream.isTTY === true && process.env.TERM !== 'dumb';
+  return canDraw ? barProgress(options) : lineProgress(options);
 }
 
 const silentPhase: Phase = { advance() {}, set() {}, end() {} };
 const silentProgress: Progress = { phase: () => silentPhase, log() {}, close() {} };
 
-/** Counts and clock of one phase, and how they read. */
-class PhaseState {
-  done = 0;
-  note = '';
-  private readonly startedAt: number;
-
-  constructor(
-    readonly name: string,
-    readonly total: number | null,
-    readonly unit: string,
-    private readonly now: () => number,
-  ) {
-    this.startedAt = now();
-  }
-
-  get seconds(): number {
-    return (this.now() - this.startedAt) / 1000;
-  }
-
-  /** `12.3 k/20 k steps · 1.2 k steps/s · 6 s left · return 421` */
-  details(ended: boolean): string {
-    const rate = this.seconds > 0 ? this.done / this.seconds : 0;
-    const left = this.total === null || rate === 0 ? undefined : (this.total - this.done) / rate;
-    const amount =
-      this.total === null ? formatCount(this.done) : `${formatCount(this.done)}/${formatCount(this.total)}`;
-    const clock = ended
-      ? `in ${formatDuration(this.seconds)}`
-      : left === undefined
-        ? ''
-        : `${formatDuration(left)} left`;
-    return [`${amount} ${this.unit}`.trim(), formatRate(rate, this.unit), clock, this.note].filter(Boolean).join(' · ');
-  }
+interface PhaseState {
+  readonly name: string;
+  readonly total: number | null;
+  readonly unit: string;
+  readonly startedAt: number;
+  done: number;
+  note: string;
 }
 
-/** Off a terminal: a line when a phase begins and ends, and one every `intervalMs` between. */
-class LineProgress implements Progress {
-  private readonly stream: NodeJS.WriteStream;
-  private readonly intervalMs: number;
-  private readonly now: () => number;
-
-  constructor(options: ProgressOptions) {
-    this.stream = options.stream;
-    this.intervalMs = options.intervalMs ?? 10_000;
-    this.now = options.now ?? (() => performance.now());
-  }
-
-  phase(name: string, total: number | null, unit = ''): Phase {
-    const state = new PhaseState(name, total, unit, this.now);
-    let toldAt = this.now();
-    const tell = (ended: boolean) => this.log(`${name}: ${state.details(ended)}`);
-    const set = (done: number, note?: string) => {
-      state.done = done;
-      if (note !== undefined) state.note = note;
-      if (this.now() - toldAt < this.intervalMs) return;
-      toldAt = this.now();
-      tell(false);
+/** Opens phases, and calls back for each that begins, changes and ends. */
+function phasesOf(
+  now: () => number,
+  on: Record<'began' | 'changed' | 'ended', (state: PhaseState) => void>,
+): OpenPhase {
+  return (name, total, unit = '') => {
+    const state: PhaseState = { name, total, unit, startedAt: now(), done: 0, note: '' };
+    on.began(state);
+    const set = (done: number, note = state.note) => {
+      Object.assign(state, { done, note });
+      on.changed(state);
     };
-    return {
-      set,
-      advance: (by = 1, note) => set(state.done + by, note),
-      end: (note) => {
-        if (note !== undefined) state.note = note;
-        tell(true);
-      },
+    const end = (note = state.note) => {
+      state.note = note;
+      on.ended(state);
     };
-  }
+    return { set, advance: (by = 1, note) => set(state.done + by, note), end };
+  };
+}
 
-  log(line: string): void {
-    this.stream.write(`${line}\n`);
-  }
+/** `12.3 k/20 k steps · 1.2 k steps/s · 6 s left · return 421` */
+function details({ total, done, unit, note, startedAt }: PhaseState, now: number, ended: boolean): string {
+  const seconds = (now - startedAt) / 1000;
+  const rate = seconds > 0 ? done / seconds : 0;
+  const left = total === null || rate === 0 ? '' : `${formatDuration((total - done) / rate)} left`;
+  const amount = total === null ? formatCount(done) : `${formatCount(done)}/${formatCount(total)}`;
+  const clock = ended ? `in ${formatDuration(seconds)}` : left;
+  return [`${amount} ${unit}`.trim(), formatRate(rate, unit), clock, note].filter(Boolean).join(' · ');
+}
 
-  close(): void {}
+const monotonic = () => performance.now();
+
+/** Off a terminal: a line when a phase ends, and one every `intervalMs` before. */
+function lineProgress({ stream, intervalMs = 10_000, now = monotonic }: ProgressOptions): Progress {
+  const shownAt = new Map<PhaseState, number>();
+  const log = (line: string) => void stream.write(`${line}\n`);
+  const show = (state: PhaseState, ended: boolean) => log(`${state.name}: ${details(state, now(), ended)}`);
+  const phase = phasesOf(now, {
+    began: (state) => void shownAt.set(state, now()),
+    changed: (state) => {
+      if (now() - shownAt.get(state)! < intervalMs) return;
+      shownAt.set(state, now());
+      show(state, false);
+    },
+    ended: (state) => {
+      shownAt.delete(state);
+      show(state, true);
+    },
+  });
+  return { phase, log, close() {} };
 }
 
 const BAR_WIDTH = 24;
@@ -115,86 +99,58 @@ const NAME_WIDTH = 18;
 const REDRAW_MS = 125;
 
 /** On a terminal: one bar a phase; a phase that ended becomes a line above the bars. No line that is redrawn is wider than the terminal. */
-class BarProgress implements Progress {
-  private readonly stream: NodeJS.WriteStream;
-  private readonly colours: Colours;
-  private readonly now: () => number;
-  private readonly open = new Set<PhaseState>();
-  private drawnLines = 0;
-  private timer: NodeJS.Timeout | undefined;
-
-  constructor(options: ProgressOptions) {
-    this.stream = options.stream;
-    this.now = options.now ?? (() => performance.now());
-    this.colours = coloursFor(options.stream);
-  }
-
-  phase(name: string, total: number | null, unit = ''): Phase {
-    const state = new PhaseState(name, total, unit, this.now);
-    this.open.add(state);
-    this.redrawSoon();
-    const set = (done: number, note?: string) => {
-      state.done = done;
-      if (note !== undefined) state.note = note;
-      this.redrawSoon();
-    };
-    return {
-      set,
-      advance: (by = 1, note) => set(state.done + by, note),
-      end: (note) => {
-        if (note !== undefined) state.note = note;
-        this.open.delete(state);
-        const { green, dim } = this.colours;
-        const [first, ...rest] = wrapped(`✓ ${state.name.padEnd(NAME_WIDTH)} ${state.details(true)}`, this.columns, 4);
-        const named = `✓ ${state.name.padEnd(NAME_WIDTH)} `;
-        this.draw([`${green('✓')}${named.slice(1)}${dim(first.slice(named.length))}`, ...rest.map(dim)]);
-      },
-    };
-  }
-
-  log(line: string): void {
-    this.draw(wrapped(line, this.columns, 2));
-  }
-
-  close(): void {
-    this.open.clear();
-    this.draw([]);
-  }
-
-  private get columns(): number {
-    return this.stream.columns || 80;
-  }
-
-  /** Changes between two drawings are shown together. */
-  private redrawSoon(): void {
-    if (this.timer !== undefined) return;
-    this.timer = setTimeout(() => this.draw([]), REDRAW_MS);
-    this.timer.unref();
-  }
-
+function barProgress({ stream, now = monotonic }: ProgressOptions): Progress {
+  const colours = coloursFor(stream);
+  const open = new Set<PhaseState>();
+  let drawnLines = 0;
+  let timer: NodeJS.Timeout | undefined;
+  const columns = () => stream.columns || 80;
   /** Takes the bars away, writes `above`, and draws them again below it. */
-  private draw(above: readonly string[]): void {
-    clearTimeout(this.timer);
-    this.timer = undefined;
-    const up = this.drawnLines > 1 ? `\u001b[${this.drawnLines - 1}A` : '';
-    const cleared = this.drawnLines > 0 ? `\r${up}\u001b[J` : '';
-    const bars = [...this.open].map((state) => drawn(state, this.columns - 1, this.colours));
-    this.drawnLines = bars.length;
+  const draw = (above: readonly string[]) => {
+    clearTimeout(timer);
+    timer = undefined;
+    const up = drawnLines > 1 ? `\u001b[${drawnLines - 1}A` : '';
+    const cleared = drawnLines > 0 ? `\r${up}\u001b[J` : '';
+    const bars = [...open].map((state) => barOf(state, now(), columns() - 1, colours));
+    drawnLines = bars.length;
     const text = cleared + above.map((line) => `${line}\n`).join('') + bars.join('\n');
-    if (text !== '') this.stream.write(text);
-  }
+    if (text !== '') stream.write(text);
+  };
+  /** Changes between two drawings are shown together. */
+  const redrawSoon = () => {
+    timer ??= setTimeout(() => draw([]), REDRAW_MS).unref();
+  };
+  const phase = phasesOf(now, {
+    began: (state) => {
+      open.add(state);
+      redrawSoon();
+    },
+    changed: redrawSoon,
+    ended: (state) => {
+      open.delete(state);
+      const named = `✓ ${state.name.padEnd(NAME_WIDTH)} `;
+      const [first, ...rest] = wrapped(`${named}${details(state, now(), true)}`, columns(), 4);
+      const { green, dim } = colours;
+      draw([`${green('✓')}${named.slice(1)}${dim(first.slice(named.length))}`, ...rest.map(dim)]);
+    },
+  });
+  const close = () => {
+    open.clear();
+    draw([]);
+  };
+  return { phase, log: (line) => draw(wrapped(line, columns(), 2)), close };
 }
 
 /** One line of at most `columns`. */
-function drawn(state: PhaseState, columns: number, colours: Colours): string {
-  const share = state.total === null || state.total === 0 ? 0 : Math.min(1, state.done / state.total);
+function barOf(state: PhaseState, now: number, columns: number, colours: Colours): string {
+  const { total, done } = state;
+  const share = total === null || total === 0 ? 0 : Math.min(1, done / total);
   const width = columns < 72 ? BAR_WIDTH / 2 : BAR_WIDTH;
   const filled = Math.round(share * width);
   const bar = `${colours.cyan('━'.repeat(filled))}${colours.dim('─'.repeat(width - filled))}`;
-  const percent = state.total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
+  const percent = total === null ? '    ' : `${String(Math.floor(share * 100)).padStart(3)}%`;
   const name = cut(state.name.padEnd(NAME_WIDTH), NAME_WIDTH);
-  const details = cut(state.details(false), columns - (NAME_WIDTH + width + 10));
-  return `  ${name} ${bar} ${percent}  ${colours.dim(details)}`;
+  return `  ${name} ${bar} ${percent}  ${colours.dim(cut(details(state, now, false), columns - (NAME_WIDTH + width + 10)))}`;
 }
 
 function cut(text: string, columns: number): string {

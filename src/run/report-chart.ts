@@ -84,7 +84,6 @@ function specOf(chart: CurvesBlock, names: readonly string[], size: ChartSize) {
     const seeds = chart.curves.filter((curve) => curve.name === name).map(({ points }) => drawable(chart, points));
     layers.push(...(seeds.length === 1 ? curveLayers(chart, seeds[0], place, axes) : seedLayers(seeds, place, axes)));
   }
-  layers.push(...labelLayers(chart, size, axes));
   if (chart.threshold !== undefined) layers.push(...thresholdLayers(chart.threshold, size.width));
   // The size asked for is that of the whole drawing.
   return { ...size, autosize: { type: 'fit', contains: 'padding' }, config: CONFIG, layer: layers };
@@ -120,7 +119,7 @@ function padded(values: readonly number[], share = 0): [number, number] {
 
 function axesOf({ xTitle, yTitle, yScale, curves }: CurvesBlock, ranges: Ranges) {
   const isCounted = curves.every(({ points }) => points.every(({ x }) => Number.isInteger(x)));
-  const axis = yScale === 'log' ? logAxis(ranges.y) : yScale === 'share' ? { axis: { format: '.0%' } } : {};
+  const axis = { axis: { format: yScale === 'share' ? '.0%' : '~g', ...(yScale === 'log' && { labelOverlap: true }) } };
   return {
     x: {
       field: 'x',
@@ -145,14 +144,6 @@ function axesOf({ xTitle, yTitle, yScale, curves }: CurvesBlock, ranges: Ranges)
 }
 
 type Axes = ReturnType<typeof axesOf>;
-
-/** A log axis gets lines at 1, 2 and 5 of each decade, not at every digit. */
-function logAxis([low, high]: readonly [number, number]): object {
-  const decades = Array.from({ length: 40 }, (_, i) => i - 20);
-  const digits = high / low > 1000 ? [1] : [1, 2, 5];
-  const values = decades.flatMap((decade) => digits.map((digit) => Number(`${digit}e${decade}`)));
-  return { axis: { values: values.filter((value) => value >= low && value <= high), format: '~g' } };
-}
 
 function curveLayers(chart: CurvesBlock, points: readonly CurvePoint[], place: number, { x, y }: Axes): Layer[] {
   const color = armColour(place);
@@ -229,25 +220,6 @@ function diagonal({ x, y }: Ranges, { x: xAxis, y: yAxis }: Axes): Layer {
   return layer(ends, mark, { x: xAxis, y: yAxis });
 }
 
-/** Beyond it names would cover the points. */
-const MOST_LABELS = 16;
-
-/** Names of points, where there is one curve of few: beside each, where they fit. */
-function labelLayers(chart: CurvesBlock, { width }: ChartSize, { x, y }: Axes): Layer[] {
-  if (!chart.isScatter || chart.curves.length !== 1) return [];
-  const named = chart.curves[0].points.filter(({ label }) => label !== undefined);
-  if (named.length === 0 || named.length > MOST_LABELS) return [];
-  const [low, high] = x.scale.domain;
-  return named.map(({ label, ...point }) => {
-    const isRight = point.x > low + (high - low) * Math.max(0.4, 1 - (7 * label!.length) / width);
-    const mark = {
-      ...{ type: 'text', text: label, align: isRight ? 'right' : 'left', baseline: 'middle', dx: isRight ? -8 : 8 },
-      ...{ fontSize: 11, color: 'var(--ink-soft)' },
-    };
-    return layer([point], mark, { x, y });
-  });
-}
-
 function thresholdLayers(threshold: { value: number; label: string }, width: number): Layer[] {
   const values = [{ level: threshold.value }];
   const y = { field: 'level', type: 'quantitative' as const };
@@ -259,7 +231,6 @@ function thresholdLayers(threshold: { value: number; label: string }, width: num
   const encoding = { y, x: { value: width * 0.4 } };
   return [
     layer(values, { type: 'rule', color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 }, { y }),
-    layer(values, { ...label, color: 'var(--paper)', stroke: 'var(--paper)', strokeWidth: 5 }, encoding),
     layer(values, { ...label, color: 'var(--ink-soft)' }, encoding),
   ];
 }

@@ -1,9 +1,22 @@
 // Reports as a page: one HTML file that needs nothing else and no script. All text is escaped.
 
+import { join } from 'node:path';
+import type { Panel } from '../core/evaluation-set.js';
 import { writeFileAtomic } from '../core/files.js';
 import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report, TableBlock } from '../core/report.js';
+import type { JobContext } from './job.js';
 import { cellText, chartTable } from './report.js';
 import { ARM_COLOURS, armColour, coloursOf, drawCurves } from './report-chart.js';
+import type { AnyScenario } from './scenario.js';
+import { provenanceBlock } from './versions.js';
+
+/** Shows a job's report, and writes it with where its figures come from; answers the page's file. */
+export async function publish(context: JobContext<AnyScenario>, report: Report, panel?: Panel): Promise<string> {
+  const file = join(context.out, 'report.html');
+  context.show(report);
+  await writeReport(file, { ...report, blocks: [...report.blocks, provenanceBlock(context, panel)] });
+  return file;
+}
 
 /** Writes the report to `file`. */
 export async function writeReport(file: string, report: Report): Promise<void> {
@@ -93,8 +106,6 @@ async function blockHtml(block: Block, names: readonly string[], id: string): Pr
     }
     case 'code':
       return `<pre class="code">${escapeHtml(block.text)}</pre>`;
-    case 'link':
-      return `<p class="link"><a href="${escapeHtml(encodeURI(block.file))}" target="_blank">${escapeHtml(block.title)}</a> ${escapeHtml(block.about)}</p>`;
   }
 }
 
@@ -153,12 +164,9 @@ function captionHtml(title: string, caption: string | undefined): string {
 
 const WIDE = { width: 784, height: 330 };
 const SQUARE = { width: 460, height: 430 };
-const NARROW = { width: 358, height: 260 };
 
-/** Two drawings, as letters of one would be unreadable when shrunk to a phone. */
 async function curvesHtml(chart: CurvesBlock, names: readonly string[], id: string): Promise<string> {
-  const wide = await drawCurves(chart, names, chart.diagonal ? SQUARE : WIDE, `${id}w`);
-  const narrow = await drawCurves(chart, names, NARROW, `${id}n`);
+  const drawing = await drawCurves(chart, names, chart.diagonal ? SQUARE : WIDE, id);
   const label = escapeHtml(`${chart.yTitle} against ${chart.xTitle}`);
   const colours = [...coloursOf(chart, names)];
   const items = colours.map(
@@ -171,8 +179,7 @@ async function curvesHtml(chart: CurvesBlock, names: readonly string[], id: stri
       : '';
   return `<figure>${captionHtml(chart.title, chart.caption)}
 ${colours.length < 2 ? '' : `<ul class="legend">${items.join('')}</ul>`}
-<div class="wide${chart.diagonal ? ' square' : ''}" role="img" aria-label="${label}">${wide}</div>
-<div class="narrow" role="img" aria-label="${label}">${narrow}</div>${left}
+<div class="scroll${chart.diagonal ? ' square' : ''}" role="img" aria-label="${label}">${drawing}</div>${left}
 <details><summary>In numbers</summary>${tableHtml(chartTable(chart))}</details></figure>`;
 }
 
@@ -243,9 +250,8 @@ figcaption h3 { margin: 0; }
 figcaption p { color: var(--ink-soft); font-size: 0.92rem; margin: 0.2rem 0 0; max-width: 42rem; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.4rem; margin: 0.7rem 0 0.4rem; padding: 0; list-style: none; font-size: 0.83rem; }
 .legend i { display: inline-block; width: 1.3em; height: 3px; border-radius: 2px; margin-right: 0.5em; vertical-align: 0.25em; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; min-width: 30rem; height: auto; }
 .square { max-width: 29rem; }
-.narrow { display: none; }
 dl.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem .9rem; margin: 0.8rem 0 0; align-items: center; font-size: .92rem; }
 dl.bars dt { color: var(--ink-soft); overflow-wrap: anywhere; max-width: 16rem; }
 dl.bars dd { margin: 0; display: flex; align-items: center; }
@@ -265,16 +271,12 @@ pre.code { padding: 0.5rem 0.7rem; background: var(--shade); border-radius: 5px;
 .transcript small { display: block; font-size: .78rem; overflow-wrap: anywhere; }
 .assistant pre { border-left: 3px solid var(--arm-0); padding-left: .6rem; }
 .tool pre { border-left: 3px solid var(--arm-1); padding-left: .6rem; font-family: ui-monospace, monospace; font-size: .82rem; }
-.omitted pre { color: var(--ink-soft); }
 .verdict pre { font-weight: 600; }
-.sr { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 @media (max-width: 36rem) {
   main { padding: 2rem 1.1rem 3rem; }
   h1 { font-size: 1.65rem; }
   .figures { gap: 1rem 2rem; }
   .figures b { font-size: 1.9rem; }
-  .wide { display: none; }
-  .narrow { display: block; }
   dl.facts, dl.bars, .transcript li { grid-template-columns: 1fr; gap: .1rem; }
   .bar { width: 4rem; }
 }

@@ -1,7 +1,8 @@
 // Reports as text: lines for a terminal of some width, and Markdown for a pull request or a wiki.
 
 import type { BarsBlock, Block, Cell, CurvesBlock, Fact, Report, TableBlock } from '../core/report.js';
-import { formatNumber, widthOf, wrapped } from './format.js';
+import { formatDuration, formatNumber, widthOf, wrapped } from './format.js';
+import type { JobResult } from './job.js';
 
 /** Rows of a curve's table; more are thinned, first and last stay. */
 const CURVE_ROWS = 12;
@@ -56,7 +57,12 @@ function terminalBlock(block: Block, columns?: number): string | undefined {
         .flatMap((item) => wrapped(item, columns, 2))
         .join('\n');
     case 'facts':
-      return aligned(block.rows, columns);
+      return block.rows.length === 0 ? undefined : aligned(block.rows, columns);
+    case 'figures':
+      return aligned(
+        block.items.map(({ label, value }) => [label, value]),
+        columns,
+      );
     case 'table':
       return terminalTable(block, columns);
     default:
@@ -108,6 +114,21 @@ function narrow(widths: number[], room: number): void {
   }
 }
 
+/** What the terminal shows of a job: its report, or the plain values of its result, and what every result has. */
+export function resultText(result: JobResult, report: Report | undefined, columns?: number): string {
+  const { job: _, family: __, wallSeconds, panel, report: page, ...rest } = result;
+  const plainFacts = Object.entries(rest).flatMap(([key, value]): Fact[] =>
+    typeof value === 'object' ? [] : [[key, typeof value === 'number' ? formatNumber(value) : String(value)]],
+  );
+  const about: Fact[] = [
+    ...(panel === undefined ? [] : [['evaluation set', panel.hash] as const]),
+    ['wall time', formatDuration(wallSeconds)],
+    ...(page === undefined ? [] : [['report', page] as const]),
+  ];
+  const { title = '', blocks = [{ kind: 'facts', rows: plainFacts }] } = report ?? {};
+  return terminalText({ title, blocks: [...blocks, { kind: 'facts', rows: about }] }, columns);
+}
+
 // As Markdown: charts become tables of their numbers.
 
 export function markdownText({ title, blocks }: Report): string {
@@ -146,8 +167,6 @@ function markdownBlock(block: Block): string {
     case 'code':
       // Nothing within can close the fence.
       return `\`\`\`json\n${block.text.replaceAll('```', '\\u0060\\u0060\\u0060')}\n\`\`\``;
-    case 'link':
-      return `[${plain(block.title)}](${encodeURI(block.file)}) ${plain(block.about)}`;
   }
 }
 

@@ -25,7 +25,7 @@ const runRecordSchema = z.object({
   seed: z.int(),
   inputs: z.object({
     ...{ data: text, model: text, checkpoint: text, episodes: text, heldOut: text, fidelity: text },
-    ...{ compare: list, url: text, failUnder: list, panel: text },
+    ...{ compare: list, failUnder: list },
   }),
   /** The command line, as far as it names what was run. */
   command: z.string(),

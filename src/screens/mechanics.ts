@@ -187,7 +187,8 @@ function shownOf({ elements, focused }: ScreenState, id: string, property: strin
   return property === 'value' || property === 'classes' || property === 'color' ? '' : 'false';
 }
 
-function isAnother(before: ScreenState, after: ScreenState): boolean {
+/** Whether it is another page: most of its elements are new. */
+export function isAnother(before: ScreenState, after: ScreenState): boolean {
   const ids = Object.keys(after.elements);
   const fresh = ids.filter((id) => before.elements[id] === undefined);
   return fresh.length > ANOTHER * ids.length;

@@ -10,14 +10,16 @@ import { openServable, type Servable } from '../run/servable.js';
 import { versions } from '../run/versions.js';
 import type { SessionLimits } from './core/limits.js';
 import { openSessions, type Sessions } from './core/sessions.js';
-import { hosted, hostGauges, type WorkerHost } from './hosts/worker-host.js';
+import { hosted, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
 import { makeApp, type Phase } from './http/app.js';
+import { openApiDocument } from './http/openapi.js';
 import { HeldPort } from './http/port.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/requests.js';
 import { closeSockets } from './http/sockets.js';
 import { ServerMetrics } from './observe/server-metrics.js';
-import { pageFacade } from './page/page.js';
+import { pageRoutes } from './page/page.js';
+import { nativeDescriptions } from './protocols/native.js';
 import { type Endpoint, endpointsAt, protocols } from './protocols/registry.js';
 
 export interface ServeOptions extends OpenOptions {
@@ -27,7 +29,7 @@ export interface ServeOptions extends OpenOptions {
   readonly port?: number;
   /** A port that is listened on already, in place of `host` and `port`. */
   readonly held?: HeldPort;
-  /** Who may come in; none: whoever reaches a loopback address. */
+  /** Who may come in; none: every client of a loopback address. */
   readonly tokens?: readonly TokenEntry[];
   /** Names the server is also called by, e.g. behind a proxy: their pages may use it too. */
   readonly allowHosts?: readonly string[];
@@ -35,7 +37,7 @@ export interface ServeOptions extends OpenOptions {
   readonly httpLimits?: Partial<HttpLimits>;
   /**
    * Threads for physics and learned dynamics, and for each world of tools or text; 0: they compute in this thread, which then
-   * serves nobody meanwhile. Default: one for each core but one, at least two for tools and text.
+   * serves no request meanwhile. Default: one for each core but one, at least two for tools and text.
    */
   readonly workers?: number;
   /** Folder that sessions are written to, so that they outlive the process; one server a folder. */
@@ -73,7 +75,7 @@ const LAST_ANSWERS = 1;
 
 /**
  * Holds the port first: until all is open, `/ready` says that it starts.
- * @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ENV_NAME_INVALID, SETTING_INVALID; as `openScenarios` and `openSessions`
+ * @throws ADDRESS_UNUSABLE, ENV_NAME_INVALID, SETTING_INVALID; as `openScenarios` and `openSessions`
  */
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', tokens = [], workers, persist, runs, pageFiles, logger } = options;
@@ -95,8 +97,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     ends.push(() => sessions.drain(0));
     const { host: workerHost } = hosting;
     const { reverie: version } = versions();
-    const gauges = workerHost && (() => hostGauges(workerHost));
-    const metrics = new ServerMetrics({ sessions, version, gauges });
+    const metrics = new ServerMetrics({ sessions, version });
     sessions.events.on('event', (event) => metrics.onEvent(event));
     options.log('loading protocols');
     const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
@@ -104,7 +105,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const routes: ServedRoute[] = [];
     const app = await makeApp({
       ...{ sessions, version, port, logger, metrics, limits: options.httpLimits, access: accessRules(options, port) },
-      facades: [...spoken, pageFacade({ sessions, runs, files: pageFiles })],
+      protocols: [...spoken, pageRoutes({ sessions, runs, files: pageFiles })],
+      document: openApiDocument(nativeDescriptions, version),
       phase: () => phase,
       onRoute: ({ method, url }) => routes.push(...[method].flat().map((one) => ({ method: one, path: url }))),
     });
@@ -154,7 +156,7 @@ interface OpenOptions {
   readonly environments?: readonly Servable[];
   /** What they are served as, in the same order; where it is not said, by their own names. */
   readonly names?: readonly (string | undefined)[];
-  /** Serve the real environments even where there is a dream of them. */
+  /** Serve the real environments even where there are simulations of them. */
   readonly real?: boolean;
   /** A world model, or a run that holds one, for the scenarios of family `vector`. */
   readonly model?: string;
@@ -170,7 +172,7 @@ interface OpenOptions {
 /** Names become parts of paths. */
 const NAME = /^[A-Za-z0-9][\w.-]{0,63}$/;
 
-/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID, ENV_NAME_INVALID; as `openServable` */
+/** In the order given, scenarios first. @throws FLAG_INVALID, ENV_NAME_INVALID; as `openServable` */
 async function openScenarios(options: OpenOptions): Promise<readonly Servable[]> {
   const names = options.scenarios.map(({ config }, i) => options.names?.[i] ?? config.name);
   const { environments = [] } = options;

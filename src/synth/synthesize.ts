@@ -169,14 +169,10 @@ async function startsHashed(
   request: SynthesisRequest | DrawnSynthesisRequest,
   plan: RolloutPlan,
 ): Promise<Record<string, string>> {
-  const hashes = { starts: createHash('sha256'), history: createHash('sha256'), startIds: createHash('sha256') };
-  let hasHistory = false;
-  const add = ({ starts, startIds, history }: Starts) => {
+  const hashes = { starts: createHash('sha256'), startIds: createHash('sha256') };
+  const add = ({ starts, startIds }: Starts) => {
     hashes.starts.update(bytesOf(starts));
     hashes.startIds.update(bytesOf(Float64Array.from(startIds)));
-    if (history === undefined) return;
-    hasHistory = true;
-    for (const part of [history.lengths, history.obs, history.action]) hashes.history.update(bytesOf(part));
   };
   if ('startIds' in request) add(request);
   else {
@@ -186,8 +182,7 @@ async function startsHashed(
       await nextTurn();
     }
   }
-  const named = Object.entries(hashes).filter(([name]) => name !== 'history' || hasHistory);
-  return Object.fromEntries(named.map(([name, hash]) => [name, hash.digest('hex')]));
+  return Object.fromEntries(Object.entries(hashes).map(([name, hash]) => [name, hash.digest('hex')]));
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float32Array | Float64Array | Uint32Array): Uint8Array {

@@ -3,12 +3,12 @@
 // the real environment on tasks that were never trained on.
 
 import { Rng } from '../core/rng.js';
+import { wilson } from '../core/statistics.js';
 import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
 import { groupLessons, type PlayedEpisode } from '../rl/group-estimators.js';
 import type { TextUpdateMetrics } from '../rl/text/text-learner.js';
 import type { TextLesson } from '../rl/text/text-policy.js';
-import { wilson } from '../worldmodel/tools/shadow.js';
 import { demonstrate, imitate } from './text-imitation.js';
 import {
   isWon,

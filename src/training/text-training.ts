@@ -6,7 +6,6 @@ import type { LineEnvironment } from '../env/tools/text-environment.js';
 import type { EstimatorEntry, GroupOptions } from '../rl/group-estimators.js';
 import type { TextLearner } from '../rl/text/text-learner.js';
 import type { TextSituation } from '../rl/text/text-policy.js';
-import type { ShadowCounts } from '../worldmodel/tools/shadow.js';
 import type { PlayedText } from './text-play.js';
 import type { Grow, Grown } from './text-tasks.js';
 
@@ -79,7 +78,7 @@ export interface Gathered {
   /** What was made of all records so far, a line for each backend. */
   readonly made: readonly string[];
   /** Recorded steps that the dream was not made of, answered by it; null where none were held out. */
-  readonly heldOut: ShadowCounts | null;
+  readonly heldOut: { readonly steps: number; readonly wrongStates: number; readonly wrongObservations: number } | null;
   /** Steps after which a dreamt state is wrong with no more than the tolerated probability; null likewise. */
   readonly trustHorizon: number | null;
   /** What a value model made of them is worth; absent where there is none. */
@@ -99,13 +98,6 @@ export interface ValueFit {
   readonly constantError: number;
   /** 1 - error / constantError, with an interval over episodes; null where that cannot be told. */
   readonly skill: { readonly value: number | null; readonly low: number | null; readonly high: number | null };
-  /** Spearman's correlation of value and return; null where one of them does not vary. */
-  readonly rank: number | null;
-  /** How often a step of an episode that was won is worth more than one of a lost one; null where all were won, or lost. */
-  readonly auc: number | null;
-  /** Pairs of other choices in one state that came to other returns, and how many of them it ranks rightly. */
-  readonly pairs: number;
-  readonly rightPairs: number;
 }
 
 /** What choices are worth, by a model made of records. */

@@ -129,10 +129,9 @@ export class DreamWorld {
     return fitted;
   }
 
-  /** The model against real rows, by default those lived since it was fitted; undefined for one that remembers what it is not shown. */
-  private async tryOut(real: ReplayBuffer, rng: Rng, from = this.known.fittedAt): Promise<ModelTrial | undefined> {
-    const model = this.current();
-    return model.context > 0 ? undefined : tryModel(model, real, { from, rng: rng.split('try') });
+  /** The model against real rows, by default those collected since it was fitted. */
+  private tryOut(real: ReplayBuffer, rng: Rng, from = this.known.fittedAt): Promise<ModelTrial> {
+    return tryModel(this.current(), real, { from, rng: rng.split('try') });
   }
 
   private isRefitDue(real: ReplayBuffer): boolean {
@@ -199,7 +198,7 @@ export class DreamWorld {
     const { propagation, chunkRows: chunkSize } = this.settings;
     const dreamt = await this.pool.branchedRollouts(
       {
-        ...drawStarts(real, starts, rng.split('starts'), this.current().context),
+        ...drawStarts(real, starts, rng.split('starts')),
         ...this.provenance(plan),
         model: await this.current().snapshot(),
         policy,

@@ -14,9 +14,11 @@ import { reverieError } from '../core/errors.js';
 import { Rng, type RngState } from '../core/rng.js';
 import { requireAction } from '../env/space-values.js';
 import type { VectorDynamics } from './dynamics.js';
-import { type RowShape, rowShape } from './model-folder.js';
+import { requireFinite, rowShape } from './model-folder.js';
 import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';
-import { batchOfStarts, beginFrom, type DrawStart, type StartStates, startSampler } from './starts.js';
+
+/** Rows [n, obsDim] of observations to start from, or a function that draws one. */
+export type StartStates = Float32Array | ((rng: Rng) => Float32Array);
 
 export interface DreamOptions {
   /** Not closed by the dream: several may share one. */
@@ -29,7 +31,7 @@ export interface DreamOptions {
    * of the range beyond it; null: never. 1 unless given.
    */
   readonly range?: number | null;
-  /** Name of the dreamt environment; `dream` unless given. */
+  /** Name of the simulated environment; `dream` unless given. */
   readonly id?: string;
   /** How the model is asked. With `disagreement`, info holds it for every step. */
   readonly step?: ImagineOptions;
@@ -53,11 +55,10 @@ export class Dream implements VectorEnvironment {
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
   private readonly model: VectorDynamics;
-  private readonly drawStart: DrawStart;
+  private readonly drawStart: (rng: Rng) => Float32Array;
   private readonly range?: ObservedRange;
   private readonly stepOptions: ImagineOptions;
   private rng = streamOf(0);
-  private readonly shape: RowShape;
   private carry: Carry | undefined;
   private observation: Float32Array;
   private steps = 0;
@@ -72,18 +73,17 @@ export class Dream implements VectorEnvironment {
     this.maxEpisodeSteps = maxEpisodeSteps;
     if (model.seen !== undefined && range !== null) this.range = widenedRange(model.seen, range);
     this.stepOptions = step;
-    this.shape = rowShape(model);
-    this.drawStart = startSampler(starts, this.shape.obsDim);
-    this.observation = new Float32Array(this.shape.obsDim);
+    const { obsDim } = rowShape(model);
+    this.drawStart = startSampler(starts, obsDim);
+    this.observation = new Float32Array(obsDim);
   }
 
   async reset(options: ResetOptions = {}): Promise<ResetResult<Float32Array>> {
     if (options.seed !== undefined) this.rng = streamOf(options.seed);
     this.running = false;
     const start = this.drawStart(this.rng);
-    const { starts, history } = batchOfStarts([start], this.shape);
-    this.carry = await beginFrom(this.model, starts, history, this.rng);
-    this.observation = start.observation;
+    this.carry = await this.model.begin(start, this.rng);
+    this.observation = start;
     this.steps = 0;
     this.running = true;
     return { observation: this.observation.slice(), info: {} };
@@ -162,4 +162,34 @@ export class Dream implements VectorEnvironment {
 
 function streamOf(seed: number): Rng {
   return Rng.fromSeed(seed).split('dream');
+}
+
+/** Throws SETTING_INVALID or NON_FINITE_VALUE unless `starts` has whole rows; what a sampler draws is checked as it draws. */
+function startSampler(starts: StartStates, obsDim: number): (rng: Rng) => Float32Array {
+  if (typeof starts === 'function') {
+    return (rng) => {
+      const drawn = starts(rng);
+      requireRows(drawn, obsDim, 1);
+      return drawn.slice();
+    };
+  }
+  const rows = requireRows(starts, obsDim);
+  return (rng) => {
+    const row = rng.int(rows);
+    return starts.slice(row * obsDim, (row + 1) * obsDim);
+  };
+}
+
+function requireRows(starts: Float32Array, obsDim: number, wanted?: number): number {
+  const rows = starts.length / obsDim;
+  const isWhole = starts instanceof Float32Array && Number.isInteger(rows) && rows >= 1;
+  if (!isWhole || (wanted !== undefined && rows !== wanted)) {
+    const need = `${wanted === undefined ? '' : `${wanted} `}rows of ${obsDim}`;
+    throw reverieError('SETTING_INVALID', {
+      problem: `Dream: start states have ${starts.length} values where ${need} are needed.`,
+      hint: 'Give observations of the environment the model was fitted on, e.g. first observations of its episodes.',
+    });
+  }
+  requireFinite('start state', starts, rows, 'the start states of a dream');
+  return rows;
 }

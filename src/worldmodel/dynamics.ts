@@ -219,8 +219,6 @@ export interface HeldOutReport {
   readonly members: number;
   readonly maxEpochs: number;
   readonly membersAtMaxEpochs: number;
-  /** Of one element, in units of the training data's deviation, nats; mean over elements. */
-  readonly logLikelihood: HeldOutFigures<number>;
   /** Share of an element's variance that is explained: 1 all of it, 0 as good as the mean; null for one that never changes. */
   readonly elements: readonly { readonly element: string; readonly r2: HeldOutFigures<number | null> }[];
 }

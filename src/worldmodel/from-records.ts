@@ -5,11 +5,33 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { canonicalJson, type Json, sha256 } from '../core/canonical-json.js';
 import { describeIssues, reverieError } from '../core/errors.js';
-import { ensureFolder, openSealed, sealedText, writeFileAtomic } from '../core/files.js';
+import { openSealed } from '../core/files.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from './tools/backend-model.js';
+
+const share = z.number().min(0).max(1);
+const count = z.int().min(0);
+
+/** What a learned backend did with steps of tasks that it did not learn from. */
+export const fitReportSchema = z.strictObject({
+  /** Held-out steps that it was judged by. */
+  steps: count,
+  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
+  stateExact: share,
+  textExact: share,
+  exact: share,
+  /** With the true end and reward. */
+  endExact: share,
+  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
+  sure: share,
+  exactOfSure: share.nullable(),
+  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
+  /** Recorded steps that it learned from; those that differ; those left out for their length. */
+  learnedFrom: count,
+  distinct: count,
+  tooLong: count,
+});
 
 export const calibrationSchema = z.strictObject({
   /** Log-probabilities of whole answers, ascending: each the least of its bin. */
@@ -112,13 +134,14 @@ export interface Questions<Step, J> {
   readonly judge: (step: Step, i: number) => J;
 }
 
-type Request = Pick<BackendFitRequest, 'rng' | 'signal' | 'onProgress'> & {
-  readonly settings: { readonly minConfidence: number; readonly fit: { readonly heldOutSteps: number } };
-};
-
 /** The same request gives the same answers. @throws the signal's reason */
 export async function judgeRecords<Step, J extends JudgedStep & { readonly evidence: number }>(
-  { rng, signal, onProgress, settings: { minConfidence, fit } }: Request,
+  {
+    rng,
+    signal,
+    onProgress,
+    settings: { minConfidence, fit },
+  }: Pick<RecordedFitRequest, 'rng' | 'signal' | 'onProgress' | 'settings'>,
   { steps, unit, keyOf, judge }: Questions<Step, J>,
 ): Promise<{ readonly judged: readonly J[]; readonly calibration: Calibration; readonly report: BackendFitReport }> {
   const total = Math.min(steps.length, fit.heldOutSteps);
@@ -138,63 +161,6 @@ export async function judgeRecords<Step, J extends JudgedStep & { readonly evide
 
 function judgedShare<J>(list: readonly J[], is: (one: J) => boolean): number {
   return list.length === 0 ? 0 : list.filter(is).length / list.length;
-}
-
-/** What such a model is, whatever the form of its records. */
-export interface RecordedContents<Walks = object> {
-  /** The domain it was made in. */
-  readonly domain: string;
-  readonly walks: Walks;
-  readonly calibration: Calibration;
-  /** Share of what was kept from it that it got exactly right. */
-  readonly exactness: number;
-}
-
-type Own<C> = Omit<C, Exclude<keyof RecordedContents, 'walks'>>;
-
-export class ModelFile<C extends RecordedContents> {
-  private readonly file: string;
-  private readonly head: { readonly format: string; readonly formatVersion: number };
-  private readonly schema: z.ZodType<object>;
-
-  /**
-   * @param backend  names the file, too
-   * @param own  schemas of its records, and of what else it has
-   */
-  constructor(
-    private readonly backend: string,
-    own: { readonly [Key in keyof Own<C>]: z.ZodType<Own<C>[Key]> },
-  ) {
-    this.file = `${backend}.json`;
-    this.head = { format: `reverie-${backend}`, formatVersion: 1 };
-    this.schema = z.strictObject({
-      format: z.literal(this.head.format),
-      formatVersion: z.literal(1),
-      domain: z.string(),
-      calibration: calibrationSchema,
-      exactness: z.number().min(0).max(1),
-      ...own,
-    });
-  }
-
-  /** Changes whenever an answer could. */
-  versionOf({ domain: _domain, exactness: _exactness, ...answering }: C): string {
-    return `${this.backend}:${sha256(canonicalJson(answering as unknown as Json)).slice(0, 16)}`;
-  }
-
-  /** @throws STORAGE_FULL, STORAGE_FAILED */
-  async save(folder: string, contents: C): Promise<void> {
-    await ensureFolder(folder);
-    await writeFileAtomic(join(folder, this.file), sealedText({ ...this.head, ...contents }));
-  }
-
-  /** @param given  the model's folder, or a run that made it. @throws MODEL_FILE_INVALID for what is missing or damaged */
-  async load(given: string): Promise<C> {
-    const hint = `Give a run of \`reverie fit\` with the backend ${this.backend}, or restore its folder from a copy.`;
-    const read = await readSealed(modelFolder(given, this.file), this.file, { schema: this.schema, hint });
-    const { format: _format, formatVersion: _version, ...contents } = read as C & typeof this.head;
-    return contents as unknown as C;
-  }
 }
 
 /** Both places where a model's file may lie, of what a user named: the model's folder, or a run that made it. */
@@ -231,6 +197,31 @@ export async function readSealed<T>(
   }
 }
 
+/** What a scenario says of a backend that is learned from records; `fit` is what `reverie fit` is told. */
+export function recordedSection<Fit extends z.ZodType>(
+  { minConfidence, minExactness }: { readonly minConfidence: number; readonly minExactness: number },
+  fit: Fit,
+) {
+  return z.strictObject({
+    model: z
+      .string()
+      .min(1)
+      .optional()
+      .describe(
+        'Run of `reverie fit`, or the folder of the model, relative to the scenario; without one, what `reverie train` makes of its own records.',
+      ),
+    minConfidence: share
+      .default(minConfidence)
+      .describe(
+        'Below this confidence the next backend is asked, and without one the call is refused: to be raised where one follows that knows better.',
+      ),
+    minExactness: share
+      .default(minExactness)
+      .describe('A model that is right less often on what was kept from it is not used at all; 0 uses any.'),
+    fit,
+  });
+}
+
 export interface RecordedSettings {
   readonly model?: string;
   readonly minConfidence: number;
@@ -238,95 +229,69 @@ export interface RecordedSettings {
   readonly fit: { readonly heldOutSteps: number };
 }
 
-export type RecordedFitRequest = Pick<BackendFitRequest, 'domain' | 'episodes' | 'rng' | 'signal' | 'onProgress'> & {
-  readonly settings: RecordedSettings;
-};
+export type RecordedFitRequest<Settings = RecordedSettings> = Pick<
+  BackendFitRequest,
+  'domain' | 'episodes' | 'rng' | 'signal' | 'onProgress'
+> & { readonly settings: Settings };
 
 export interface RecordedFit<C> {
   readonly contents: C;
   readonly report: BackendFitReport;
 }
 
-export interface RecordedBackend<C extends RecordedContents> extends Pick<BackendEntry, 'name' | 'summary'> {
-  /** Of its section in a scenario. */
-  readonly about: string;
-  /** How many recorded steps it is judged by unless told, and what they are called. */
-  readonly heldOut: { readonly steps: number; readonly called: string };
-  /** Worlds that it lives in, and what is said of others. */
-  readonly livesIn: (domain: ToolsDomain) => boolean;
-  readonly elsewhere: string;
+export interface RecordedBackend<C, Settings extends RecordedSettings>
+  extends Pick<BackendEntry, 'name' | 'summary' | 'learns'> {
+  readonly section: z.ZodType<unknown>;
+  /** Of its models. */
+  readonly file: string;
+  /** Why it is none for a domain. */
+  readonly problem?: (domain: ToolsDomain) => string | undefined;
   readonly load: () => Promise<{
-    readonly file: ModelFile<C>;
-    readonly open: (contents: C) => BackendModel;
+    /** @throws MODEL_FILE_INVALID */
+    readonly load: (path: string) => Promise<C>;
+    readonly save: (folder: string, contents: C) => Promise<void>;
+    readonly versionOf: (contents: C) => string;
+    /** Share of what was kept from it that it got exactly right. */
+    readonly exactnessOf: (contents: C) => number;
+    /** @throws MODEL_FILE_INVALID where it is of another form of domain */
+    readonly open: (contents: C, path: string, domain: ToolsDomain) => BackendModel;
     /** The same request gives the same model. @throws the signal's reason */
-    readonly learn: (request: RecordedFitRequest) => Promise<RecordedFit<C>>;
+    readonly learn: (
+      request: RecordedFitRequest<Settings> & Pick<BackendFitRequest, 'work'>,
+    ) => Promise<RecordedFit<C>>;
   }>;
 }
 
-const asked = (settings: unknown) => settings as RecordedSettings;
-
-export function recordedBackend<C extends RecordedContents>(own: RecordedBackend<C>): BackendEntry {
-  const { name, summary, livesIn, elsewhere, load } = own;
+export function recordedBackend<C, Settings extends RecordedSettings>(own: RecordedBackend<C, Settings>): BackendEntry {
+  const { name, summary, learns, section, file, problem, load } = own;
+  const asked = (settings: unknown) => settings as Settings;
   return {
-    ...{ name, summary, schema: sectionOf(own), trust: 'proposal', learns: livesIn },
+    ...{ name, summary, schema: section, trust: 'proposal', learns },
     minConfidence: (settings) => asked(settings).minConfidence,
-    files: (settings) => (asked(settings).model === undefined ? [] : placesOf(asked(settings).model!, `${name}.json`)),
+    files: (settings) => (asked(settings).model === undefined ? [] : placesOf(asked(settings).model!, file)),
     make: async () => {
-      const { file, open } = await load();
+      const { load: loaded, exactnessOf, open } = await load();
       return async ({ domain, folder = '.' }, settings) => {
         const { model, minExactness } = asked(settings);
-        if (!livesIn(domain)) return `${name}: ${elsewhere}`;
+        const why = problem?.(domain);
+        if (why !== undefined) return `${name}: ${why}`;
         if (model === undefined) return `${name}: model.${name}.model names no model`;
         const path = resolve(folder, model);
-        const contents = await file.load(path);
-        if (contents.exactness < minExactness) throw tooOftenWrong(name, path, contents.exactness, minExactness);
-        return open(contents);
+        const contents = await loaded(path);
+        if (exactnessOf(contents) < minExactness) throw tooOftenWrong(name, path, exactnessOf(contents), minExactness);
+        return open(contents, path, domain);
       };
     },
     fit: async () => {
-      const { file, learn } = await load();
+      const { learn, save, versionOf, exactnessOf } = await load();
       return async ({ settings, out, ...request }) => {
         const { contents, report } = await learn({ ...request, settings: asked(settings) });
-        await file.save(out, contents);
-        const { exactness } = contents;
-        const isReady = exactness >= asked(settings).minExactness;
-        return { version: file.versionOf(contents), exactness, isReady, report };
+        await save(out, contents);
+        const exactness = exactnessOf(contents);
+        return { version: versionOf(contents), exactness, isReady: exactness >= asked(settings).minExactness, report };
       };
     },
   };
-}
-
-const share = z.number().min(0).max(1);
-
-function sectionOf({ about, heldOut: { steps, called } }: Pick<RecordedBackend<never>, 'about' | 'heldOut'>) {
-  return (
-    z
-      .strictObject({
-        model: z
-          .string()
-          .min(1)
-          .optional()
-          .describe(
-            'Run of `reverie fit`, or the folder of the model, relative to the scenario; without one, what `reverie train` makes of its own records.',
-          ),
-        minConfidence: share
-          .default(0)
-          .describe(
-            'Below this confidence the next backend is asked, and without one the call is refused: to be raised where one follows that knows better.',
-          ),
-        minExactness: share
-          .default(0.3)
-          .describe('A model that is right less often on what was kept from it is not used at all; 0 uses any.'),
-        fit: z
-          .strictObject({
-            heldOutSteps: z.int().min(1).default(steps).describe(`Most recorded ${called} that it is asked about.`),
-          })
-          .prefault({})
-          .describe('`reverie fit`: how it is judged and calibrated.'),
-      })
-      // Without a default: where nobody asks for it, a scenario says nothing of it.
-      .describe(about)
-  );
 }
 
 function tooOftenWrong(name: string, path: string, exactness: number, bar: number): Error {

@@ -40,7 +40,6 @@ export interface StepQuestion {
 }
 
 export abstract class MemorylessDynamics implements StoredDynamics<ObservationCarry> {
-  readonly context = 0;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
   protected readonly shape: RowShape;

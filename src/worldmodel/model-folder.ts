@@ -298,7 +298,7 @@ const SHARE_NEAR = 0.8;
 /** Elements whose deviation is below this, relative to their size, never change. */
 const STILL = 1e-6;
 
-/** Models with a memory are shown the start alone. @throws what the model throws, but for values that run off to infinity */
+/** @throws what the model throws, but for values that run off to infinity */
 export async function tryModel(
   model: VectorDynamics,
   real: ReplayBuffer,
@@ -307,18 +307,70 @@ export async function tryModel(
   const oldest = real.inserted - real.size;
   const first = Math.max(0, from - oldest);
   const lived = real.slice(first, real.size - first);
+  const { obsDim, actionDim } = real;
   const stretches = stretchesOf(lived, real.size - first);
-  const scale = deviations(real.columns().obs, real.obsDim);
-  const run = new TrialRun(model, lived, real.obsDim, real.actionDim, scale);
+  const scale = deviations(real.columns().obs, obsDim);
+  let firstStep: Pick<ModelTrial, 'r2' | 'rewardR2' | 'doubt'> = { r2: null, rewardR2: null, doubt: null };
+  // Stretches that the carry holds, and whether each was near in all steps so far.
+  let held: readonly Stretch[] = stretches;
+  let near: readonly boolean[] = stretches.map(() => true);
+  const rowsAt = stretches.map(({ row }) => row);
+  let carry = await model.begin(rowsOf(lived.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
   let [trustedSteps, longest, isTrusted] = [0, 0, true];
   for (let step = 1; step <= LONGEST; step++) {
-    const near = await run.step(stretches, step, rng.split('step', step));
-    if (near === undefined) break;
+    const living = Uint32Array.from(held.keys()).filter((i) => held[i].steps >= step);
+    if (living.length < Math.min(LEAST_WINDOWS, stretches.length)) break;
+    if (living.length < held.length) {
+      carry = model.pick(carry, living);
+      [held, near] = [Array.from(living, (i) => held[i]), Array.from(living, (i) => near[i])];
+    }
     longest = step;
-    isTrusted &&= near >= SHARE_NEAR;
+    const rows = held.map(({ row }) => row + step - 1);
+    const action = rowsOf(lived.action, actionDim, rows);
+    const disagreement = step === 1 && (model.opinions ?? 1) > 1;
+    const options = { propagation: 'mean', deterministic: true, disagreement } as const;
+    const stream = rng.split('step', step).split('model');
+    const imagined = await (async () => model.imagine(carry, action, stream, options))().catch(ranOff);
+    if (imagined === undefined) {
+      isTrusted = false;
+      break;
+    }
+    carry = imagined.carry;
+    const after = rowsOf(lived.nextObs, obsDim, rows);
+    if (step === 1) {
+      firstStep = {
+        r2: explainedChange(rowsOf(lived.obs, obsDim, rows), after, imagined.observation, obsDim),
+        rewardR2: explained(rowsOf(lived.reward, 1, rows), imagined.reward, 0, 1),
+        doubt: imagined.disagreement === undefined ? null : percentile(imagined.disagreement, 0.95),
+      };
+    }
+    near = near.map((wasNear, i) => wasNear && distance(after, imagined.observation, i, scale) <= NEAR);
+    isTrusted &&= near.filter(Boolean).length / near.length >= SHARE_NEAR;
     if (isTrusted) trustedSteps = step;
   }
-  return { windows: stretches.length, longest, trustedSteps, ...run.firstStep };
+  return { windows: stretches.length, longest, trustedSteps, ...firstStep };
+}
+
+/** Undefined where the model ran off to infinity. */
+function ranOff(error: unknown): undefined {
+  if ((error as { code?: string }).code !== 'NON_FINITE_VALUE') throw error;
+}
+
+function distance(real: Float32Array, imagined: Float32Array, row: number, scale: Float64Array): number {
+  const at = row * scale.length;
+  let [sum, count] = [0, 0];
+  for (let j = 0; j < scale.length; j++) {
+    if (scale[j] === 0) continue;
+    sum += ((real[at + j] - imagined[at + j]) / scale[j]) ** 2;
+    count++;
+  }
+  return Math.sqrt(sum / Math.max(1, count));
+}
+
+function rowsOf(column: Float32Array, width: number, rows: readonly number[]): Float32Array {
+  const picked = new Float32Array(rows.length * width);
+  for (const [to, row] of rows.entries()) picked.set(column.subarray(row * width, (row + 1) * width), to * width);
+  return picked;
 }
 
 /** First row of a stretch, and how many steps of its episode follow from there on. */
@@ -340,98 +392,6 @@ function stretchesOf({ episode, step, terminated, truncated }: Columns, rows: nu
     const row = Math.floor((i * rows) / count);
     return { row, steps: steps[row] };
   });
-}
-
-class TrialRun {
-  firstStep: Pick<ModelTrial, 'r2' | 'rewardR2' | 'doubt'> = { r2: null, rewardR2: null, doubt: null };
-  private carry: Awaited<ReturnType<VectorDynamics['begin']>> | undefined;
-  /** Stretches that the carry holds, and whether each was near in all steps so far. */
-  private held: readonly Stretch[] = [];
-  private near: readonly boolean[] = [];
-
-  constructor(
-    private readonly model: VectorDynamics,
-    private readonly lived: Columns,
-    private readonly obsDim: number,
-    private readonly actionDim: number,
-    private readonly scale: Float64Array,
-  ) {}
-
-  /** Share of stretches that are near after `step` steps and were before; undefined where too few are that long. */
-  async step(stretches: readonly Stretch[], step: number, rng: Rng): Promise<number | undefined> {
-    if (stretches.filter(({ steps }) => steps >= step).length < Math.min(LEAST_WINDOWS, stretches.length))
-      return undefined;
-    await this.keep(stretches, step, rng);
-    const rows = this.held.map(({ row }) => row + step - 1);
-    const imagined = await this.imagine(this.rowsOf(this.lived.action, this.actionDim, rows), step, rng.split('model'));
-    if (imagined === undefined) return 0;
-    this.carry = imagined.carry;
-    const { nextObs, obs, reward } = this.lived;
-    const real = this.rowsOf(nextObs, this.obsDim, rows);
-    if (step === 1) {
-      const before = this.rowsOf(obs, this.obsDim, rows);
-      this.firstStep = {
-        r2: explainedChange(before, real, imagined.observation, this.obsDim),
-        rewardR2: explained(this.rowsOf(reward, 1, rows), imagined.reward, 0, 1),
-        doubt: imagined.disagreement === undefined ? null : percentile(imagined.disagreement, 0.95),
-      };
-    }
-    this.near = this.near.map((wasNear, i) => wasNear && this.distance(real, imagined.observation, i) <= NEAR);
-    return this.near.filter(Boolean).length / this.near.length;
-  }
-
-  /** Brings the carry to the stretches that are at least `step` steps long. */
-  private async keep(stretches: readonly Stretch[], step: number, rng: Rng): Promise<void> {
-    if (this.carry === undefined) {
-      this.held = stretches;
-      this.near = stretches.map(() => true);
-      const starts = this.rowsOf(
-        this.lived.obs,
-        this.obsDim,
-        stretches.map(({ row }) => row),
-      );
-      this.carry = await this.model.begin(starts, rng.split('begin'));
-      return;
-    }
-    const living = Uint32Array.from(this.held.keys()).filter((i) => this.held[i].steps >= step);
-    if (living.length === this.held.length) return;
-    this.carry = this.model.pick(this.carry, living);
-    this.held = Array.from(living, (i) => this.held[i]);
-    this.near = Array.from(living, (i) => this.near[i]);
-  }
-
-  /** Undefined where the model ran off to infinity. */
-  private async imagine(action: Float32Array, step: number, rng: Rng) {
-    const disagreement = step === 1 && (this.model.opinions ?? 1) > 1;
-    try {
-      return await this.model.imagine(this.carry!, action, rng, {
-        propagation: 'mean',
-        deterministic: true,
-        disagreement,
-      });
-    } catch (error) {
-      if ((error as { code?: string }).code === 'NON_FINITE_VALUE') return undefined;
-      throw error;
-    }
-  }
-
-  private distance(real: Float32Array, imagined: Float32Array, row: number): number {
-    let [sum, count] = [0, 0];
-    for (let j = 0; j < this.obsDim; j++) {
-      if (this.scale[j] === 0) continue;
-      sum += ((real[row * this.obsDim + j] - imagined[row * this.obsDim + j]) / this.scale[j]) ** 2;
-      count++;
-    }
-    return Math.sqrt(sum / Math.max(1, count));
-  }
-
-  private rowsOf(column: Float32Array, width: number, rows: readonly number[]): Float32Array {
-    const picked = new Float32Array(rows.length * width);
-    for (const [to, row] of rows.entries()) {
-      for (let j = 0; j < width; j++) picked[to * width + j] = column[row * width + j];
-    }
-    return picked;
-  }
 }
 
 /** R² of the changes, mean over elements that change; null where none does. */

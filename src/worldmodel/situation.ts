@@ -32,58 +32,35 @@ export class Situation {
 
   /** The facts of a predicate that have the object at a place. */
   about(predicate: string, place: number, object: string): readonly Row[] {
-    const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
-      table === undefined ? NONE : (relationOf(table).at[place]?.get(object) ?? NONE),
-    );
-    return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
+    return this.either(predicate, ({ at }) => at[place]?.get(object) ?? NONE);
   }
 
   /** The only object of a type; undefined where there are none or several. */
   onlyOf(type: string): string | undefined {
-    const names = namesByType(this.scene).get(type);
-    return names?.length === 1 ? names[0] : undefined;
+    const names = this.allOf(type);
+    return names.length === 1 ? names[0] : undefined;
   }
 
   typeOf(object: string): string | undefined {
-    return typesOf(this.scene).get(object);
+    return namesOf(this.scene).types.get(object);
   }
 
   /** All objects of a type. */
   allOf(type: string): Row {
-    return namesByType(this.scene).get(type) ?? [];
+    return namesOf(this.scene).byType.get(type) ?? [];
   }
 
   /** All facts of a predicate. */
   rows(predicate: string): readonly Row[] {
+    return this.either(predicate, ({ rows }) => rows);
+  }
+
+  private either(predicate: string, rowsOfOne: (relation: Relation) => readonly Row[]): readonly Row[] {
     const [now, always] = [this.facts[predicate], this.scene.facts[predicate]].map((table) =>
-      table === undefined ? NONE : relationOf(table).rows,
+      table === undefined ? NONE : rowsOfOne(relationOf(table)),
     );
     return always.length === 0 ? now : now.length === 0 ? always : [...now, ...always];
   }
-}
-
-const types = new WeakMap<Scene, ReadonlyMap<string, string>>();
-
-function typesOf(scene: Scene): ReadonlyMap<string, string> {
-  let known = types.get(scene);
-  if (known === undefined) {
-    known = new Map(scene.objects.map(({ name, type }) => [name, type]));
-    types.set(scene, known);
-  }
-  return known;
-}
-
-const byType = new WeakMap<Scene, ReadonlyMap<string, readonly string[]>>();
-
-function namesByType(scene: Scene): ReadonlyMap<string, readonly string[]> {
-  let names = byType.get(scene);
-  if (names === undefined) {
-    const found = new Map<string, string[]>();
-    for (const { name, type } of scene.objects) found.set(type, [...(found.get(type) ?? []), name]);
-    byType.set(scene, found);
-    names = found;
-  }
-  return names;
 }
 
 /** The key of a fact in the table of its predicate. */
@@ -137,6 +114,7 @@ export interface TakenAction {
 interface Names {
   readonly pattern: RegExp;
   readonly types: ReadonlyMap<string, string>;
+  readonly byType: ReadonlyMap<string, readonly string[]>;
 }
 
 const names = new WeakMap<Scene, Names>();
@@ -185,11 +163,13 @@ function namesOf(scene: Scene): Names {
   let known = names.get(scene);
   if (known === undefined) {
     const types = new Map(scene.objects.map(({ name, type }) => [name, type]));
+    const byType = new Map<string, string[]>();
+    for (const { name, type } of scene.objects) byType.set(type, [...(byType.get(type) ?? []), name]);
     // Where one name begins another, the longer one is meant.
     const sorted = [...types.keys()].sort((a, b) => b.length - a.length || (a < b ? -1 : 1));
     const alternatives = sorted.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|');
     const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${alternatives || '(?!)'})(?![\\p{L}\\p{N}_])`, 'gu');
-    known = { pattern, types };
+    known = { pattern, types, byType };
     names.set(scene, known);
   }
   return known;

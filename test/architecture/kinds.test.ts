@@ -13,7 +13,7 @@ const OTHER_WORDS: Readonly<Record<string, readonly string[]>> = {
   // The type of a space, as it is written in JSON: what data is, and not what a world is.
   'src/env/check-environment.ts': ["space.type === 'tools'", "space.type === 'text'"],
   'src/env/space-values.ts': ["case 'text'", "case 'tools'"],
-  'src/serve/protocols/native/native.ts': ["space.type === 'text'"],
+  'src/serve/protocols/native.ts': ["space.type === 'text'"],
   // How far a backend's word is taken.
   'src/worldmodel/tools/checks.ts': ["trust === 'text'"],
   'src/worldmodel/tools/router.ts': ["backend.trust === 'text'", "last.trust === 'text'"],

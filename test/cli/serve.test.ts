@@ -38,7 +38,8 @@ describe('reverie serve', () => {
     const said = await ready;
     const url = /http:\/\/127\.0\.0\.1:\d+/.exec(said)![0];
     expect(said).toMatch(/^environment +source +family/);
-    for (const part of ['two ', 'openenv', 'ors', 'native', `${url}/docs`, 'Ctrl-C']) expect(said).toContain(part);
+    for (const part of ['two ', 'openenv', 'ors', 'native', `${url}/openapi.json`, 'Ctrl-C'])
+      expect(said).toContain(part);
     expect((await fetch(`${url}/v1/environments`)).status).toBe(200);
     process.emit('SIGTERM', 'SIGTERM');
     expect(await ended).toBe(0);
@@ -93,7 +94,7 @@ describe('reverie serve', () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const port = String((other.address() as AddressInfo).port);
     expect((await refused('pendulum', '--port', port, '--out', folder)).stderr).toContain(
-      `error[ADDRESS_UNUSABLE]: Port ${port}`,
+      `error[ADDRESS_UNUSABLE]: Cannot listen on "127.0.0.1", port ${port}`,
     );
     other.close();
     expect((await refused('pendulun', '--port', '0')).stderr).toContain('SCENARIO_NOT_FOUND');

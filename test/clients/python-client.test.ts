@@ -59,7 +59,7 @@ describe('an environment', () => {
 });
 
 describe('a vector environment', () => {
-  for (const mode of ['next_step', 'same_step', 'disabled']) {
+  for (const mode of ['next_step', 'same_step']) {
     it(`is to the bit what Gymnasium makes of single ones: ${mode}`, async (context) => {
       for (const [env, steps] of [
         ['pendulum', 15],

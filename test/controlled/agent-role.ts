@@ -9,7 +9,7 @@ import { type Asked, asObject, parseJson } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';
 import type { Truth } from './truth.js';
-import { pick, wrongText } from './wrong-values.js';
+import { pick, wrongText } from './wrong-outcome.js';
 
 const QUESTION = 'Could you tell me your employee number and badge number, please, and which one you mean?';
 const NOTHING_LEFT = 'Is there anything else I can do for you?';
@@ -20,7 +20,7 @@ export function agentAnswer(asked: Asked, truth: Truth, options: ControlledOptio
   if (task?.reference === undefined) return { text: 'I am sorry, I cannot help with that.' };
   const made = callsMade(asked);
   const next = task.reference.calls[progress(task, made)];
-  const { isWrong, rng } = drawChance(asked, options.agentError ?? 0, options, 'agent');
+  const { isWrong, rng } = drawChance(asked, options.agentError ?? 0, 'agent');
   if (isWrong) return wrongTurn(task, next, rng, made.length);
   if (next !== undefined && isUnheard(next, asked)) return { text: QUESTION };
   if (next !== undefined) return callAnswer(next, made.length);

@@ -16,8 +16,6 @@ export interface Asked {
   readonly body: LlmServerRequestBody;
   /** Depends on the request's content and seed. */
   readonly rng: Rng;
-  /** Depends on the content alone: the same for every attempt. */
-  readonly fixedRng: Rng;
 }
 
 export function readRequest(body: LlmServerRequestBody, seed: number): Asked {
@@ -29,7 +27,6 @@ export function readRequest(body: LlmServerRequestBody, seed: number): Asked {
     sections: sectionsOf(text),
     text,
     body,
-    fixedRng,
     rng: fixedRng.split('attempt', body.seed ?? 0),
   };
 }

@@ -1,15 +1,13 @@
 // The controlled model errs as often as it is told to, in the ways it is told to, and always the same way.
 
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
 import { judgeMessages } from '../../src/worldmodel/reward/judge.js';
-import type { Completion } from '../llm-server/completion.js';
 import type { LlmServerRequestBody } from '../llm-server/llm-server.js';
 import { playCalls } from '../packs/own-scenario.js';
-import { asText } from './asked.js';
 import { bodyOf, faultsOf, isLikely, type Question, questionsOf, stepBody } from './asking.js';
-import { answerOf, type ControlledModel, type ControlledOptions, startControlledModel } from './controlled-model.js';
+import { answerOf, type ControlledOptions } from './controlled-model.js';
 import { nativeDomain } from './native-domain.js';
 import { Truth } from './truth.js';
 
@@ -55,14 +53,14 @@ describe('a controlled model with a state', () => {
       }
   });
 
-  it.each([0.02, 0.1, 0.3, 0.8])('is wrong in a share of %f of its answers', (transitionError) => {
+  it.each([0.02, 0.3])('is wrong in a share of %f of its answers', (transitionError) => {
     const found = replies({ transitionError });
     const wrong = found.filter(({ wrong: { state, observation } }) => state || observation).length;
     expect(isLikely(wrong, found.length, transitionError), `${wrong} of ${found.length}`).toBe(true);
   });
 
   it('looks right and is wrong in the share of changes that is asked for', () => {
-    for (const silentShare of [0, 0.4, 1]) {
+    for (const silentShare of [0.4, 1]) {
       const found = replies({ transitionError: 0.5, silentShare });
       const writes = found.filter(({ question, wrong }) => {
         return question.operations.length > 0 && (wrong.state || wrong.observation);
@@ -84,30 +82,10 @@ describe('a controlled model with a state', () => {
     });
   });
 
-  it('can be too sure, or always as sure', () => {
-    const claimed = (confidence: ControlledOptions['confidence']) =>
-      replies({ transitionError: 0.4, confidence }, 'typed', 1).map(({ reply }) => Number(reply.confidence));
-    expect(Math.min(...claimed('overconfident'))).toBeGreaterThanOrEqual(0.9);
-    expect(new Set(claimed('constant'))).toEqual(new Set([0.8]));
-  });
-
   it('invents entities in the share it is told to', () => {
     const found = replies({ inventedEntities: 0.2 }).filter(({ question }) => !question.isError);
     const invented = found.filter(({ wrong }) => wrong.observation).length;
     expect(isLikely(invented, found.length, 0.2), `${invented} of ${found.length}`).toBe(true);
-  });
-
-  it('errs the same way on every attempt as far as errors are correlated', () => {
-    const wrongAt = (errorCorrelation: number, seed: number) =>
-      questions.map((question) => {
-        const options = { domain, seed: 5, transitionError: 0.3, errorCorrelation };
-        const { text = '' } = answerOf(body(question, 'typed', seed), truth, options);
-        const { state, observation } = faultsOf(question, JSON.parse(text));
-        return state || observation;
-      });
-    expect(wrongAt(1, 1)).toEqual(wrongAt(1, 2));
-    expect(wrongAt(0, 1)).not.toEqual(wrongAt(0, 2));
-    expect(wrongAt(0, 1)).toEqual(wrongAt(0, 1));
   });
 });
 
@@ -122,36 +100,7 @@ describe('a controlled model without a state', () => {
     expect(found.filter(({ question, wrong }) => isFirst(question) && wrong.observation)).toEqual([]);
     expect(found.filter(({ wrong }) => wrong.observation).length).toBeGreaterThan(0);
   });
-
-  it('forgets a change in the share it is told to, and for the rest of the episode', () => {
-    const lost = questions.filter(
-      ({ call, task }) => call.name === 'update_ticket' && task.reference!.calls.length > 2,
-    );
-    let [forgotten, asked] = [0, 0];
-    for (let seed = 0; seed < 200; seed++)
-      for (const question of lost.slice(0, 3)) {
-        const again = { ...question, messages: repeated(question) };
-        const options = { domain, seed, transitionError: 0.3, silentShare: 1 };
-        const { text = '' } = answerOf(stepBody(domain, again, 'text', 1), truth, options);
-        const isForgotten = !asText((JSON.parse(text) as JsonObject).observation).startsWith('Error: ');
-        forgotten += isForgotten ? 1 : 0;
-        asked += 1;
-        expect(answerOf(stepBody(domain, again, 'text', 2), truth, options).text).toBe(text);
-      }
-    expect(isLikely(forgotten, asked, 0.3), `${forgotten} of ${asked}`).toBe(true);
-  });
 });
-
-/** The conversation in which the last call was answered and is made once more. */
-function repeated({ messages, call, observation }: Question): Question['messages'] {
-  const answer = { role: 'tool', toolCallId: lastId(messages), name: call.name, content: observation } as const;
-  return [...messages, answer, { role: 'assistant', content: null, toolCalls: [{ id: 'again', ...call }] }];
-}
-
-function lastId(messages: Question['messages']): string {
-  const last = messages.at(-1)!;
-  return last.role === 'assistant' ? last.toolCalls!.at(-1)!.id : '';
-}
 
 describe('a controlled judge', () => {
   const judged = (rewardError: number) =>
@@ -183,67 +132,9 @@ describe('a controlled judge', () => {
     expect(judged(0).filter(({ isRight, count }) => !isRight || count !== 2)).toEqual([]);
   });
 
-  it.each([0.05, 0.25])('is wrong in a share of %f of its verdicts', (rewardError) => {
+  it.each([0.25])('is wrong in a share of %f of its verdicts', (rewardError) => {
     const found = judged(rewardError);
     const wrong = found.filter(({ isRight }) => !isRight).length;
     expect(isLikely(wrong, found.length, rewardError), `${wrong} of ${found.length}`).toBe(true);
-  });
-});
-
-describe('the server of a controlled model', () => {
-  let model: ControlledModel;
-  afterEach(() => model.close());
-
-  const post = async (body: object) => {
-    const response = await fetch(`${model.url}/chat/completions`, { method: 'POST', body: JSON.stringify(body) });
-    return { status: response.status, body: response.ok ? ((await response.json()) as Completion) : undefined };
-  };
-
-  it('gives the same answers whatever the order, and counts who asked', async () => {
-    model = await startControlledModel({ domain, seed: 8, transitionError: 0.5 });
-    const bodies = questions.slice(0, 20).map((question, i) => stepBody(domain, question, 'typed', i));
-    const texts = async (order: object[]) =>
-      new Map(
-        await Promise.all(
-          order.map(async (body) => [body, (await post(body)).body!.choices[0].message.content] as const),
-        ),
-      );
-    const [there, back] = [await texts(bodies), await texts([...bodies].reverse())];
-    expect(bodies.map((body) => back.get(body))).toEqual(bodies.map((body) => there.get(body)));
-    expect(model.asked.get('prediction')).toBe(40);
-  });
-
-  it('cuts replies, refuses and fails in the shares it is told to', async () => {
-    model = await startControlledModel({
-      domain,
-      seed: 8,
-      malformedJson: 0.2,
-      refusals: 0.1,
-      rate429: 0.1,
-      rate500: 0.1,
-    });
-    const bodies = Array.from({ length: 300 }, (_, i) => stepBody(domain, questions[i % 50], 'typed', i));
-    const found = { cut: 0, refused: 0, 429: 0, 500: 0 };
-    for (const { status, body } of await Promise.all(bodies.map(post))) {
-      if (status !== 200) found[status as 429] += 1;
-      else if (body!.choices[0].message.refusal) found.refused += 1;
-      else if (body!.choices[0].message.content!.startsWith('Certainly!')) found.cut += 1;
-    }
-    expect(isLikely(found.cut, 300, 0.2 * 0.7), JSON.stringify(found)).toBe(true);
-    for (const kind of ['refused', 429, 500] as const) expect(isLikely(found[kind], 300, 0.1), `${kind}`).toBe(true);
-  });
-
-  it('answers any other schema with the smallest value that fits', async () => {
-    model = await startControlledModel({ domain, seed: 8 });
-    const schema = {
-      type: 'object',
-      properties: {
-        text: { type: 'string', maxLength: 9 },
-        list: { type: 'array', items: { type: 'number' }, minItems: 2 },
-        kind: { enum: ['a', 'b'] },
-      },
-    };
-    const { body } = await post(bodyOf('reflection', [{ role: 'user', content: 'why?' }], 1, schema));
-    expect(JSON.parse(body!.choices[0].message.content!)).toEqual({ text: 'The first', list: [0, 0], kind: 'a' });
   });
 });

@@ -28,22 +28,9 @@ export interface ControlledOptions {
   readonly agentError?: number;
   /** Share of answers to calls that name an id which does not exist; besides `transitionError`. */
   readonly inventedEntities?: number;
-  /** Share of errors that come again with every seed, as a model's own misconceptions do. */
-  readonly errorCorrelation?: number;
-  readonly confidence?: ConfidenceStyle;
   /** Share of replies whose JSON is cut. */
   readonly malformedJson?: number;
-  /** Share of requests that a content filter refuses. */
-  readonly refusals?: number;
-  readonly rate429?: number;
-  readonly rate500?: number;
-  readonly dropStream?: number;
   readonly slowMs?: number;
-  /** Further options of the server: dialect, model, port, keepRequests. */
-  readonly server?: Partial<
-    Pick<LlmServerOptions, 'dialect' | 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>
-  >;
+  /** Further options of the server: model, port, keepRequests. */
+  readonly server?: Partial<Pick<LlmServerOptions, 'structured' | 'apiKey' | 'model' | 'port' | 'keepRequests'>>;
 }
-
-/** `calibrated`: of answers with confidence c, the share c is right. `overconfident`: 0.9 and more. `constant`: 0.8. */
-export type ConfidenceStyle = 'calibrated' | 'overconfident' | 'constant';

@@ -1,14 +1,9 @@
 // The controlled model in each of its roles behind the product's own code: agent, user, world model, author of
 // trajectories and of task variants.
 
-import { existsSync } from 'node:fs';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ToolsDomain, ToolsTask } from '../../src/env/tools/domain.js';
-import { makeDomain } from '../../src/env/tools/domains.js';
 import { rulesResponder } from '../../src/env/tools/rules-responder.js';
-import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
 import type { Responder } from '../../src/env/tools/tools-family.js';
 import type { LanguageModel } from '../../src/llm/language-model.js';
@@ -18,14 +13,9 @@ import { amplifyTrajectory } from '../../src/worldmodel/llm/amplify.js';
 import { LlmUser } from '../../src/worldmodel/llm/llm-user.js';
 import { makeRouter } from '../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../src/worldmodel/tools/tools-model-schema.js';
-import { faultsOf, questionsOf, stepBody } from './asking.js';
-import { answerOf, type ControlledModel, startControlledModel } from './controlled-model.js';
+import { type ControlledModel, startControlledModel } from './controlled-model.js';
 import type { ControlledOptions } from './controlled-options.js';
 import { nativeDomain } from './native-domain.js';
-import { Truth } from './truth.js';
-
-const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../shared/data', import.meta.url));
-const tauFolder = path.join(data, 'tau', 'airline');
 
 let domain: ToolsDomain;
 let tasks: readonly ToolsTask[];
@@ -75,26 +65,6 @@ describe('a controlled agent and user', () => {
     expect(await rewards(rulesResponder(domain))).toEqual(tasks.map(() => 1));
     expect([...model.asked.keys()].sort()).toEqual(['agent', 'user_turn']);
   });
-
-  it('fail some of them where the agent errs', async () => {
-    await start({ agentError: 0.3 });
-    const found = await rewards(rulesResponder(domain));
-    expect(found.filter((reward) => reward === 0).length).toBeGreaterThan(found.length / 4);
-  });
-
-  it('talk as the script does', async () => {
-    await start();
-    const user = new LlmUser({ model: client });
-    for (const task of tasks.slice(0, 5)) {
-      const messages = [
-        { role: 'user', content: task.user.opening! },
-        { role: 'assistant', content: 'May I have your badge number?' },
-      ] as const;
-      const query = { domain, task, messages, seed: 1 };
-      const { content, done } = await user.reply(query);
-      expect({ content, done }).toEqual({ ...new ScriptedUser().reply(query), cost: undefined });
-    }
-  });
 });
 
 describe('a controlled world model', () => {
@@ -102,12 +72,6 @@ describe('a controlled world model', () => {
     await start();
     expect(await rewards(await typed())).toEqual(tasks.map(() => 1));
     expect(model.asked.get('prediction')).toBeGreaterThan(tasks.length);
-  });
-
-  it('is worse where it errs', async () => {
-    await start({ transitionError: 0.5 });
-    const found = await rewards(await typed());
-    expect(found.filter((reward) => reward === 1).length).toBeLessThan(found.length);
   });
 });
 
@@ -123,26 +87,5 @@ describe('a controlled author', () => {
     await start({ transitionError: 0.5 });
     const cut = (await amplified()).filter(({ truncated }) => truncated).length;
     expect(cut).toBeGreaterThan(tasks.length / 2);
-  });
-});
-
-describe.skipIf(!existsSync(tauFolder))('a controlled model of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
-  it('answers its calls as its rules do, shown a part of its database', async () => {
-    const airline = await makeDomain({ id: 'tau-airline', data: tauFolder });
-    await start({ domain: airline });
-    const truth = new Truth(airline);
-    const questions = questionsOf(airline).filter((_, i) => i % 5 === 0);
-    expect(questions.length).toBeGreaterThan(10);
-    for (const question of questions) {
-      const { text = '' } = answerOf(stepBody(airline, question, 'typed', 1, 6_000), truth, {
-        domain: airline,
-        seed: 1,
-      });
-      expect(faultsOf(question, JSON.parse(text)), question.call.name).toEqual({ state: false, observation: false });
-    }
-    const user = new LlmUser({ model: client });
-    const { content } = await user.open({ domain: airline, task: airline.tasks[0], messages: [], seed: 1 });
-    expect(truth.taskOfOpening(content)?.id).toBe(airline.tasks[0].id);
-    airline.close();
   });
 });

@@ -1,9 +1,11 @@
 // Finite worlds whose dynamics are known exactly, as tables, and one drawn as a grid: what algorithms are checked against.
 
-import { reverieError } from '../../src/core/errors.js';
-import type { Rng } from '../../src/core/rng.js';
+import { createHash } from 'node:crypto';
+import { Rng } from '../../src/core/rng.js';
 import { type Advance, ClockedEnvironment } from '../../src/env/clocked-environment.js';
 import { discreteSpace } from '../../src/env/space-values.js';
+import type { WorldModelSnapshot } from '../../src/worldmodel/dynamics.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../../src/worldmodel/memoryless.js';
 
 /** Tables of a finite Markov decision process, row-major. */
 export interface TabularDynamics {
@@ -17,64 +19,6 @@ export interface TabularDynamics {
   readonly terminal: Uint8Array;
   /** Probability of starting in each state, [states]. */
   readonly start: Float64Array;
-}
-
-export interface TabularSolution {
-  /** Optimal value of each state, [states]; 0 for terminal ones. */
-  readonly values: Float64Array;
-  /** Optimal value of each action, [states, actions]. */
-  readonly actionValues: Float64Array;
-  /** A best action of each state, the first among equals, [states]. */
-  readonly policy: Uint32Array;
-  readonly sweeps: number;
-}
-
-/**
- * Value iteration (Sutton & Barto 2018, section 4.4) until no value changes by more than `tolerance`.
- * @param gamma discount in [0, 1); 1 is allowed where every policy ends
- */
-export function valueIteration(dynamics: TabularDynamics, gamma: number, tolerance = 1e-12): TabularSolution {
-  const { states, actions, terminal } = dynamics;
-  const values = new Float64Array(states);
-  const actionValues = new Float64Array(states * actions);
-  let sweeps = 0;
-  for (let change = Number.POSITIVE_INFINITY; change > tolerance && sweeps < MAX_SWEEPS; sweeps++) {
-    change = 0;
-    for (let state = 0; state < states; state++) {
-      if (terminal[state]) continue;
-      for (let action = 0; action < actions; action++) {
-        actionValues[state * actions + action] = actionValue(dynamics, values, state, action, gamma);
-      }
-      const best = Math.max(...actionValues.subarray(state * actions, (state + 1) * actions));
-      change = Math.max(change, Math.abs(best - values[state]));
-      values[state] = best;
-    }
-  }
-  const policy = Uint32Array.from({ length: states }, (_, state) => bestAction(actionValues, state, actions));
-  return { values, actionValues, policy, sweeps };
-}
-
-const MAX_SWEEPS = 1_000_000;
-
-function actionValue(
-  { states, actions, transition, reward, terminal }: TabularDynamics,
-  values: Float64Array,
-  state: number,
-  action: number,
-  gamma: number,
-): number {
-  const row = (state * actions + action) * states;
-  let total = 0;
-  for (let next = 0; next < states; next++) {
-    const probability = transition[row + next];
-    if (probability > 0) total += probability * (reward[row + next] + (terminal[next] ? 0 : gamma * values[next]));
-  }
-  return total;
-}
-
-function bestAction(actionValues: Float64Array, state: number, actions: number): number {
-  const row = actionValues.subarray(state * actions, (state + 1) * actions);
-  return row.indexOf(Math.max(...row));
 }
 
 /** The state in whose share of [0, 1) `chance` falls. */
@@ -112,7 +56,6 @@ const ENTERED: Readonly<Record<string, number>> = { G: 1, H: -1 };
 
 /** Exact dynamics; a state is row * width + column of the map, walls included (they are never reached). */
 export function gridDynamics({ map, slip, stepReward }: GridOptions): TabularDynamics {
-  checkMap(map);
   const cells = map.join('');
   const states = cells.length;
   const actions = MOVES.length;
@@ -151,17 +94,6 @@ function destination(map: readonly string[], state: number, action: number): num
 function startOf(cells: string): Float64Array {
   const starts = Array.from(cells).filter((cell) => cell === 'S').length;
   return Float64Array.from(cells, (cell) => (cell === 'S' ? 1 / starts : 0));
-}
-
-function checkMap(map: readonly string[]): void {
-  const wrong = map.join('').match(/[^S.#GH]/);
-  if (wrong) throw invalid(`the map has "${wrong[0]}"; cells are S, ., #, G and H`);
-  if (!map.join('').includes('S')) throw invalid('the map has no start S');
-  if (map.some((row) => row.length !== map[0].length)) throw invalid('the rows of the map differ in length');
-}
-
-function invalid(problem: string): Error {
-  return reverieError('ENV_SPEC_INVALID', { problem: `gridworld: ${problem}.` });
 }
 
 const NO_INFO = Object.freeze({});
@@ -212,4 +144,57 @@ export class Gridworld extends ClockedEnvironment {
   protected loadWorld(world: unknown): void {
     this.state = world as number;
   }
+}
+
+/** Observation and action are one integer each. Takes one word of the stream a row, none when deterministic. */
+export class TabularModel extends MemorylessDynamics {
+  /** @param dynamics such as `Gridworld.dynamics`; not copied, must not change */
+  constructor(private readonly dynamics: TabularDynamics) {
+    super('exact', hashOf(dynamics), {
+      observationSpace: discreteSpace(dynamics.states),
+      actionSpace: discreteSpace(dynamics.actions),
+    });
+  }
+
+  snapshot(): WorldModelSnapshot {
+    throw new Error('not stored');
+  }
+
+  async save(): Promise<void> {}
+
+  async close(): Promise<void> {}
+
+  /** Deterministic means the most probable state, the first among equals. Nothing is in doubt: disagreement is 0. */
+  protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
+    const { states, actions, transition, reward, terminal } = this.dynamics;
+    const chances = options.deterministic ? undefined : new Float64Array(rows);
+    if (chances && rngs instanceof Rng) rngs.fillUniform(chances);
+    else if (chances)
+      for (const [r, rng] of (rngs as readonly Rng[]).entries()) rng.fillUniform(chances.subarray(r, r + 1));
+    const nextObs = new Float32Array(rows);
+    const rewards = new Float32Array(rows);
+    const terminated = new Uint8Array(rows);
+    for (let r = 0; r < rows; r++) {
+      const at = (obs[r] * actions + action[r]) * states;
+      const row = transition.subarray(at, at + states);
+      const next = chances === undefined ? mostProbable(row) : stateAt(row, chances[r]);
+      nextObs[r] = next;
+      rewards[r] = reward[at + next];
+      terminated[r] = terminal[next];
+    }
+    const disagreement = options.disagreement ? new Float32Array(rows) : undefined;
+    return { nextObs, reward: rewards, terminated, disagreement };
+  }
+
+  protected async haveExactRows(): Promise<boolean> {
+    return true;
+  }
+}
+
+function hashOf({ transition, reward }: TabularDynamics): string {
+  return createHash('sha256').update(transition).update(reward).digest('hex').slice(0, 32);
+}
+
+function mostProbable(probabilities: Float64Array): number {
+  return probabilities.indexOf(Math.max(...probabilities));
 }

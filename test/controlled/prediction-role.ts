@@ -1,15 +1,61 @@
-// As experience model: answers a call, in a state that is shown (`prediction`) or from the conversation (`text_prediction`).
+// As experience model: answers a call, in a state that is shown (`prediction`) or from the conversation (`text_prediction`). What a
+// simulator without a state believes: the conversation's calls carried out in order, each change forgotten with a fixed chance, and
+// for the rest of the episode.
 
+import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
-import type { CallSpec } from '../../src/env/tools/domain.js';
+import { Rng } from '../../src/core/rng.js';
+import { applyOperations } from '../../src/env/state/operations.js';
+import type { CallSpec, ToolsTask } from '../../src/env/tools/domain.js';
 import type { Operation } from '../../src/env/tools/prediction.js';
 import { type Asked, asList, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';
-import { rememberedState } from './remembered-state.js';
 import type { Outcome, Truth } from './truth.js';
-import { visiblyWrong, wrongOutcome } from './wrong-outcome.js';
-import { withInventedId } from './wrong-values.js';
+import { visiblyWrong, withInventedId, wrongOutcome } from './wrong-outcome.js';
+
+export interface RememberedQuery {
+  readonly truth: Truth;
+  /** Messages of section History, oldest first. */
+  readonly history: readonly JsonObject[];
+  readonly task: ToolsTask | undefined;
+  readonly seed: number;
+  readonly transitionError: number;
+}
+
+/** States after conversations so far: the next step of an episode goes on from the one before. */
+const known = new WeakMap<Truth, Map<string, JsonObject>>();
+const MOST_KNOWN = 20_000;
+
+export function rememberedState({ truth, history, task, seed, transitionError }: RememberedQuery): JsonObject {
+  const prefix = createHash('sha256').update(`${task?.id} ${seed} ${transitionError}`);
+  const states = statesOf(truth);
+  let state = truth.initialState(task);
+  for (const { role, content, calls } of history) {
+    if (role === 'user' || role === 'assistant') prefix.update(asText(content));
+    for (const call of asList(calls)) {
+      prefix.update(JSON.stringify(call));
+      const digest = prefix.copy().digest();
+      const before = state;
+      state = states.get(digest.toString('latin1')) ?? afterCall(before, call, digest.readUInt32LE(0));
+      states.set(digest.toString('latin1'), state);
+    }
+  }
+  return state;
+
+  function afterCall(before: JsonObject, call: JsonObject, key: number): JsonObject {
+    const { operations } = truth.outcome(before, { name: asText(call.name), arguments: asObject(call.arguments) });
+    const isForgotten = Rng.fromSeed(seed).split('memory', key).uniform() < transitionError;
+    return operations.length === 0 || isForgotten ? before : applyOperations(before, operations);
+  }
+}
+
+function statesOf(truth: Truth): Map<string, JsonObject> {
+  const states = known.get(truth) ?? new Map<string, JsonObject>();
+  if (states.size >= MOST_KNOWN) states.clear();
+  known.set(truth, states);
+  return states;
+}
 
 const SILENT_SHARE = 0.5;
 
@@ -18,7 +64,7 @@ export function predictionReply(asked: Asked, truth: Truth, options: ControlledO
   const call = callOf(asked);
   const state = truth.stateShown(asked.sections.State, () => believedState(asked, truth, options.seed, 0));
   const right = truth.outcome(state, call);
-  const { isWrong, confidence, rng } = drawChance(asked, transitionError, options, 'transition');
+  const { isWrong, confidence, rng } = drawChance(asked, transitionError, 'transition');
   const answer = isWrong ? wrongOutcome({ truth, state, call, right, silentShare, rng }) : right;
   const { operations, ...shown } = withInventions(answer, asked, options);
   return {
@@ -33,7 +79,7 @@ export function textPredictionReply(asked: Asked, truth: Truth, options: Control
   const call = callOf(asked);
   const state = believedState(asked, truth, options.seed, transitionError);
   const right = truth.outcome(state, call);
-  const chance = drawChance(asked, transitionError * (1 - silentShare), options, 'transition');
+  const chance = drawChance(asked, transitionError * (1 - silentShare), 'transition');
   const answer = chance.isWrong ? visiblyWrong({ state, call, right, rng: chance.rng }) : right;
   const shown = withInventions(answer, asked, options);
   return {

@@ -30,7 +30,7 @@ function turnsOf(task: ToolsTask, first: string, asked: Asked, truth: Truth, opt
   let state = truth.initialState(task);
   for (const [i, call] of calls.entries()) {
     const right = truth.step(state, call);
-    const { isWrong, rng } = drawChance(asked, options.transitionError ?? 0, options, `call ${i}`);
+    const { isWrong, rng } = drawChance(asked, options.transitionError ?? 0, `call ${i}`);
     const silentShare = options.silentShare ?? 0.5;
     const answer = isWrong ? wrongOutcome({ truth, state, call, right, silentShare, rng }) : right;
     turns.push(...callTurns(call, answer));

@@ -12,7 +12,7 @@ import type { ControlledOptions } from './controlled-options.js';
 import type { Truth } from './truth.js';
 
 export function verdictReply(asked: Asked, truth: Truth, options: ControlledOptions): JsonObject {
-  const { isWrong, confidence } = drawChance(asked, options.rewardError ?? 0, options, 'reward');
+  const { isWrong, confidence } = drawChance(asked, options.rewardError ?? 0, 'reward');
   const isSolved = isTrulySolved(asked, truth, options.judgeReads);
   const passed = isWrong ? !isSolved : isSolved;
   const count = asList(asked.sections.Criteria).length;

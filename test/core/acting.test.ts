@@ -7,8 +7,7 @@ import { Acting } from '../../src/core/policy.js';
 import { Rng } from '../../src/core/rng.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
 import { Collector } from '../../src/training/collector.js';
-import { Gridworld, gridDynamics } from '../controlled/gridworld.js';
-import { TabularModel } from '../controlled/tabular-model.js';
+import { Gridworld, gridDynamics, TabularModel } from '../controlled/gridworld.js';
 import { branchedRollouts } from '../synth/fixtures.js';
 
 interface Counts extends Carry {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type PanelParts, panelDifferences, panelOf, requirePanel } from '../../src/core/evaluation-set.js';
+import { type PanelParts, panelDifferences, panelOf } from '../../src/core/evaluation-set.js';
 
 const PARTS: PanelParts = {
   environment: 'rules 1',
@@ -26,18 +26,5 @@ describe('a panel', () => {
     const other = panelOf({ ...PARTS, ...changed });
     expect(other.hash).not.toBe(panelOf(PARTS).hash);
     expect(panelDifferences(PARTS, other)).toEqual([difference]);
-  });
-
-  it('is refused where another one is wanted, and says why as far as it can', () => {
-    const own = panelOf(PARTS);
-    expect(() => requirePanel(own, undefined)).not.toThrow();
-    expect(() => requirePanel(own, { hash: own.hash })).not.toThrow();
-    expect(() => requirePanel(own, { hash: '0123456789abcdef' })).toThrow(/a hash alone does not say what differs/);
-    expect(() => requirePanel(own, panelOf({ ...PARTS, seeds: [7] }))).toThrow(
-      expect.objectContaining({
-        code: 'STATE_MISMATCH',
-        message: expect.stringContaining('seeds: [0] here, [7] there'),
-      }),
-    );
   });
 });

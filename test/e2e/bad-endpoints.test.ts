@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
-import type { SynthEpisodesResult } from '../../src/run/tools-results.js';
+import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/synth-episodes.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Answer, type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { fileHashes, halfWritten, type Outcome, reverie } from './reverie.js';
@@ -106,7 +106,7 @@ beforeEach(() => {
 function run(role: Role, out: string): Promise<Outcome> {
   const set = [
     'llm.provider=openai-compatible',
-    ...[`llm.url=${server.url}`, 'llm.model=m', 'llm.dialect=openai'],
+    ...[`llm.url=${server.url}`, 'llm.model=m'],
     ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
     ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false', 'synth.recipe={kind: plain}'],
@@ -240,7 +240,9 @@ describe('a reply that is of no use', () => {
     asked = WELL;
     const { code, stderr } = await run('agent', 'all-failed');
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^error\[EPISODES_ALL_FAILED\]: All 4 episodes failed: 4 LLM_REFUSED, .*I cannot help with that/);
+    expect(stderr).toMatch(
+      /^error\[EPISODES_ALL_FAILED\]: All 4 episodes failed: 4 LLM_REFUSED, .*I cannot help with that/,
+    );
     expect(dataOf('all-failed')).toEqual({});
   });
 });

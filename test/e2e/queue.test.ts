@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { type ControlledModel, startControlledModel } from '../controlled/controlled-model.js';
 import { nativeDomain } from '../controlled/native-domain.js';
-import { type Broker, missingBroker, startBroker } from '../synth/queue/brokers.js';
+import { type Broker, missingBroker, startBroker } from '../run/queue/brokers.js';
 import { fileHashes, halfWritten, type Outcome, reverie, startReverie } from './reverie.js';
 
 const EPISODES = 12;

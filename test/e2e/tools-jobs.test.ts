@@ -61,12 +61,11 @@ describe('synth', () => {
       'synth.pick=curriculum',
       'tasks.variation.count=3',
       'synth.earlyExperience.counterfactuals=2',
-      'shadow.share=1',
       'quality.nearDuplicates=false',
       'synth.export=[trl, verl]',
     );
     const result = await job('synth', 'helpdesk', ...wanted, '--out', 'rich');
-    expect(result).toMatchObject({ episodes: 32, newTasks: 3, shadow: { transitionError: { value: 0 } } });
+    expect(result).toMatchObject({ episodes: 32, newTasks: 3 });
     const groups = new Map<number, EpisodeRecord[]>();
     for (const record of episodes('rich')) groups.set(record.group, [...(groups.get(record.group) ?? []), record]);
     expect(groups.size).toBeGreaterThan(4);

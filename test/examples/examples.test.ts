@@ -1,14 +1,13 @@
 // The examples of things from outside are what the page on extending says they are: short, and they run.
 
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
-import { fetchGlueTarget, glueText } from '../../src/serve/index.js';
 import { recordingStream } from '../run/streams.js';
 import { serveScenarios } from '../serve/running-server.js';
 
@@ -112,7 +111,7 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-
   // All but the task, the seed and the model, which are the defaults.
   const SHORT = ['--transcripts', '8', '--fit-steps', '2', '--steps', '1', '--rollouts', '2'];
 
-  it.for(['by what reverie client printed', "by TRL's OpenRewardSpec"])(
+  it.for(['by clients/reverie_trl.py', "by TRL's OpenRewardSpec"])(
     'trains, %s',
     { timeout: 600_000 },
     async (way, context) => {
@@ -120,8 +119,7 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-
       if (typeof made === 'string') return context.skip(made);
       const server = await serveScenarios(['cellar']);
       try {
-        writeFileSync(join(folder, 'reverie_trl.py'), glueText('trl', await fetchGlueTarget(server.url, 'cellar')));
-        const how = way.startsWith('by what') ? [] : ['--ors', '--url', server.url];
+        const how = ['--url', server.url, ...(way.startsWith('by clients') ? [] : ['--ors'])];
         const told = await python(made.python, 'train-trl-on-a-served-inn.py', folder, ...SHORT, ...how);
         expect(told).toMatch(/the wanderer solved 8 of \d+ episodes/);
         expect(told).toMatch(/1 steps in .* the parameters moved by/);

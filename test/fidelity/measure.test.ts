@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { reverieError } from '../../src/core/errors.js';
-import type { Instrument, Subject } from '../../src/fidelity/measure.js';
 import { measureWithinBudget } from '../../src/fidelity/measure.js';
 import type { SectionId } from '../../src/fidelity/report.js';
+import type { Instrument, Subject } from '../../src/fidelity/section.js';
 
 let folder: string;
 beforeEach(() => {
@@ -19,7 +19,6 @@ afterEach(() => rmSync(folder, { recursive: true }));
 function paid(budget: { left: number }, id: SectionId, chunks: number): Instrument<number> {
   return {
     id,
-    unit: 'chunks',
     chunks,
     measure: async (chunk) => {
       if (budget.left === 0) throw reverieError('BUDGET_SPENT', { limit: 'calls', spent: 1, allowed: 1 });

@@ -79,34 +79,6 @@ export function completion({ body, answer, id, model, lie }: CompletionParts): C
   return { id: `chatcmpl-${id}`, object: 'chat.completion', model, choices: [choice], ...prompt, ...metadata, usage };
 }
 
-/** The same as server-sent events: a few characters each, then the reason of the end, the usage, and `[DONE]`. */
-export function completionChunks({ choices, usage, ...rest }: Completion): string[] {
-  const [{ message, finish_reason, logprobs, token_ids }] = choices;
-  const { content, tool_calls, ...others } = message;
-  const deltas: object[] = [{ ...others, content: '' }, ...pieces(content ?? '').map((piece) => ({ content: piece }))];
-  for (const [index, call] of (tool_calls ?? []).entries()) deltas.push(...callDeltas(call as StreamedCall, index));
-  const events: object[] = deltas.map((delta) => ({ ...rest, choices: [{ index: 0, delta, finish_reason: null }] }));
-  const last = { ...(logprobs ? { logprobs } : {}), ...(token_ids ? { token_ids } : {}) };
-  events.push({ ...rest, choices: [{ index: 0, delta: {}, finish_reason, ...last }] });
-  events.push({ ...rest, choices: [], usage });
-  return [': keep-alive\n\n', ...events.map((event) => `data: ${JSON.stringify(event)}\n\n`), 'data: [DONE]\n\n'];
-}
-
-interface StreamedCall {
-  readonly id: string;
-  readonly function: { readonly name: string; readonly arguments: string };
-}
-
-function callDeltas({ id, function: { name, arguments: text } }: StreamedCall, index: number): object[] {
-  const start = { tool_calls: [{ index, id, type: 'function', function: { name, arguments: '' } }] };
-  return [start, ...pieces(text).map((piece) => ({ tool_calls: [{ index, function: { arguments: piece } }] }))];
-}
-
-function pieces(text: string): string[] {
-  const size = Math.max(7, Math.ceil(text.length / 500));
-  return Array.from({ length: Math.ceil(text.length / size) }, (_, i) => text.slice(i * size, (i + 1) * size));
-}
-
 function finishReason({ finishReason, toolCalls, refusal }: LlmAnswer): string {
   if (finishReason !== undefined) return finishReason;
   if (refusal !== undefined) return 'content_filter';

@@ -20,15 +20,12 @@ async function start(options: Partial<LlmServerOptions> = {}): Promise<void> {
 }
 
 describe('the test server', () => {
-  it('answers a request whole or as a stream', async () => {
+  it('answers a request', async () => {
     await start();
     const whole = JSON.parse((await ask('hello')).body);
     expect(whole.choices[0]).toMatchObject({ message: { content: 'echo hello' }, finish_reason: 'stop' });
     expect(whole.usage).toMatchObject({ prompt_tokens: 3, completion_tokens: 4 });
-    const { body } = await ask('hello', { stream: true });
-    const events = body.match(/(?<=^data: )\{.*$/gm)!.map((line) => JSON.parse(line));
-    expect(events.map((event) => event.choices[0]?.delta.content ?? '').join('')).toBe('echo hello');
-    expect(server.requests).toHaveLength(2);
+    expect(server.requests).toHaveLength(1);
   });
 
   it('draws faults from seed and body, not from order', async () => {

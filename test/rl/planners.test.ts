@@ -14,7 +14,7 @@ const TARGET = 3;
 
 /** x' = x + action; reward −|x' − target|. */
 const line: Dynamics<Point, NumberRows> = {
-  ...{ backend: 'line', modelVersion: '1', context: 0 },
+  ...{ backend: 'line', modelVersion: '1' },
   ...{ observationSpace: boxSpace([-10], [10]), actionSpace: boxSpace([-1], [1]) },
   begin: (x) => ({ rows: x.length, x }),
   follow: (_, __, x) => ({ rows: x.length, x }),

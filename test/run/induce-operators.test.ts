@@ -36,7 +36,6 @@ function scenario(name: string, games: string, model: string): void {
     'agent: { kind: explorer, guesses: 0.5, follows: 0 }',
     'reward: { mustFail: { enabled: false }, mustSucceed: { enabled: false } }',
     'synth: { episodes: 18, maxSteps: 40, export: [openai] }',
-    'shadow: { share: 1 }',
     'workers: 0',
   ];
   writeFileSync(join(folder, `${name}.yaml`), `${lines.join('\n')}\n`);
@@ -73,8 +72,6 @@ describe('a dream by induced operators', () => {
     const answered = answers.filter(({ refused }) => refused === undefined);
     expect(answered.length).toBeGreaterThan(0.8 * answers.length);
     expect(new Set(answered.map(({ backend }) => backend))).toEqual(new Set(['operators']));
-    const shadow = episodes.flatMap((line) => Object.values(JSON.parse(line).shadow ?? {}));
-    expect(shadow.length).toBeGreaterThan(0);
   });
 
   it('writes for people what was found', async () => {

@@ -2,12 +2,12 @@ import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { EvalResult, JobContext } from '../../src/run/job.js';
+import type { JobContext } from '../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../src/run/launch.js';
 import { readMetrics } from '../../src/run/metrics.js';
 import { recordingStream } from './streams.js';
 
-const result: EvalResult = {
+const result = {
   job: 'eval',
   family: 'vector',
   wallSeconds: 1,
@@ -29,7 +29,7 @@ beforeEach(() => {
   options = { scenario: 'pendulum', out: folder, stream: recordingStream(), command: 'reverie eval pendulum' };
 });
 
-type Job = (context: JobContext) => Promise<EvalResult>;
+type Job = (context: JobContext) => Promise<typeof result>;
 
 /** A job that lives for ten rounds unless it is stopped, and goes on where it was. */
 const tenRounds: Job = async ({ out, resume, signal, metrics }: JobContext) => {

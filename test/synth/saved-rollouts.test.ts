@@ -114,10 +114,10 @@ describe('start states drawn as they are needed', () => {
     const real = await bufferOf(await pool.branchedRollouts(requestOf(40)));
     const { starts: _, startIds: __, ...rest } = requestOf(1, { chunkSize: 16 });
     const rng = () => Rng.fromSeed(5).split('starts');
-    const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng(), 0), pool, journal: join(folder, 'a') };
+    const atOnce: SynthesisRequest = { ...rest, ...drawStarts(real, 100, rng()), pool, journal: join(folder, 'a') };
     const later: DrawnSynthesisRequest = {
       ...{ ...rest, pool, journal: join(folder, 'b') },
-      starts: drawnStarts(real, 100, rng(), 0),
+      starts: drawnStarts(real, 100, rng()),
     };
     const { batch } = await synthesize(atOnce);
     const { counts } = await synthesizeToJournal(later);

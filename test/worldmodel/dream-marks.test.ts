@@ -2,8 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Dream } from '../../src/worldmodel/dream.js';
-import { gridDynamics } from '../controlled/gridworld.js';
-import { TabularModel } from '../controlled/tabular-model.js';
+import { gridDynamics, TabularModel } from '../controlled/gridworld.js';
 
 const model = new TabularModel(gridDynamics({ map: ['...S...', '......G'], slip: 0.6, stepReward: -0.1 }));
 const dream = () => new Dream({ model, starts: Float32Array.of(0, 1, 2, 5), maxEpisodeSteps: 30 });

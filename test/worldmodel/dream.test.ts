@@ -4,8 +4,7 @@ import { checkEnvironment, describeReport } from '../../src/env/check-environmen
 import { Dream } from '../../src/worldmodel/dream.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { Gridworld, gridDynamics } from '../controlled/gridworld.js';
-import { TabularModel } from '../controlled/tabular-model.js';
+import { Gridworld, gridDynamics, TabularModel } from '../controlled/gridworld.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const grid = { map: ['S..', '.#H', '..G'], slip: 0, stepReward: -0.1 };

@@ -41,12 +41,4 @@ describe('a step of more rows than are worked off at once', () => {
       expect(given.state()).toEqual(expected.state());
     },
   );
-
-  it('predicts the same when it is also asked for disagreement', async () => {
-    const plain = await oneStep(model, obs, action, Rng.fromSeed(8));
-    const doubting = await oneStep(model, obs, action, Rng.fromSeed(8), { disagreement: true });
-    const worst = plain.nextObs.reduce((most, value, i) => Math.max(most, Math.abs(value - doubting.nextObs[i])), 0);
-    expect(worst).toBeLessThan(1e-5);
-    expect(doubting.disagreement!.every((doubt) => doubt > 0)).toBe(true);
-  });
 });

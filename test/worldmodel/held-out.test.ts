@@ -52,8 +52,6 @@ describe('a fit on held-out rows', () => {
     for (const figure of Object.values(r2['obs[2]'])) expect(figure).toBeLessThan(0.1);
     expect(r2['obs[3]']).toEqual({ model: null, linear: null, unchanged: null });
     expect(r2['reward'].linear).toBeCloseTo(1, 5);
-    const { linear, unchanged } = report.logLikelihood;
-    expect(linear).toBeGreaterThan(unchanged);
     expect(report).toMatchObject({ rows: 240, members: 3, maxEpochs: 40 });
     await model.close();
   });

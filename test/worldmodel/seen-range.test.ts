@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { Dream } from '../../src/worldmodel/dream.js';
-import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
+import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { isWithin, seenRange, widenedRange } from '../../src/worldmodel/seen-range.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
@@ -31,14 +31,6 @@ describe('what a model was shown', () => {
     expect(rows.reward.filter((reward) => reward > highReward).length).toBe(19);
     expect(ends).toBe(false);
     expect(seenRange(linearTransitions(400, Rng.fromSeed(1), { edge: 1 }), 2).ends).toBe(true);
-  });
-
-  it('is told by a fitted model, and by the same model from a folder', async () => {
-    expect(model.seen).toEqual(seenRange(rows, 2));
-    await model.save(join(folder, 'model'));
-    const loaded = await EnsembleModel.load(join(folder, 'model'));
-    expect(loaded.seen).toEqual(model.seen);
-    await loaded.close();
   });
 
   it('is widened by a share of its width, and holds no NaN', () => {

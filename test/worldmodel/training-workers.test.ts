@@ -26,23 +26,6 @@ describe('training in worker threads', () => {
     expect(await fitWith(2)).toEqual(here);
   });
 
-  it('gives other bytes for another seed', async () => {
-    const { model } = await fitEnsemble(data, linearSpaces, config, { rng: Rng.fromSeed(3) });
-    await model.close();
-    expect(model.modelVersion).not.toBe((await fitWith(0)).modelVersion);
-  });
-
-  it('tells how far it is, once an epoch of each member', async () => {
-    for (const workers of [0, 2]) {
-      const seen: FitProgress[] = [];
-      const { report } = await fitWith(workers, (progress) => seen.push(progress));
-      const epochs = report.members.reduce((sum, member) => sum + member.epochs, 0);
-      expect(seen.map((progress) => progress.epochs)).toEqual(Array.from({ length: epochs }, (_, i) => i + 1));
-      expect(new Set(seen.map(({ member }) => member))).toEqual(new Set([0, 1, 2]));
-      expect(seen.every(({ members, holdoutError }) => members === 3 && holdoutError > 0)).toBe(true);
-    }
-  });
-
   it('stops when told to, with the reason it was told', async () => {
     for (const workers of [0, 1]) {
       const controller = new AbortController();
@@ -70,10 +53,5 @@ describe('training in worker threads', () => {
       );
       await expect(fitting).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
     }
-  });
-
-  it('refuses a number of workers that is none', async () => {
-    const fitting = fitEnsemble(data, linearSpaces, config, { rng: Rng.fromSeed(2), workers: -1 });
-    await expect(fitting).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });

@@ -6,7 +6,7 @@ import { EpisodesPage } from './pages/episodes-page.js';
 import { LivePage } from './pages/live-page.js';
 import { PlayPage } from './pages/play-page.js';
 import { RecordedPage } from './pages/recorded-page.js';
-import { ReportPage, ReportsPage } from './pages/reports-page.js';
+import { ReportPage } from './pages/report-page.js';
 import { SessionPage } from './pages/session-page.js';
 import { Facts } from './parts/facts.js';
 import { goTo, linkTo, type Route, useRoute } from './route.js';
@@ -14,8 +14,7 @@ import { goTo, linkTo, type Route, useRoute } from './route.js';
 const PLACES = [
   { page: '', name: 'Live', key: 'l', also: ['session'] },
   { page: 'play', name: 'Play', key: 'p', also: [] },
-  { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode'] },
-  { page: 'reports', name: 'Reports', key: 'r', also: ['report'] },
+  { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode', 'report'] },
 ] as const;
 
 export function App() {
@@ -72,10 +71,8 @@ function Page({ route: { page, params } }: { route: Route }) {
       return <EpisodesPage params={params} />;
     case 'episode':
       return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} beside={params.get('beside')} />;
-    case 'reports':
-      return <ReportsPage />;
     case 'report':
-      return params.has('path') ? <ReportPage path={params.get('path')!} /> : <ReportsPage />;
+      return <ReportPage path={params.get('path') ?? ''} />;
     default:
       return (
         <p class="empty">
@@ -85,7 +82,7 @@ function Page({ route: { page, params } }: { route: Route }) {
   }
 }
 
-/** `g` and a letter goes to a page, `?` shows the keys, `/` goes to the search. */
+/** `g` and a letter goes to a page, `?` shows the keys. */
 function usePlaceKeys(onHelp: () => void): void {
   const isGoing = useRef(false);
   const places = Object.fromEntries(
@@ -103,11 +100,6 @@ function usePlaceKeys(onHelp: () => void): void {
       isGoing.current = true;
     },
     '?': onHelp,
-    '/': () => {
-      const field = document.querySelector<HTMLInputElement>('input[type=search]');
-      if (field === null) goTo(linkTo('episodes'));
-      else field.focus();
-    },
   });
 }
 

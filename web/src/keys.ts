@@ -9,8 +9,7 @@ export const KEY_HELP: readonly (readonly [keys: string, action: string])[] = [
   ['← →', 'one step back, one step on'],
   ['Home End', 'first step, last step'],
   ['Space', 'play or pause'],
-  ['g then l p e r', 'go to live, play, episodes, reports'],
-  ['/', 'search'],
+  ['g then l p e', 'go to live, play, episodes'],
   ['?', 'these keys'],
   ['Esc', 'close'],
 ];

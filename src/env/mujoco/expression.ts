@@ -14,95 +14,14 @@ const place = z.union([z.string(), z.strictObject({ name: z.string(), axes: axes
 });
 
 /** Which joints (or degrees of freedom, by index) or actuators. */
-export type Selector = z.infer<typeof selector>;
-export type Place = z.infer<typeof place>;
+type Selector = z.infer<typeof selector>;
+type Place = z.infer<typeof place>;
 
-const SIGMOIDS = ['gaussian', 'linear', 'quadratic', 'cosine', 'tanhSquared'] as const;
-export type Sigmoid = (typeof SIGMOIDS)[number];
-
-interface Tolerance {
-  of: Expression;
-  bounds: [number, number];
-  margin: number;
-  sigmoid: Sigmoid;
-  valueAtMargin: number;
-}
-
-/** See docs of each key in `expressionSchema`. */
-export interface Expression {
-  qpos?: Selector;
-  qvel?: Selector;
-  constraintForce?: Selector;
-  action?: Selector;
-  body?: Place;
-  site?: Place;
-  upright?: string;
-  sensor?: string;
-  constant?: number;
-  alive?: true;
-  sin?: Expression;
-  cos?: Expression;
-  abs?: Expression;
-  square?: Expression;
-  exp?: Expression;
-  norm?: Expression;
-  sumSquares?: Expression;
-  velocity?: Expression;
-  sum?: Expression[];
-  product?: Expression[];
-  concat?: Expression[];
-  difference?: [Expression, Expression];
-  clip?: { of: Expression; low: number; high: number };
-  affine?: { of: Expression; scale: number; offset: number };
-  tolerance?: Tolerance;
-}
+/** An object with exactly one key, its operator. */
+export type Expression = Readonly<Record<string, unknown>>;
 
 const nested: z.ZodType<Expression> = z.lazy(() => expressionSchema);
-
-const operators = z.strictObject({
-  qpos: selector.optional().describe('positions of joints by name, or elements of qpos by index'),
-  qvel: selector.optional().describe('velocities of joints by name, or elements of qvel by index'),
-  constraintForce: selector.optional().describe('contact and limit forces in joint space, as qvel'),
-  action: selector.optional().describe('elements of the action by actuator name or index'),
-  body: place.optional().describe('world position of a body frame, m'),
-  site: place.optional().describe('world position of a site, m'),
-  upright: z.string().optional().describe('cosine between the z axis of a body and the vertical'),
-  sensor: z.string().optional().describe('readings of a sensor'),
-  constant: z.number().optional(),
-  alive: z.literal(true).optional().describe('1 unless this step terminated (rewards only)'),
-  sin: nested.optional(),
-  cos: nested.optional(),
-  abs: nested.optional(),
-  square: nested.optional(),
-  exp: nested.optional(),
-  norm: nested.optional().describe('Euclidean norm of all elements'),
-  sumSquares: nested.optional().describe('sum of the squares of all elements'),
-  velocity: nested.optional().describe('change over this step divided by its duration, per second'),
-  sum: z.array(nested).min(1).optional().describe('sum of all elements of all terms'),
-  product: z.array(nested).min(1).optional().describe('product of all elements of all factors'),
-  concat: z.array(nested).min(1).optional(),
-  difference: z.tuple([nested, nested]).optional().describe('first minus second, element by element'),
-  clip: z.strictObject({ of: nested, low: z.number(), high: z.number() }).optional(),
-  affine: z
-    .strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) })
-    .optional()
-    .describe('scale * value + offset'),
-  tolerance: z
-    .strictObject({
-      of: nested,
-      bounds: z.tuple([z.number(), z.number()]).default([0, 0]),
-      margin: z.number().min(0).default(0),
-      sigmoid: z.enum(SIGMOIDS).default('gaussian'),
-      valueAtMargin: z.number().min(0).lt(1).default(0.1),
-    })
-    .optional()
-    .describe('1 within bounds, falling to valueAtMargin at distance margin (dm_control/utils/rewards.py)'),
-});
-
-export const expressionSchema = operators.refine((value) => Object.keys(value).length === 1, {
-  message: `an expression has exactly one operator, one of: ${Object.keys(operators.shape).join(', ')}`,
-}) as unknown as z.ZodType<Expression>;
-export const selectorSchema = selector;
+const several = z.array(nested).min(1);
 
 /** What names in an expression refer to. */
 export interface ExpressionScope {
@@ -111,11 +30,132 @@ export interface ExpressionScope {
   readonly actuators: readonly number[];
 }
 
+/** What one operator takes, and the numbers that it answers. */
+interface Operator {
+  readonly schema: z.ZodType;
+  readonly resolve: (value: never, scope: ExpressionScope) => Scalar[];
+}
+
+function operator<S extends z.ZodType>(
+  schema: S,
+  resolve: (value: z.output<S>, scope: ExpressionScope) => Scalar[],
+  about?: string,
+): Operator {
+  const optional = schema.optional();
+  return { schema: about === undefined ? optional : optional.describe(about), resolve };
+}
+
+const each = (name: string, map: (value: number) => number) =>
+  operator(nested, (of, scope) => mapped(of, scope, name, map));
+
+const OPERATORS: Readonly<Record<string, Operator>> = {
+  qpos: operator(
+    selector,
+    (which, { simulation }) => leaves('qpos', addressesOf(which, 'qpos', simulation)),
+    'positions of joints by name, or elements of qpos by index',
+  ),
+  qvel: operator(
+    selector,
+    (which, { simulation }) => leaves('qvel', addressesOf(which, 'qvel', simulation)),
+    'velocities of joints by name, or elements of qvel by index',
+  ),
+  constraintForce: operator(
+    selector,
+    (which, { simulation }) => leaves('qfrcConstraint', addressesOf(which, 'qvel', simulation)),
+    'contact and limit forces in joint space, as qvel',
+  ),
+  action: operator(
+    selector,
+    (which, scope) => leaves('action', actionIndices(which, scope)),
+    'elements of the action by actuator name or index',
+  ),
+  body: operator(
+    place,
+    (where, { simulation }) => position('xpos', 'body', where, simulation),
+    'world position of a body frame, m',
+  ),
+  site: operator(
+    place,
+    (where, { simulation }) => position('siteXpos', 'site', where, simulation),
+    'world position of a site, m',
+  ),
+  upright: operator(
+    z.string(),
+    (name, { simulation }) => leaves('xmat', [9 * indexOf(simulation, 'body', name) + 8]),
+    'cosine between the z axis of a body and the vertical',
+  ),
+  sensor: operator(
+    z.string(),
+    (name, { simulation }) => leaves('sensordata', simulation.sensorAddresses(indexOf(simulation, 'sensor', name))),
+    'readings of a sensor',
+  ),
+  constant: operator(z.number(), (value) => [{ kind: 'constant', key: String(value), value }]),
+  alive: operator(z.literal(true), () => leaves('alive', [0]), '1 unless this step terminated (rewards only)'),
+  sin: each('sin', Math.sin),
+  cos: each('cos', Math.cos),
+  abs: each('abs', Math.abs),
+  square: each('square', (value) => value * value),
+  exp: each('exp', Math.exp),
+  norm: operator(nested, (of, scope) => [reduced('norm', scalarsOf(of, scope))], 'Euclidean norm of all elements'),
+  sumSquares: operator(
+    nested,
+    (of, scope) => [reduced('sumSquares', scalarsOf(of, scope))],
+    'sum of the squares of all elements',
+  ),
+  velocity: operator(
+    nested,
+    (of, scope) => scalarsOf(of, scope).map((one) => ({ kind: 'velocity', key: `velocity(${one.key})`, of: one })),
+    'change over this step divided by its duration, per second',
+  ),
+  sum: operator(
+    several,
+    (terms, scope) => [reduced('sum', concatenated(terms, scope))],
+    'sum of all elements of all terms',
+  ),
+  product: operator(
+    several,
+    (factors, scope) => [reduced('product', concatenated(factors, scope))],
+    'product of all elements of all factors',
+  ),
+  concat: operator(several, concatenated),
+  difference: operator(
+    z.tuple([nested, nested]),
+    ([first, second], scope) => differences(scalarsOf(first, scope), scalarsOf(second, scope)),
+    'first minus second, element by element',
+  ),
+  clip: operator(z.strictObject({ of: nested, low: z.number(), high: z.number() }), ({ of, low, high }, scope) =>
+    mapped(of, scope, `clip[${low},${high}]`, (value) => Math.min(Math.max(value, low), high), true),
+  ),
+  affine: operator(
+    z.strictObject({ of: nested, scale: z.number().default(1), offset: z.number().default(0) }),
+    ({ of, scale, offset }, scope) =>
+      mapped(of, scope, `affine[${scale},${offset}]`, (value) => scale * value + offset),
+    'scale * value + offset',
+  ),
+  tolerance: operator(
+    z.strictObject({
+      of: nested,
+      bounds: z.tuple([z.number(), z.number()]).default([0, 0]),
+      margin: z.number().min(0).default(0),
+      sigmoid: z.enum(['gaussian', 'quadratic']).default('gaussian'),
+      valueAtMargin: z.number().min(0).lt(1).default(0.1),
+    }),
+    ({ of, ...shape }, scope) => mapped(of, scope, `tolerance${JSON.stringify(shape)}`, toleranceOf(shape)),
+    '1 within bounds, falling to valueAtMargin at distance margin (dm_control/utils/rewards.py)',
+  ),
+};
+
+export const expressionSchema = z
+  .strictObject(Object.fromEntries(Object.entries(OPERATORS).map(([name, { schema }]) => [name, schema])))
+  .refine((value) => Object.keys(value).length === 1, {
+    message: `an expression has exactly one operator, one of: ${Object.keys(OPERATORS).join(', ')}`,
+  }) as unknown as z.ZodType<Expression>;
+export const selectorSchema = selector;
+
 /** The numbers an expression answers, in order. */
 export function scalarsOf(expression: Expression, scope: ExpressionScope): Scalar[] {
-  const [operator] = Object.keys(expression) as (keyof Expression)[];
-  const resolve = RESOLVERS[operator] as (value: unknown, scope: ExpressionScope) => Scalar[];
-  return resolve(expression[operator], scope);
+  const [[name, value]] = Object.entries(expression);
+  return OPERATORS[name].resolve(value as never, scope);
 }
 
 /** The one number of an expression; an error if it answers several. */
@@ -145,42 +185,6 @@ export function indexOf(simulation: Simulation, kind: NamedKind, name: string): 
   const advice = near === undefined ? `The model names no ${kind}.` : `Did you mean "${near}"?`;
   throw reverieError('ENV_SPEC_INVALID', { problem: `The model has no ${kind} "${name}". ${advice}` });
 }
-
-type Resolvers = {
-  [K in keyof Required<Expression>]: (value: Required<Expression>[K], scope: ExpressionScope) => Scalar[];
-};
-
-const RESOLVERS: Resolvers = {
-  qpos: (selector, { simulation }) => leaves('qpos', addressesOf(selector, 'qpos', simulation)),
-  qvel: (selector, { simulation }) => leaves('qvel', addressesOf(selector, 'qvel', simulation)),
-  constraintForce: (selector, { simulation }) => leaves('qfrcConstraint', addressesOf(selector, 'qvel', simulation)),
-  action: (selector, scope) => leaves('action', actionIndices(selector, scope)),
-  body: (place, { simulation }) => position('xpos', 'body', place, simulation),
-  site: (place, { simulation }) => position('siteXpos', 'site', place, simulation),
-  upright: (name, { simulation }) => leaves('xmat', [9 * indexOf(simulation, 'body', name) + 8]),
-  sensor: (name, { simulation }) =>
-    leaves('sensordata', simulation.sensorAddresses(indexOf(simulation, 'sensor', name))),
-  constant: (value) => [{ kind: 'constant', key: String(value), value }],
-  alive: () => leaves('alive', [0]),
-  sin: (of, scope) => mapped(of, scope, 'sin', Math.sin),
-  cos: (of, scope) => mapped(of, scope, 'cos', Math.cos),
-  abs: (of, scope) => mapped(of, scope, 'abs', Math.abs),
-  square: (of, scope) => mapped(of, scope, 'square', (value) => value * value),
-  exp: (of, scope) => mapped(of, scope, 'exp', Math.exp),
-  norm: (of, scope) => [reduced('norm', scalarsOf(of, scope))],
-  sumSquares: (of, scope) => [reduced('sumSquares', scalarsOf(of, scope))],
-  velocity: (of, scope) =>
-    scalarsOf(of, scope).map((scalar) => ({ kind: 'velocity', key: `velocity(${scalar.key})`, of: scalar })),
-  sum: (terms, scope) => [reduced('sum', concatenated(terms, scope))],
-  product: (factors, scope) => [reduced('product', concatenated(factors, scope))],
-  concat: concatenated,
-  difference: ([first, second], scope) => differences(scalarsOf(first, scope), scalarsOf(second, scope)),
-  clip: ({ of, low, high }, scope) =>
-    mapped(of, scope, `clip[${low},${high}]`, (value) => clamp(value, low, high), true),
-  affine: ({ of, scale, offset }, scope) =>
-    mapped(of, scope, `affine[${scale},${offset}]`, (value) => scale * value + offset),
-  tolerance: ({ of, ...shape }, scope) => mapped(of, scope, `tolerance${JSON.stringify(shape)}`, toleranceOf(shape)),
-};
 
 function leaves(array: (Scalar & { kind: 'leaf' })['array'], indices: readonly number[]): Scalar[] {
   return indices.map((index) => ({ kind: 'leaf', key: `${array}[${index}]`, array, index }));
@@ -230,51 +234,34 @@ function actionIndices(selector: Selector, { simulation, actuators }: Expression
   });
 }
 
-function clamp(value: number, low: number, high: number): number {
-  return Math.min(Math.max(value, low), high);
-}
-
 // A smooth bonus for being within bounds, as in dm_control (dm_control/utils/rewards.py, `tolerance`).
 
 interface ToleranceShape {
   readonly bounds: readonly [number, number];
   readonly margin: number;
-  readonly sigmoid: Sigmoid;
+  readonly sigmoid: 'gaussian' | 'quadratic';
   readonly valueAtMargin: number;
 }
 
 /** 1 for values within bounds; outside it falls with the distance, to `valueAtMargin` at distance `margin`. */
-function toleranceOf(shape: ToleranceShape): (value: number) => number {
-  const [low, high] = shape.bounds;
-  const { margin } = shape;
-  const fall = sigmoidOf(shape.sigmoid, shape.valueAtMargin);
+function toleranceOf({
+  bounds: [low, high],
+  margin,
+  sigmoid,
+  valueAtMargin,
+}: ToleranceShape): (value: number) => number {
+  const scale = -Math.log(valueAtMargin);
+  const falls = {
+    gaussian: (x: number) => Math.exp(-scale * x * x),
+    quadratic: (x: number) => Math.max(0, 1 - x * x * (1 - valueAtMargin)),
+  };
+  const fall = falls[sigmoid];
   return (value) => {
     if (Number.isNaN(value)) return value;
     const distance = Math.max(low - value, value - high);
     if (distance <= 0) return 1;
     return margin === 0 ? 0 : fall(distance / margin);
   };
-}
-
-function sigmoidOf(sigmoid: Sigmoid, atOne: number): (x: number) => number {
-  switch (sigmoid) {
-    case 'gaussian': {
-      const scale = -Math.log(atOne);
-      return (x) => Math.exp(-scale * x * x);
-    }
-    case 'linear':
-      return (x) => Math.max(0, 1 - x * (1 - atOne));
-    case 'quadratic':
-      return (x) => Math.max(0, 1 - x * x * (1 - atOne));
-    case 'cosine': {
-      const scale = Math.acos(2 * atOne - 1) / Math.PI;
-      return (x) => (x * scale < 1 ? (1 + Math.cos(Math.PI * x * scale)) / 2 : 0);
-    }
-    case 'tanhSquared': {
-      const scale = Math.atanh(Math.sqrt(1 - atOne));
-      return (x) => 1 - Math.tanh(x * scale) ** 2;
-    }
-  }
 }
 
 // One number computed from a simulation: a small tree, the same whether it is read from MuJoCo or from a stored row.
@@ -304,7 +291,7 @@ export type Scalar =
   | { readonly kind: 'reduce'; readonly key: string; readonly of: readonly Scalar[]; readonly how: Reduction }
   | { readonly kind: 'velocity'; readonly key: string; readonly of: Scalar };
 
-export type Reduction = 'sum' | 'product' | 'norm' | 'sumSquares' | 'difference';
+type Reduction = 'sum' | 'product' | 'norm' | 'sumSquares' | 'difference';
 
 export type Read = () => number;
 
@@ -349,20 +336,11 @@ export function readersOf(scalars: readonly Scalar[], source: ScalarSource): Rea
 }
 
 function reduction(how: Reduction, parts: readonly Read[]): Read {
-  switch (how) {
-    case 'sum':
-      return () => fold(parts, 0, (total, value) => total + value);
-    case 'product':
-      return () => fold(parts, 1, (total, value) => total * value);
-    case 'sumSquares':
-      return () => fold(parts, 0, (total, value) => total + value * value);
-    case 'norm':
-      return () => Math.sqrt(fold(parts, 0, (total, value) => total + value * value));
-    case 'difference': {
-      const [first, second] = parts;
-      return () => first() - second();
-    }
-  }
+  if (how === 'difference') return () => parts[0]() - parts[1]();
+  if (how === 'sum') return () => fold(parts, 0, (total, value) => total + value);
+  if (how === 'product') return () => fold(parts, 1, (total, value) => total * value);
+  const squares = () => fold(parts, 0, (total, value) => total + value * value);
+  return how === 'norm' ? () => Math.sqrt(squares()) : squares;
 }
 
 function fold(parts: readonly Read[], start: number, add: (total: number, value: number) => number): number {

@@ -33,7 +33,11 @@ import {
   type WireTurn,
 } from './wire.js';
 
-export interface RemoteOptions extends ConnectionOptions {
+export interface RemoteOptions {
+  /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
+  readonly token?: string;
+  /** Until an answer is given up; the server itself gives up on a step after 55 s unless it was told otherwise. */
+  readonly timeoutSeconds?: number;
   /** Name of the environment; the server's default one unless given. */
   readonly environment?: string;
 }
@@ -41,7 +45,7 @@ export interface RemoteOptions extends ConnectionOptions {
 /** Milliseconds between signs of life: a learner may think for longer than a server keeps an idle session. */
 const TOUCH_MS = 60_000;
 
-export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
+class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
   readonly id: string;
   readonly family: RemoteCard['family'];
   readonly observationSpace: Space;
@@ -139,6 +143,11 @@ export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     await this.connection.close();
   }
 
+  /** Of tools: the whole conversation so far. */
+  get messages(): readonly Message[] {
+    return this.codec.messages ?? [];
+  }
+
   private async started(options: ResetOptions, signal?: AbortSignal): Promise<WireTurn> {
     const { seed, task } = options;
     try {
@@ -202,38 +211,19 @@ export class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 }
 
 /** Numbers: a `VectorEnvironment`, without known functions. */
-export class RemoteVectorEnvironment extends RemoteEnvironment<Float32Array, Float32Array> {
-  declare readonly family: 'vector';
-  declare readonly observationSpace: VectorSpace;
-  declare readonly actionSpace: VectorSpace;
-}
+export type RemoteVectorEnvironment = Of<'vector', VectorSpace, Float32Array, Float32Array>;
 
 /** Lines of text, of a game or of a screen. */
-class RemoteTextEnvironment extends RemoteEnvironment<string, string> {
-  declare readonly family: 'text' | 'screen';
-  declare readonly observationSpace: TextSpace;
-  declare readonly actionSpace: TextSpace;
-}
+type RemoteTextEnvironment = Of<'text' | 'screen', TextSpace, string, string>;
 
 /** Tools: domain and typed state stay on the server. */
-export class RemoteToolsEnvironment extends RemoteEnvironment<ToolsObservation, ToolsAction> {
-  declare readonly family: 'tools';
-  declare readonly observationSpace: ToolsSpace;
-  declare readonly actionSpace: ToolsSpace;
+export type RemoteToolsEnvironment = Of<'tools', ToolsSpace, ToolsObservation, ToolsAction>;
 
-  constructor(
-    connection: RemoteConnection,
-    card: RemoteCard,
-    private readonly conversation: ConversationCodec,
-  ) {
-    super(connection, card, conversation);
-  }
-
-  /** The whole conversation so far. */
-  get messages(): readonly Message[] {
-    return this.conversation.messages;
-  }
-}
+type Of<Family, Kind, Obs, Act> = RemoteEnvironment<Obs, Act> & {
+  readonly family: Family;
+  readonly observationSpace: Kind;
+  readonly actionSpace: Kind;
+};
 
 export type AnyRemoteEnvironment = RemoteVectorEnvironment | RemoteTextEnvironment | RemoteToolsEnvironment;
 
@@ -245,7 +235,11 @@ export async function openRemote(url: string, options: RemoteOptions = {}): Prom
   const connection = new RemoteConnection(url, options);
   try {
     const card = await cardOf(connection, options.environment);
-    return OPEN[card.family](connection, card);
+    return new RemoteEnvironment(
+      connection,
+      card,
+      codecOf(card) as Codec<unknown, unknown>,
+    ) as unknown as AnyRemoteEnvironment;
   } catch (error) {
     await connection.close();
     throw error;
@@ -262,28 +256,9 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
 }
 
-type Open = (connection: RemoteConnection, card: RemoteCard) => AnyRemoteEnvironment;
-
-function openLines(connection: RemoteConnection, card: RemoteCard): RemoteTextEnvironment {
-  return new RemoteTextEnvironment(connection, card, textCodec(card.actionSpace as TextSpace));
-}
-
-const OPEN: Readonly<Record<RemoteCard['family'], Open>> = {
-  vector: (connection, card) => {
-    const codec = rowCodec(card.observationSpace as VectorSpace, card.actionSpace as VectorSpace);
-    return new RemoteVectorEnvironment(connection, card, codec);
-  },
-  text: openLines,
-  screen: openLines,
-  tools: (connection, card) =>
-    new RemoteToolsEnvironment(connection, card, new ConversationCodec(card.actionSpace as ToolsSpace)),
-};
-
-interface ConnectionOptions {
-  /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
-  readonly token?: string;
-  /** Until an answer is given up; the server itself gives up on a step after 55 s unless it was told otherwise. */
-  readonly timeoutSeconds?: number;
+function codecOf({ family, observationSpace, actionSpace }: RemoteCard) {
+  if (family === 'vector') return rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace);
+  return family === 'tools' ? new ConversationCodec(actionSpace as ToolsSpace) : textCodec(actionSpace as TextSpace);
 }
 
 const TIMEOUT_SECONDS = 70;
@@ -296,14 +271,9 @@ class RemoteConnection {
   private readonly http: ServerHttp;
 
   /** @throws REMOTE_URL_INVALID */
-  constructor(url: string, { token, timeoutSeconds = TIMEOUT_SECONDS }: ConnectionOptions = {}) {
+  constructor(url: string, { token, timeoutSeconds = TIMEOUT_SECONDS }: RemoteOptions = {}) {
     if (!url.includes('://')) throw reverieError('REMOTE_URL_INVALID', { url });
     this.http = new ServerHttp('Reverie', url, timeoutSeconds, token);
-  }
-
-  /** Without what may be secret. */
-  get url(): string {
-    return this.http.url;
   }
 
   /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT; what `signal` is aborted with */
@@ -339,7 +309,7 @@ class RemoteConnection {
     if (typeof error?.code !== 'string')
       throw this.http.invalid(what, text, `status ${status}, and no error of this API`);
     const { code, message: problem, hint } = error;
-    throw reverieError('REMOTE_REFUSED', { url: this.url, what, code, problem, hint: hint ?? '' });
+    throw reverieError('REMOTE_REFUSED', { url: this.http.url, what, code, problem, hint: hint ?? '' });
   }
 
   private async exchanged(path: string, asked: Asked): Promise<{ status: number; text: string }> {

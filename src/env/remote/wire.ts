@@ -23,6 +23,8 @@ export interface Codec<Obs, Act> {
   decode(observation: unknown, action?: Act): Obs;
   /** `info` with the names that environments in this process give. */
   readonly infoOf: (info: Info) => Info;
+  /** The conversation so far, where there is one. */
+  readonly messages?: readonly Message[];
   /** What a snapshot holds beside the server's, as JSON: its form, and what takes what has this form. */
   readonly memory?: { readonly form: z.ZodType; save(): unknown; load(saved: unknown): void };
 }
@@ -165,7 +167,7 @@ export type RemoteCard = z.output<typeof cardSchema>;
 
 export const cardsSchema = z.object({ environments: z.array(cardSchema).min(1) });
 
-export const taskSchema = z.object({
+const taskSchema = z.object({
   id: z.string(),
   split: z.enum(['train', 'validation', 'test']),
   family: z.string().optional(),

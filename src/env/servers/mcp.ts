@@ -25,7 +25,6 @@ import {
 
 const PROTOCOL = 'MCP';
 const US = { name: 'reverie', version: '1' };
-const NO_EPISODES = 'the Model Context Protocol has no episodes, and so';
 /** Tools of one page; a server that goes on for ever is not followed. */
 const MOST_PAGES = 100;
 
@@ -39,13 +38,6 @@ const resultSchema = z.looseObject({
 export class McpServer implements EnvironmentServer {
   readonly protocol = PROTOCOL;
   readonly url: string;
-  readonly lacks = {
-    seeds: `${NO_EPISODES} no seeds`,
-    state: `${NO_EPISODES} no state`,
-    schemas: 'the Model Context Protocol has no schemas of episodes',
-    rewards: `${NO_EPISODES} no rewards`,
-    slots: 'a client of the Model Context Protocol that is gone shows by its silence alone',
-  };
   /** For errors and the token; where the server is a process, its command stands for the address. */
   private readonly http: ServerHttp;
 

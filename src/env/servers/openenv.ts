@@ -49,7 +49,6 @@ const errorSchema = z.looseObject({ message: z.string(), code: z.string() });
 
 export class OpenEnvServer implements EnvironmentServer {
   readonly protocol = PROTOCOL;
-  readonly lacks = {};
   private readonly http: ServerHttp;
   /** Known once it was described: whether actions are calls. */
   private hasTools: Promise<boolean> | undefined;

@@ -44,13 +44,6 @@ const answerSchema = z.union([
 
 export class OrsServer implements EnvironmentServer {
   readonly protocol = PROTOCOL;
-  readonly lacks = {
-    seeds: 'the Open Reward Standard has no seeds: the task alone begins an episode',
-    state: 'the Open Reward Standard tells no state',
-    schemas: 'the Open Reward Standard has no schemas of observations',
-    slots:
-      'a client of the Open Reward Standard that is gone shows by its silence alone, which a server may bear for 900 s',
-  };
   private readonly http: ServerHttp;
   private environment: Promise<string> | undefined;
 

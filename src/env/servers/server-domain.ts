@@ -93,8 +93,7 @@ interface ServerParts {
 function realEnvironment(of: string, parts: ServerParts): RealEnvironment {
   return {
     sessions: parts.sessions,
-    responder: new ServerResponder(of, parts, true),
-    compared: new ServerResponder(of, parts, false),
+    responder: new ServerResponder(of, parts),
     user: new ServerUser(of, parts),
   };
 }
@@ -103,11 +102,9 @@ function realEnvironment(of: string, parts: ServerParts): RealEnvironment {
 class ServerResponder implements Responder {
   readonly version: string;
 
-  /** @param comparing  whether an episode that is lived again has to go as it went; not where a dream tells how it went */
   constructor(
     of: string,
     private readonly parts: ServerParts,
-    private readonly comparing: boolean,
   ) {
     this.version = `${BACKEND}:${of}`;
   }
@@ -139,7 +136,6 @@ class ServerResponder implements Responder {
   private livedIn(start: EpisodeStart, messages: readonly Message[], until?: string): Lived {
     const opening = messages.find(({ role }) => role === 'user')?.content ?? NOTHING_SHOWN;
     const played = callsMade(messages, this.parts.tools, until);
-    if (!this.comparing) return { start, played: played.map(({ call }) => ({ call })) };
     return { start, played, ...(opening === NOTHING_SHOWN ? {} : { opening }) };
   }
 }

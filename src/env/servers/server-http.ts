@@ -64,22 +64,11 @@ export interface ServerSession {
   close(): Promise<void>;
 }
 
-/** What a protocol has no words for, each with the reason; what is absent it has. */
-export interface ServerLacks {
-  readonly seeds?: string;
-  readonly state?: string;
-  readonly schemas?: string;
-  readonly rewards?: string;
-  /** Why it cannot be seen from outside whether places of clients that vanish are given back. */
-  readonly slots?: string;
-}
-
 export interface EnvironmentServer {
   /** Name of the protocol, as people write it. */
   readonly protocol: string;
   /** Without what may be secret. */
   readonly url: string;
-  readonly lacks: ServerLacks;
   /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT, ENV_NOT_SERVED */
   describe(): Promise<ServerCard>;
   /** @throws SessionLost, ServerFull, and as `describe` */

@@ -175,7 +175,13 @@ function checkWithRules(domain: ToolsDomain, rules: SandboxedRules, read: Domain
     const stray = [...rules.tools, ...rules.preconditioned].find((name) => !known.includes(name));
     const problem = `"${stray}" is no tool of the domain`;
     if (stray !== undefined) throw reverieError('RULES_INVALID', { file: read.nameOf('rules'), problem });
-    checkNamedChecks(domain, rules.checks, read.nameOf('tasks'));
+    for (const task of domain.tasks) {
+      const unknown = task.verifier.checks?.find((name) => !rules.checks.has(name));
+      if (unknown === undefined) continue;
+      const near = nearest(unknown, [...rules.checks]);
+      const hint = near === undefined ? '' : ` (did you mean "${near}"?)`;
+      throw invalid(read.nameOf('tasks'), task, `verifier: the rules have no check "${unknown}"${hint}`);
+    }
   } catch (error) {
     rules.close();
     throw error;
@@ -227,17 +233,12 @@ class DomainFolder {
     try {
       return readFileSync(this.nameOf(file), 'utf8').replace(/^\uFEFF/, '');
     } catch (error) {
-      const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (isMissing)
-        throw reverieError(
-          'DOMAIN_FILE_INVALID',
-          {
-            problem: `There is no domain file "${this.nameOf(file)}".`,
-            hint: 'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.js.',
-          },
-          error,
-        );
-      throw this.invalid(file, (error as Error).message);
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'ENOENT') throw this.invalid(file, message);
+      const problem = `There is no domain file "${this.nameOf(file)}".`;
+      const hint =
+        'A domain folder holds policy.md, tools.yaml, state.json, state.schema.json, tasks.yaml and, where there is one, rules.js.';
+      throw reverieError('DOMAIN_FILE_INVALID', { problem, hint }, error);
     }
   }
 
@@ -259,29 +260,22 @@ class DomainFolder {
   }
 
   private parsed(file: DomainFile): Json {
-    const text = this.text(file);
-    const value = this.nameOf(file).endsWith('.json') ? this.parsedJson(file, text) : this.parsedYaml(file, text);
+    const value = this.written(file, this.text(file));
     const problem = jsonProblem(value, STATE_LIMITS);
     if (problem !== undefined) throw this.invalid(file, problem);
     return value;
   }
 
-  private parsedJson(file: DomainFile, text: string): Json {
+  private written(file: DomainFile, text: string): Json {
+    const isJson = FILES[file].endsWith('.json');
     try {
-      return JSON.parse(text) as Json;
-    } catch (error) {
-      throw this.invalid(file, `it is not JSON: ${(error as Error).message}`);
-    }
-  }
-
-  private parsedYaml(file: DomainFile, text: string): Json {
-    try {
+      if (isJson) return JSON.parse(text) as Json;
       const read = PARSED.get(text) ?? { value: parse(text) as Json };
       PARSED.set(text, read);
       return structuredClone(read.value);
     } catch (error) {
-      const where = error instanceof YAMLParseError ? '' : 'it is not YAML: ';
-      throw this.invalid(file, `${where}${(error as Error).message}`);
+      const what = error instanceof YAMLParseError ? '' : `it is not ${isJson ? 'JSON' : 'YAML'}: `;
+      throw this.invalid(file, `${what}${(error as Error).message}`);
     }
   }
 }
@@ -306,20 +300,6 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
     const problem = seen.has(task.id) ? 'another task has the same id' : problemOfTask(domain, task, stateCheck);
     if (problem !== undefined) throw invalid(file, task, problem);
     seen.add(task.id);
-  }
-}
-
-/**
- * @param checks names of the checks that the rules have
- * @throws DOMAIN_FILE_INVALID if a task asks for another one
- */
-function checkNamedChecks({ tasks }: ToolsDomain, checks: ReadonlySet<string>, file: string): void {
-  for (const task of tasks) {
-    const unknown = task.verifier.checks?.find((name) => !checks.has(name));
-    if (unknown === undefined) continue;
-    const known = nearest(unknown, [...checks]);
-    const hint = known === undefined ? '' : ` (did you mean "${known}"?)`;
-    throw invalid(file, task, `verifier: the rules have no check "${unknown}"${hint}`);
   }
 }
 
@@ -358,19 +338,17 @@ function problemOfStart(domain: ToolsDomain, task: ToolsTask, stateCheck: Schema
 /** Reference and failures must be calls that reach a backend; of verified calls, what is given must be an argument. */
 function problemOfCalls({ tools }: ToolsDomain, { reference, failures, verifier }: ToolsTask): string | undefined {
   const check = callChecks(tools);
-  const problemOf = (where: string, calls: readonly CallSpec[]) => {
-    const problems = calls.flatMap((call, i) => check.problems(call).map((problem) => `${where} ${i + 1}: ${problem}`));
-    return problems[0];
-  };
-  const listed: [string, readonly CallSpec[]][] = [
-    ['reference, call', reference?.calls ?? []],
-    ...(failures ?? []).map(({ name, calls }) => [`failure "${name}", call`, calls] as [string, readonly CallSpec[]]),
+  const placed = (where: string, calls: readonly CallSpec[] = []) =>
+    calls.map((call, i) => ({ call, where: `${where}, call ${i + 1}` }));
+  const listed = [
+    ...placed('reference', reference?.calls),
+    ...(failures ?? []).flatMap(({ name, calls }) => placed(`failure "${name}"`, calls)),
   ];
   const known = tools.map(({ name }) => name);
   const named = [...(verifier.called ?? []).map(({ name }) => name), ...(verifier.notCalled ?? [])];
   const unknown = named.find((name) => !known.includes(name));
   if (unknown !== undefined) return `verifier: unknown tool "${unknown}" (did you mean "${nearest(unknown, known)}"?)`;
-  return listed.map(([where, calls]) => problemOf(where, calls)).find((problem) => problem !== undefined);
+  return listed.flatMap(({ call, where }) => check.problems(call).map((problem) => `${where}: ${problem}`))[0];
 }
 
 function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefined {
@@ -388,7 +366,7 @@ function problemOfVerifier({ verifier, reference }: ToolsTask): string | undefin
 
 function invalid(file: string, { id }: ToolsTask, problem: string): ReverieError {
   return reverieError('DOMAIN_FILE_INVALID', {
-    problem: `Domain file "${file}": ${`task "${id}": ${problem}`}`,
+    problem: `Domain file "${file}": task "${id}": ${problem}`,
     hint: 'Correct the task; the verifier must be able to tell success from failure.',
   });
 }

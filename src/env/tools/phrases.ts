@@ -1,5 +1,5 @@
 // How people and agents of a domain put things, the file phrases.yaml of a domain: ways to say the same, what arguments are
-// called, what calls do in words, what a user may ask on the side. Data alone; `phrases.ts` speaks it.
+// called, what calls do in words, what a user may ask on the side.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -85,12 +85,10 @@ export function problemOfPhrases(book: PhraseBook): string | undefined {
     ...replies.map(({ to }) => to),
     ...refusals,
   ];
-  for (const pattern of written) {
-    try {
-      wholly(pattern);
-    } catch (error) {
-      return (error as Error).message;
-    }
+  try {
+    for (const pattern of written) wholly(pattern);
+  } catch (error) {
+    return (error as Error).message;
   }
   const known = new Set([...Object.keys(ways), ...SLOTS]);
   const uses: (readonly [string, readonly string[], readonly string[]])[] = [
@@ -162,7 +160,7 @@ export class Phrases {
 
   /** One way to say what `name` stands for. */
   say(name: string, slots: Slots, rng: Rng): string {
-    return tidy(this.filled(`{${name}}`, slots, rng));
+    return this.fill(`{${name}}`, slots, rng);
   }
 
   /** A text of the book, or one of the user's or agent's, with its names replaced. */

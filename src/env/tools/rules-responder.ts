@@ -55,8 +55,6 @@ export interface RealEnvironment {
   readonly sessions: number;
   /** Answers calls; an episode that has to be lived again must go as it went. */
   readonly responder: Responder;
-  /** Answers calls after others that somebody else answered: what the same calls come to there. */
-  readonly compared: Responder;
   /** Tells what is seen first. */
   readonly user: UserSimulator;
 }
@@ -80,12 +78,6 @@ export function isReal(domain: ToolsDomain): boolean {
 export function realResponder(domain: ToolsDomain): Responder {
   const real = elsewhere(domain);
   return real === undefined ? rulesResponder(domain) : lent(real.responder);
-}
-
-/** The same, asked about calls of a dream, in which it may have been answered otherwise before. */
-export function comparedResponder(domain: ToolsDomain): Responder {
-  const real = elsewhere(domain);
-  return real === undefined ? rulesResponder(domain) : lent(real.compared);
 }
 
 /** The domain closes it. */

@@ -51,31 +51,17 @@ const MATCHED_CHARACTERS = 20_000;
 const matcher = new Script('new RegExp(pattern, "i").test(text)');
 const given = createContext({ pattern: '', text: '' });
 
-/** Patterns that cannot backtrack for long, compiled; undefined for those that might. */
-const simple = new LRUCache<string, { readonly expression?: RegExp }>({ max: 1_000 });
+/** Words and choices between them, with no repetition, no reference and few groups, are tried once at each place. */
+const CANNOT_BACKTRACK =
+  /^(?=.{0,200}$)(\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*(\((?:\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*\)(\\[bBdDwWsS]|[\w\s|,.;:!'"#%&@/-])*){0,2}$/;
+const simple = new LRUCache<string, RegExp>({ max: 1_000 });
 
 /** A pattern may come from a task that a model wrote: one that would backtrack for ever is cut off. */
 function matches(pattern: string, text: string, task: ToolsTask): boolean {
-  let known = simple.get(pattern);
-  if (known === undefined) {
-    known = isSimple(pattern) ? { expression: new RegExp(pattern, 'i') } : {};
-    simple.set(pattern, known);
-  }
-  return known.expression?.test(text.slice(0, MATCHED_CHARACTERS)) ?? matchesInTime(pattern, text, task);
-}
-
-/** Words and choices between them, with no repetition, no reference and few groups: tried once at each place. */
-function isSimple(pattern: string): boolean {
-  return (
-    pattern.length <= 200 &&
-    /^[\w\s|(),.;:!'"#%&@/-]*$/.test(pattern.replaceAll(/\\[bBdDwWsS]/g, '')) &&
-    isBalanced(pattern)
-  );
-}
-
-function isBalanced(pattern: string): boolean {
-  const groups = pattern.split('(').length - 1;
-  return groups <= 2 && /^[^()]*(\([^()]*\)[^()]*)*$/.test(pattern);
+  const known = simple.get(pattern) ?? (CANNOT_BACKTRACK.test(pattern) ? new RegExp(pattern, 'i') : undefined);
+  if (known === undefined) return matchesInTime(pattern, text, task);
+  simple.set(pattern, known);
+  return known.test(text.slice(0, MATCHED_CHARACTERS));
 }
 
 function matchesInTime(pattern: string, text: string, task: ToolsTask): boolean {

@@ -54,57 +54,6 @@ const message = z.discriminatedUnion('role', [
   }),
 ]);
 
-/** What is kept of a situation wherever it is kept. Operations are tried when it is loaded. */
-const savedSituation = {
-  seed: z.int(),
-  row: z.int().optional(),
-  operations: z.array(z.looseObject({ op: z.string(), path: z.string() })),
-  /** Without the policy, which the domain has. */
-  messages: z.array(message),
-  calls: z.int().min(0),
-  /** Of the state that the operations must lead to. */
-  stateHash: z.string(),
-};
-
-const saved = z.object(savedSituation);
-type SavedSituation = z.output<typeof saved>;
-
-/** Plain JSON, of a size with the conversation and not with the state. Shares its parts with the situation. */
-function saveSituation({ seed, row, operations, messages, calls, state }: Situation): SavedSituation {
-  return {
-    seed,
-    ...(row === undefined ? {} : { row }),
-    operations: operations as readonly { op: string; path: string }[] as SavedSituation['operations'],
-    messages: messages.slice(1) as readonly unknown[] as SavedSituation['messages'],
-    calls,
-    stateHash: stateHash(state),
-  };
-}
-
-/**
- * The situation again.
- * @throws where it is damaged: operations that do not apply, or lead elsewhere
- */
-function loadSituation(
-  domain: ToolsDomain,
-  task: ToolsTask,
-  { seed, row, calls, stateHash: hash, ...parts }: SavedSituation,
-): Omit<Situation, 'ended'> {
-  const operations = structuredClone(parts.operations) as unknown as readonly Operation[];
-  const state = applyOperations(initialStateOf(domain, task), operations);
-  if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
-  const conversation = structuredClone(parts.messages) as readonly unknown[] as Message[];
-  return {
-    task,
-    seed,
-    ...(row === undefined ? {} : { row }),
-    state,
-    operations,
-    messages: [policyMessage(domain), ...conversation],
-    calls,
-  };
-}
-
 export function policyMessage(domain: ToolsDomain): Message {
   return { role: 'system', content: domain.policy };
 }
@@ -124,8 +73,16 @@ export interface Episode {
 
 const count = z.int().min(0);
 
+/** Without the policy, which the domain has. */
 const savedEpisode = z.strictObject({
-  ...savedSituation,
+  seed: z.int(),
+  row: z.int().optional(),
+  /** Tried when it is loaded. */
+  operations: z.array(z.looseObject({ op: z.string(), path: z.string() })),
+  messages: z.array(message),
+  calls: z.int().min(0),
+  /** Of the state that the operations must lead to. */
+  stateHash: z.string(),
   /** Version of the domain. */
   domain: z.string(),
   task: z.string(),
@@ -142,22 +99,19 @@ type SavedEpisode = z.output<typeof savedEpisode>;
 
 /** The episode as plain JSON; of a size with the conversation, not with the state. */
 export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState): SavedEpisode {
-  const { situation, observedFrom, steps, turns, running, paid } = episode;
-  const { seed, row, operations, messages, calls, stateHash }: SavedSituation = saveSituation(situation);
+  const { situation, paid, ...place } = episode;
+  const { task, seed, row, state, operations, messages, calls } = situation;
   return structuredClone({
+    ...place,
     domain: domain.version,
-    task: situation.task.id,
+    task: task.id,
     seed,
     ...(row === undefined ? {} : { row }),
-    operations,
-    messages,
-    observedFrom,
+    operations: operations as readonly { op: string; path: string }[] as SavedEpisode['operations'],
+    messages: messages.slice(1) as readonly unknown[] as SavedEpisode['messages'],
     calls,
-    steps,
-    turns,
-    running,
     ...(paid === null ? {} : { paid }),
-    stateHash,
+    stateHash: stateHash(state),
     rng: { key: [...rng.key] as [number, number], position: rng.position },
   });
 }
@@ -176,9 +130,18 @@ export function loadEpisode(
   saved: unknown,
   taskOf: (id: string) => ToolsTask,
 ): { episode: Episode; rng: RngState } {
-  const { task, observedFrom, steps, turns, running, paid = null, rng, ...kept } = savedEpisode.parse(saved);
-  const situation = { ...loadSituation(domain, taskOf(task), kept), ended: false };
-  return { episode: { situation, observedFrom, steps, turns, running, paid }, rng };
+  const { task: id, domain: _, paid = null, rng, ...kept } = savedEpisode.parse(saved);
+  const { seed, row, calls, stateHash: hash, operations: done, messages: said, ...place } = structuredClone(kept);
+  const task = taskOf(id);
+  const operations = done as unknown as readonly Operation[];
+  const state = applyOperations(initialStateOf(domain, task), operations);
+  if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
+  const messages = [policyMessage(domain), ...(said as readonly unknown[] as Message[])];
+  const ofRow = row === undefined ? {} : { row };
+  return {
+    episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
+    rng,
+  };
 }
 
 type PerTask = WeakMap<ToolsTask, JsonObject>;

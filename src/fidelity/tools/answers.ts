@@ -1,56 +1,60 @@
-// One question asked of one model: what was right, how far it was off, and what an episode would have become of it.
+// A model's answers to questions: what was right, how far it was off, and what an episode would have become of it. Asked once for
+// all instruments that look at them.
 
 import { createHash } from 'node:crypto';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { Json } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
-import { type LeafDifference, observationDistance, stateDistance, tokensOf } from './distances.js';
-import { isReadBackRight, isSameObservation, type ToolsQuestion } from './question.js';
+import {
+  isSameObservation,
+  type LeafDifference,
+  leafDifferences,
+  observationDistance,
+  stateDistance,
+  type ToolsQuestion,
+  tokensOf,
+} from './question.js';
 
-/** Kept as JSON. `null`: not known, or not to be known of this model. */
+/** Kept as JSON. `null`: no answer came, not known, or not to be known of this model. */
 export type StepRow = {
   readonly question: number;
   /** 0, or the number of the repeat. */
   readonly attempt: number;
-  /** false: no answer came, and everything else is null. */
   readonly answered: boolean;
   readonly backend: string | null;
   readonly confidence: number | null;
   readonly refused: boolean | null;
-  readonly repaired: boolean | null;
   readonly observation: boolean | null;
   readonly observationDistance: number | null;
   readonly error: boolean | null;
   readonly state: boolean | null;
   readonly stateDistance: number | null;
-  readonly readBack: boolean | null;
   /** Ids in the answer that neither state, call nor conversation knows, nor the true answer. */
   readonly unknown: readonly string[];
-  /** Of the state afterwards, first 16 digits of its hash. */
-  readonly hash: string | null;
+  readonly hasState: boolean;
   /** The same for answers that are the same. */
   readonly outcome: string | null;
   /** What was answered, where it was wrong. */
   readonly wrong: WrongAnswer | null;
 };
 
-export type WrongAnswer = {
+type WrongAnswer = {
   readonly observation: string;
   readonly isError: boolean;
   readonly operations: Json;
-  readonly differences: readonly { readonly path: string; readonly real?: Json; readonly dreamt?: Json }[];
+  readonly differences: readonly LeafDifference[];
 };
 
 /**
  * Says of a section, in its report, that all its answers are those of the truth itself: such figures are right by construction.
  *
- * @param answering backends of the answers; what the environment refuses by itself (`schema`) was asked of nobody
- * @param truthBackend who answers by what is also the truth; undefined where nobody does
+ * @param answering backends of the answers; what the environment refuses by itself (`schema`) was asked of no backend
+ * @param truthBackend the backend that answers by what is also the truth, if any
  */
 export function constructed(
   answering: readonly string[],
@@ -63,141 +67,10 @@ export function constructed(
   };
 }
 
-/** Characters of an observation and differences of a state that are kept of a wrong answer. */
-const KEPT_CHARS = 20_000;
-const KEPT_DIFFERENCES = 100;
-
-export interface StepOptions {
-  readonly seed: number;
-  /** Number of the repeat; another one is another seed. */
-  readonly attempt?: number;
-  readonly signal?: AbortSignal;
-  /** Whether what changed is read back through the model, too: one more answer a read. */
-  readonly readBack?: boolean;
-}
-
-/** Throws what is no fault of the question: see `patientAnswer`. */
-export async function askQuestion(
-  responder: Responder,
-  question: ToolsQuestion,
-  index: number,
-  options: StepOptions,
-): Promise<StepRow> {
-  const { attempt = 0, signal, readBack = attempt === 0 } = options;
-  const query = { ...question.query, seed: attemptSeed(options) };
-  const answer = (asked: CallQuery) => patientAnswer(responder, asked, signal);
-  const prediction = await answer(query);
-  if (prediction === undefined) return unanswered(index, attempt);
-  const { readBacks } = question;
-  const isRead = readBack ? await isReadBackRight({ query, prediction, readBacks, answer }) : undefined;
-  return stepRow(question, prediction, { index, attempt, isRead });
-}
-
-/** One seed for all questions of an attempt, as for all calls of an episode. */
-function attemptSeed({ seed, attempt = 0 }: StepOptions): number {
-  if (attempt === 0) return seed;
-  return Rng.fromSeed(seed)
-    .split('fidelity-attempt', attempt)
-    .int(2 ** 31 - 1);
-}
-
-interface RowFacts {
-  readonly index: number;
-  readonly attempt: number;
-  readonly isRead: boolean | undefined;
-}
-
-function stepRow(question: ToolsQuestion, prediction: Prediction, { index, attempt, isRead }: RowFacts): StepRow {
-  const { query, truth } = question;
-  const dreamt = applyOperations(query.state, prediction.operations);
-  const observation = isSameObservation(prediction.observation, truth.observation);
-  const error = prediction.isError === truth.isError;
-  const compared = comparedState(question, dreamt, prediction);
-  const isWrong = !observation || !error || compared?.isRight === false;
-  const hash = prediction.stateless ? null : stateHash(dreamt).slice(0, 16);
-  return {
-    question: index,
-    attempt,
-    answered: true,
-    backend: prediction.backend,
-    confidence: prediction.confidence,
-    refused: prediction.refused !== undefined,
-    repaired: prediction.repaired === true,
-    observation,
-    observationDistance: observation ? 0 : observationDistance(truth.observation, prediction.observation),
-    error,
-    state: compared?.isRight ?? null,
-    stateDistance: compared?.distance ?? null,
-    readBack: isRead ?? null,
-    unknown: observation ? [] : madeUpIds(question, prediction),
-    hash,
-    outcome: digestOf([hash, prediction.isError, tokensOf(prediction.observation).join(' ')]),
-    wrong: isWrong ? wrongAnswer(prediction, compared?.wrong ?? []) : null,
-  };
-}
-
-function digestOf(outcome: Json): string {
-  return createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16);
-}
-
-/** Undefined where the truth or the model has no state. */
-function comparedState({ query, after }: ToolsQuestion, dreamt: JsonObject, { stateless }: Prediction) {
-  if (after === undefined || stateless) return undefined;
-  const isRight = stateHash(dreamt) === stateHash(after);
-  return { isRight, ...(isRight ? { distance: 0, wrong: [] } : stateDistance(query.state, after, dreamt)) };
-}
-
-function madeUpIds({ query, truth }: ToolsQuestion, { observation, operations }: Prediction): string[] {
-  const { domain, state, call, messages } = query;
-  const told = new Set(truth.observation.match(/[^\s"',:;()[\]{}]+/g) ?? []);
-  const asked = { domain, state, call, messages, observation, operations: operations as readonly Operation[] };
-  return unknownIds(asked, idPatternOf(domain)).filter((id) => !told.has(id));
-}
-
-function wrongAnswer(
-  { observation, isError, operations }: Prediction,
-  differences: readonly LeafDifference[],
-): WrongAnswer {
-  return {
-    observation: observation.slice(0, KEPT_CHARS),
-    isError,
-    operations: operations.slice(0, KEPT_DIFFERENCES) as unknown as Json,
-    differences: differences.slice(0, KEPT_DIFFERENCES).map(({ path, first, second }) => ({
-      path,
-      ...(first === undefined ? {} : { real: first }),
-      ...(second === undefined ? {} : { dreamt: second }),
-    })),
-  };
-}
-
-function unanswered(question: number, attempt: number): StepRow {
-  return {
-    question,
-    attempt,
-    answered: false,
-    backend: null,
-    confidence: null,
-    refused: null,
-    repaired: null,
-    observation: null,
-    observationDistance: null,
-    error: null,
-    state: null,
-    stateDistance: null,
-    readBack: null,
-    unknown: [],
-    hash: null,
-    outcome: null,
-    wrong: null,
-  };
-}
-
-// A model's answers to the questions, asked once for all instruments that look at them.
-
 /** Units of work that one chunk holds. */
 export const CHUNK = 10;
 
-export interface AskedOptions {
+interface AskedOptions {
   readonly responder: Responder;
   readonly questions: readonly ToolsQuestion[];
   readonly seed: number;
@@ -223,27 +96,84 @@ export class AskedQuestions {
     return rows;
   }
 
+  /** @throws what is no fault of the question: see `patiently` */
   row(index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
     const key = `${index}/${attempt}`;
-    const made = this.rows.get(key) ?? this.asked(key, index, attempt, signal);
+    const made = this.rows.get(key) ?? this.asked(index, attempt, signal);
     this.rows.set(key, made);
+    // What failed is asked anew.
+    made.catch(() => this.rows.delete(key));
     return made;
   }
 
-  private async asked(key: string, index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
+  private async asked(index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
     const { responder, questions, seed } = this.options;
-    try {
-      return await askQuestion(responder, questions[index], index, { seed, attempt, signal });
-    } catch (error) {
-      // Whoever asks again, asks anew.
-      this.rows.delete(key);
-      throw error;
-    }
+    // One seed for all questions of an attempt, as for all calls of an episode.
+    const own = Rng.fromSeed(seed).split('fidelity-attempt', attempt);
+    const query = { ...questions[index].query, seed: attempt === 0 ? seed : own.int(2 ** 31 - 1) };
+    const prediction = await patientAnswer(responder, query, signal);
+    return { question: index, attempt, ...judged(questions[index], prediction) };
   }
 }
 
+const UNANSWERED = {
+  ...{ answered: false, backend: null, confidence: null, refused: null, observation: null, observationDistance: null },
+  ...{ error: null, state: null, stateDistance: null, unknown: [], hasState: false, outcome: null, wrong: null },
+};
+
+/** Characters of an observation and differences of a state that are kept of a wrong answer. */
+const KEPT_CHARS = 20_000;
+const KEPT_DIFFERENCES = 100;
+
+function judged(
+  { query, truth, after }: ToolsQuestion,
+  prediction: Prediction | undefined,
+): Omit<StepRow, 'question' | 'attempt'> {
+  if (prediction === undefined) return UNANSWERED;
+  const { backend, confidence, operations, stateless } = prediction;
+  const simulated = applyOperations(query.state, operations);
+  const observation = isSameObservation(prediction.observation, truth.observation);
+  const error = prediction.isError === truth.isError;
+  const isKnown = after !== undefined && !stateless;
+  const state = isKnown ? stateHash(simulated) === stateHash(after) : null;
+  const isWrong = !observation || !error || state === false;
+  const outcome = [
+    stateless ? null : stateHash(simulated),
+    prediction.isError,
+    tokensOf(prediction.observation).join(' '),
+  ];
+  return {
+    ...{ answered: true, backend, confidence, refused: prediction.refused !== undefined, observation, error, state },
+    observationDistance: observation ? 0 : observationDistance(truth.observation, prediction.observation),
+    stateDistance: state === false ? stateDistance(query.state, after!, simulated) : state === null ? null : 0,
+    unknown: observation ? [] : madeUpIds(query, truth.observation, prediction),
+    hasState: !stateless,
+    outcome: createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16),
+    wrong: isWrong ? wrongAnswer(prediction, state === false ? leafDifferences(after!, simulated) : []) : null,
+  };
+}
+
+function madeUpIds(query: CallQuery, real: string, { observation, operations }: Prediction): string[] {
+  const { domain, state, call, messages } = query;
+  const known = new Set(real.match(/[^\s"',:;()[\]{}]+/g) ?? []);
+  const asked = { domain, state, call, messages, observation, operations };
+  return unknownIds(asked, idPatternOf(domain)).filter((id) => !known.has(id));
+}
+
+function wrongAnswer(
+  { observation, isError, operations }: Prediction,
+  differences: readonly LeafDifference[],
+): WrongAnswer {
+  return {
+    observation: observation.slice(0, KEPT_CHARS),
+    isError,
+    operations: operations.slice(0, KEPT_DIFFERENCES) as unknown as Json,
+    differences: differences.slice(0, KEPT_DIFFERENCES),
+  };
+}
+
 // Asking a model one thing, and bearing with a server that is slow or garbles one reply: that one goes unanswered, and says
-// nothing of the model. A server that is away and a spent budget end the work, which can be gone on with.
+// nothing of the model. A server that is away and a spent budget end the work, which can be resumed.
 
 const SERVER_TRIES = 3;
 /** A fault of one request alone, beside those of the model and of one episode, which say so themselves. */

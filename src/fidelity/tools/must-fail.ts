@@ -3,25 +3,16 @@
 import type { Json } from '../../core/canonical-json.js';
 import type { ProbeKind } from '../../worldmodel/must-fail/probes.js';
 import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
-import type { Finding, Instrument } from '../measure.js';
 import type { WorstTransition } from '../report.js';
-import { type FoundMetric, findingOf, percent, plainMetric } from '../section.js';
-import type { Estimate } from '../statistics/estimate.js';
+import { type Finding, figuresOf, findingOf, type Instrument, type MetricInfo, percent } from '../section.js';
+import { type Estimate, NOTHING } from '../statistics.js';
+import type { ToolsJudged } from './judged.js';
 
 const SHOWN = 12;
 const SHOWN_SKIPPED = 5;
 
-export interface MustFailOptions {
-  /** Runs the suite, or finds its report where the same simulator was tried before. */
-  readonly run: (signal?: AbortSignal) => Promise<MustFailReport>;
-  /** Share of probes that must be passed for the model to give rewards. */
-  readonly limit: number;
-}
-
-/** What must succeed is another suite, asked before anything is lived. */
-type FailingKind = Exclude<ProbeKind, 'possible'>;
-
-const KINDS: Readonly<Record<FailingKind, string>> = {
+/** What must succeed is another suite, asked before any episode is run. */
+const KINDS: Readonly<Record<Exclude<ProbeKind, 'possible'>, string>> = {
   'missing-entity': 'calls about what does not exist',
   'forbidden-transition': 'impossible actions',
   contradiction: 'calls that contradict what was established',
@@ -29,46 +20,42 @@ const KINDS: Readonly<Record<FailingKind, string>> = {
   'unearned-success': 'episodes in which nothing was earned',
 };
 
-export function mustFailInstrument({ run, limit }: MustFailOptions): Instrument<Json> {
+type Tried = Pick<MustFailReport, 'passed' | 'total' | 'failures' | 'skipped' | 'rate' | 'byKind'>;
+
+const UNTRIED: Tried = {
+  ...{ passed: 0, total: 0, failures: [], skipped: [], byKind: {} },
+  rate: { value: null, low: 0, high: 1, count: 0, of: 0 },
+};
+
+export function toolsMustFail({ ground, answering }: ToolsJudged): Instrument<Json> {
+  const { limit } = ground.setup.scenario.config.reward.mustFail;
   return {
     id: 'must-fail',
     chunks: 1,
-    unit: 'suites',
-    measure: async (_, signal) => [JSON.parse(JSON.stringify(await run(signal))) as Json],
-    conclude: ([report]) => concluded((report as unknown as MustFailReport | undefined) ?? UNTRIED, limit),
+    measure: async (_, signal) => [JSON.parse(JSON.stringify(await answering.mustFail(signal))) as Json],
+    conclude: ([report]) => conclude((report as unknown as Tried | undefined) ?? UNTRIED, limit),
   };
 }
 
-type Concluded = Pick<MustFailReport, 'passed' | 'total' | 'failures' | 'skipped' | 'rate' | 'byKind'>;
-
-const UNTRIED: Concluded = {
-  passed: 0,
-  total: 0,
-  failures: [],
-  skipped: [],
-  rate: { value: null, low: 0, high: 1, count: 0, of: 0 },
-  byKind: {},
-};
-
-function concluded(report: Concluded, limit: number): Finding {
-  const { passed, total, failures, skipped } = report;
-  const isSound = report.rate.value !== null && report.rate.value >= limit;
-  const untried = (Object.keys(KINDS) as FailingKind[]).filter((kind) => report.byKind[kind] === undefined);
-  const found = mustFailMetrics(report);
+/** @param limit share of probes that must be passed for the model to give rewards */
+function conclude({ passed, total, failures, skipped, rate, byKind }: Tried, limit: number): Finding {
+  const isSound = rate.value !== null && rate.value >= limit;
+  const kinds = Object.entries(KINDS).map(([kind, about]) => ({ kind, about, of: byKind[kind as keyof typeof KINDS] }));
+  const untried = kinds.filter(({ of }) => of === undefined).map(({ kind }) => kind);
+  const tried = [
+    { key: 'passed', label: 'Probes passed', meaning: 'Share of probes that the model did not fall for.', of: rate },
+    ...kinds.flatMap(({ kind, about, of }) =>
+      of === undefined ? [] : [{ key: `passed-${kind}`, label: kind, meaning: `Share passed of ${about}.`, of }],
+    ),
+  ];
+  const info = ({ label, meaning }: (typeof tried)[number]): MetricInfo => {
+    return { label, better: 'higher', unit: 'share', meaning };
+  };
   return findingOf(
     {
       id: 'must-fail',
       title: 'Must fail',
-      summary: `${passed} of ${total} probes are passed, ${percent(found[0].metric.estimate)}: ${isSound ? 'it may give rewards' : 'it may not give rewards'} (at least ${(100 * limit).toFixed(0)} % are needed).`,
-      charts: [
-        {
-          kind: 'bars',
-          title: 'Probes passed, by kind',
-          caption: 'Share of probes that the model did not fall for.',
-          bars: found.slice(1).map(({ metric: { label, estimate, unit } }) => ({ label, estimate, unit })),
-        },
-      ],
-      tables: [],
+      summary: `${passed} of ${total} probes are passed, ${percent(estimateOf(rate))}: ${isSound ? 'it may give rewards' : 'it may not give rewards'} (at least ${(100 * limit).toFixed(0)} % are needed).`,
       worst: failures.slice(0, SHOWN).map(worstOf),
       ...(total === 0 ? { missing: 'No probe could be made.' } : {}),
       notes: [
@@ -77,24 +64,15 @@ function concluded(report: Concluded, limit: number): Finding {
         ...(failures.length > SHOWN ? [`${failures.length - SHOWN} more failures are in must-fail.json.`] : []),
       ],
     },
-    found,
+    figuresOf(
+      Object.fromEntries(tried.map((one) => [one.key, info(one)])),
+      Object.fromEntries(tried.map(({ key, of }) => [key, estimateOf(of)])),
+    ),
   );
 }
 
-function mustFailMetrics({ rate, byKind }: Concluded): FoundMetric[] {
-  const told = (key: string, label: string, meaning: string, of: MustFailReport['rate']) =>
-    plainMetric({ key, label, better: 'higher', unit: 'share', meaning }, estimateOf(of));
-  return [
-    told('passed', 'Probes passed', 'Share of probes that the model did not fall for.', rate),
-    ...Object.entries(byKind).map(([kind, of]) =>
-      told(`passed-${kind}`, kind, `Share passed of ${KINDS[kind as FailingKind]}.`, of!),
-    ),
-  ];
-}
-
 function estimateOf({ value, low, high, of }: MustFailReport['rate']): Estimate {
-  if (value === null) return { value, low: null, high: null, n: 0, method: 'none' };
-  return { value, low, high, n: of, method: 'wilson' };
+  return value === null ? NOTHING : { value, low, high, n: of, method: 'wilson' };
 }
 
 function worstOf({ probe, problem, prediction, verdict }: ProbeFailure): WorstTransition {

@@ -1,16 +1,17 @@
-// One step, teacher-forced: each question is asked in the true state after the true conversation. What was right, how far off the
-// rest was, and what was not an answer at all.
+// One step: each question is asked in the true state after the true conversation. What was right, how far off the rest was, and what
+// was not an answer at all.
 
 import type { Json } from '../../core/canonical-json.js';
 import { stateHash } from '../../env/state/state.js';
-import type { Finding, Instrument } from '../measure.js';
-import type { FidelityChart, FidelityTable, WorstTransition } from '../report.js';
+import type { FidelityTable, WorstTransition } from '../report.js';
 import {
   estimateIn,
-  type FoundMetric,
+  type Finding,
+  figuresOf,
   findingOf,
+  type Instrument,
+  type MetricInfo,
   meanOf,
-  metricsOfInfos,
   metricTable,
   percent,
   shareOf,
@@ -18,16 +19,15 @@ import {
 } from '../section.js';
 import { CHUNK, constructed, type StepRow } from './answers.js';
 import type { ToolsJudged } from './judged.js';
-import { CHANGE_GROUPS, type ChangeGroup, changeGroup, type ToolsQuestion } from './question.js';
+import type { ToolsQuestion } from './question.js';
 
-export function oneStepInstrument({ ground, asked, notes }: ToolsJudged): Instrument<StepRow> {
+export function toolsOneStep({ ground, asked, notes }: ToolsJudged): Instrument<StepRow> {
   const { repeats } = ground.setup.scenario.config.fidelity;
   const { questions } = asked;
   const units = questions.length * repeats;
   return {
     id: 'one-step',
     chunks: Math.ceil(units / CHUNK),
-    unit: 'questions',
     measure: async (chunk, signal) => {
       const rows: StepRow[] = [];
       for (let unit = chunk * CHUNK; unit < Math.min((chunk + 1) * CHUNK, units); unit++) {
@@ -35,7 +35,7 @@ export function oneStepInstrument({ ground, asked, notes }: ToolsJudged): Instru
       }
       return rows;
     },
-    conclude: (rows) => concluded(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
+    conclude: (rows) => conclude(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
   };
 }
 
@@ -56,29 +56,21 @@ function isSilentlyWrong({ observation, error, state }: StepRow): boolean | null
 }
 
 const METRICS = metricTable(`
-state-exact             | higher  | share | State exact | Share of calls after which the simulated state is the real one, by hash.
-state-exact-floor       | neither | share | State exact if every call is refused | Share of calls that truly change nothing: what a model that refuses every call has as \`state-exact\`.
-state-distance          | lower   | share | State distance | Wrong values of the state among those that changed for real or in the simulation; 0 where none is wrong.
-read-back               | higher  | share | Read back | Share of changes that reads, answered by the same model, show as they truly would.
-observation-exact       | higher  | share | Observation exact | Share of calls that are answered in the real words; JSON is compared as JSON.
-observation-distance    | lower   | share | Observation distance | Word edits from the simulated to the real observation over the words of the longer one.
-error-flag              | higher  | share | Error or not | Share of calls that fail in the simulation if, and only if, they fail for real.
-all-right               | higher  | share | All right | Share of calls of which observation, error and, where there is one, state are right.
-silent-state-error      | lower   | share | Looks right, state wrong | Share of calls whose feedback is right while the state behind it is wrong: nobody in the episode sees it.
-spoken-error            | lower   | share | State right, feedback wrong | Share of calls whose state is right while the feedback on them is not.
-hallucinated-entities   | lower   | share | Made-up entities | Share of answers with an id that is in neither state, call, conversation nor the real answer.
-refused                 | lower   | share | Refused | Share of calls that no backend could answer without faults.
-repaired                | lower   | share | Repaired | Share of calls whose first answer had faults and whose second stands.
-unanswered              | lower   | share | Unanswered | Share of calls to which no answer came; they count nowhere else.
-confidence              | neither | share | Confidence | Mean of what the model says of its own certainty.
-state-exact-changes-0   | higher  | share | State exact, 0 changes | Share of right states after calls that truly change nothing.
-state-exact-changes-1   | higher  | share | State exact, 1 change | Share of right states after calls that truly change one thing.
-state-exact-changes-2-3 | higher  | share | State exact, 2-3 changes | Share of right states after calls that truly change two or three things at once.
-state-exact-changes-4-plus | higher | share | State exact, 4+ changes | Share of right states after calls that truly change four or more things at once.
-sampling-noise          | lower   | share | Sampling noise | Share of pairs of answers to the same question, asked with other seeds, that differ from each other.
+state-exact           | higher  | share | State exact | Share of calls after which the simulated state is the real one, by hash.
+state-exact-floor     | neither | share | State exact if every call is refused | Share of calls that truly change nothing: what a model that refuses every call has as \`state-exact\`.
+state-distance        | lower   | share | State distance | Wrong values of the state among those that changed for real or in the simulation; 0 where none is wrong.
+observation-exact     | higher  | share | Observation exact | Share of calls that are answered in the real words; JSON is compared as JSON.
+observation-distance  | lower   | share | Observation distance | Word edits from the simulated to the real observation over the words of the longer one.
+error-flag            | higher  | share | Error or not | Share of calls that fail in the simulation if, and only if, they fail for real.
+all-right             | higher  | share | All right | Share of calls of which observation, error and, where there is one, state are right.
+silent-state-error    | lower   | share | Looks right, state wrong | Share of calls whose feedback is right while the state behind it is wrong: the episode does not show it.
+hallucinated-entities | lower   | share | Made-up entities | Share of answers with an id that is in neither state, call, conversation nor the real answer.
+refused               | lower   | share | Refused | Share of calls that no backend could answer without faults.
+unanswered            | lower   | share | Unanswered | Share of calls to which no answer came; they count nowhere else.
+sampling-noise        | lower   | share | Sampling noise | Share of pairs of answers to the same question, asked with other seeds, that differ from each other.
 `);
 
-function concluded(
+function conclude(
   questions: readonly ToolsQuestion[],
   rows: readonly StepRow[],
   repeats: number,
@@ -90,8 +82,7 @@ function concluded(
     const row = first.get(i);
     return row === undefined ? [] : [{ question, row }];
   });
-  const found = metricsOf(steps, noiseOf(questions.length, rows));
-  const estimate = (key: string) => estimateIn(found, key);
+  const figures = figuresFrom(steps, noiseOf(questions.length, rows));
   const answering = steps.map(({ row }) => backendOf(row));
   const isOwn = truthBackend !== undefined && answering.includes(truthBackend);
   return findingOf(
@@ -99,70 +90,58 @@ function concluded(
       id: 'one-step',
       title: 'One step',
       summary:
-        `Of ${steps.length} calls in true states, ${percent(estimate('all-right'))} are answered all right; ` +
-        `${percent(estimate('silent-state-error'))} look right and leave a wrong state.`,
-      charts: [groupChart(found), backendChart(steps)],
-      tables: [backendTable(steps), ...madeUpTable(steps)],
+        `Of ${steps.length} calls in true states, ${percent(estimateIn(figures, 'all-right'))} are answered all right; ` +
+        `${percent(estimateIn(figures, 'silent-state-error'))} look right and leave a wrong state.`,
+      tables: [backendTable(steps)],
       worst: worstSteps(steps),
       notes: [...notes, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(steps, repeats)],
-      ...(estimate('state-exact').value === null ? { missing: missingOf(steps) } : {}),
+      ...(estimateIn(figures, 'state-exact').value === null ? { missing: missingOf(steps) } : {}),
       ...constructed(answering, truthBackend),
     },
-    found,
+    figures,
   );
 }
 
-function metricsOf(steps: readonly JudgedStep[], noise: readonly Value[]): FoundMetric[] {
+function figuresFrom(steps: readonly JudgedStep[], noise: readonly Value[]) {
   const share = (of: (row: StepRow) => boolean | null) => shareOf(steps.map(({ row }) => of(row)));
-  const mean = (key: string, of: (row: StepRow) => number | null) =>
+  const mean = (key: 'stateDistance' | 'observationDistance', name: string) =>
     meanOf(
-      key,
-      steps.map(({ row }) => of(row)),
+      name,
+      steps.map(({ row }) => row[key]),
     );
-  const inGroup = (group: ChangeGroup) =>
-    shareOf(steps.map(({ question, row }) => (changeGroup(question) === group ? row.state : null)));
-  const metrics = metricsOfInfos(METRICS, {
-    'state-exact': share(({ state }) => state),
-    'state-exact-floor': shareOf(
-      steps.map(({ question: { query, after }, row }) =>
-        row.state === null ? null : stateHash(after!) === stateHash(query.state),
-      ),
-    ),
-    'state-distance': mean('state-distance', ({ stateDistance }) => stateDistance),
-    'read-back': share(({ readBack }) => readBack),
-    'observation-exact': share(({ observation }) => observation),
-    'observation-distance': mean('observation-distance', ({ observationDistance }) => observationDistance),
-    'error-flag': share(({ error }) => error),
-    'all-right': share(isRight),
-    'silent-state-error': share(isSilentlyWrong),
-    'spoken-error': share(({ observation, error, state }) =>
-      state === null ? null : state && !(observation === true && error === true),
-    ),
-    'hallucinated-entities': share(({ answered, unknown }) => (answered ? unknown.length > 0 : null)),
-    refused: share(({ refused }) => refused),
-    repaired: share(({ repaired }) => repaired),
-    unanswered: share(({ answered }) => !answered),
-    confidence: mean('confidence', ({ confidence }) => confidence),
-    'state-exact-changes-0': inGroup('0'),
-    'state-exact-changes-1': inGroup('1'),
-    'state-exact-changes-2-3': inGroup('2-3'),
-    'state-exact-changes-4-plus': inGroup('4+'),
-    'sampling-noise': meanOf('sampling-noise', noise),
+  // Values keep the places of all questions.
+  const byBackend = backendsOf(steps).map((backend) => {
+    const info: MetricInfo = {
+      label: `All right, by ${backend}`,
+      better: 'higher',
+      unit: 'share',
+      meaning: `Share of calls that are all right, of those answered by ${backend}.`,
+    };
+    const found = share((row) => (backendOf(row) === backend ? isRight(row) : null));
+    return { key: `all-right-${backend}`, info, found };
   });
-  return [...metrics, ...backendsOf(steps).map((backend) => backendMetric(steps, backend))];
-}
-
-/** Values keep the places of all questions. */
-function backendMetric(steps: readonly JudgedStep[], backend: string): FoundMetric {
-  const { estimate, samples } = shareOf(steps.map(({ row }) => (backendOf(row) === backend ? isRight(row) : null)));
-  const about = {
-    key: `all-right-${backend}`,
-    label: `All right, by ${backend}`,
-    better: 'higher',
-    unit: 'share',
-  } as const;
-  const meaning = `Share of calls that are all right, of those answered by ${backend}.`;
-  return { metric: { ...about, meaning, estimate }, values: samples };
+  return figuresOf(
+    { ...METRICS, ...Object.fromEntries(byBackend.map(({ key, info }) => [key, info])) },
+    {
+      'state-exact': share(({ state }) => state),
+      'state-exact-floor': shareOf(
+        steps.map(({ question: { query, after }, row }) =>
+          row.state === null ? null : stateHash(after!) === stateHash(query.state),
+        ),
+      ),
+      'state-distance': mean('stateDistance', 'state-distance'),
+      'observation-exact': share(({ observation }) => observation),
+      'observation-distance': mean('observationDistance', 'observation-distance'),
+      'error-flag': share(({ error }) => error),
+      'all-right': share(isRight),
+      'silent-state-error': share(isSilentlyWrong),
+      'hallucinated-entities': share(({ answered, unknown }) => (answered ? unknown.length > 0 : null)),
+      refused: share(({ refused }) => refused),
+      unanswered: share(({ answered }) => !answered),
+      'sampling-noise': meanOf('sampling-noise', noise),
+      ...Object.fromEntries(byBackend.map(({ key, found }) => [key, found])),
+    },
+  );
 }
 
 /** Who answered; a call that was refused was answered by no backend. */
@@ -197,39 +176,12 @@ function missingOf(steps: readonly JudgedStep[]): string {
 }
 
 function notesOf(steps: readonly JudgedStep[], repeats: number): string[] {
-  const stateless = steps.filter(({ row }) => row.answered && row.hash === null).length;
-  const unread = steps.every(({ question }) => question.readBacks.length === 0);
+  const stateless = steps.filter(({ row }) => row.answered && !row.hasState).length;
   return [
     'Calls of one episode are counted as if they were independent of each other.',
-    ...(stateless === 0
-      ? []
-      : [`${stateless} answers are plain text without a state: only reads show what they forget.`]),
-    ...(unread ? ['No read shows a change of any of these calls, so nothing is read back.'] : []),
+    ...(stateless === 0 ? [] : [`${stateless} answers are plain text without a state.`]),
     ...(repeats > 1 ? [] : ['Each question was asked once: the noise of sampling is not known (fidelity.repeats).']),
   ];
-}
-
-function groupChart(found: readonly FoundMetric[]): FidelityChart {
-  const groups = found.filter(({ metric }) => metric.key.startsWith('state-exact-changes-'));
-  return {
-    kind: 'bars',
-    title: 'Right states by number of simultaneous changes',
-    caption: 'Share of calls after which the state is right, by how many things they truly change.',
-    bars: groups.map(({ metric: { estimate } }, i) => ({ label: CHANGE_GROUPS[i], estimate, unit: 'share' })),
-  };
-}
-
-function backendChart(steps: readonly JudgedStep[]): FidelityChart {
-  return {
-    kind: 'bars',
-    title: 'All right, by who answered',
-    caption: 'Share of calls that are all right, by backend of the router.',
-    bars: backendsOf(steps).map((label) => ({
-      label,
-      estimate: backendMetric(steps, label).metric.estimate,
-      unit: 'share',
-    })),
-  };
 }
 
 function backendTable(steps: readonly JudgedStep[]): FidelityTable {
@@ -237,38 +189,12 @@ function backendTable(steps: readonly JudgedStep[]): FidelityTable {
     title: 'Who answered',
     columns: ['backend', 'calls', 'state exact', 'observation exact', 'looks right, state wrong'],
     rows: backendsOf(steps).map((name) => {
-      const own = steps.filter(({ row }) => backendOf(row) === name);
-      const hits = (of: (row: StepRow) => boolean | null) => percent(shareOf(own.map(({ row }) => of(row))).estimate);
-      return [
-        name,
-        String(own.length),
-        hits(({ state }) => state),
-        hits(({ observation }) => observation),
-        hits(isSilentlyWrong),
-      ];
+      const own = steps.map(({ row }) => row).filter((row) => backendOf(row) === name);
+      const hits = (of: (row: StepRow) => boolean | null) => percent(shareOf(own.map(of)).estimate);
+      const shares = [({ state }: StepRow) => state, ({ observation }: StepRow) => observation, isSilentlyWrong];
+      return [name, String(own.length), ...shares.map(hits)];
     }),
   };
-}
-
-/** By tool, most first; nothing where nothing was made up. */
-function madeUpTable(steps: readonly JudgedStep[]): FidelityTable[] {
-  const made = steps.filter(({ row }) => row.unknown.length > 0);
-  const tools = [...new Set(made.map(({ question }) => question.query.call.name))];
-  const rows = tools.map((name) => {
-    const calls = steps.filter(({ question, row }) => row.answered && question.query.call.name === name);
-    const { estimate } = shareOf(calls.map(({ row }) => row.unknown.length > 0));
-    return { name, estimate, example: calls.find(({ row }) => row.unknown.length > 0)!.row.unknown[0] };
-  });
-  if (rows.length === 0) return [];
-  return [
-    {
-      title: 'Made-up entities by tool',
-      columns: ['tool', 'share of answers', 'such as'],
-      rows: rows
-        .sort((a, b) => b.estimate.value! - a.estimate.value!)
-        .map(({ name, estimate, example }) => [name, percent(estimate), example]),
-    },
-  ];
 }
 
 const SHOWN = 12;

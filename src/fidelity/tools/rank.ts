@@ -1,32 +1,14 @@
-// Ranking of agents for scenarios of tools: a ladder of agents that need no language model lives the same tasks against the
-// exact rules and in the dream. What an episode was worth is found by the task's verifier on the state each world ended in.
+// Ranking of agents for scenarios of tools: a ladder of agents that need no language model does the same tasks against the exact rules
+// and in the simulation. What an episode was worth is found by the task's verifier on the state each world ended in.
 
 import { NO_COST } from '../../core/cost.js';
-import type { ToolsTask } from '../../env/tools/domain.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import type { Responder, ToolsPolicy } from '../../env/tools/tools-family.js';
-import type { ToolsScenario } from '../../kinds/tools.js';
+import type { ToolsPolicy } from '../../env/tools/tools-family.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
-import { planRow, type RowPlan, runEpisode } from '../../synth/episodes/run-episode.js';
-import type { Instrument } from '../measure.js';
-import { type EpisodeReturn, type RankSource, rankInstrument, unrankable } from '../rank.js';
-import type { FidelitySetup } from '../setup.js';
-import { type EpisodeStage, episodeEnvironment } from './episodes.js';
-
-type Parts = Pick<EpisodeStage, 'domain' | 'user'>;
-
-/** Lives an episode in a dream that answers of itself, such as one on a server. */
-export type LiveInDream = (
-  agent: ToolsPolicy,
-  task: ToolsTask,
-  plan: RowPlan,
-  signal?: AbortSignal,
-) => Promise<{ readonly return: number | null; readonly length: number }>;
-
-export interface NamedAgent {
-  readonly name: string;
-  readonly agent: ToolsPolicy;
-}
+import { type RankSource, rankInstrument, unrankable } from '../rank.js';
+import type { Instrument } from '../section.js';
+import { type RunSimulated, runFidelityEpisode } from './episodes.js';
+import type { ToolsGround } from './judged.js';
 
 /** Shares of calls that reference agents get wrong, those first that tell most where a ladder is short; then ever finer ones. */
 const ERRORS = [
@@ -35,116 +17,59 @@ const ERRORS = [
   ...[0.02, 0.08, 0.12, 0.18, 0.22, 0.28, 0.32, 0.38, 0.42, 0.48],
 ];
 const RANDOM_CALLS = 6;
-/** Episodes that are lived at once: in a dream of a language model they wait most of the time. */
+/** Episodes that are run at once: in a simulation by a language model they wait most of the time. */
 const CHUNK_EPISODES = 8;
 
 /** Says good-bye and does nothing: what a task is worth where nothing happens. */
-export class SilentAgent implements ToolsPolicy {
-  readonly version = 'does nothing';
-
-  act() {
-    return { action: { content: 'Good-bye.' }, cost: NO_COST };
-  }
-}
+const SILENT: ToolsPolicy = {
+  version: 'does nothing',
+  act: () => ({ action: { content: 'Good-bye.' }, cost: NO_COST }),
+};
 
 /** Rungs from the full solution to nothing at all; `policies` of them, as many as there are kinds. */
-export function agentLadder(policies: number): NamedAgent[] {
+export function agentLadder(policies: number): { readonly name: string; readonly agent: ToolsPolicy }[] {
   const references = ERRORS.slice(0, Math.max(1, policies - 2))
     .sort((a, b) => a - b)
     .map((error) => ({
       name: error === 0 ? 'reference' : `reference, ${Math.round(100 * error)} % wrong`,
       agent: new ReferenceAgent(error),
     }));
-  const floor = [
+  return [
+    ...references,
     { name: 'random calls', agent: new RandomAgent(RANDOM_CALLS) },
-    { name: 'does nothing', agent: new SilentAgent() },
+    { name: 'does nothing', agent: SILENT },
   ];
-  return [...references, ...floor];
 }
 
-/**
- * Lives tasks that have a solution in turn, each time with other seeds; `dream` answers calls where it is dreamt. Without rules
- * of the domain, or tasks with a solution, nothing is measured and the section says so.
- */
-export function toolsRankInstrument(
-  setup: FidelitySetup<ToolsScenario>,
-  parts: Parts,
-  dream: Responder | LiveInDream,
+/** Tasks that have a solution in turn, each time with other seeds. Without rules of the domain, or such tasks, the section says so. */
+export function toolsRank(
+  { setup, domain, user }: Pick<ToolsGround, 'setup' | 'domain' | 'user'>,
+  run: RunSimulated,
 ): Instrument {
-  if (parts.domain.rules === undefined) {
+  const { scenario, seed } = setup;
+  const { policies, episodes } = scenario.config.fidelity.rank;
+  const solved = domain.tasks.filter(({ reference }) => reference !== undefined);
+  if (domain.rules === undefined)
     return unrankable('The domain has no exact rules, so that agents cannot be ranked for real.');
-  }
-  const source = new AgentLadder(setup, parts, dream);
-  if (source.tasks === 0)
+  if (solved.length === 0)
     return unrankable('No task of the domain has reference calls, so that there is no ladder of agents.');
-  const note = `The ladder: agents that know each task's solution and get a share of its calls wrong, one that calls at random, one that does nothing; ${source.tasks} tasks in turn. Agents that read what they are told could tell worlds apart that these cannot.`;
-  return rankInstrument(source, { seed: setup.seed, notes: [note], chunkEpisodes: CHUNK_EPISODES });
-}
-
-class AgentLadder implements RankSource {
-  readonly policies: readonly string[];
-  readonly episodes: number;
-  private readonly agents: readonly NamedAgent[];
-  private readonly solved: readonly ToolsTask[];
-
-  constructor(
-    private readonly setup: FidelitySetup<ToolsScenario>,
-    private readonly parts: Parts,
-    private readonly dream: Responder | LiveInDream,
-  ) {
-    const { fidelity } = setup.scenario.config;
-    this.agents = agentLadder(fidelity.rank.policies);
-    this.policies = this.agents.map(({ name }) => name);
-    this.episodes = fidelity.rank.episodes;
-    this.solved = parts.domain.tasks.filter(({ reference }) => reference !== undefined);
-  }
-
-  get tasks(): number {
-    return this.solved.length;
-  }
-
-  async returnsOf(world: 'real' | 'dream', policy: number, episodes: readonly number[], signal?: AbortSignal) {
-    const answers = world === 'real' ? rulesResponder(this.parts.domain) : this.dream;
-    return Promise.all(episodes.map((episode) => this.live(answers, world, policy, episode, signal)));
-  }
-
-  private async live(
-    responder: Responder | LiveInDream,
-    world: 'real' | 'dream',
-    policy: number,
-    episode: number,
-    signal?: AbortSignal,
-  ): Promise<EpisodeReturn | null> {
-    const { scenario, seed } = this.setup;
-    // The same plan whoever acts: agents that err draw their errors alike.
-    const plan = planRow(episode, { seed, groupSize: 1, branchAt: 0 });
-    const task = this.solved[episode % this.solved.length];
-    if (typeof responder === 'function')
-      return this.returnOf(await responder(this.agents[policy].agent, task, plan, signal));
-    const environment = episodeEnvironment(this.parts, responder, scenario);
-    const record = await runEpisode(
-      environment,
-      this.agents[policy].agent,
-      task,
-      plan,
-      {
-        scenario: scenario.config.name,
-        scenarioHash: scenario.hash,
-        seed,
-        source: world === 'real' ? 'real' : 'synthetic',
-        responderVersion: responder.version,
-        userVersion: this.parts.user.version,
-        maxSteps: scenario.config.synth.maxSteps,
-        weigh: () => 1,
-      },
-      signal,
-    );
-    return this.returnOf({ return: record.return, length: record.steps.length });
-  }
-
-  /** null: the verifier could not decide. */
-  private returnOf({ return: value, length }: Awaited<ReturnType<LiveInDream>>): EpisodeReturn | null {
-    if (value === null) return null;
-    return { return: value, length };
-  }
+  const agents = agentLadder(policies);
+  const stage = { scenario, domain, user, seed, responder: rulesResponder(domain) };
+  const source: RankSource = {
+    policies: agents.map(({ name }) => name),
+    episodes,
+    returnsOf: (world, policy, rows, signal) =>
+      Promise.all(
+        rows.map(async (row) => {
+          const cast = { task: solved[row % solved.length], agent: agents[policy].agent, row };
+          const episode =
+            world === 'real'
+              ? await runFidelityEpisode(stage, { ...cast, source: 'real' }, signal)
+              : await run({ ...cast, isJudged: false }, signal);
+          return episode?.return ?? null;
+        }),
+      ),
+  };
+  const note = `The ladder: agents that know each task's solution and get a share of its calls wrong, one that calls at random, one that does nothing; ${solved.length} tasks in turn. Agents that read the answers could tell worlds apart that these cannot.`;
+  return rankInstrument(source, { seed, notes: [note], chunkEpisodes: CHUNK_EPISODES });
 }

@@ -1,8 +1,8 @@
 // What models of numbers are held against: recorded transitions as whole episodes, the units that intervals are made over and
-// those that errors are told in, and the cheapest baseline. Made once for all models.
+// those of errors. Made once for all models.
 
 import type { Carry } from '../../core/dynamics.js';
-import type { EnvSnapshot, VectorEnvironment, VectorSpace } from '../../core/environment.js';
+import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import type { Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import type { EnvSpec } from '../../env/env-spec.js';
@@ -13,11 +13,9 @@ import type { TransitionBatch } from '../../replay/transition.js';
 import type { LoadedLearner } from '../../rl/checkpoint.js';
 import type { Learner } from '../../rl/learner.js';
 import type { Forecast, Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
-import type { Instrument } from '../measure.js';
 import type { SectionId } from '../report.js';
-import type { FidelityInputs, FidelitySetup } from '../setup.js';
-import { bootstrapEstimate } from '../statistics/bootstrap.js';
-import { type Estimate, shareEstimate } from '../statistics/estimate.js';
+import type { FidelityInputs, FidelitySetup, Instrument, Sampled, Value } from '../section.js';
+import { bootstrapEstimate, shareEstimate } from '../statistics.js';
 
 /** What judging models of numbers takes of the run that it is part of: where things lie in folders, and who opens them. */
 export interface VectorHost {
@@ -47,15 +45,6 @@ export interface VectorSetup extends FidelitySetup<Scenario> {
 export interface TruthEpisode {
   readonly first: number;
   readonly rows: number;
-  /** Seed that the real environment was reset with, where it can be run again. */
-  readonly seed?: number;
-}
-
-/** A row that an open-loop simulation begins from. */
-export interface DriftStart {
-  readonly row: number;
-  /** The real environment right before that row; absent where only transitions were recorded. */
-  readonly snapshot?: EnvSnapshot;
 }
 
 export interface VectorTruth {
@@ -68,7 +57,8 @@ export interface VectorTruth {
   readonly rows: TransitionBatch;
   /** In the order of their rows; together they are all rows. */
   readonly episodes: readonly TruthEpisode[];
-  readonly starts: readonly DriftStart[];
+  /** Rows that open-loop simulations begin from. */
+  readonly starts: readonly number[];
 }
 
 export interface VectorPlan {
@@ -81,44 +71,28 @@ export interface VectorPlan {
   readonly propagation: Propagation;
 }
 
-/** Acts in the simulation; what it did is then done for real. */
-export interface Replay {
-  readonly name: string;
-  readonly policy: Policy;
-  /** A real environment of one's own; closed by whoever asked for it. */
-  environment(): Promise<VectorEnvironment>;
-}
-
 export interface Ground {
   readonly truth: VectorTruth;
   readonly plan: VectorPlan;
   readonly scales: Scales;
   readonly units: Units;
-  readonly linear: LinearBaseline;
-  readonly replay?: Replay;
 }
 
-export function groundOf(truth: VectorTruth, plan: VectorPlan, replay?: Replay): Ground {
-  return { truth, plan, scales: scalesOf(truth), units: unitsOf(truth), linear: crossFitted(truth), replay };
+export function groundOf(truth: VectorTruth, plan: VectorPlan): Ground {
+  return { truth, plan, scales: scalesOf(truth), units: unitsOf(truth) };
 }
 
-/** A model under judgement: something that says what follows, how sure it is, and an environment to act in. */
+/** A model under judgement. */
 export interface VectorSubjectModel {
   readonly name: string;
-  /** `ensemble`, `onnx`, `served`. */
+  /** `ensemble`, `onnx`. */
   readonly kind: string;
   readonly version: string;
-  /** Absent where one can only act in it from its own reset on, as in a served environment. */
-  readonly model?: VectorDynamics;
+  readonly model: VectorDynamics;
   /** What each opinion of the model predicts of rows it remembers, the same when asked twice; absent where it says one thing only. */
   readonly forecast?: (carry: Carry, action: Float32Array) => Promise<Forecast>;
   /** What a reader should know of how this model was judged. */
-  readonly notes?: readonly string[];
-  /**
-   * An environment whose episode of `reset({ seed })` starts where the real environment's episode of that seed starts. The
-   * caller closes it.
-   */
-  dream(seed: number): Promise<VectorEnvironment>;
+  readonly notes: readonly string[];
 }
 
 /** A ground and the model that is held against it. */
@@ -128,10 +102,6 @@ export interface Judged {
   /** How it is judged by policies that act in it, where that was asked for. */
   readonly rank?: (subject: VectorSubjectModel) => Instrument;
 }
-
-/** Why a model of which there is only an environment has no figures of single steps. */
-export const ONLY_LIVED_IN =
-  'One can only act in this model from its own reset on: it cannot be put into a recorded state.';
 
 /** Rows of a chunk of transitions, and starts of a chunk of simulations. */
 export const CHUNK_ROWS = 500;
@@ -160,14 +130,7 @@ export function stepsFrom(truth: VectorTruth, start: number, horizon: number): n
 
 /** The episode that holds a row. */
 export function episodeAt({ episodes }: VectorTruth, row: number): TruthEpisode {
-  let low = 0;
-  let high = episodes.length - 1;
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (episodes[middle].first <= row) low = middle;
-    else high = middle - 1;
-  }
-  return episodes[low];
+  return episodes.findLast(({ first }) => first <= row)!;
 }
 
 /** Elements of an observation and of an action. */
@@ -175,10 +138,10 @@ export function widths({ observationSpace, actionSpace }: Pick<VectorTruth, 'obs
   return { obsDim: rowSize(observationSpace), actionDim: rowSize(actionSpace) };
 }
 
-// Units that errors are told in: how much each element varies, and how much it changes in a step. A discrete state has no
+// Units of errors: how much each element varies, and how much it changes in a step. A discrete state has no
 // distances: it is right or wrong.
 
-export interface Scales {
+interface Scales {
   /** Standard deviation of each element's change in one step. */
   readonly change: readonly number[];
   /** Standard deviation of each element. */
@@ -188,8 +151,8 @@ export interface Scales {
   readonly isDiscrete: boolean;
 }
 
-/** Elements that never change are told in standard deviations of the element, and constant ones as they are. */
-export function scalesOf(truth: VectorTruth): Scales {
+/** Elements that never change are measured in standard deviations of the element, and constant ones as they are. */
+function scalesOf(truth: VectorTruth): Scales {
   const { obsDim } = widths(truth);
   const { obs, nextObs, reward, rows } = truth.rows;
   const isDiscrete = truth.observationSpace.type === 'discrete';
@@ -219,9 +182,9 @@ function spread(rows: number, value: (row: number) => number): number {
 }
 
 /** Difference of two values of an element in units of `scale`; of discrete states 0 or 1. */
-export function difference(dreamt: number, real: number, scale: number, isDiscrete: boolean): number {
-  if (isDiscrete) return dreamt === real ? 0 : 1;
-  return (dreamt - real) / scale;
+export function difference(simulated: number, real: number, scale: number, isDiscrete: boolean): number {
+  if (isDiscrete) return simulated === real ? 0 : 1;
+  return (simulated - real) / scale;
 }
 
 export function meanSquare(errors: readonly number[]): number {
@@ -251,19 +214,10 @@ export function unitsOf({ rows, episodes }: Pick<VectorTruth, 'rows' | 'episodes
   return { count, of };
 }
 
-export interface Clustered {
-  readonly estimate: Estimate;
-  /** The statistic of each unit by itself: what pairs models. */
-  readonly samples: readonly (number | null)[];
-}
-
-/** A number of each row; null where there is none. */
-export type RowValues = readonly (number | null)[];
-
 const asItIs = (mean: number) => mean;
 
 /** `shape` of the mean of all rows, such as the root of a mean of squares. */
-export function clusteredMean(values: RowValues, units: Units, rng: Rng, shape = asItIs): Clustered {
+export function clusteredMean(values: readonly Value[], units: Units, rng: Rng, shape = asItIs): Sampled {
   return clusteredRatio(
     values,
     values.map(() => 1),
@@ -274,7 +228,7 @@ export function clusteredMean(values: RowValues, units: Units, rng: Rng, shape =
 }
 
 /** A share of rows. Where all or none are hits, resampling sees no variation: then it is Wilson's, of the units. */
-export function clusteredShare(values: readonly (number | boolean | null)[], units: Units, rng: Rng): Clustered {
+export function clusteredShare(values: readonly (number | boolean | null)[], units: Units, rng: Rng): Sampled {
   const hits = values.map((value) => (value === null ? null : Number(value)));
   const found = clusteredMean(hits, units, rng);
   const { value, n } = found.estimate;
@@ -284,12 +238,12 @@ export function clusteredShare(values: readonly (number | boolean | null)[], uni
 
 /** Mean of `values` over mean of `others`, over rows that have both, through `shape`. */
 export function clusteredRatio(
-  values: RowValues,
-  others: RowValues,
+  values: readonly Value[],
+  others: readonly Value[],
   { count, of }: Units,
   rng: Rng,
   shape = asItIs,
-): Clustered {
+): Sampled {
   const sums = Array.from({ length: count }, () => ({ above: 0, below: 0, count: 0 }));
   values.forEach((value, i) => {
     const other = others[i];
@@ -323,80 +277,4 @@ export function byUnit<T>(rows: readonly T[], units: Units): T[][] {
     groups[units.of[i]].push(row);
   });
   return groups.filter(({ length }) => length > 0);
-}
-
-// The cheapest learned model there is, which every other should beat: the change of each element and the reward as linear
-// functions of observation and action. Fitted on one half of the units, used on the other.
-
-export interface LinearBaseline {
-  /** What follows (obs, action) by the half that `row` does not belong to; writes next observation [obsDim], answers reward. */
-  predict(row: number, obs: ArrayLike<number>, action: ArrayLike<number>, next: Float64Array): number;
-}
-
-/** Relative to each input's own square: enough to keep collinear inputs apart, whatever their units. */
-const RIDGE = 1e-6;
-
-/** Two ridge regressions, each for the units of the other's rows: even units learn from odd ones and the reverse. */
-export function crossFitted(truth: VectorTruth): LinearBaseline {
-  const { of } = unitsOf(truth);
-  const { actionSpace, rows } = truth;
-  const { obsDim, actionDim } = widths(truth);
-  const actionWidth = actionSpace.type === 'discrete' ? actionSpace.n : actionDim;
-  const input = new Float64Array(obsDim + actionWidth + 1).fill(1);
-  const encode = (obs: ArrayLike<number>, action: ArrayLike<number>) => {
-    for (let j = 0; j < obsDim; j++) input[j] = obs[j];
-    for (let j = 0; j < actionWidth; j++) {
-      input[obsDim + j] = actionSpace.type === 'discrete' ? Number(action[0] - actionSpace.start === j) : action[j];
-    }
-  };
-  const weights = [1, 0].map((half) => {
-    const width = input.length;
-    const gram = new Float64Array(width * width);
-    const moments = new Float64Array((obsDim + 1) * width);
-    for (let r = 0; r < rows.rows; r++) {
-      if (of[r] % 2 !== half) continue;
-      const from = rows.obs.subarray(r * obsDim, (r + 1) * obsDim);
-      encode(from, rows.action.subarray(r * actionDim, (r + 1) * actionDim));
-      for (let i = 0; i < width; i++) for (let k = 0; k < width; k++) gram[i * width + k] += input[i] * input[k];
-      for (let j = 0; j <= obsDim; j++) {
-        const target = j < obsDim ? rows.nextObs[r * obsDim + j] - from[j] : rows.reward[r];
-        for (let i = 0; i < width; i++) moments[j * width + i] += input[i] * target;
-      }
-    }
-    return solved(gram, moments, width);
-  });
-  return {
-    predict(row, obs, action, next) {
-      encode(obs, action);
-      const w = weights[of[row] % 2];
-      const output = (j: number) => input.reduce((sum, value, i) => sum + w[j * input.length + i] * value, 0);
-      for (let j = 0; j < obsDim; j++) next[j] = obs[j] + output(j);
-      return output(obsDim);
-    },
-  };
-}
-
-/** Solves (gram + ridge) w = moments for every output by Cholesky's decomposition; weights row-major by output. */
-function solved(gram: Float64Array, moments: Float64Array, width: number): Float64Array {
-  const lower = new Float64Array(width * width);
-  for (let i = 0; i < width; i++) {
-    const ridge = RIDGE * gram[i * width + i] || 1;
-    for (let k = 0; k <= i; k++) {
-      let sum = gram[i * width + k] + (i === k ? ridge : 0);
-      for (let m = 0; m < k; m++) sum -= lower[i * width + m] * lower[k * width + m];
-      lower[i * width + k] = i === k ? Math.sqrt(Math.max(sum, ridge)) : sum / lower[k * width + k];
-    }
-  }
-  for (let at = 0; at < moments.length; at += width) {
-    const w = moments.subarray(at, at + width);
-    for (let i = 0; i < width; i++) {
-      for (let m = 0; m < i; m++) w[i] -= lower[i * width + m] * w[m];
-      w[i] /= lower[i * width + i];
-    }
-    for (let i = width - 1; i >= 0; i--) {
-      for (let m = i + 1; m < width; m++) w[i] -= lower[m * width + i] * w[m];
-      w[i] /= lower[i * width + i];
-    }
-  }
-  return moments;
 }

@@ -1,49 +1,47 @@
 // Ranking of policies in worlds of numbers: a ladder of policies acts in the real environment and in the simulation, in episodes
 // that are pairs: the same first state, the same noise of the actions.
 
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Carry, Imagined } from '../../core/dynamics.js';
-import type { VectorEnvironment } from '../../core/environment.js';
+import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { ReverieError } from '../../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
-import type { Policy } from '../../core/policy.js';
+import { Acting, type Policy } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { joinedFloats } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import { rowSize } from '../../env/space-values.js';
+import { clipToSpace, rowSize } from '../../env/space-values.js';
 import type { Learner } from '../../rl/learner.js';
 import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
-import { type Instrument, readKept } from '../measure.js';
-import { type EpisodeReturn, rankInstrument } from '../rank.js';
+import { readKept } from '../measure.js';
+import { rankInstrument } from '../rank.js';
+import type { Instrument } from '../section.js';
 import type { VectorSetup, VectorSubjectModel } from './ground.js';
-import { type Actor, actorOf, type Ladder, planLadder, type TrainedPolicies } from './ladder-policies.js';
-
-/** What policies act in: a model that answers rows side by side, or an environment whose episodes start as the real ones. */
-export type LadderDream = Pick<VectorSubjectModel, 'model' | 'dream'>;
+import { ladderOf, type SearchedPolicies, searchLinear, type TrainedPolicies } from './policies.js';
 
 /** The policies of a run, and how any model is judged by them. */
-export interface OpenedLadder {
+interface OpenedLadder {
   /** Identifies the policies. */
   readonly identity: string;
-  readonly rank: (subject: LadderDream) => Instrument;
+  readonly rank: (subject: Pick<VectorSubjectModel, 'model'>) => Instrument;
   close(): Promise<void>;
 }
 
-/** Episodes of environments without a clock. */
+/** Steps of an episode of an environment without a clock. */
 const MAX_STEPS = 1000;
 const FILE = 'ladder.json';
 
 /**
- * A ladder is made once a run and kept in its folder: worker threads, and a run that resumes, judge by the same policies. Throws
- * what making the environment or reading the checkpoint throws, and SCENARIO_UNFIT for actions without bounds.
+ * Worker threads, and a run that resumes, judge by the same policies. Throws what making the environment or reading the checkpoint throws, and
+ * SCENARIO_UNFIT for actions without bounds.
  */
 export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder> {
   const { scenario, seed, out } = setup;
-  const { fidelity, env: spec } = scenario.config;
-  const { policies, episodes } = fidelity.rank;
-  const env = await makeEnvironment(spec, { folder: scenario.folder });
+  const { config, folder } = scenario;
+  const { policies, episodes } = config.fidelity.rank;
+  const make = () => makeEnvironment(config.env, { folder });
+  const env = await make();
   let trained: OpenedTrained | undefined;
   const close = async () => {
     await trained?.close();
@@ -56,47 +54,56 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
       ...Array.from(trained.earlier, ([steps, { version }]) => [steps, version]),
       trained.planner?.version ?? null,
     ];
-    const identity = JSON.stringify(['ladder 2', spec, seed, policies, versions ?? null]);
-    const path = join(out, FILE);
-    const kept = (await readKept(path)) as { readonly identity: string; readonly ladder: Ladder } | undefined;
-    const ladder =
-      kept?.identity === identity
-        ? kept.ladder
-        : await planLadder(env, { policies, trained, rng: Rng.fromSeed(seed).split('ladder') });
-    if (kept?.identity !== identity) {
-      await ensureFolder(out);
-      await writeFileAtomic(path, sealedText({ identity, ladder }));
-    }
-    const options = { seed, notes: ladder.notes, chunkEpisodes: episodes };
-    const actors = ladder.policies.map(
-      ({ recipe }) =>
-        () =>
-          actorOf(recipe, { env, normaliser: ladder.normaliser, trained }),
-    );
+    const identity = JSON.stringify(['ladder 3', config.env, seed, policies, versions ?? null]);
+    const rng = Rng.fromSeed(seed).split('ladder');
+    const best = trained ?? (await searched(env, join(out, FILE), identity, rng.split('search')));
+    const ladder = ladderOf(env, policies, best, rng);
+    const { propagation } = config.rollout;
     const maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
-    return {
-      identity: JSON.stringify([identity, episodes]),
-      rank: (subject) =>
-        rankInstrument(
-          {
-            policies: ladder.policies.map(({ name }) => name),
-            episodes,
-            returnsOf: (world, policy, wanted, signal) => {
-              const seeds = wanted.map((episode) => ({ seed, episode }));
-              const rules = { maxSteps, signal };
-              return world === 'real'
-                ? realReturns(setup, actors[policy], seeds, rules)
-                : simulated(setup, subject, actors[policy], seeds, rules);
-            },
-          },
-          options,
-        ),
-      close,
+    const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
+      const source = {
+        policies: ladder.policies.map(({ name }) => name),
+        episodes,
+        returnsOf: async (
+          world: 'real' | 'simulated',
+          policy: number,
+          wanted: readonly number[],
+          signal?: AbortSignal,
+        ) => {
+          const actor = () => actorOf(ladder.policies[policy].policy, env.actionSpace);
+          const seeds = wanted.map((episode) => ({ seed, episode }));
+          const rules = { maxSteps, signal };
+          if (world === 'real') return returnsIn(make, actor, seeds, rules);
+          const starts = await startsOf(make, seeds);
+          return simulatedReturns({ model, propagation }, actor, starts, seeds, rules);
+        },
+      };
+      return rankInstrument(source, { seed, notes: [ladder.note], chunkEpisodes: episodes });
     };
+    return { identity: JSON.stringify([identity, episodes]), rank, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Found once a run and kept in its folder. */
+async function searched(env: VectorEnvironment, path: string, identity: string, rng: Rng): Promise<SearchedPolicies> {
+  const kept = (await readKept(path)) as (SearchedPolicies & { readonly identity: string }) | undefined;
+  if (kept?.identity === identity) return kept;
+  const found = await searchLinear(env, rng);
+  await ensureFolder(dirname(path));
+  await writeFileAtomic(path, sealedText({ identity, ...found }));
+  return found;
+}
+
+/** obs [obsDim] to an action within the space; all its randomness comes from `rng`. */
+export type Actor = (obs: Float32Array, rng: Rng) => Promise<Float32Array>;
+
+/** Acts in one episode. Throws SCENARIO_UNFIT for an action box without finite bounds. */
+function actorOf(policy: Policy, space: VectorSpace): Actor {
+  const acting = new Acting(policy, 1);
+  return async (obs, rng) => clipToSpace(space, (await acting.act(obs, rng)).action);
 }
 
 interface OpenedTrained extends TrainedPolicies {
@@ -137,7 +144,7 @@ async function openTrained({ inputs, host }: VectorSetup, env: VectorEnvironment
 }
 
 /** Seed of a ladder and number of an episode: what an episode's start and noise come from. */
-export interface EpisodeSeeds {
+interface EpisodeSeeds {
   readonly seed: number;
   readonly episode: number;
 }
@@ -157,137 +164,129 @@ function startSeed(seeds: EpisodeSeeds): number {
   return streamOf(seeds, 'start').uint32();
 }
 
-/** In an environment of one's own: chunks may be under way at once. */
-async function realReturns(
-  setup: VectorSetup,
+/** Each in an environment of its own: chunks may be under way at once. */
+async function returnsIn(
+  make: () => Promise<VectorEnvironment>,
   actor: () => Actor,
   seeds: readonly EpisodeSeeds[],
-  rules: EpisodeRules,
-): Promise<EpisodeReturn[]> {
-  const { config, folder } = setup.scenario;
-  const env = await makeEnvironment(config.env, { folder });
-  try {
-    const returns: EpisodeReturn[] = [];
-    for (const one of seeds) returns.push(await returnIn(env, actor(), one, rules));
-    return returns;
-  } finally {
-    await env.close();
+  { maxSteps, signal }: EpisodeRules,
+): Promise<number[]> {
+  const returns: number[] = [];
+  for (const one of seeds) {
+    const [seed, rng, act] = [startSeed(one), streamOf(one, 'act'), actor()];
+    const env = await make();
+    try {
+      let { observation } = await env.reset({ seed });
+      let total = 0;
+      for (let [ended, step] = [false, 1]; !ended && step <= maxSteps; step++) {
+        const result = await env.step(await act(observation, rng));
+        total += result.reward;
+        ended = result.terminated || result.truncated;
+        observation = result.observation;
+        // An environment that never waits would keep signals from running.
+        if (step % 64 === 0) await nextTurn();
+        signal?.throwIfAborted();
+      }
+      returns.push(total);
+    } finally {
+      await env.close();
+    }
   }
+  return returns;
 }
 
-async function simulated(
-  setup: VectorSetup,
-  { model, dream }: LadderDream,
-  actor: () => Actor,
+/** First observations of the real episodes. */
+async function startsOf(
+  make: () => Promise<VectorEnvironment>,
   seeds: readonly EpisodeSeeds[],
-  rules: EpisodeRules,
-): Promise<(EpisodeReturn | null)[]> {
-  if (model === undefined) {
-    const returns: EpisodeReturn[] = [];
-    for (const one of seeds) {
-      const env = await dream(startSeed(one));
-      try {
-        returns.push(await returnIn(env, actor(), one, rules));
-      } finally {
-        await env.close();
-      }
-    }
-    return returns;
-  }
-  const { config, folder } = setup.scenario;
-  const env = await makeEnvironment(config.env, { folder });
-  const starts: Float32Array[] = [];
+): Promise<Float32Array[]> {
+  const env = await make();
   try {
+    const starts: Float32Array[] = [];
     for (const one of seeds) {
       const { observation } = await env.reset({ seed: startSeed(one) });
       starts.push(observation.slice(0, rowSize(env.observationSpace)));
     }
+    return starts;
   } finally {
     await env.close();
   }
-  return dreamtReturns({ model, propagation: config.rollout.propagation }, actor, starts, seeds, rules);
-}
-
-/** Runs one episode, which begins by `reset` with its seed. */
-async function returnIn(
-  env: VectorEnvironment,
-  actor: Actor,
-  seeds: EpisodeSeeds,
-  { maxSteps, signal }: EpisodeRules,
-): Promise<EpisodeReturn> {
-  const rng = streamOf(seeds, 'act');
-  let { observation } = await env.reset({ seed: startSeed(seeds) });
-  let total = 0;
-  let length = 0;
-  for (let ended = false; !ended && length < maxSteps; ) {
-    const result = await env.step(await actor(observation, rng));
-    total += result.reward;
-    length++;
-    ended = result.terminated || result.truncated;
-    observation = result.observation;
-    // An environment that never waits would keep signals from running.
-    if (length % 64 === 0) await nextTurn();
-    signal?.throwIfAborted();
-  }
-  return { return: total, length };
 }
 
 /** A model asked for many episodes side by side. */
-export interface RowModel {
+interface RowModel {
   readonly model: VectorDynamics;
   readonly propagation: Propagation;
 }
 
-interface Dreamer {
+interface Running {
   observation: Float32Array;
   readonly actor: Actor;
   readonly act: Rng;
-  readonly dream: Rng;
+  readonly stream: Rng;
   total: number;
   length: number;
-  state: 'running' | 'ended' | 'broken';
+  hasEnded: boolean;
 }
 
 /**
  * Simulates the episodes side by side from `starts`, each to the byte as if alone. null for one in which the model answered with
  * NaN or infinity.
  */
-export async function dreamtReturns(
+export async function simulatedReturns(
+  rowModel: RowModel,
+  actor: () => Actor,
+  starts: readonly Float32Array[],
+  seeds: readonly EpisodeSeeds[],
+  rules: EpisodeRules,
+): Promise<(number | null)[]> {
+  try {
+    return await together(rowModel, actor, starts, seeds, rules);
+  } catch (error) {
+    if (!(error instanceof ReverieError && error.code === 'NON_FINITE_VALUE')) throw error;
+    if (starts.length === 1) return [null];
+    // One by one, to find whose answer is no number.
+    const returns: (number | null)[] = [];
+    for (const [i, start] of starts.entries())
+      returns.push(...(await simulatedReturns(rowModel, actor, [start], [seeds[i]], rules)));
+    return returns;
+  }
+}
+
+async function together(
   { model, propagation }: RowModel,
   actor: () => Actor,
   starts: readonly Float32Array[],
   seeds: readonly EpisodeSeeds[],
   { maxSteps, signal }: EpisodeRules,
-): Promise<(EpisodeReturn | null)[]> {
-  const dreamers = starts.map(
-    (observation, i): Dreamer => ({
-      observation,
-      actor: actor(),
-      act: streamOf(seeds[i], 'act'),
-      dream: streamOf(seeds[i], 'dream'),
-      total: 0,
-      length: 0,
-      state: 'running',
-    }),
-  );
-  let running: readonly Dreamer[] = dreamers;
+): Promise<number[]> {
+  const episodes = starts.map((observation, i): Running => {
+    const [act, stream] = [streamOf(seeds[i], 'act'), streamOf(seeds[i], 'dream')];
+    return { observation, actor: actor(), act, stream, total: 0, length: 0, hasEnded: false };
+  });
   const leave = leaver(model, maxSteps);
-  let carry = await model.begin(
-    joinedFloats(starts),
-    dreamers.map(({ dream }) => dream),
-  );
+  const streams = (of: readonly Running[]) => of.map(({ stream }) => stream);
+  let running: readonly Running[] = episodes;
+  let carry = await model.begin(joinedFloats(starts), streams(episodes));
   for (let step = 0; step < maxSteps && running.length > 0; step++) {
     await nextTurn();
     signal?.throwIfAborted();
     const actions: Float32Array[] = [];
     for (const one of running) actions.push(await one.actor(one.observation, one.act));
-    const next = await dreamStep({ model, propagation }, carry, running, actions);
-    leave(running);
-    const rows = Uint32Array.from(running.keys()).filter((row) => running[row].state === 'running');
+    const next = await model.imagine(carry, joinedFloats(actions), streams(running), { propagation });
+    const obsDim = next.observation.length / running.length;
+    running.forEach((one, i) => {
+      one.observation = next.observation.slice(i * obsDim, (i + 1) * obsDim);
+      one.total += next.reward[i];
+      one.length++;
+      one.hasEnded = next.terminated[i] === 1;
+      if (!one.hasEnded) leave(one);
+    });
+    const rows = Uint32Array.from(running.keys()).filter((row) => !running[row].hasEnded);
     running = Array.from(rows, (row) => running[row]);
-    carry = model.pick(next, rows);
+    carry = model.pick(next.carry, rows);
   }
-  return dreamers.map(({ total, length, state }) => (state === 'broken' ? null : { return: total, length }));
+  return episodes.map(({ total }) => total);
 }
 
 /**
@@ -297,69 +296,17 @@ export async function dreamtReturns(
 const RANGE = 0.5;
 
 /**
- * Ends episodes that left what the model was shown. Where episodes end by the task and steps may pay, no more is earned, as after
+ * Ends an episode that left what the model was shown. Where episodes end by the task and steps may pay, no more is earned, as after
  * any end; elsewhere, where nothing ends or every step costs, each step that was left has a low reward, or none where low ones are
  * above none.
  */
-function leaver({ seen }: VectorDynamics, maxSteps: number): (running: readonly Dreamer[]) => void {
+function leaver({ seen }: VectorDynamics, maxSteps: number): (one: Running) => void {
   if (seen === undefined) return () => {};
   const range = widenedRange(seen, RANGE);
-  const isEnd = seen.ends && seen.highReward > 0;
-  const left = isEnd ? 0 : Math.min(0, seen.lowReward);
-  return (running) => {
-    for (const one of running) {
-      if (one.state !== 'running' || isWithin(one.observation, 0, range)) continue;
-      one.state = 'ended';
-      for (let step = one.length; step < maxSteps; step++) one.total += left;
-    }
+  const left = seen.ends && seen.highReward > 0 ? 0 : Math.min(0, seen.lowReward);
+  return (one) => {
+    if (isWithin(one.observation, 0, range)) return;
+    one.hasEnded = true;
+    for (let step = one.length; step < maxSteps; step++) one.total += left;
   };
-}
-
-/** The memory after one step of all; that of an episode whose answer was no number is as it was. */
-async function dreamStep(
-  { model, propagation }: RowModel,
-  carry: Carry,
-  running: readonly Dreamer[],
-  actions: readonly Float32Array[],
-): Promise<Carry> {
-  const before = running.map(({ dream }) => dream.state());
-  try {
-    const rngs = running.map(({ dream }) => dream);
-    const imagined = await model.imagine(carry, joinedFloats(actions), rngs, { propagation });
-    take(running, imagined);
-    return imagined.carry;
-  } catch (error) {
-    if (!isNoNumber(error)) throw error;
-  }
-  // One by one, to find whose answer is no number; streams begin again where they were.
-  const carries: Carry[] = [];
-  for (const [i, one] of running.entries()) {
-    const rng = Rng.fromState(before[i]);
-    const own = model.pick(carry, Uint32Array.of(i));
-    try {
-      const imagined = await model.imagine(own, actions[i], [rng], { propagation });
-      take([one], imagined);
-      carries.push(imagined.carry);
-      one.dream.skip(rng.state().position - one.dream.state().position);
-    } catch (error) {
-      if (!isNoNumber(error)) throw error;
-      carries.push(own);
-      one.state = 'broken';
-    }
-  }
-  return model.join(carries);
-}
-
-function isNoNumber(error: unknown): boolean {
-  return error instanceof ReverieError && error.code === 'NON_FINITE_VALUE';
-}
-
-function take(running: readonly Dreamer[], { observation, reward, terminated }: Imagined<Carry, Float32Array>): void {
-  const obsDim = observation.length / running.length;
-  running.forEach((one, i) => {
-    one.observation = observation.slice(i * obsDim, (i + 1) * obsDim);
-    one.total += reward[i];
-    one.length++;
-    if (terminated[i] === 1) one.state = 'ended';
-  });
 }

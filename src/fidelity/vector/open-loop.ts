@@ -1,40 +1,33 @@
-// Dreams under the actions that were really taken: from recorded states, or, where one can only live in a model, from the
-// starts of episodes that it can start itself.
+// Simulations from recorded states under the actions that were really taken.
 
-import type { Carry, ImagineOptions } from '../../core/dynamics.js';
+import type { ImagineOptions } from '../../core/dynamics.js';
 import type { Rng } from '../../core/rng.js';
-import type { Forecast, VectorDynamics } from '../../worldmodel/dynamics.js';
-import { batchOfStarts, beginFrom, type Start } from '../../worldmodel/starts.js';
-import { episodeAt, type Ground, type Judged, stepsFrom, type Units, type VectorTruth, widths } from './ground.js';
+import { joinedFloats } from '../../core/statistics.js';
+import type { Forecast } from '../../worldmodel/dynamics.js';
+import type { SectionId } from '../report.js';
+import { CHUNK_ROWS, chunkRange, chunkRng, type Judged, stepsFrom, type Units, widths } from './ground.js';
 
-/** Where a dream begins, and for how many recorded actions it goes on. */
+/** Where a simulation begins, and the number of recorded actions. */
 export interface Beginning {
   readonly row: number;
   readonly steps: number;
-  /** Seed of the episode whose first row this is; where the model has to start itself. */
-  readonly seed?: number;
 }
 
-/** What was dreamt from one beginning. */
-export interface Track {
-  /** Steps that the dream went on for: fewer than asked where it left all bounds or ended for good. */
-  readonly lived: number;
+/** What was simulated from one beginning. */
+interface Track {
+  /** Simulated steps: fewer than asked where it left all bounds or ended for good. */
+  readonly length: number;
   /** [steps, obsDim]: what followed each step. */
   readonly nextObs: Float32Array;
   readonly reward: Float32Array;
   readonly terminated: Uint8Array;
 }
 
-/** Standard deviations of an element beyond which a dream is given up: there is nothing left to measure. */
+/** Standard deviations of an element beyond which a simulation is given up: there is nothing left to measure. */
 const OUT_OF_BOUNDS = 1e6;
 
-/** Beginnings of open-loop dreams of this model. */
-export function beginningsOf({ ground, subject }: Judged): readonly Beginning[] {
-  const { truth, plan } = ground;
-  const steps = (row: number) => stepsFrom(truth, row, plan.horizon);
-  if (subject.model !== undefined) return truth.starts.map(({ row }) => ({ row, steps: steps(row) }));
-  const ownStarts = truth.episodes.filter(({ seed }) => seed !== undefined).slice(0, truth.starts.length);
-  return ownStarts.map(({ first, seed }) => ({ row: first, steps: steps(first), seed }));
+export function beginningsOf({ ground: { truth, plan } }: Judged): readonly Beginning[] {
+  return truth.starts.map((row) => ({ row, steps: stepsFrom(truth, row, plan.horizon) }));
 }
 
 /** Beginnings in their units: those of one stretch of an episode share what happened. */
@@ -43,54 +36,28 @@ export function unitsOfBeginnings({ ground }: Judged, beginnings: readonly Begin
   return { count, of: Uint32Array.from(beginnings, ({ row }) => of[row]) };
 }
 
-/** Dreams from each beginning under the recorded actions. The model goes on where it says the episode ended. */
-export async function openLoop(
-  { ground, subject }: Judged,
-  beginnings: readonly Beginning[],
-  rng: Rng,
-  step: ImagineOptions,
-): Promise<readonly Track[]> {
-  if (subject.model !== undefined) return sideBySide(ground, subject.model, beginnings, rng, step);
-  return oneByOne(ground.truth, subject.dream.bind(subject), beginnings);
-}
-
-/** An episode begins alike each time it is begun with its seed: it is lived once, as long as anyone asks for. */
-async function oneByOne(
-  truth: VectorTruth,
-  dream: Judged['subject']['dream'],
-  beginnings: readonly Beginning[],
-): Promise<readonly Track[]> {
-  const longest = new Map<number, Beginning>();
-  for (const beginning of beginnings) {
-    if (beginning.steps > (longest.get(beginning.row)?.steps ?? 0)) longest.set(beginning.row, beginning);
-  }
-  const tracks = new Map<number, Track>();
-  for (const [row, beginning] of longest) tracks.set(row, await livedIn(truth, dream, beginning));
-  return beginnings.map(({ row, steps }) => {
-    const track = tracks.get(row)!;
-    return { ...track, lived: Math.min(track.lived, steps) };
-  });
-}
-
 interface MutableTrack extends Track {
-  lived: number;
+  length: number;
 }
 
-async function sideBySide(
-  ground: Ground,
-  model: VectorDynamics,
+/** Simulations from each beginning under the recorded actions. The model continues where it says the episode ended. */
+export async function openLoop(
+  { ground, subject: { model } }: Judged,
   beginnings: readonly Beginning[],
   rng: Rng,
   step: ImagineOptions,
 ): Promise<readonly Track[]> {
-  const { truth } = ground;
+  const { truth, scales } = ground;
   const { obsDim, actionDim } = widths(truth);
-  const tracks = beginnings.map(({ steps }) => emptyTrack(steps, obsDim));
-  const starts = beginnings.map(({ row }) => recordedStart(truth, row, model.context));
-  let carry = await begunAt(model, truth, starts, rng);
+  const tracks = beginnings.map(({ steps }): MutableTrack => {
+    const nextObs = new Float32Array(steps * obsDim);
+    return { length: 0, nextObs, reward: new Float32Array(steps), terminated: new Uint8Array(steps) };
+  });
+  const starts = beginnings.map(({ row }) => truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim));
+  let carry = await model.begin(joinedFloats(starts), rng.split('begin'));
   let remembered = tracks.map((_, i) => i);
   for (let t = 0; ; t++) {
-    const isActive = (i: number) => tracks[i].lived === t && t < beginnings[i].steps;
+    const isActive = (i: number) => tracks[i].length === t && t < beginnings[i].steps;
     const active = remembered.filter(isActive);
     if (active.length === 0) return tracks;
     carry = model.pick(
@@ -107,83 +74,25 @@ async function sideBySide(
     carry = said.carry;
     active.forEach((i, k) => {
       const next = said.observation.subarray(k * obsDim, (k + 1) * obsDim);
-      if (isLost(ground, next)) return;
-      keep(tracks[i], t, next, said.reward[k], said.terminated[k]);
+      if (next.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j])) return;
+      const track = tracks[i];
+      track.nextObs.set(next, t * obsDim);
+      track.reward[t] = said.reward[k];
+      track.terminated[t] = said.terminated[k];
+      track.length = t + 1;
     });
   }
 }
 
-function isLost({ scales }: Ground, obs: Float32Array): boolean {
-  return obs.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j]);
-}
-
-async function livedIn(
-  truth: VectorTruth,
-  dream: Judged['subject']['dream'],
-  { row, steps, seed }: Beginning,
-): Promise<Track> {
+/** A chunk of recorded transitions: their actions, what the model remembers before them, and the stream of the chunk. */
+export async function chunkOfRows({ ground, subject }: Judged, section: SectionId, chunk: number) {
+  const { truth, plan } = ground;
   const { obsDim, actionDim } = widths(truth);
-  const track = emptyTrack(steps, obsDim);
-  const env = await dream(seed!);
-  try {
-    await env.reset({ seed });
-    for (let t = 0; t < steps; t++) {
-      const at = (row + t) * actionDim;
-      const result = await env.step(truth.rows.action.slice(at, at + actionDim));
-      keep(track, t, result.observation, result.reward, Number(result.terminated));
-      if (result.terminated || result.truncated) break;
-    }
-    return track;
-  } finally {
-    await env.close();
-  }
-}
-
-function emptyTrack(steps: number, obsDim: number): MutableTrack {
-  return {
-    lived: 0,
-    nextObs: new Float32Array(steps * obsDim),
-    reward: new Float32Array(steps),
-    terminated: new Uint8Array(steps),
-  };
-}
-
-function keep(track: MutableTrack, t: number, next: Float32Array, reward: number, terminated: number): void {
-  track.nextObs.set(next, t * next.length);
-  track.reward[t] = reward;
-  track.terminated[t] = terminated;
-  track.lived = t + 1;
-}
-
-/** A recorded row to dream from: its observation, and as much as the model can use of what led there. */
-export function recordedStart(truth: VectorTruth, row: number, context: number): Start {
-  const { obsDim, actionDim } = widths(truth);
-  const { obs, action } = truth.rows;
-  const from = Math.max(episodeAt(truth, row).first, row - context);
-  return {
-    observation: obs.subarray(row * obsDim, (row + 1) * obsDim),
-    history: {
-      obs: obs.subarray(from * obsDim, row * obsDim),
-      action: action.subarray(from * actionDim, row * actionDim),
-    },
-  };
-}
-
-/** What `model` remembers at these starts. `rng` is not advanced. */
-export function begunAt(model: VectorDynamics, truth: VectorTruth, starts: readonly Start[], rng: Rng): Promise<Carry> {
-  const batch = batchOfStarts(starts, widths(truth));
-  return beginFrom(model, batch.starts, batch.history, rng.split('begin'));
-}
-
-/** The same at recorded rows [first, end). */
-export function begunAtRows(
-  model: VectorDynamics,
-  truth: VectorTruth,
-  [first, end]: readonly [number, number],
-  rng: Rng,
-): Promise<Carry> {
-  const starts = Array.from({ length: end - first }, (_, i) => recordedStart(truth, first + i, model.context));
-  return begunAt(model, truth, starts, rng);
+  const [first, end] = chunkRange(chunk, CHUNK_ROWS, truth.rows.rows);
+  const action = truth.rows.action.subarray(first * actionDim, end * actionDim);
+  const rng = chunkRng(plan, section, chunk);
+  const obs = truth.rows.obs.slice(first * obsDim, end * obsDim);
+  return { first, end, action, carry: await subject.model.begin(obs, rng.split('begin')), rng };
 }
 
 /** The mixture that a forecast makes of one element of one row, in units of `scale`. */

@@ -69,8 +69,6 @@ export interface EpisodeRecord {
   readonly truncated: boolean;
   /** What there was to see before the first step; as `EpisodeStep` has it. */
   readonly picture?: KeptPicture;
-  /** What comparing some of its calls with the real environment found, by backend; absent where none was compared. */
-  readonly shadow?: Readonly<Record<string, unknown>>;
   /** The step, from 0, that lost a failed episode; as many as there are steps where it was only cut off. */
   readonly lostStep?: number;
   /** What lost it, by kind and tool, as `left-out verify_employee`; absent where nothing exact can be said. */

@@ -11,13 +11,14 @@ import type { Phase } from '../../core/progress.js';
 import { signalOf } from '../../core/threads.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { judgePolicy, trainEveryArm } from '../../training/warm-start.js';
-import type { JobContext, TrainResult } from '../job.js';
+import type { JobContext } from '../job.js';
 import { type MetricsEvent, MetricsWriter, readMetrics } from '../metrics.js';
 import type { Progress } from '../progress.js';
 import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
 import { type AnyScenario, reviveScenario, type Scenario, type ToolsScenario } from '../scenario.js';
-import type { TextTrainResult } from '../tools-results.js';
 import { agentFor } from './inputs.js';
+import type { TextTrainResult } from './tools/train-policy.js';
+import type { TrainResult } from './train.js';
 
 export interface Arm<S extends AnyScenario = Scenario> {
   readonly name: string;
@@ -158,8 +159,9 @@ async function runArm<S extends AnyScenario, R extends object>(
   const { signal, done } = signalOf(stop);
   const progress = progressOf(report, bar);
   try {
-    const context = { scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress, metrics, log: () => {} };
-    const reply = await job(context);
+    const context = { scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress, metrics };
+    const silent = { log: () => {}, show: () => {} };
+    const reply = await job({ ...context, ...silent });
     await writeFileAtomic(join(out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
     return reply;
   } finally {

@@ -19,7 +19,9 @@ import { ReplayBuffer } from '../../replay/buffer.js';
 import { RandomPolicy } from '../../rl/policies.js';
 import { Collector, type Recording, type RecordingPorts, record } from '../../training/collector.js';
 import { vectorSet } from '../evaluation-set.js';
-import type { CollectResult, JobContext } from '../job.js';
+import { formatCount, formatNumber } from '../format.js';
+import type { JobContext } from '../job.js';
+import { publish } from '../report-page.js';
 import { readSealed } from '../run-folder.js';
 import { collectorSchema, count } from './checkpoint.js';
 import { agentFor, findInput, requireInput } from './inputs.js';
@@ -37,7 +39,9 @@ const recordingSchema = z.strictObject({
   metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
 });
 
-export async function collectJob(context: JobContext): Promise<CollectResult> {
+export type CollectResult = Awaited<ReturnType<typeof collectJob>>;
+
+export async function collectJob(context: JobContext) {
   const { scenario, metrics, out, progress } = context;
   const { config, folder } = scenario;
   const env = await makeEnvironment(config.env, { folder });
@@ -54,13 +58,24 @@ export async function collectJob(context: JobContext): Promise<CollectResult> {
     const data = join(out, 'data');
     await buffer.save(data);
     bar.end();
-    // Everything is kept elsewhere.
+    // All of it is in `data` now.
     await rm(checkpoint, { recursive: true, force: true });
-    return {
-      ...{ job: 'collect', family: 'vector', wallSeconds: metrics.wallSeconds, panel, data },
-      ...{ transitions: buffer.size, episodes: episodes.length },
-      meanReturn: episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null,
-    };
+    const meanReturn = episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null;
+    const recorded = `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`;
+    const rows = [
+      ['recorded', recorded],
+      ['mean return', meanReturn === null ? 'no episode ended' : formatNumber(meanReturn)],
+      ['data', data],
+      ['next', `reverie fit --data ${data}`],
+    ] as const;
+    const report = await publish(
+      context,
+      { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] },
+      panel,
+    );
+    const { wallSeconds } = metrics;
+    const counts = { transitions: buffer.size, episodes: episodes.length, meanReturn };
+    return { job: 'collect', family: 'vector', wallSeconds, panel, data, ...counts, report };
   } finally {
     await close();
     await env.close();
@@ -88,7 +103,7 @@ async function begun(
   const buffer = await ReplayBuffer.load(join(folder, 'real'), { capacity: collect.steps });
   await collector.restore(saved.collector);
   metrics.rewind(saved.metrics);
-  log(`Going on after ${buffer.size} real steps.`);
+  log(`Resuming after ${buffer.size} real steps.`);
   return { collector, policy, rng: Rng.fromState(saved.rng), buffer, episodes: saved.episodes };
 }
 

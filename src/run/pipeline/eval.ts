@@ -4,10 +4,14 @@ import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';
 import { vectorSet } from '../evaluation-set.js';
-import type { EvalResult, JobContext } from '../job.js';
+import { formatNumber, formatSpread } from '../format.js';
+import type { JobContext } from '../job.js';
+import { publish } from '../report-page.js';
 import { agentFor, requireInput } from './inputs.js';
 
-export async function evalJob(context: JobContext): Promise<EvalResult> {
+export type EvalResult = Awaited<ReturnType<typeof evalJob>>;
+
+export async function evalJob(context: JobContext) {
   const { scenario, seed, signal, metrics, progress } = context;
   const { episodes, deterministic } = scenario.config.eval;
   const checkpoint = requireInput(context.inputs, 'checkpoint');
@@ -32,7 +36,19 @@ export async function evalJob(context: JobContext): Promise<EvalResult> {
     }
     phase.end();
     const summary = summariseReturns(returns, lengths);
-    return { job: 'eval', family: 'vector', wallSeconds: metrics.wallSeconds, panel, checkpoint, returns, ...summary };
+    const { meanReturn, stdReturn, minReturn, maxReturn, meanLength } = summary;
+    const spread = `${formatSpread(meanReturn, stdReturn)} over ${episodes} real episodes`;
+    const rows = [
+      ['return', `${spread}, ${formatNumber(minReturn)} to ${formatNumber(maxReturn)}`],
+      ['mean length', `${formatNumber(meanLength)} steps`],
+    ] as const;
+    const report = await publish(
+      context,
+      { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] },
+      panel,
+    );
+    const { wallSeconds } = metrics;
+    return { job: 'eval', family: 'vector', wallSeconds, panel, checkpoint, returns, ...summary, report };
   } finally {
     await agent.close();
     await env.close();

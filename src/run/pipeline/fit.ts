@@ -1,18 +1,40 @@
-// `reverie fit`: a world model from recorded transitions.
+// `reverie fit`: a world model from recorded transitions, and whether it is worth simulating with.
 
 import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import type { Fact, Report } from '../../core/report.js';
 import { Rng } from '../../core/rng.js';
 import { makeEnvironment } from '../../env/make-environment.js';
-import type { FitNote } from '../../worldmodel/dynamics.js';
+import { planDream, skillOf } from '../../training/settings.js';
+import type { FitNote, HeldOutFigures, HeldOutReport } from '../../worldmodel/dynamics.js';
 import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
-import type { FitResult, JobContext } from '../job.js';
-import { writeReport } from '../report-page.js';
-import { type FitEpoch, fitReport } from './fit-report.js';
-import { judgeFit } from './fit-verdict.js';
+import { formatCount, formatNumber, formatPercent } from '../format.js';
+import type { JobContext, JobResult } from '../job.js';
+import { publish } from '../report-page.js';
 import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';
+
+export interface FitResult extends JobResult {
+  readonly model: string;
+  readonly modelVersion: string;
+  /** What gradient steps ran on. */
+  readonly device: string;
+  readonly transitions: number;
+  readonly epochs: number;
+  /** Held-out one-step error of the mean prediction, in standard deviations of the data; and that of a learned reward. */
+  readonly holdoutError: number;
+  readonly rewardError?: number;
+  /** What the model is worth element by element, and whether that is any good; absent for a kind that cannot say. */
+  readonly heldOut?: HeldOutReport;
+  readonly verdict?: ReturnType<typeof judgeFit>;
+}
+
+interface FitEpoch {
+  readonly member: number;
+  readonly epoch: number;
+  readonly holdoutError: number;
+}
 
 export async function fitJob(context: JobContext): Promise<FitResult> {
   const { scenario, inputs, metrics, out } = context;
@@ -37,41 +59,127 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     epochs.push({ member, epoch, holdoutError });
     metrics.write({ kind: 'epoch', member, epoch, holdoutError });
   };
-  const asked = {
-    ...{ section: config.model, data: real, spaces: env },
-    rng: Rng.fromSeed(context.seed).split('fit'),
-    workers: fitWorkers(context),
-    device: trainingDevice(context.device),
-    known: env.known,
-    env: resolvedSpec(scenario),
-    signal: context.signal,
-  };
   try {
-    const fitted = await kind.fit({ ...asked, previous, onProgress });
+    const fitted = await kind.fit({
+      ...{ section: config.model, data: real, spaces: env, previous, onProgress },
+      rng: Rng.fromSeed(context.seed).split('fit'),
+      workers: fitWorkers(context),
+      device: trainingDevice(context.device),
+      known: env.known,
+      env: resolvedSpec(scenario),
+      signal: context.signal,
+    });
     phase.end(`error ${fitted.report.holdoutError.toFixed(4)}`);
     const model = join(out, 'model');
     await fitted.model.save(model);
-    const heldOut = fitted.heldOut?.();
-    const verdict =
-      heldOut &&
-      (await judgeFit({
-        ...asked,
-        ...{ fitted, heldOut, real, paths: { scenario: config.name, model, data } },
-        refit: (changed) => kind.fit!({ ...asked, ...changed }),
-      }));
     await fitted.model.close();
     const { modelVersion } = fitted.model;
+    const heldOut = fitted.heldOut?.();
+    const verdict = heldOut && judgeFit(heldOut, real.size, { scenario: config.name, model, data });
     metrics.write({ kind: 'fit', modelVersion, ...fitted.report, ...heldOut, verdict });
     const { epochs: count, holdoutError, rewardError } = fitted.report;
-    const result: FitResult = {
+    const result = {
       ...{ job: 'fit', wallSeconds: metrics.wallSeconds, model, modelVersion, device: deviceText(context.device) },
       ...{ transitions: real.size, epochs: count, holdoutError, rewardError, heldOut, verdict, panel },
-      report: join(out, 'report.html'),
     };
-    await writeReport(result.report, fitReport(context, result, epochs));
-    return result;
+    return { ...result, report: await publish(context, fitReport(config.name, result, epochs), panel) };
   } finally {
     await env.close();
     await previous?.close();
   }
+}
+
+/** What a linear model may explain beyond the network before that is a fault: below it both explain the same. */
+const HARDLY_WORSE = 0.02;
+/** Below this share explained, an element is not known. */
+const UNKNOWN = 0.5;
+
+/** Whether a model is worth simulating with, why, what is wrong with which element (worst first), and what to do next. */
+function judgeFit(heldOut: HeldOutReport, records: number, paths: Record<'scenario' | 'model' | 'data', string>) {
+  // The gate that a simulation has, without episodes of a newer policy.
+  const open = { gate: 'auto', horizon: 1, disagreementLimit: null, startsPerRound: 1 } as const;
+  const { isOpen, reasons } = planDream(open, 'auto', { skill: skillOf(heldOut) }, 0);
+  const { scenario, model, data } = paths;
+  const next = isOpen
+    ? `reverie synth ${scenario} --model ${model} --data ${data}`
+    : heldOut.membersAtMaxEpochs > 0
+      ? `reverie fit ${scenario} --data ${data} --set model.maxEpochs=${4 * heldOut.maxEpochs}`
+      : `reverie collect ${scenario} --set collect.steps=${4 * records}`;
+  const because = reasons['rollout.gate'].replace(/^(open|shut): /, '');
+  return { isWorthDreaming: isOpen, because, faults: faultsOf(heldOut), next };
+}
+
+function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutReport): string[] {
+  const faults = elements
+    .flatMap(({ element, r2: { model, linear, unchanged } }) =>
+      model === null ? [] : [{ element, model, simple: Math.max(0, linear ?? 0, unchanged ?? 0) }],
+    )
+    .toSorted((a, b) => a.model - b.model)
+    .flatMap(({ element, model, simple }) => {
+      const own = formatPercent(Math.max(0, model));
+      if (model < simple - HARDLY_WORSE)
+        return [`${element}: a simple model explains more (${formatPercent(simple)} against ${own})`];
+      if (model >= UNKNOWN) return [];
+      return [`${element}: hardly explained (${own}): noise, too few records, or something that is not observed`];
+    });
+  const cut = `${membersAtMaxEpochs} of ${members} networks were stopped at model.maxEpochs=${maxEpochs} and might learn more`;
+  return membersAtMaxEpochs > 0 ? [...faults, cut] : faults;
+}
+
+/** @param epochs of all networks, in the order in which they ended; none for a kind that does not report them */
+function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[]): Report {
+  const { heldOut, verdict, transitions, holdoutError, rewardError, model, modelVersion } = result;
+  const cell = (value: number | null) => (value === null ? '–' : formatNumber(value));
+  const row = (label: string, { model: own, linear, unchanged }: HeldOutFigures<number | null>) =>
+    [label, own === null ? 'never changes' : cell(own), cell(linear), cell(unchanged)] as const;
+  const reward = rewardError === undefined ? '' : `, ${formatNumber(rewardError)} of the reward`;
+  const facts: Fact[] = [
+    ['fitted', `${result.epochs} epochs on ${formatCount(transitions)} transitions`],
+    ...(verdict === undefined
+      ? []
+      : [
+          [
+            'verdict',
+            `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`,
+          ] as const,
+        ]),
+    ['held-out error', `${formatNumber(holdoutError)} standard deviations a step${reward}`],
+    ...(verdict?.faults ?? []).map((fault): Fact => ['warning', fault]),
+    ['model', `${modelVersion.slice(0, 12)} in ${model}`],
+    ['next', verdict?.next ?? `reverie synth --model ${model} --data FOLDER`],
+  ];
+  return {
+    title: `World model: ${name}`,
+    blocks: [
+      { kind: 'facts', rows: facts },
+      ...(heldOut === undefined
+        ? []
+        : [
+            {
+              kind: 'table',
+              columns: ['explained (R²)', 'model', 'linear model', 'nothing changes'],
+              rows: heldOut.elements.map(({ element, r2 }) => row(element, r2)),
+              note: 'On held-out rows: 1 explains all of how an element changes, 0 is as good as its mean.',
+            } as const,
+          ]),
+      ...(epochs.length === 0
+        ? []
+        : [
+            {
+              kind: 'curves',
+              title: 'Held-out error as the networks learned',
+              caption: 'Of one step, in standard deviations. Line: mean over networks; band: least to most.',
+              xTitle: 'epochs',
+              yTitle: 'held-out error',
+              yScale: 'log',
+              curves: [...new Set(epochs.map(({ member }) => member))].map((seed) => ({
+                ...{ name: 'networks', seed },
+                points: epochs
+                  .filter(({ member }) => member === seed)
+                  .map(({ epoch: x, holdoutError: y }) => ({ x, y })),
+              })),
+            } as const,
+          ]),
+    ],
+  };
 }

@@ -1,23 +1,34 @@
-// `reverie quickstart`: a learner warm-started in the dream, to the same real return as baselines that know the real
-// environment alone: the learner from scratch, the learner with as many updates, and others that a scenario names.
+// `reverie quickstart`: a learner warm-started in simulation, to the same real return as baselines that know the real environment
+// alone: the learner from scratch, the learner with as many updates, and others that a scenario names. What that saved, and the price
+// of a real step from which it pays.
 
-import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
+import type { CurvesBlock, Report } from '../../core/report.js';
 import { mean } from '../../core/statistics.js';
 import { learners } from '../../rl/learners.js';
-import { DREAM_ARM, MANY_UPDATES_ARM, SCRATCH_ARM } from '../../training/warm-start.js';
-import { comparisonPanel, requireSet } from '../evaluation-set.js';
-import type { JobContext, QuickstartResult } from '../job.js';
-import { writeReport } from '../report-page.js';
+import {
+  type ArmSummary,
+  type BreakEven,
+  compareWarmStart,
+  DREAM_ARM,
+  MANY_UPDATES_ARM,
+  medianSteps,
+  SCRATCH_ARM,
+  type WarmStart,
+} from '../../training/warm-start.js';
+import { comparisonPanel } from '../evaluation-set.js';
+import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
+import type { JobContext } from '../job.js';
+import type { MetricsEvent } from '../metrics.js';
+import { publish } from '../report-page.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
-import { type Arm, armTask, trainArms } from './arms.js';
-import { compare } from './comparison.js';
+import { type Arm, type ArmRun, armTask, trainArms } from './arms.js';
 
 /** Runs side by side: one a core of the smallest machine we expect. */
 const THREADS = 2;
 
-export async function quickstartJob(context: JobContext): Promise<QuickstartResult> {
-  const { scenario, seed, inputs, metrics, out } = context;
+export async function quickstartJob(context: JobContext) {
+  const { scenario, seed, metrics } = context;
   const { quickstart, train, name } = scenario.config;
   const { threshold } = train;
   if (threshold === null) {
@@ -27,32 +38,39 @@ export async function quickstartJob(context: JobContext): Promise<QuickstartResu
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const panel = comparisonPanel(scenario, asked, seeds);
-  requireSet(panel, inputs);
   const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
-  const { arms, best, ratio, breakEven, taken, reportInput } = compare(runs, threshold, context, panel);
-  const report = join(out, 'report.html');
-  await writeReport(report, reportInput);
+  const found = compareWarmStart(
+    runs.map(({ arm, result, finalReturns, events }) => {
+      const dreams = events.filter((event) => event.kind === 'dream');
+      const { realStepsToThreshold, wallSeconds } = result;
+      const [dreamtTransitions, dreamSeconds] = [sumOf(dreams, 'rows'), sumOf(dreams, 'seconds')];
+      return { arm, realStepsToThreshold, finalReturns, wallSeconds, dreamtTransitions, dreamSeconds };
+    }),
+  );
+  const { arms, best, ratio, breakEven, taken } = found;
+  // The policy to go on with: of the way that needed the fewest real steps, the run whose final return was best.
   const kept = runs
     .filter(({ arm }) => arm === taken)
     .reduce((a, b) => (mean(b.finalReturns) > mean(a.finalReturns) ? b : a));
   const policy = { arm: kept.arm, seed: kept.seed, checkpoint: kept.result.checkpoint };
-  const { wallSeconds } = metrics;
-  return {
+  const result = {
     job: 'quickstart',
-    wallSeconds,
+    wallSeconds: metrics.wallSeconds,
     panel,
     threshold,
     arms,
     best,
     ratio,
     breakEven,
-    policy,
-    report,
-    reportInput,
   };
+  return { ...result, policy, report: await publish(context, reportOf(runs, found, policy, context), panel) };
 }
 
-/** The scenario as its baselines, and as it is, in the dream. All end at the threshold. */
+function sumOf(events: readonly MetricsEvent[], key: string): number {
+  return events.reduce((total, event) => total + Number(event[key] ?? 0), 0);
+}
+
+/** The scenario as its baselines, and as it is, in simulation. All end at the threshold. */
 export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
   const { rl, train, quickstart } = scenario.config;
   const { baselines, fromScratch } = quickstart;
@@ -76,10 +94,168 @@ export async function warmStartArms(scenario: Scenario): Promise<Arm[]> {
       const more = updates === undefined ? [] : [`train.updatesPerStep=${updates}`];
       arms.push(arm(name, ['train.mode=real', ...scratch, ...more, ...as(name)]));
     } else if (own.learnsFrom === 'replay') {
-      // The dream's own rounds, with the budget of the run from scratch.
+      // The rounds of the simulation, with the budget of the run from scratch.
       const budget = fromScratch['realSteps'] ?? train.realSteps;
       arms.push(arm(MANY_UPDATES_ARM, ['train.mode=dream', 'replay.realRatio=1', `train.realSteps=${budget}`]));
     }
   }
   return Promise.all([...arms, arm(DREAM_ARM, ['train.mode=dream'])]);
+}
+
+function reportOf(
+  runs: readonly ArmRun[],
+  found: WarmStart,
+  policy: { readonly arm: string; readonly seed: number; readonly checkpoint: string },
+  { scenario: { config } }: JobContext,
+): Report {
+  const { arms, best, breakEven } = found;
+  const threshold = config.train.threshold!;
+  const seeds = new Set(runs.map(({ seed }) => seed)).size;
+  const least = arms.find(({ arm }) => arm === best);
+  const charts = [
+    returnChart(runs, threshold),
+    ...CHARTS.map(([title, y, kind, key]) => eventChart(runs, title, y, kind, key)),
+  ];
+  return {
+    title: `Warm start: ${config.name}`,
+    blocks: [
+      {
+        ...{ kind: 'paragraph', tone: 'lead' },
+        text: `${lead(found, threshold, seeds)} ${breakEvenText(breakEven)}`,
+      },
+      {
+        kind: 'table',
+        columns: [
+          '',
+          'real steps to threshold',
+          'ratio',
+          'final real return',
+          'wall time a run',
+          'simulated',
+          'a second',
+        ],
+        rows: arms.map((arm) => [
+          arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
+          stepsText(arm.realStepsToThreshold),
+          ratioText(arm, least),
+          formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
+          formatDuration(arm.wallSeconds),
+          arm.dreamtTransitions > 0 ? formatCount(arm.dreamtTransitions) : '–',
+          arm.dreamtPerSecond === null ? '–' : formatCount(arm.dreamtPerSecond),
+        ]),
+        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Ratio: to the best baseline. Return: mean ± standard deviation over final episodes, of which none decided when to stop.`,
+      },
+      { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
+      ...charts.filter(({ curves }) => curves.length > 0),
+      {
+        ...{ kind: 'details', title: 'What was compared, and the settings that found themselves' },
+        blocks: [
+          {
+            kind: 'list',
+            items: [
+              `"${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated (replay.realRatio=1): what simulation is worth beyond learning more often.`,
+              ...settingsNotes(runs),
+            ],
+          },
+        ],
+      },
+    ],
+  };
+}
+
+/** The price of a real step that decides: what a step costs in waiting. */
+export function breakEvenText(breakEven: BreakEven): string {
+  switch (breakEven.kind) {
+    case 'unknown':
+      return 'Break-even: not known, as the dream did not reach it.';
+    case 'always':
+      return 'Break-even: the dream pays at any price of a real step, as it takes no more time either.';
+    case 'never':
+      return 'Break-even: the dream does not pay at any price of a real step, as a baseline needs no more of them.';
+    case 'from':
+      return `Break-even: the dream pays where a real step takes more than ${formatNumber(breakEven.secondsPerStep)} s beyond its computing here.`;
+  }
+}
+
+/** Of each run that simulates. */
+function settingsNotes(runs: readonly ArmRun[]): string[] {
+  return runs.flatMap(({ arm, seed, result: { dream } }) => {
+    if (dream === undefined) return [];
+    const { rounds, shutRounds, shutBecause, settings } = dream;
+    const found = settings
+      .filter(({ reason }) => reason !== 'pinned')
+      .map(({ key, value, reason }) => `${key} ${value} (${reason})`);
+    const shut =
+      shutRounds === 0 ? '' : `; the model was not used in ${shutRounds} of ${rounds} rounds: ${shutBecause}`;
+    return [`${arm}, seed ${seed}, at its end: ${found.join('; ') || 'all settings pinned'}${shut}.`];
+  });
+}
+
+function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): string {
+  const goal = `a mean real return of ${formatNumber(threshold)}`;
+  const medians = `median of ${seedsText(seeds)}`;
+  if (best === null) return `No baseline reached ${goal} within its budget of real steps (${medians}).`;
+  if (ratio === null) return `The dream did not reach ${goal} within its budget of real steps (${medians}).`;
+  const more = ratio >= 1 ? `${formatNumber(ratio)} times fewer` : `${formatNumber(1 / ratio)} times more`;
+  return `To reach ${goal}, the policy that learned in the dream needed ${more} real steps than the best baseline, "${best}" (medians of ${seedsText(seeds)}).`;
+}
+
+function seedsText(seeds: number): string {
+  return seeds === 1 ? '1 seed' : `${seeds} seeds`;
+}
+
+/** How many times the best baseline's real steps an arm's go into. */
+function ratioText(arm: ArmSummary, best: ArmSummary | undefined): string {
+  if (arm === best) return '1';
+  const steps = medianSteps(arm.realStepsToThreshold);
+  const least = best && medianSteps(best.realStepsToThreshold);
+  if (steps === null || least == null) return '–';
+  return least >= steps ? `${formatNumber(least / steps)}× fewer` : `${formatNumber(steps / least)}× more`;
+}
+
+function stepsText(steps: readonly (number | null)[]): string {
+  const middle = medianSteps(steps);
+  const reached = steps.filter((value) => value !== null);
+  if (reached.length === 0) return 'not reached';
+  const range = `[${formatCount(Math.min(...reached))} – ${formatCount(Math.max(...reached))}]`;
+  const missing =
+    reached.length < steps.length ? `, ${steps.length - reached.length} of ${steps.length} not reached` : '';
+  return `${middle === null ? '–' : formatCount(middle)} ${range}${missing}`;
+}
+
+function returnChart(runs: readonly ArmRun[], threshold: number): CurvesBlock {
+  return {
+    ...{ kind: 'curves', title: 'Return in the real environment', xTitle: 'real environment steps', yTitle: 'return' },
+    caption: 'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
+    threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },
+    curves: runs.map(({ arm, seed, result }) => ({
+      ...{ name: arm, seed },
+      points: result.evaluations.map(({ realSteps, meanReturn }) => ({ x: realSteps, y: meanReturn })),
+    })),
+  };
+}
+
+/** Title, title of the y axis, kind of event and its value, against real steps. */
+const CHARTS = [
+  ['One-step error of the world model, in standard deviations', 'held-out error', 'fit', 'holdoutError'],
+  ['Critic loss', 'mean squared error', 'update', 'criticLoss'],
+] as const;
+
+function eventChart(runs: readonly ArmRun[], title: string, yTitle: string, kind: string, key: string): CurvesBlock {
+  const curves = runs.map(({ arm, seed, events }) => {
+    const values = events.filter((event) => event.kind === kind && Number.isFinite(event[key]));
+    // Several events at one place (the cycles of a round): the last one counts.
+    const last = new Map(values.map((event) => [Number(event.realSteps), Number(event[key])]));
+    return { name: arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
+  });
+  return {
+    ...{
+      kind: 'curves',
+      title,
+      xTitle: 'real environment steps',
+      yTitle,
+      yScale: kind === 'update' ? 'log' : 'linear',
+    },
+    curves: curves.filter(({ points }) => points.length > 0),
+  };
 }

@@ -21,12 +21,14 @@ import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { tryModel } from '../../worldmodel/model-folder.js';
 import { deviceText, rolloutWorkers } from '../device.js';
 import { vectorSet } from '../evaluation-set.js';
-import type { JobContext, SynthResult } from '../job.js';
+import { formatCount, formatRate } from '../format.js';
+import type { JobContext } from '../job.js';
+import { publish } from '../report-page.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { findInput, learnerFor, recordsOf, requireInput } from './inputs.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
-export async function synthJob(asked: JobContext): Promise<SynthResult> {
+export async function synthJob(asked: JobContext) {
   const context = await withTrustedHorizon(asked, asked.scenario.config.synth.episodes ? [] : ['horizon']);
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
@@ -39,7 +41,7 @@ export async function synthJob(asked: JobContext): Promise<SynthResult> {
   }
 }
 
-async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics): Promise<SynthResult> {
+async function synthesized(context: JobContext, env: VectorEnvironment, model: StoredDynamics) {
   const { scenario, metrics, device } = context;
   const { rollout, synth } = scenario.config;
   const policy = await actor(context, env);
@@ -72,10 +74,19 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     phase.end();
     const datasets = await exportTransitions(saved, env, context).finally(() => saved.close());
     metrics.write({ kind: 'dream', ...counts, transitionsPerSecond: perSecond });
+    const rows = [
+      ['simulated', `${formatCount(counts.rows)} transitions, ${formatRate(perSecond, 'transitions')}`],
+      ['cut by disagreement', `${formatCount(counts.doubted)} branches`],
+      ['model', model.modelVersion.slice(0, 12)],
+      ['data', data],
+      ...datasets.map((path) => ['dataset', path] as const),
+    ] as const;
+    const title = `Synthetic transitions: ${scenario.config.name}`;
     return {
       ...{ job: 'synth', family: 'vector', wallSeconds: metrics.wallSeconds, panel, data, datasets },
       ...{ modelVersion: model.modelVersion, device: deviceText(device), transitions: counts.rows },
       ...{ truncatedByDoubt: counts.doubted, transitionsPerSecond: perSecond },
+      report: await publish(context, { title, blocks: [{ kind: 'facts', rows }] }, panel),
     };
   } finally {
     await pool.close();
@@ -98,7 +109,7 @@ async function requestOf(context: JobContext, env: VectorEnvironment, real: Repl
   const rng = Rng.fromSeed(seed).split('synth');
   const { horizon, disagreementLimit } = await limits(context, real, model, rng);
   return {
-    starts: drawnStarts(real, synth.starts, rng.split('starts'), model.context),
+    starts: drawnStarts(real, synth.starts, rng.split('starts')),
     horizon: synth.episodes ? episodeSteps(env) : horizon,
     ...{ propagation: rollout.propagation, disagreementLimit, chunkSize: rollout.chunkRows },
     ...{ rng: rng.split('rollouts'), scenario: name, seed },
@@ -109,7 +120,7 @@ async function requestOf(context: JobContext, env: VectorEnvironment, real: Repl
 async function limits({ scenario, log }: JobContext, real: ReplayBuffer, model: StoredDynamics, rng: Rng) {
   const { rollout, synth } = scenario.config;
   const isOpen = !synth.episodes && (rollout.horizon === 'auto' || rollout.disagreementLimit === 'auto');
-  const trial = isOpen && model.context === 0 ? await tryModel(model, real, { from: 0, rng }) : undefined;
+  const trial = isOpen ? await tryModel(model, real, { from: 0, rng }) : undefined;
   // Whole episodes are whole, unless a limit is asked for.
   const isWhole = synth.episodes && rollout.disagreementLimit === 'auto';
   const asked = isWhole ? { ...rollout, disagreementLimit: null } : rollout;
@@ -117,7 +128,7 @@ async function limits({ scenario, log }: JobContext, real: ReplayBuffer, model: 
   if (isOpen) {
     const what =
       disagreementLimit === null ? 'no limit of disagreement' : `a limit of disagreement of ${disagreementLimit}`;
-    log(`${horizon} dreamt steps (${reasons['rollout.horizon']}), ${what}.`);
+    log(`${horizon} simulated steps (${reasons['rollout.horizon']}), ${what}.`);
   }
   return { horizon, disagreementLimit: disagreementLimit ?? undefined };
 }

@@ -1,22 +1,27 @@
-// `reverie train`: gives the loop its parts, shows how far it is, and keeps checkpoints on the way, so that a run that was
-// stopped or killed resumes to the same bytes.
+// `reverie train`: runs the loop, shows how far it is, and keeps checkpoints on the way, so that a run that was stopped or killed
+// resumes to the same bytes.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Fact, Report } from '../../core/report.js';
+import type { ScenarioConfig } from '../../kinds/vector.js';
 import { train } from '../../training/loops.js';
-import type { TrainingPorts } from '../../training/settings.js';
+import type { DreamPlan, TrainingPorts } from '../../training/settings.js';
 import type { Training } from '../../training/training.js';
+import type { GenerationSummary } from '../../training/world.js';
 import { deviceText } from '../device.js';
 import { evaluationSettings, learnerVersions, vectorSet } from '../evaluation-set.js';
-import type { JobContext, TrainResult } from '../job.js';
-import { readMetrics } from '../metrics.js';
-import { loadRun, saveRun } from './checkpoint.js';
-import { dreamReport, generativeReport } from './dream-report.js';
+import { formatCount, formatNumber, formatPercent, formatSpread } from '../format.js';
+import type { JobContext } from '../job.js';
+import { type MetricsEvent, readMetrics } from '../metrics.js';
+import { publish } from '../report-page.js';
+import { loadRun, newTraining, saveRun } from './checkpoint.js';
 import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { keepPolicy } from './inputs.js';
-import { newTraining } from './training-parts.js';
 
-export async function trainJob(asked: JobContext): Promise<TrainResult> {
+export type TrainResult = Awaited<ReturnType<typeof trainJob>>;
+
+export async function trainJob(asked: JobContext) {
   const context = await withTrustedHorizon(asked);
   const { scenario, out, signal, progress, metrics } = context;
   const { train: settings } = scenario.config;
@@ -58,7 +63,8 @@ export async function trainJob(asked: JobContext): Promise<TrainResult> {
     await train(training);
     await saveRun(folder, training, context);
     bar.end(show(training));
-    return { ...resultOf(training, context, folder), panel };
+    const result = { ...resultOf(training, context, folder), panel };
+    return { ...result, report: await publish(context, trainReport(scenario.config.name, result), panel) };
   } finally {
     await training.close();
   }
@@ -74,15 +80,15 @@ async function begun(context: JobContext, folder: string, ports: TrainingPorts<T
   const { round, realSteps, updates } = training.counters;
   // An evaluation after round n carries n + 1: the counter of rounds that are over.
   metrics.rewindTo((event) => (event.round ?? 0) < round || (event.round === round && event.kind === 'eval'));
-  log(
-    `Going on after ${training.settings.offlineUpdates === undefined ? `${realSteps} real steps` : `${updates} updates`}.`,
-  );
+  const done = training.settings.offlineUpdates === undefined ? `${realSteps} real steps` : `${updates} updates`;
+  log(`Resuming after ${done}.`);
   return training;
 }
 
-function resultOf(training: Training, context: JobContext, folder: string): TrainResult {
+function resultOf(training: Training, context: JobContext, folder: string) {
   const { train: settings, replay } = context.scenario.config;
   const { realSteps, syntheticSteps, updates } = training.counters;
+  // From the journal, so that a resumed run reports all of it.
   const events = readMetrics(context.metrics.file);
   const dream = dreamReport(events);
   const generative = generativeReport(events, replay.generative);
@@ -96,5 +102,94 @@ function resultOf(training: Training, context: JobContext, folder: string): Trai
     ...(dream && { dream }),
     ...(settings.mode === 'offline' && { records }),
     ...(generative && { generative }),
+  };
+}
+
+/** Rounds, those whose model was not used and why, and the settings of the last; undefined for a run without a simulation. */
+function dreamReport(events: readonly MetricsEvent[]) {
+  const plans = events.filter(({ kind }) => kind === 'plan') as unknown as DreamPlan[];
+  const last = plans.at(-1);
+  if (last === undefined) return undefined;
+  const shut = plans.filter(({ isOpen }) => !isOpen);
+  const values = {
+    'rollout.horizon': last.horizon,
+    'rollout.disagreementLimit': last.disagreementLimit,
+    'replay.realRatio': last.realRatio,
+    'rollout.startsPerRound': last.starts,
+  };
+  return {
+    rounds: plans.length,
+    shutRounds: shut.length,
+    shutBecause: shut.at(-1)?.reasons['rollout.gate']?.replace('shut: ', '') ?? null,
+    settings: Object.entries(values).map(([key, value]) => ({
+      ...{ key, value: value === null ? 'none' : String(value), reason: last.reasons[key] ?? '' },
+    })),
+  };
+}
+
+/** Rows drawn from diffusions of the real ones; undefined for a run that draws none. */
+function generativeReport(events: readonly MetricsEvent[], settings: ScenarioConfig['replay']['generative']) {
+  if (settings === null) return undefined;
+  const generations = events.filter(({ kind }) => kind === 'generate') as unknown as GenerationSummary[];
+  const last = generations.at(-1);
+  return {
+    fits: generations.length,
+    rows: generations.reduce((sum, { rows }) => sum + rows, 0),
+    share: settings.share,
+    fittedTo: last?.fittedTo ?? null,
+    modelVersion: last?.modelVersion ?? null,
+  };
+}
+
+function trainReport(name: string, result: ReturnType<typeof resultOf>): Report {
+  const { evaluations, threshold, dream, records, generative, realSteps, syntheticSteps, mode } = result;
+  const last = evaluations.at(-1);
+  const reached = result.realStepsToThreshold;
+  const found = (dream?.settings ?? []).filter(({ reason }) => reason !== 'pinned');
+  const facts: Fact[] = [
+    records === undefined
+      ? ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`]
+      : ['given', `${formatCount(records.real)} real and ${formatCount(records.synthetic)} synthetic rows`],
+    ...(generative === undefined
+      ? []
+      : generative.modelVersion === null
+        ? [['drawn', 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'] as const]
+        : [
+            [
+              'drawn',
+              `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
+            ] as const,
+          ]),
+    ['learned', `${formatCount(result.updates)} gradient updates`],
+    ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
+    ...(threshold === null
+      ? []
+      : [
+          [
+            'threshold',
+            `${formatNumber(threshold)} ${reached === null ? 'not reached' : `reached after ${formatCount(reached)} real steps`}`,
+          ] as const,
+        ]),
+    ...(dream === undefined || dream.shutRounds === 0
+      ? []
+      : [['model unused', `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`] as const]),
+    ...found.map(({ key, value, reason }): Fact => [key, `${value}: ${reason}`]),
+    ['checkpoint', result.checkpoint],
+    ['next', `reverie eval --checkpoint ${result.checkpoint}`],
+  ];
+  const points = evaluations.map(({ realSteps: steps, updates, meanReturn: y }) => {
+    return { x: mode === 'offline' ? (updates ?? 0) : steps, y };
+  });
+  return {
+    title: `Training: ${name}`,
+    blocks: [
+      { kind: 'facts', rows: facts },
+      {
+        ...{ kind: 'curves', title: 'Return in the real environment', yTitle: 'return' },
+        xTitle: mode === 'offline' ? 'gradient updates' : 'real steps',
+        curves: [{ name: mode, points }],
+        ...(threshold !== null && { threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` } }),
+      },
+    ],
   };
 }

@@ -1,20 +1,18 @@
-// What coordinator and workers tell each other over a queue, as schemas: nothing that does not fit is believed.
+// What coordinator and workers send each other over a queue, as schemas: nothing that does not fit is believed.
 
-import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { contentHash, sha256 } from '../../core/canonical-json.js';
-import { reverieError } from '../../core/errors.js';
-import { writeFileAtomic } from '../../core/files.js';
+import { contentHash } from '../../core/canonical-json.js';
+import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domains.js';
 import { toolsTaskSchema } from '../../env/tools/load-domain.js';
-import { openParcel } from '../../synth/queue/rollout-queue.js';
 import type { JobContext } from '../job.js';
 import type { ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
+import { openParcel, strayMessage } from './redis-queue.js';
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
@@ -23,7 +21,7 @@ const amount = z.number().min(0);
 /** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
 const jobDescriptionSchema = z.strictObject({
   format: z.literal('reverie rollouts 1'),
-  /** Tells runs of one scenario apart. */
+  /** Tells runs of one scenario apart, by machine and folder. */
   run: hex64,
   /** Version of Reverie. */
   reverie: z.string(),
@@ -49,17 +47,32 @@ const jobDescriptionSchema = z.strictObject({
 });
 export type JobDescription = z.output<typeof jobDescriptionSchema>;
 
-/** A row, with all that rows before it decide; `attempt`: tries before this one. */
-export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1), attempt: count });
+/** An item of the queue: the job that it is of, and its row, a parcel. */
+export const itemSchema = z.object({ job: hex64, payload: z.base64() });
+
+/** A row, with all that rows before it decide. */
+export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1) });
 export type RowMessage = z.output<typeof rowSchema>;
 
 const costSchema = z.strictObject({
   ...{ calls: amount, promptTokens: amount, cachedTokens: amount, completionTokens: amount, money: amount },
 });
 
-/** What a worker tells beside a result: who it was, and what it spent since it told last. */
-export const noteSchema = z.strictObject({ worker: z.string().max(200), spent: costSchema });
+/** What a worker adds to a result: what it spent since it last said so. */
+export const noteSchema = z.strictObject({ spent: costSchema });
 export type Note = z.output<typeof noteSchema>;
+
+/** Why a row failed, as the worker threw it. */
+export const failureSchema = z.strictObject({
+  error: z.strictObject({
+    name: z.string(),
+    message: z.string(),
+    stack: z.string().optional(),
+    code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
+    values: z.record(z.string(), z.string()).optional(),
+  }),
+  note: noteSchema,
+});
 
 const callSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.json()) });
 const said = z.string().nullable();
@@ -123,10 +136,10 @@ export function requireNoServer({ config }: ToolsScenario): void {
 }
 
 /** @throws QUEUE_UNSUITED */
-export async function describedJob(
+export function describedJob(
   { scenario, seed, out, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>,
   { tasks, withheld, versions: who }: JobFacts,
-): Promise<JobDescription> {
+): JobDescription {
   requireNoServer(scenario);
   if (device !== undefined) {
     const problem =
@@ -137,7 +150,13 @@ export async function describedJob(
   const path = relative(packageRoot(), folder);
   const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    ...{ format: 'reverie rollouts 1', run: await runOf(out), reverie: versions().reverie, seed, scenario: hash },
+    ...{
+      format: 'reverie rollouts 1',
+      run: contentHash([hostname(), out]),
+      reverie: versions().reverie,
+      seed,
+      scenario: hash,
+    },
     folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
     config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
@@ -162,38 +181,10 @@ export async function openDescription(job: string, bytes: Uint8Array): Promise<J
   const what = `the description of job ${job}`;
   const description = await openParcel(bytes, jobDescriptionSchema, what);
   if (jobIdOf(description) === job) return description;
-  throw reverieError('QUEUE_REFUSED', {
-    problem: `The queue holds something else where ${what} should be: it does not match its id.`,
-    hint: 'Something other than this version of Reverie wrote to it: use a queue of another name.',
-  });
-}
-
-/** What tells this run from all others: made once, and kept with it. */
-async function runOf(out: string): Promise<string> {
-  const file = join(out, 'queue.json');
-  if (existsSync(file)) {
-    try {
-      return z.object({ run: hex64 }).parse(JSON.parse(readFileSync(file, 'utf8'))).run;
-    } catch (error) {
-      throw reverieError('CHECKPOINT_CORRUPT', { path: file, problem: (error as Error).message }, error);
-    }
-  }
-  const run = sha256(JSON.stringify([hostname(), out, process.pid, new Date().toISOString()]));
-  await writeFileAtomic(file, `${JSON.stringify({ run })}\n`);
-  return run;
+  throw strayMessage(what, 'it does not match its id');
 }
 
 /** As it will be where it arrives. */
 function jsonOf<T>(value: unknown): T {
   return JSON.parse(JSON.stringify(value)) as T;
-}
-
-/** Resolves when `work` is over, however it ended, or after `ms`. */
-export async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined;
-  const patience = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms);
-  });
-  await Promise.race([work.catch(() => {}), patience]);
-  clearTimeout(timer);
 }

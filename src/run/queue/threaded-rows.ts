@@ -3,7 +3,8 @@
 
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
-import { type PackedError, packError, unpackError } from '../../core/errors.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import { type PackedError, packError, reverieError, unpackError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
 import { WorkerPool } from '../../core/pool.js';
 import { moved, poolTask } from '../../core/pool-task.js';
@@ -13,12 +14,16 @@ import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/sandbox.js'
 import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
+import { planRow } from '../../synth/episodes/run-episode.js';
 import type { JobContext } from '../job.js';
-import { makeParts } from '../pipeline/tools/parts.js';
-import type { RowRunner } from '../pipeline/tools/rows.js';
+import { scenarioJudge } from '../pipeline/tools/gates.js';
+import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
+import { amplifiedRows } from '../pipeline/tools/row-makers.js';
+import { type RowRunner, rowsHere } from '../pipeline/tools/rows.js';
+import { withAddedTasks } from '../pipeline/tools/task-stage.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import type { JobDescription, JobFacts, RowMessage } from './messages.js';
-import { jobOf, type WorkerJob } from './worker.js';
+import { strayMessage } from './redis-queue.js';
 
 /** Rows of one task at most: what a task costs beside its rows is small then. */
 const LARGEST_CHUNK = 8;
@@ -91,7 +96,7 @@ export class ThreadedRows implements RowRunner {
     new Promise((resolve, reject) => {
       // Rows are begun one after the other: those of one turn go together.
       if (this.waiting.length === 0) setImmediate(() => this.send());
-      this.waiting.push({ input: { row, task: task.id, maxSteps, attempt: 0 }, signal, resolve, reject });
+      this.waiting.push({ input: { row, task: task.id, maxSteps }, signal, resolve, reject });
     });
 
   known(): void {}
@@ -150,7 +155,7 @@ export const rowsTask = poolTask(
     const outputs: RowOutput[] = [];
     const pieces: Uint8Array[] = [];
     for (const row of rows) {
-      // Nobody waits for the rest any more.
+      // The rest is not waited for any more.
       if (isRaised(stop)) break;
       try {
         const packed = packRow(row.row, await job.run(row, `row ${row.row}`, never.signal));
@@ -177,4 +182,64 @@ async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const scenario = toolsScenario(await reviveScenario(job.scenario, `${job.scenario.config.name} (of a thread)`));
   const parts = await makeParts({ scenario, out: join(job.folder, String(threadId)), log: () => {} });
   return jobOf(scenario, parts, job);
+}
+
+// A job as any process, or thread, runs its rows.
+
+/** A job as its rows can be run here. */
+export interface WorkerJob {
+  readonly parts: ToolsParts;
+  /** Throws what a row throws. */
+  readonly run: (message: RowMessage, what: string, signal: AbortSignal) => Promise<EpisodeRecord>;
+  /** Rows. */
+  underway: number;
+  /** What of its costs has been reported. */
+  reported: Cost;
+}
+
+/** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
+export async function jobOf(
+  scenario: ToolsScenario,
+  made: ToolsParts,
+  {
+    seed,
+    withheld,
+    tasks,
+    versions: theirs,
+  }: Pick<JobDescription, 'seed' | 'withheld' | 'versions'> & {
+    readonly tasks: readonly unknown[];
+  },
+): Promise<WorkerJob> {
+  const { config } = scenario;
+  const domain = withAddedTasks(made.domain, tasks as readonly ToolsTask[], config.quality.splits);
+  const parts = { ...made, domain };
+  const context = { scenario, seed };
+  const judge = await scenarioJudge(context, parts);
+  const { user, agent, responder } = parts;
+  const ours: JobDescription['versions'] = {
+    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
+    judge: judge?.version ?? null,
+  };
+  for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
+    requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
+  const runRow = rowsHere(context, parts, {
+    ...{ source: 'synthetic', responder, judge: judge?.decide, withheld: withheld ?? undefined },
+    make: config.synth.mode === 'amplify' ? await amplifiedRows(scenario, parts) : undefined,
+  });
+  const byId = new Map(domain.tasks.map((task) => [task.id, task]));
+  const { groupSize, branchAt } = config.synth;
+  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
+    const task = byId.get(id);
+    if (task === undefined) throw strayMessage(what, `there is no task "${id}"`);
+    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+  };
+  return { parts, run, underway: 0, reported: NO_COST };
+}
+
+export function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
+  if (theirs === ours) return;
+  throw reverieError('QUEUE_REFUSED', {
+    problem: `This worker cannot run rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
+    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
+  });
 }

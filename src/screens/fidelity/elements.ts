@@ -3,29 +3,30 @@
 
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { Finding, Instrument } from '../../fidelity/measure.js';
-import type { FidelityChart } from '../../fidelity/report.js';
+import type { LinesChart } from '../../fidelity/report.js';
 import {
   estimateIn,
-  type FoundMetric,
+  meanOf as estimateOf,
+  type Finding,
+  figuresOf,
   findingOf,
-  flag,
-  meanMetric,
+  type Instrument,
+  metricTable,
   percent,
   pointOf,
-  shareMetric,
+  type Question,
+  shareOf,
   streamOf,
-  unmeasured,
 } from '../../fidelity/section.js';
-import type { Question } from '../../fidelity/setup.js';
-import { meanEstimate } from '../../fidelity/statistics/bootstrap.js';
+import { meanEstimate } from '../../fidelity/statistics.js';
 import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
-import { TOOLS_QUESTIONS } from '../../fidelity/tools/kind.js';
-import type { DreamtStep, TrueStep } from '../../fidelity/tools/open-loop.js';
+import type { SimulatedStep, TrueStep } from '../../fidelity/tools/open-loop.js';
+import { durable, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
 import type { ToolsQuestion } from '../../fidelity/tools/question.js';
+import { isAnother } from '../mechanics.js';
 
-/** Of a dreamt screen beside the real one that followed from the same. */
+/** Of a simulated screen beside the real one that followed from the same. */
 interface ElementScores {
   /** F1 over all elements. */
   readonly elements: number;
@@ -35,26 +36,17 @@ interface ElementScores {
   readonly transition: boolean;
 }
 
-export function elementScores(before: ScreenState, real: ScreenState, dreamt: ScreenState): ElementScores {
+export function elementScores(before: ScreenState, real: ScreenState, simulated: ScreenState): ElementScores {
   return {
-    elements: elementF1(real, dreamt),
-    changes: f1(changesOf(before, real), changesOf(before, dreamt)),
-    transition: isAnother(before, real) === isAnother(before, dreamt) && real.done === dreamt.done,
+    elements: elementF1(real, simulated),
+    changes: f1(changesOf(before, real), changesOf(before, simulated)),
+    transition: isAnother(before, real) === isAnother(before, simulated) && real.done === simulated.done,
   };
 }
 
 /** 1 for two empty screens. */
-export function elementF1(real: ScreenState, dreamt: ScreenState): number {
-  return f1(keysOf(real), keysOf(dreamt)) ?? 1;
-}
-
-/** Share of the elements of a screen that must be new for it to be another page. */
-const ANOTHER = 0.5;
-
-function isAnother(before: ScreenState, after: ScreenState): boolean {
-  const ids = Object.keys(after.elements);
-  const fresh = ids.filter((id) => before.elements[id] === undefined);
-  return fresh.length > ANOTHER * ids.length;
+export function elementF1(real: ScreenState, simulated: ScreenState): number {
+  return f1(keysOf(real), keysOf(simulated)) ?? 1;
 }
 
 function keysOf({ elements }: ScreenState): Set<string> {
@@ -74,16 +66,16 @@ function changesOf(before: ScreenState, after: ScreenState): Set<string> {
   return new Set([...came, ...went.map((id) => `without ${id}`)]);
 }
 
-function f1(real: ReadonlySet<string>, dreamt: ReadonlySet<string>): number | null {
-  if (real.size + dreamt.size === 0) return null;
-  const both = [...dreamt].filter((key) => real.has(key)).length;
-  return (2 * both) / (real.size + dreamt.size);
+function f1(real: ReadonlySet<string>, simulated: ReadonlySet<string>): number | null {
+  if (real.size + simulated.size === 0) return null;
+  const both = [...simulated].filter((key) => real.has(key)).length;
+  return (2 * both) / (real.size + simulated.size);
 }
 
 type StepRow = {
   readonly kind: 'step';
   readonly backend: string;
-  /** null: the screen afterwards is not known, or nobody answered. */
+  /** null: the screen afterwards is not known, or no answer came. */
   readonly elements: number | null;
   readonly changes: number | null;
   readonly transition: boolean | null;
@@ -98,7 +90,6 @@ type Row = StepRow | WalkRow;
 /** Walks of one chunk. */
 const WALKS = 4;
 
-/** Of a model that can be put into states. */
 export function elementsInstrument({ ground, answering, carry, notes }: ToolsJudged): Instrument<Row> {
   const { questions, sequences, truthBackend } = ground.truth;
   const asked = Math.ceil(questions.length / CHUNK);
@@ -106,13 +97,12 @@ export function elementsInstrument({ ground, answering, carry, notes }: ToolsJud
   return {
     id: 'elements',
     chunks: asked + Math.ceil(sequences.length / WALKS),
-    unit: 'screens',
     measure: async (chunk, signal) => {
       const rows: Row[] = [];
       if (chunk < asked) {
         for (const question of questions.slice(chunk * CHUNK, (chunk + 1) * CHUNK)) {
           const query = { ...question.query, seed };
-          rows.push(stepRow(question, await patientAnswer(answering!.unaided, query, signal)));
+          rows.push(stepRow(question, await patientAnswer(answering.unaided, query, signal)));
         }
         return rows;
       }
@@ -131,29 +121,57 @@ type Answer = Awaited<ReturnType<typeof patientAnswer>>;
 
 function stepRow({ query, truth, after }: ToolsQuestion, answer: Answer): StepRow {
   if (answer === undefined)
-    return { kind: 'step', backend: 'nobody', elements: null, changes: null, transition: null, outcome: null };
+    return { kind: 'step', backend: 'unanswered', elements: null, changes: null, transition: null, outcome: null };
   const backend = answer.refused === undefined ? answer.backend : 'refused';
   const outcome = answer.isError === truth.isError;
   if (after === undefined || answer.stateless)
     return { kind: 'step', backend, elements: null, changes: null, transition: null, outcome };
-  const dreamt = applyOperations(query.state, answer.operations) as ScreenState;
-  return { kind: 'step', backend, outcome, ...elementScores(query.state as ScreenState, after as ScreenState, dreamt) };
+  const simulated = applyOperations(query.state, answer.operations) as ScreenState;
+  return {
+    kind: 'step',
+    backend,
+    outcome,
+    ...elementScores(query.state as ScreenState, after as ScreenState, simulated),
+  };
 }
 
-function walkedF1({ state }: DreamtStep, real: TrueStep | undefined): number | null {
+function walkedF1({ state }: SimulatedStep, real: TrueStep | undefined): number | null {
   if (state === undefined || real?.state === undefined) return null;
   return elementF1(real.state as ScreenState, state as ScreenState);
 }
 
-interface Told {
+const METRICS = metricTable(`
+element-f1      | higher | number | F1 of elements | Elements of the simulated screen after one action, against the real one: id, role, name, every property.
+change-f1       | higher | number | F1 of changes | The same over elements that came, went or became others; actions that change nothing in either are left out.
+action-outcome  | higher | share  | Actions with the right outcome | Share of actions that are carried out, or refused, as they truly are.
+page-transition | higher | share  | Page transitions | Share of actions after which the page is rightly another, or the same, and the task rightly over, or not.
+walk-f1         | higher | number | F1 of elements, open loop | Elements over all steps of real walks repeated on the simulation's own screens; mean over walks.
+`);
+
+interface Judging {
   readonly truthBackend?: string;
   readonly notes: readonly string[];
 }
 
-function concluded(rows: readonly Row[], { truthBackend, notes }: Told): Finding {
+function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Finding {
   const steps = rows.filter((row) => row.kind === 'step');
   const walks = rows.filter((row) => row.kind === 'walk');
-  const found = metricsOf(steps, walks);
+  const found = figuresOf(METRICS, {
+    'element-f1': estimateOf(
+      'element-f1',
+      steps.map(({ elements }) => elements),
+    ),
+    'change-f1': estimateOf(
+      'change-f1',
+      steps.map(({ changes }) => changes),
+    ),
+    'action-outcome': shareOf(steps.map(({ outcome }) => outcome)),
+    'page-transition': shareOf(steps.map(({ transition }) => transition)),
+    'walk-f1': estimateOf(
+      'walk-f1',
+      walks.map(({ elements }) => meanOf(elements)),
+    ),
+  });
   const f1 = estimateIn(found, 'element-f1');
   const outcome = estimateIn(found, 'action-outcome');
   return findingOf(
@@ -163,7 +181,6 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Told): Finding
       summary: `After ${steps.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
       charts: [walkChart(walks)],
       tables: [],
-      worst: [],
       notes: [
         ...notes,
         'An action that the model does not know changes nothing, and most of a screen stays as it is: F1 of changes tells more.',
@@ -178,52 +195,13 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Told): Finding
   );
 }
 
-function metricsOf(steps: readonly StepRow[], walks: readonly WalkRow[]): FoundMetric[] {
-  const mean = (key: string, label: string, meaning: string, values: readonly (number | null)[]) =>
-    meanMetric({ key, label, meaning, better: 'higher', unit: 'number' }, values);
-  const share = (key: string, label: string, meaning: string, values: readonly (boolean | null)[]) =>
-    shareMetric({ key, label, meaning, better: 'higher' }, values.map(flag));
-  return [
-    mean(
-      'element-f1',
-      'F1 of elements',
-      'Elements of the dreamt screen after one action, against the real one: id, role, name, every property.',
-      steps.map(({ elements }) => elements),
-    ),
-    mean(
-      'change-f1',
-      'F1 of changes',
-      'The same over elements that came, went or became others; actions that change nothing in either are left out.',
-      steps.map(({ changes }) => changes),
-    ),
-    share(
-      'action-outcome',
-      'Actions with the right outcome',
-      'Share of actions that are carried out, or refused, as they truly are.',
-      steps.map(({ outcome }) => outcome),
-    ),
-    share(
-      'page-transition',
-      'Page transitions',
-      'Share of actions after which the page is rightly another, or the same, and the task rightly over, or not.',
-      steps.map(({ transition }) => transition),
-    ),
-    mean(
-      'walk-f1',
-      'F1 of elements, open loop',
-      "Elements over all steps of real walks done again on the dream's own screens; mean over walks.",
-      walks.map(({ elements }) => meanOf(elements)),
-    ),
-  ];
-}
-
 function meanOf(values: readonly (number | null)[]): number | null {
   const known = values.filter((value) => value !== null);
   return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / known.length;
 }
 
 /** Only walks that are still under way count after a step. */
-function walkChart(walks: readonly WalkRow[]): FidelityChart {
+function walkChart(walks: readonly WalkRow[]): LinesChart {
   const length = Math.max(0, ...walks.map(({ elements }) => elements.length));
   const points = Array.from({ length }, (_, i) => i).flatMap((i) =>
     pointOf(
@@ -237,23 +215,14 @@ function walkChart(walks: readonly WalkRow[]): FidelityChart {
   return {
     kind: 'lines',
     title: 'F1 of elements by step',
-    caption: "Real walks done again on the dream's own screens; walks that are over do not count.",
+    caption: "Real walks repeated on the simulation's own screens; walks that are over do not count.",
     xTitle: 'step',
     yTitle: 'F1',
     series: [{ name: 'elements', points }],
   };
 }
 
-const ONLY_LIVED_IN = 'The screen is on the server: it cannot be put into one to be asked about.';
-
 export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [
   ...TOOLS_QUESTIONS,
-  {
-    id: 'elements',
-    comesWith: 'one-step',
-    ask: (judged) => {
-      const instrument = elementsInstrument(judged);
-      return judged.answering === undefined ? unmeasured(instrument, ONLY_LIVED_IN) : instrument;
-    },
-  },
+  { id: 'elements', comesWith: 'one-step', ask: durable(elementsInstrument) },
 ];

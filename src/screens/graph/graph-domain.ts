@@ -216,12 +216,10 @@ function keyOf(page: string, calls: readonly CallSpec[]): string {
   return [page, ...calls.map(actionLine)].join('\u001e');
 }
 
-// The shortest way to a task's goal: A* (Hart, Nilsson and Raphael, 1968) over what its world can be, by actions that do something. The
-// bound is how many pages the goal's page is away, whatever the data.
+// The shortest way to a task's goal, breadth first over what its world can be, by actions that do something.
 
 interface Way {
   readonly moment: GraphMoment;
-  readonly length: number;
   readonly from?: Way;
   readonly call?: CallSpec;
 }
@@ -253,32 +251,19 @@ function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly C
 }
 
 function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): readonly CallSpec[] | 'none' | undefined {
-  const away = pagesAway(world.file, beginning);
-  const seen = new Set<string>();
-  // By length and bound together, the least first.
-  const waiting: Way[][] = [];
-  const wait = (way: Way) => {
-    const least = way.length + (way.moment.done ? 0 : away(way.moment.page));
-    if (least === Number.POSITIVE_INFINITY) return;
-    waiting[least] ??= [];
-    waiting[least].push(way);
-  };
-  wait({ moment: beginning, length: 0 });
-  for (let least = 0; least < waiting.length; least++) {
-    // More may be added while it is gone through.
-    for (let i = 0; i < (waiting[least]?.length ?? 0); i++) {
-      const way = waiting[least][i];
-      if (way.moment.done) return callsOf(way);
-      const key = placeOf(way.moment);
-      if (seen.has(key)) continue;
+  const seen = new Set([placeOf(beginning)]);
+  const ways: Way[] = [{ moment: beginning }];
+  // More are added while they are gone through.
+  for (const from of ways) {
+    for (const call of movesOf(world, from.moment, bounds)) {
+      const moment = world.act(from.moment, call);
+      if (typeof moment === 'string' || (moment.done && moment.reward <= 0)) continue;
+      if (moment.done) return callsOf({ moment, from, call });
+      const place = placeOf(moment);
+      if (seen.has(place)) continue;
       if (seen.size >= MOST_MOMENTS) return undefined;
-      seen.add(key);
-      for (const call of movesOf(world, way.moment, bounds)) {
-        const moment = world.act(way.moment, call);
-        const isLost = typeof moment === 'string' || (moment.done && moment.reward <= 0);
-        if (!isLost && (moment.done || !seen.has(placeOf(moment))))
-          wait({ moment, length: way.length + 1, from: way, call });
-      }
+      seen.add(place);
+      ways.push({ moment, from, call });
     }
   }
   return 'none';
@@ -292,16 +277,6 @@ function placeOf({ page, data, fields, start }: GraphMoment): string {
 
 function callsOf(last: Way): CallSpec[] {
   return last.from === undefined ? [] : [...callsOf(last.from), last.call!];
-}
-
-/** Edges at least from a page to that on which the task is done; 0 where it may be done on any. */
-function pagesAway({ edges }: GraphFile, { start }: GraphMoment): (page: string) => number {
-  const goal = start.answer === undefined ? start.done?.find(({ page }) => page !== undefined)?.page : undefined;
-  if (goal === undefined) return () => 0;
-  const away = new Map([[goal, 0]]);
-  for (const page of away.keys())
-    for (const edge of edges) if (edge.to === page && !away.has(edge.page)) away.set(edge.page, away.get(page)! + 1);
-  return (page) => away.get(page) ?? Number.POSITIVE_INFINITY;
 }
 
 function movesOf(world: GraphWorld, moment: GraphMoment, bounds: Bounds): CallSpec[] {

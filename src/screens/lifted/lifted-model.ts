@@ -1,10 +1,12 @@
 // The lifted model as a backend of the router.
 
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import type { Json } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
+import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolsDomain } from '../../env/tools/domain.js';
@@ -12,14 +14,12 @@ import type { Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { confidenceOf, ModelFile, type RecordedContents } from '../../worldmodel/from-records.js';
+import { calibrationSchema, confidenceOf, modelFolder, readSealed } from '../../worldmodel/from-records.js';
 import { type LearnedEpisode, recordedSteps } from '../../worldmodel/sequence/recorded-steps.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { screenChanges } from '../mechanics.js';
 import { Act } from './layout.js';
 import { type RecordedAct, transferred } from './transfer.js';
-
-export type LiftedContents = RecordedContents<Walks>;
 
 export class LiftedModel implements BackendModel {
   readonly version: string;
@@ -27,7 +27,7 @@ export class LiftedModel implements BackendModel {
   private readonly ids = new KnownIds();
 
   constructor(private readonly contents: LiftedContents) {
-    this.version = liftedFile.versionOf(contents);
+    this.version = versionOf(contents);
     this.book = new LiftedBook(recordedActs(contents.walks));
   }
 
@@ -127,7 +127,39 @@ const walksSchema = z.strictObject({
 });
 
 export type Walks = z.infer<typeof walksSchema>;
-export const liftedFile = new ModelFile<LiftedContents>('lifted', { walks: walksSchema });
+
+const FILE = 'lifted.json';
+const HEAD = { format: 'reverie-lifted', formatVersion: 1 } as const;
+
+const contentsSchema = z.strictObject({
+  /** The domain it was made in. */
+  domain: z.string(),
+  walks: walksSchema,
+  calibration: calibrationSchema,
+  /** Share of what was kept from it that it got exactly right. */
+  exactness: z.number().min(0).max(1),
+});
+export type LiftedContents = z.output<typeof contentsSchema>;
+
+/** Changes whenever an answer could. */
+export function versionOf({ walks, calibration }: LiftedContents): string {
+  return `lifted:${sha256(canonicalJson({ walks, calibration } as unknown as Json)).slice(0, 16)}`;
+}
+
+/** @throws STORAGE_FULL, STORAGE_FAILED */
+export async function saveLifted(folder: string, contents: LiftedContents): Promise<void> {
+  await ensureFolder(folder);
+  await writeFileAtomic(join(folder, FILE), sealedText({ ...HEAD, ...contents }));
+}
+
+/** @param given  the model's folder, or a run that made it. @throws MODEL_FILE_INVALID for what is missing or damaged */
+export async function loadLifted(given: string): Promise<LiftedContents> {
+  const hint = 'Give a run of `reverie fit` with the backend lifted, or restore its folder from a copy.';
+  const head = { format: z.literal(HEAD.format), formatVersion: z.literal(HEAD.formatVersion) };
+  const schema = contentsSchema.extend(head);
+  const { format, formatVersion, ...contents } = await readSealed(modelFolder(given, FILE), FILE, { schema, hint });
+  return contents;
+}
 
 type Walk = Walks['walks'][number];
 
@@ -136,8 +168,8 @@ export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain)
   const openings: Record<string, Record<string, Json>> = {};
   const walks = new Map<string, Walk>();
   const families = new Map(domain.tasks.map(({ id, family }) => [id, family]));
-  for (const { episode, task, question, answer } of recordedSteps(episodes, domain, { typed: true })) {
-    openings[task] ??= question.world!.values as Record<string, Json>;
+  for (const { episode, task, question, answer } of recordedSteps(episodes, domain)) {
+    openings[task] ??= question.world.values as Record<string, Json>;
     const walk = walks.get(episode) ?? { episode, task, family: families.get(task)!, steps: [] };
     walks.set(episode, walk);
     const { isError, operations, observation } = answer;

@@ -27,7 +27,7 @@ const SHARE = 1 / 8;
 const SESSION_BYTES = 1500;
 const STEP_BYTES = 170;
 
-/** One turn, with what led to it: null where the episode began, or goes on from a snapshot. */
+/** One turn, with what led to it: null where the episode began, or resumes from a snapshot. */
 interface Step {
   readonly action: Action | null;
   readonly turn: Turn;

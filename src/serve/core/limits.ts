@@ -1,10 +1,7 @@
-// What holds requests to time and number: deadlines, one request at a time, slots for episodes, and quotas of owners.
+// What holds requests to time and number: deadlines, one request at a time, slots for episodes.
 
-import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
-import type { Info } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
-import type { Owner, QuotaLimits, Spend } from './session-contract.js';
+import type { Owner, QuotaLimits } from './session-contract.js';
 
 /** Longer timers fire at once. */
 const LONGEST_TIMER = 2 ** 31 - 1;
@@ -197,44 +194,22 @@ export const SESSION_LIMITS: SessionLimits = {
 /** Seconds in which one of an owner's sessions may be closed. */
 const SESSION_PAUSE = 2;
 
-/** What language models cost in a step: those that answered calls, and the one that plays the user. */
-export function costOf(info: Info): Cost {
-  const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
-  return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
-}
-
+/** What each owner may take. */
 export class Quotas {
-  private readonly spent = new Map<Owner, Spend>();
   /** Steps that may still be taken at once; they fill up again evenly. */
   private readonly allowances = new Map<Owner, { readonly left: number; readonly at: number }>();
 
   constructor(readonly limitsOf: (owner: Owner) => QuotaLimits = () => ({})) {}
 
-  spentBy(owner: Owner): Spend {
-    return this.spent.get(owner) ?? { money: 0, tokens: 0 };
-  }
-
-  /** What was spent before, e.g. until the server ended. */
-  recall(owner: Owner, spend: Spend): void {
-    this.spent.set(owner, spend);
-  }
-
   /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
   requireSessions(owner: Owner, open: number, more: number): void {
     const { sessions: limit } = this.limitsOf(owner);
-    if (limit !== undefined && open + more > limit) throw exceeded('open sessions', open, limit, SESSION_PAUSE);
-  }
-
-  /** Before work that may ask a language model. @throws QUOTA_EXCEEDED */
-  requireSpend(owner: Owner): void {
-    const { money, tokens } = this.limitsOf(owner);
-    const spent = this.spentBy(owner);
-    if (money !== undefined && spent.money >= money) throw exceeded('money for language models', spent.money, money);
-    if (tokens !== undefined && spent.tokens >= tokens) throw exceeded('tokens', spent.tokens, tokens);
+    if (limit === undefined || open + more <= limit) return;
+    throw reverieError('QUOTA_EXCEEDED', { what: 'open sessions', used: open, limit, retryAfter: SESSION_PAUSE });
   }
 
   /** Counts as many steps. @throws QUOTA_EXCEEDED */
-  takeStep(owner: Owner, steps = 1): void {
+  takeSteps(owner: Owner, steps = 1): void {
     const { stepsPerMinute: limit } = this.limitsOf(owner);
     if (limit === undefined) return;
     const now = performance.now();
@@ -242,23 +217,8 @@ export class Quotas {
     const filled = Math.min(limit, left + ((now - at) / 60_000) * limit);
     if (filled < steps) {
       const retryAfter = Math.ceil(((Math.min(steps, limit) - filled) / limit) * 60);
-      throw exceeded('steps a minute', limit, limit, retryAfter);
+      throw reverieError('QUOTA_EXCEEDED', { what: 'steps a minute', used: limit, limit, retryAfter });
     }
     this.allowances.set(owner, { left: filled - steps, at: now });
   }
-
-  /** Whether anything was charged. @param info  of a turn: what its user and its answers cost */
-  charge(owner: Owner, info: Info): boolean {
-    const { money, promptTokens, completionTokens } = costOf(info);
-    const tokens = promptTokens + completionTokens;
-    if (money === 0 && tokens === 0) return false;
-    const before = this.spentBy(owner);
-    this.spent.set(owner, { money: before.money + money, tokens: before.tokens + tokens });
-    return true;
-  }
-}
-
-/** @param retryAfter  seconds after which asking again may help */
-function exceeded(what: string, used: number, limit: number, retryAfter?: number) {
-  return reverieError('QUOTA_EXCEEDED', { what, used, limit, retryAfter });
 }

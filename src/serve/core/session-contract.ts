@@ -8,7 +8,7 @@ import type { ToolsAction } from '../../env/tools/tools-family.js';
 /** Who asks: quotas and visibility of sessions go by it. One token, one owner; `local` where no token is asked for. */
 export type Owner = string;
 
-/** A vector environment's row, a line of text, or a turn of messages and calls. Encoding is the facade's. */
+/** A vector environment's row, a line of text, or a turn of messages and calls. Encoding is the protocol's. */
 export type Action = Float32Array | string | ToolsAction;
 
 export interface OpenRequest {
@@ -25,14 +25,12 @@ export interface ResetRequest {
   readonly task?: string;
   readonly split?: string;
   readonly index?: number;
-  /** Go on from a snapshot instead of starting a task; `seed` then seeds what follows, where the family can. */
+  /** Resumes a snapshot instead of starting a task; `seed` then seeds what follows, where the family can. */
   readonly snapshot?: string;
   /** The caller's own name for the episode; a random one unless given. */
   readonly episodeId?: string;
   /** A repeated request of the same id gets the first one's answer. */
   readonly requestId?: string;
-  /** Seconds; never longer than the server's own deadline. When it has passed the state is unchanged. */
-  readonly timeoutSeconds?: number;
 }
 
 export interface StepRequest {
@@ -70,32 +68,13 @@ export interface GroupMember {
   readonly turn: Turn;
 }
 
-export interface StepItem extends StepRequest {
-  /** Of the session. */
-  readonly id: string;
-}
-
-export type StepOutcome =
-  | { readonly id: string; readonly turn: Turn }
-  | { readonly id: string; readonly error: unknown };
-
 /** What one owner may take; without limit where none is given. */
 export interface QuotaLimits {
   /** Sessions open at once. */
   readonly sessions?: number;
   /** Snapshots kept: the latest; never more than the server keeps of each owner. */
   readonly snapshots?: number;
-  /** What language models may cost, in the currency of the configured prices. Work under way when it is reached is finished. */
-  readonly money?: number;
-  /** Tokens of language models, prompts and completions. */
-  readonly tokens?: number;
   readonly stepsPerMinute?: number;
-}
-
-/** What an owner has used up so far. */
-export interface Spend {
-  readonly money: number;
-  readonly tokens: number;
 }
 
 /** What a reset or a step answers. */
@@ -141,11 +120,10 @@ export interface SnapshotRef {
   readonly stepCount: number;
 }
 
-/** Slots somebody holds, and what is done in them. */
+/** Slots that are held, and what is done in them. */
 export interface SlotLease {
   /** Before as many steps. @throws QUOTA_EXCEEDED */
   takeSteps(count: number): void;
-  /** Gives the slots back. */
   release(): void;
 }
 
@@ -204,7 +182,7 @@ export type SessionEvent =
  */
 export type CloseReason = 'client' | 'idle' | 'drain' | 'lost' | 'version';
 
-/** An id that nobody can guess: 144 bits, safe in a URL and a header. No part of any result, so not of the seeded randomness. */
+/** An unguessable id: 144 bits, safe in a URL and a header. No part of any result, so not of the seeded randomness. */
 export function unguessable(): string {
   return randomBytes(18).toString('base64url');
 }

@@ -13,7 +13,7 @@ import type { EnvSnapshot } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { ensureFolder, lockFolder, storageError } from '../../core/files.js';
 import { closeDatabase, databaseProblem } from '../../core/lmdb-file.js';
-import { type Owner, type SnapshotRef, type Spend, sessionKey, type Turn } from './session-contract.js';
+import { type Owner, type SnapshotRef, sessionKey, type Turn } from './session-contract.js';
 
 export interface Episode {
   readonly id: string;
@@ -66,15 +66,13 @@ interface KeptTurn {
   /** The environment's state after the turn. */
   readonly snapshot: EnvSnapshot | undefined;
   readonly answer?: AnsweredRequest;
-  /** What the owner has spent in all, if it changed. */
-  readonly spend?: Spend;
 }
 
 /** Answers kept of each session for requests that are sent again: the latest. */
 export const REMEMBERED = 16;
 
 /** First letters of keys. */
-const KIND = { session: 's', world: 'w', answer: 'a', spend: 'm', snapshot: 'k' } as const;
+const KIND = { session: 's', world: 'w', answer: 'a', snapshot: 'k' } as const;
 const DIGEST_BYTES = 16;
 
 interface StoredAnswer extends AnsweredRequest {
@@ -133,10 +131,6 @@ export class SessionStore {
     return found.sort((a, b) => a.record.openedAt - b.record.openedAt);
   }
 
-  spends(): (readonly [Owner, Spend])[] {
-    return this.entries<{ owner: Owner; spend: Spend }>(KIND.spend).map(({ owner, spend }) => [owner, spend]);
-  }
-
   /** In the order of their making. */
   snapshots(): (readonly [Owner, KeptSnapshot])[] {
     const found = this.entries<StoredSnapshot>(KIND.snapshot).sort((a, b) => a.number - b.number);
@@ -144,13 +138,11 @@ export class SessionStore {
     return found.map(({ owner, snapshot }) => [owner, snapshot]);
   }
 
-  keep({ record, snapshot, answer, spend }: KeptTurn): Promise<void> {
-    const { owner } = record;
-    const id = sessionKey(owner, record.id);
+  keep({ record, snapshot, answer }: KeptTurn): Promise<void> {
+    const id = sessionKey(record.owner, record.id);
     return this.write((put) => {
       put(keyOf(KIND.session, id), record);
       if (snapshot !== undefined) put(keyOf(KIND.world, id), snapshot);
-      if (spend !== undefined) put(keyOf(KIND.spend, owner), { owner, spend });
       if (answer === undefined) return;
       const number = this.answered.get(id) ?? 0;
       this.answered.set(id, number + 1);

@@ -1,6 +1,6 @@
 // One session: a world, the episode it is in, and a lock, as it takes one request at a time. A request that carries an id is
 // done once, however often it is sent. What is asked is answered by its deadline: a turn that is not answered has not happened,
-// and the session goes on from its past in another environment.
+// and the session resumes from its past in another environment.
 
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '../../core/canonical-json.js';
@@ -8,7 +8,7 @@ import type { EnvSnapshot, StepResult } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { Servable } from '../../run/servable.js';
-import { Deadline, type Quotas, type SessionLimits, Slots } from './limits.js';
+import { Deadline, type SessionLimits, Slots } from './limits.js';
 import {
   type Action,
   type Owner,
@@ -24,7 +24,6 @@ import { World } from './world.js';
 /** What a session needs of the server it is on. */
 export interface SessionHost {
   readonly limits: SessionLimits;
-  readonly quotas: Quotas;
   /** Writes sessions down, so that they outlive the process. */
   readonly store?: SessionStore;
   announce(event: SessionEvent): void;
@@ -65,8 +64,6 @@ interface AskOptions {
 interface Play {
   /** Answers the episode as it would be after the turn. */
   readonly play: () => Promise<Episode>;
-  /** Whether `info` tells of costs that are new. */
-  readonly isPaid?: boolean;
   /** What observers are told. */
   readonly event: (done: { session: SessionState; turn: Turn; seconds: number }) => SessionEvent;
   /** A request that may be repeated, after a restart too. */
@@ -193,24 +190,20 @@ export class Session {
   }
 
   /** Plays one turn, within `perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
-  async take(deadline: Deadline, { play, isPaid = false, event, request }: Play): Promise<Turn> {
+  async take(deadline: Deadline, { play, event, request }: Play): Promise<Turn> {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
-    const { store, quotas } = this.host;
+    const { store } = this.host;
     try {
       await this.orBack(async () => {
-        let isSpent = false;
         const { world } = this;
         const playing = async () => {
           const episode = await play();
-          // What was spent counts, in time or not.
-          isSpent = isPaid && quotas.charge(this.owner, episode.turn.info);
           return { episode, snapshot: store && (await world.save()) };
         };
         const { episode, snapshot } = await deadline.race(playing());
-        const spend = isSpent ? quotas.spentBy(this.owner) : undefined;
         const answer = request?.id === undefined ? undefined : answered(request.id, request, episode.turn);
-        await store?.keep({ record: this.record(episode), snapshot, answer, spend });
+        await store?.keep({ record: this.record(episode), snapshot, answer });
         this.episode = episode;
       }, deadline);
     } catch (error) {
@@ -277,7 +270,7 @@ export class Session {
     return this.episode;
   }
 
-  /** Where `work` fails the session is where it was; of what goes on past its deadline nobody hears any more. */
+  /** Where `work` fails the session is where it was; what ends after its deadline is dropped. */
   private async orBack<R>(work: () => Promise<R>, deadline: Deadline): Promise<R> {
     const { world } = this;
     const { past } = world;

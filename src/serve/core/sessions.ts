@@ -26,8 +26,6 @@ import {
   type SessionState,
   type SlotLease,
   type SnapshotRef,
-  type StepItem,
-  type StepOutcome,
   type StepRequest,
   sessionKey,
   type Turn,
@@ -78,7 +76,7 @@ export class Sessions implements SessionHost {
   readonly defaultEnv: Servable;
   readonly events = new EventEmitter<{ event: [SessionEvent] }>();
   readonly limits: SessionLimits;
-  readonly quotas: Quotas;
+  private readonly quotas: Quotas;
   private readonly slots: Slots;
   private readonly snapshots: SnapshotStore;
   private readonly histories = new Histories();
@@ -126,8 +124,8 @@ export class Sessions implements SessionHost {
    */
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
-    const { requestId, timeoutSeconds: seconds, ...content } = request;
-    return session.ask({ id: requestId, kind: 'reset', content }, { signal, seconds }, (deadline) =>
+    const { requestId, ...content } = request;
+    return session.ask({ id: requestId, kind: 'reset', content }, { signal }, (deadline) =>
       this.begin(session, request, deadline),
     );
   }
@@ -139,31 +137,14 @@ export class Sessions implements SessionHost {
     const repeatable = { id: requestId, kind: 'step', content: action };
     return session.ask(repeatable, { signal, seconds }, async (deadline) => {
       session.running();
-      this.quotas.requireSpend(owner);
-      this.quotas.takeStep(owner);
+      this.quotas.takeSteps(owner);
       await this.takeSlot(session, deadline);
       return session.take(deadline, {
         play: () => session.act(action, deadline),
         event: (done) => ({ kind: 'step', action, ...done }),
-        isPaid: true,
         request: repeatable,
       });
     });
-  }
-
-  /**
-   * One step in each of several sessions, at the same time. Answers one outcome an item, in their order; items of one
-   * session are steps one after another. An item that fails hinders no other.
-   */
-  async stepMany(items: readonly StepItem[], owner: Owner, signal?: AbortSignal): Promise<readonly StepOutcome[]> {
-    const outcome = async ({ id, ...request }: StepItem): Promise<StepOutcome> => {
-      try {
-        return { id, turn: await this.step(id, request, owner, signal) };
-      } catch (error) {
-        return { id, error };
-      }
-    };
-    return Promise.all(items.map(outcome));
   }
 
   /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
@@ -196,7 +177,7 @@ export class Sessions implements SessionHost {
   }
 
   /**
-   * New sessions in the state of this one; each takes a slot where the episode is running. Nobody waits for slots here,
+   * New sessions in the state of this one; each takes a slot where the episode is running. Forks do not wait for slots,
    * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
    * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
    */
@@ -266,7 +247,7 @@ export class Sessions implements SessionHost {
     await this.slots.take(deadline, count).finally(() => deadline.end());
     this.count(owner, count);
     return {
-      takeSteps: (steps) => this.quotas.takeStep(owner, steps),
+      takeSteps: (steps) => this.quotas.takeSteps(owner, steps),
       release: () => {
         this.count(owner, -count);
         this.slots.release(count);
@@ -347,9 +328,8 @@ export class Sessions implements SessionHost {
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
-    const { requestId, timeoutSeconds: _, ...content } = request;
+    const { requestId, ...content } = request;
     const { seed, snapshot, episodeId = unguessable() } = content;
-    this.quotas.requireSpend(session.owner);
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
@@ -357,7 +337,6 @@ export class Sessions implements SessionHost {
       play: () =>
         kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
       event: (done) => ({ kind: 'reset', ...done }),
-      isPaid: true,
       request: { id: requestId, kind: 'reset', content },
     });
   }
@@ -413,7 +392,6 @@ export class Sessions implements SessionHost {
 
   /** What another process left behind; sessions wake at their next request. */
   private recall(store: SessionStore): void {
-    for (const [owner, spend] of store.spends()) this.quotas.recall(owner, spend);
     for (const [owner, snapshot] of store.snapshots()) this.snapshots.recall(owner, snapshot);
     for (const { record, snapshot, answers } of store.sessions()) {
       const { id, owner, parent, openedAt, env, episode } = record;

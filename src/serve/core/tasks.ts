@@ -75,38 +75,26 @@ export function resetOf(
   return request;
 }
 
-/** By its exact name; the default one without. @throws ENV_NOT_SERVED */
-export function environmentOf({ environments, defaultEnv }: Served, name: string | undefined): Servable {
-  const served = name === undefined ? defaultEnv : environments.get(name);
-  if (served !== undefined) return served;
-  throw reverieError('ENV_NOT_SERVED', { env: name, known: [...environments.keys()].join(', ') });
-}
-
 interface Served {
   readonly environments: ReadonlyMap<string, Servable>;
   /** The one served where a client names none. */
   readonly defaultEnv: Servable;
 }
 
-/** By its name, capitals or not (OpenEnv's Task API); the default one without. @throws ENV_NOT_SERVED */
-export function environmentByName(served: Served, name: string | undefined): Servable {
-  const alike = [...served.environments.values()].find((one) => one.name.toLowerCase() === name?.toLowerCase());
-  return served.environments.get(name ?? '') ?? alike ?? environmentOf(served, name);
-}
-
 /** What TRL's OpenRewardSpec calls an environment that it was given no name of. */
 const ANY = 'env';
 
 /**
- * The same for protocols whose names are loose: of `owner/name` the name counts, and it is the default one for `env`, and for
- * any name where only one is served.
- * @throws ENV_NOT_SERVED where several are served and it is none of them
+ * By its name, capitals or not, also as `owner/name`; the default one without, and for `env`.
+ * @throws ENV_NOT_SERVED
  */
-export function environmentNamed(served: Served, name: string | undefined): Servable {
-  const wanted = name?.slice(name.lastIndexOf('/') + 1).toLowerCase();
-  const found = [...served.environments.values()].find((one) => one.name.toLowerCase() === wanted);
-  if (found !== undefined) return served.environments.get(name ?? '') ?? found;
-  return served.environments.size === 1 || wanted === ANY ? served.defaultEnv : environmentOf(served, name);
+export function environmentOf({ environments, defaultEnv }: Served, name: string | undefined): Servable {
+  if (name === undefined) return defaultEnv;
+  const wanted = name.slice(name.lastIndexOf('/') + 1).toLowerCase();
+  const alike = [...environments.values()].find((one) => one.name.toLowerCase() === wanted);
+  const found = environments.get(name) ?? alike ?? (wanted === ANY ? defaultEnv : undefined);
+  if (found !== undefined) return found;
+  throw reverieError('ENV_NOT_SERVED', { env: name, known: [...environments.keys()].join(', ') });
 }
 
 // Values as every protocol tells them.
@@ -122,7 +110,7 @@ export function decodeAction(served: OfKind, action: unknown): Action {
   return faceOf(served).codec.decodeAction(action) as Action;
 }
 
-/** What is told of a step, with keys in snake_case. */
+/** The info of a step, with keys in snake_case. */
 export function encodeInfo(info: unknown): unknown {
   if (ArrayBuffer.isView(info)) return Array.from(info as Float32Array);
   if (Array.isArray(info)) return info.map(encodeInfo);

@@ -1,5 +1,5 @@
 // The way back of a session: a snapshot and what was done since. Environments answer the same to the same, to the byte, so
-// whoever restores the one and does the other is where the session was. It serves alike where a thread was killed, where work
+// restoring the one and repeating the other leads to where the session was. It serves alike where a thread was killed, where work
 // came too late, where a server was restarted, and for a fork.
 
 import type {
@@ -32,7 +32,7 @@ export interface LiveEnvironment extends Environment {
   step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
   /** Its thread is busy with something that takes long: a new one would be elsewhere. */
   readonly isHeldUp?: boolean;
-  /** It was under way in a thread that died: it is asked while nobody else is. */
+  /** It was under way in a thread that died: it is asked alone. */
   isSuspect?: boolean;
 }
 
@@ -93,7 +93,7 @@ export class World {
       try {
         return await perform(environment, command, environment.synchronous ? undefined : signal());
       } catch (error) {
-        // A step that fails leaves everything as it was; of a reset or restore nobody promises that.
+        // A step that fails leaves everything as it was; a reset or restore need not.
         if (command.kind !== 'step') this.isStale = true;
         throw error;
       }

@@ -1,6 +1,6 @@
-// One model for many dreams: steps of single rows that come in while the model is at work, or in the same turn of the event
-// loop, are asked as one batch, and each gets its row. What a dream is answered is to the byte what it would be alone, as rows
-// keep streams of their own. Nobody is made to wait for company: an idle model is asked at the end of the turn. Waiting up
+// One model for many simulated environments: steps of single rows that come in while the model is at work, or in the same turn of the event
+// loop, are asked as one batch, and each gets its row. What each is answered is to the byte what it would be alone, as rows
+// keep streams of their own. No row waits for company: an idle model is asked at the end of the turn. Waiting up
 // to 1 or 2 ms for more rows was measured too (4 to 256 sessions, MBPO's ensemble) and was never faster, and at 4 sessions
 // four to five times slower: while the model is at work the next rows gather anyhow.
 
@@ -34,7 +34,6 @@ export class BatchingModel implements VectorDynamics {
   readonly modelVersion: string;
   readonly observationSpace: VectorSpace;
   readonly actionSpace: VectorSpace;
-  readonly context: number;
   readonly seen?: SeenRange;
   private readonly actionDim: number;
   /** Rows that may be asked together: those of equal options. */
@@ -50,7 +49,6 @@ export class BatchingModel implements VectorDynamics {
     this.modelVersion = model.modelVersion;
     this.observationSpace = model.observationSpace;
     this.actionSpace = model.actionSpace;
-    this.context = model.context;
     this.seen = model.seen;
     this.actionDim = rowSize(model.actionSpace);
   }
@@ -102,7 +100,7 @@ export class BatchingModel implements VectorDynamics {
     setImmediate(() => void this.work());
   }
 
-  /** Asks until nobody waits, whoever waits longest first. */
+  /** Asks until no row waits, the oldest first. */
   private async work(): Promise<void> {
     for (let next = this.take(); next !== undefined; next = this.take()) await this.ask(next);
     this.isBusy = false;

@@ -26,7 +26,7 @@ export interface Answers extends AnswerOf {
 export type HostMessage =
   | { readonly kind: 'load'; readonly model: string; readonly blueprint: Blueprint }
   | { readonly kind: 'ask'; readonly id: number; readonly env: number; readonly question: Question }
-  /** Nobody waits any more for the answer to this request. */
+  /** The answer to this request is no longer awaited. */
   | { readonly kind: 'cancel'; readonly id: number; readonly reason: PackedError }
   /** The answer to a call. */
   | ({ readonly kind: 'replied'; readonly call: number } & Outcome)
@@ -47,7 +47,7 @@ export type ThreadMessage =
 export interface ThreadData {
   /** URL of a module with `environmentMaker`; that of the package unless given. */
   readonly maker?: string;
-  /** Rows of a model's step at most; 1: every dream asks for itself. */
+  /** Rows of a model's step at most; 1: no batches. */
   readonly batchRows: number;
 }
 

@@ -1,4 +1,4 @@
-// A worker thread of a host: makes environments and does what is asked of them. All dreams of one blueprint share a model here,
+// A worker thread of a host: makes environments and does what is asked of them. All environments of one blueprint share a model here,
 // and are asked as batches.
 
 import { exit } from 'node:process';
@@ -52,7 +52,7 @@ function load({ model: name, blueprint }: Extract<HostMessage, { kind: 'load' }>
     });
   };
   const loaded = loading();
-  // A model that cannot be loaded fails whoever asks for it, not the thread.
+  // A model that cannot be loaded fails the request for it, not the thread.
   loaded.catch(() => {});
   makers.set(name, loaded);
 }

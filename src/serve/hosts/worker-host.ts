@@ -23,7 +23,7 @@ import {
 export interface WorkerHostOptions {
   /** Threads for all worlds of numbers, and for each world that runs rules; from 1. Default: one a core but one, with rules at least 2. */
   readonly workers?: number;
-  /** Rows of one step of a world model at most; 1: dreams are not batched. Default 256. */
+  /** Rows of one step of a world model at most; 1: no batches. Default 256. */
   readonly batchRows?: number;
   /** Requests in a thread at once; others wait outside of it. Default 256. */
   readonly inFlight?: number;
@@ -39,10 +39,6 @@ export interface WorkerHostOptions {
 interface HostStats {
   readonly workers: number;
   readonly environments: readonly number[];
-  /** Requests that wait outside of the threads. */
-  readonly queued: readonly number[];
-  /** Requests that the threads have. */
-  readonly underWay: readonly number[];
   /** Steps taken since the start. */
   readonly steps: readonly number[];
   /** Threads that died and were replaced. */
@@ -83,14 +79,12 @@ export class WorkerHost {
 
   /** @throws SETTING_INVALID */
   constructor(private readonly options: WorkerHostOptions = {}) {
-    const { workers = 1, batchRows = 1, inFlight = 1 } = options;
-    for (const [what, value] of Object.entries({ workers, batchRows, inFlight })) {
-      if (Number.isSafeInteger(value) && value > 0) continue;
-      throw reverieError('SETTING_INVALID', {
-        problem: `Workers cannot be started with ${what} = ${value}.`,
-        hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
-      });
-    }
+    const { workers = 1 } = options;
+    if (Number.isSafeInteger(workers) && workers > 0) return;
+    throw reverieError('SETTING_INVALID', {
+      problem: `Workers cannot be started with workers = ${workers}.`,
+      hint: 'Give a whole number from 1; workers = 0 serves everything in one thread.',
+    });
   }
 
   /**
@@ -108,7 +102,7 @@ export class WorkerHost {
     const workers = this.newWorkers(this.options.workers ?? Math.max(LEAST_FOR_RULES, count), {
       inFlight: IN_FLIGHT_WITH_RULES,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_WITH_RULES },
-      // Who waits for a language model is in nobody's way.
+      // A request that waits for a language model blocks no other.
       patience: blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES,
     });
     this.models.set(model, { blueprint, answering, workers });
@@ -136,8 +130,6 @@ export class WorkerHost {
     return {
       workers: workers.length,
       environments: workers.map(({ environments }) => environments.size),
-      queued: workers.map(({ queued }) => queued),
-      underWay: workers.map(({ underWay }) => underWay),
       steps: workers.map(({ steps }) => steps),
       restarts: workers.map(({ restarts }) => restarts),
       batches: { ...batches },
@@ -149,7 +141,7 @@ export class WorkerHost {
     await this.workers[worker].restart();
   }
 
-  /** Ends the threads; whoever waits is told SERVER_DRAINING. */
+  /** Ends the threads; waiting requests fail with SERVER_DRAINING. */
   async close(): Promise<void> {
     await Promise.all(this.workers.map((worker) => worker.close()));
   }
@@ -278,17 +270,7 @@ class SessionWorker {
 
   constructor(private readonly options: WorkerOptions) {}
 
-  /** Requests that wait outside of the thread. */
-  get queued(): number {
-    return this.queue.length;
-  }
-
-  /** Requests that the thread has. */
-  get underWay(): number {
-    return this.inFlight.size;
-  }
-
-  /** Whether what the thread does takes long: whoever comes now would wait for it. */
+  /** Whether what the thread does takes long: a new request would wait for it. */
   get isHeldUp(): boolean {
     return this.inFlight.size > 0 && performance.now() - this.heardAt > this.options.patience;
   }
@@ -332,7 +314,7 @@ class SessionWorker {
     }) as Promise<Answers[Q['kind']]>;
   }
 
-  /** Forgets an environment that nobody asks any more. */
+  /** Forgets an environment that is closed. */
   remove(environment: RemoteEnvironment): void {
     this.environments.delete(environment);
     if (environment.isLost || !this.isReady) return;
@@ -491,7 +473,7 @@ class SessionWorker {
 
 // Puts what is served into worker threads, where it says how it is made in one.
 
-export interface Hosting {
+interface Hosting {
   readonly served: readonly Servable[];
   /** None where nothing served can live in a thread, or no workers are wanted. */
   readonly host?: WorkerHost;
@@ -525,20 +507,4 @@ export async function hosted(opened: readonly Servable[], options: WorkerHostOpt
     await closeAll();
     throw error;
   }
-}
-
-/** Numbers of a host, for metrics. */
-export function hostGauges({ stats }: WorkerHost): Record<string, number> {
-  const { workers, environments, queued, underWay, steps, restarts, batches } = stats;
-  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
-  return {
-    workers,
-    worker_environments: sum(environments),
-    worker_requests_queued: sum(queued),
-    worker_requests_under_way: sum(underWay),
-    worker_steps: sum(steps),
-    worker_restarts: sum(restarts),
-    model_batches: batches.batches,
-    model_batch_rows: batches.rows,
-  };
 }

@@ -11,7 +11,7 @@ import type { Owner, QuotaLimits } from '../core/session-contract.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Who may use a route: whoever has a token unless said otherwise. */
+    /** Who may use a route; by default every token. */
     access?: 'open' | 'operator';
   }
   interface FastifyRequest {
@@ -21,7 +21,7 @@ declare module 'fastify' {
 }
 
 export interface AccessRules extends HostRules {
-  /** None: whoever reaches the server is `local`, and its operator. */
+  /** None: every client is `local`, and an operator. */
   readonly tokens?: Tokens;
 }
 
@@ -113,7 +113,7 @@ function nameOf(host: string): string {
 }
 
 /** One that may come in. */
-export interface Caller {
+interface Caller {
   readonly owner: Owner;
   /** May see metrics and the sessions of all. */
   readonly operator: boolean;
@@ -165,18 +165,10 @@ function splitOnce(text: string, separator: string): [before: string, after: str
 /** Shorter ones can be guessed. */
 const SHORTEST = 16;
 
-const count = z.int().min(0);
 const quota = z.strictObject({
-  sessions: count.optional().describe('sessions open at once'),
+  sessions: z.int().min(0).optional().describe('sessions open at once'),
   snapshots: z.int().min(1).optional().describe('snapshots kept at once'),
-  stepsPerMinute: count.optional().describe('steps within a minute'),
-  spend: z
-    .strictObject({
-      money: z.number().min(0).optional().describe('in the currency of the configured prices'),
-      tokens: count.optional().describe('tokens in and out of language models'),
-    })
-    .optional()
-    .describe('what language models may cost while the server runs'),
+  stepsPerMinute: z.int().min(0).optional().describe('steps within a minute'),
 });
 const entry = z
   .strictObject({
@@ -215,8 +207,8 @@ export function readTokens(path: string | undefined, fromEnvironment: string | u
 function fileEntries(path: string): readonly TokenEntry[] {
   const read = tokenFileSchema.safeParse(contentOf(path));
   if (!read.success) throw invalid(`"${path}"`, describeIssues(read.error));
-  const entries = read.data.map(({ name: owner, token, sha256, operator, quota: { spend, ...given } }) => {
-    return { owner, operator, quota: { ...given, ...spend }, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
+  const entries = read.data.map(({ name: owner, token, sha256, operator, quota }) => {
+    return { owner, operator, quota, sha256: sha256?.toLowerCase() ?? hashOfToken(token!) };
   });
   return refuseTwins(`"${path}"`, entries);
 }

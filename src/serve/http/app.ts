@@ -1,4 +1,4 @@
-// One fastify application: every facade's routes over the same sessions, behind the same doors, with one way to say what
+// One fastify application: every protocol's routes over the same sessions, behind the same doors, with one way to say what
 // went wrong.
 
 import type { IncomingMessage } from 'node:http';
@@ -14,7 +14,7 @@ import { reverieError } from '../../core/errors.js';
 import type { Sessions } from '../core/sessions.js';
 import type { ServerMetrics } from '../observe/server-metrics.js';
 import { type AccessRules, accessGuard } from './access.js';
-import { docsPage, type Facade, openApiDocument } from './openapi.js';
+import type { ProtocolRoutes } from './openapi.js';
 import { type HeldPort, nodeServer } from './port.js';
 import {
   answerFrameworkError,
@@ -41,7 +41,9 @@ export type Phase = 'starting' | 'ready' | 'draining';
 
 interface AppOptions {
   readonly sessions: Sessions;
-  readonly facades: readonly Facade[];
+  readonly protocols: readonly ProtocolRoutes[];
+  /** What /openapi.json answers; nothing is there unless given. */
+  readonly document?: object;
   readonly version: string;
   /** Default: no tokens, any host, no page of another site. */
   readonly access?: AccessRules;
@@ -59,11 +61,11 @@ interface AppOptions {
 }
 
 /** First segments of the paths of the server itself. */
-const OWN_PATHS = ['openapi.json', 'docs', 'health', 'ready', 'metrics'];
+const OWN_PATHS = ['openapi.json', 'health', 'ready', 'metrics'];
 
 /** Environments are named by their paths: these names would clash with routes. @throws ENV_NAME_INVALID */
-function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
-  const reserved = new Set<string>([...OWN_PATHS, ...facades.flatMap((facade) => facade.reserved)]);
+function checkNames(sessions: Sessions, protocols: readonly ProtocolRoutes[]): void {
+  const reserved = new Set([...OWN_PATHS, ...protocols.flatMap((protocol) => protocol.reserved)]);
   for (const name of sessions.environments.keys()) {
     if (reserved.has(name))
       throw reverieError('ENV_NAME_INVALID', {
@@ -75,8 +77,8 @@ function checkNames(sessions: Sessions, facades: readonly Facade[]): void {
 
 /** @throws ENV_NAME_INVALID */
 export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
-  const { sessions, facades, version } = options;
-  checkNames(sessions, facades);
+  const { sessions, protocols, version } = options;
+  checkNames(sessions, protocols);
   const limits = { ...HTTP_LIMITS, ...options.limits };
   const access = options.access ?? { hosts: 'any' as const, pagesOf: [] };
   const app = bareApp(limits, options);
@@ -88,7 +90,7 @@ export async function makeApp(options: AppOptions): Promise<FastifyInstance> {
   addOwnRoutes(app, options);
   const context = { sessions, version, limits, ownerOf: ({ caller }: FastifyRequest) => caller!.owner };
   // Each in a scope of its own: hooks, parsers and error handlers of one are not those of another.
-  for (const facade of facades) await app.register(async (scope) => facade.register(scope, context));
+  for (const protocol of protocols) await app.register(async (scope) => protocol.register(scope, context));
   return app;
 }
 
@@ -147,7 +149,7 @@ function watchRequests(
     request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
   };
   app.addHook('onRequest', (request, reply, done) => {
-    const said = answerHeaders(request.id, request.headers);
+    const said = answerHeaders(request.id);
     for (let i = 0; i < said.length; i += 2) reply.header(said[i], said[i + 1]);
     guardRequest(request, limits);
     request.startedAt = performance.now();
@@ -179,7 +181,7 @@ function factsOf({ method, url, caller }: FastifyRequest): Record<string, unknow
 }
 
 /** Probes, metrics for operators, and what this server offers. */
-function addOwnRoutes(app: FastifyInstance, { facades, version, metrics, phase = () => 'ready' }: AppOptions): void {
+function addOwnRoutes(app: FastifyInstance, { document, metrics, phase = () => 'ready' }: AppOptions): void {
   const open = { config: { access: 'open' as const }, logLevel: 'silent' as const };
   app.get('/health', open, () => ({ status: 'healthy' }));
   app.get('/ready', open, (_request, reply) => {
@@ -192,13 +194,5 @@ function addOwnRoutes(app: FastifyInstance, { facades, version, metrics, phase =
       reply.type(metrics.registry.contentType).send(await metrics.text()),
     );
   }
-  const routes = facades.flatMap((facade) => facade.routes ?? []);
-  const document = openApiDocument(routes, version);
-  app.get('/openapi.json', () => document);
-  app.get('/docs', (request, reply) =>
-    reply
-      .type('text/html; charset=utf-8')
-      .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'")
-      .send(docsPage(document, `${request.protocol}://${request.host}`)),
-  );
+  if (document !== undefined) app.get('/openapi.json', () => document);
 }

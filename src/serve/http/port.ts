@@ -1,5 +1,5 @@
-// The port a server listens on. It is held before anything is loaded, so that one that is taken is known at once and whoever
-// asks is told that the server starts.
+// The port a server listens on. It is held before anything is loaded, so that one that is taken is known at once and
+// clients learn that the server starts.
 
 import { lookup } from 'node:dns/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
@@ -7,22 +7,19 @@ import { type AddressInfo, BlockList, isIPv6 } from 'node:net';
 import { reverieError } from '../../core/errors.js';
 import type { HttpLimits } from './requests.js';
 
-export interface ListenAddress {
-  /** What is listened on: names were resolved. */
-  readonly address: string;
-  readonly isLoopback: boolean;
-}
-
 const loopback = new BlockList();
 loopback.addSubnet('127.0.0.0', 8, 'ipv4');
 loopback.addAddress('::1', 'ipv6');
 loopback.addSubnet('::ffff:127.0.0.0', 104, 'ipv6');
 
 /**
- * Resolves a host once. A name counts as loopback only if all its addresses do.
+ * Resolves a name once: it counts as loopback only if all its addresses do.
  * @throws ADDRESS_UNUSABLE
  */
-export async function listenAddress(host: string, port: number): Promise<ListenAddress> {
+export async function listenAddress(
+  host: string,
+  port: number,
+): Promise<{ readonly address: string; readonly isLoopback: boolean }> {
   const found = await lookup(host.replace(/^\[(.*)\]$/, '$1'), { all: true }).catch((error: NodeJS.ErrnoException) => {
     throw unusable(host, port, `no such address (${error.code})`, error);
   });
@@ -37,7 +34,8 @@ export function urlOf(address: string, port: number): string {
 }
 
 function unusable(host: string, port: number, problem: string, cause: unknown) {
-  const hint = 'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that may be used.';
+  const hint =
+    'Give --host an address of this machine, such as 127.0.0.1 or 0.0.0.0, and --port one that is free, such as 0.';
   return reverieError(
     'ADDRESS_UNUSABLE',
     { problem: `Cannot listen on "${host}", port ${port}: ${problem}.`, hint },
@@ -45,17 +43,14 @@ function unusable(host: string, port: number, problem: string, cause: unknown) {
   );
 }
 
-/** What listening failed with, as an error of the catalogue. */
-function listenError(host: string, port: number, error: NodeJS.ErrnoException): unknown {
-  if (error.code === 'EADDRINUSE') {
-    const problem = `Port ${port} of "${host}" is taken: something listens there already.`;
-    return reverieError('ADDRESS_UNUSABLE', { problem, hint: 'Give another --port, or 0 for a free one.' }, error);
-  }
-  const problem = { EACCES: 'not allowed', EADDRNOTAVAIL: 'no address of this machine' }[error.code ?? ''];
-  return problem === undefined ? error : unusable(host, port, problem, error);
-}
+/** By the codes of node. */
+const LISTEN_PROBLEMS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'something listens there already',
+  EACCES: 'not allowed',
+  EADDRNOTAVAIL: 'no address of this machine',
+};
 
-/** Milliseconds until a connection is closed that nobody asks anything on; clients are told. */
+/** Milliseconds until a connection is closed on which no request comes; clients are told. */
 const KEPT_ALIVE = 72_000;
 
 /** Node's own server, held to our limits. */
@@ -76,15 +71,6 @@ export function nodeServer(listener: RequestListener, limits: HttpLimits): Serve
   return server;
 }
 
-export interface PortRequest {
-  readonly host: string;
-  /** 0: a free one. */
-  readonly port: number;
-  /** Whether whoever asks shows a token. */
-  readonly hasTokens: boolean;
-  readonly limits: HttpLimits;
-}
-
 /** A port that is listened on; until a server takes it over, all that is asked is answered 503. */
 export class HeldPort {
   private listener: RequestListener = answerStarting;
@@ -95,8 +81,19 @@ export class HeldPort {
     readonly server: Server,
   ) {}
 
-  /** @throws ADDRESS_UNUSABLE, ADDRESS_UNUSABLE, ADDRESS_UNUSABLE */
-  static async hold({ host, port, hasTokens, limits }: PortRequest): Promise<HeldPort> {
+  /** @throws ADDRESS_UNUSABLE */
+  static async hold({
+    host,
+    port,
+    hasTokens,
+    limits,
+  }: {
+    readonly host: string;
+    /** 0: a free one. */
+    readonly port: number;
+    readonly hasTokens: boolean;
+    readonly limits: HttpLimits;
+  }): Promise<HeldPort> {
     const { address, isLoopback } = await listenAddress(host, port);
     if (!isLoopback && !hasTokens)
       throw reverieError('ADDRESS_UNUSABLE', {
@@ -106,7 +103,10 @@ export class HeldPort {
     const server = nodeServer((request, response) => held.listener(request, response), limits);
     const held = new HeldPort(address, isLoopback, server);
     await new Promise<void>((resolve, reject) => {
-      server.once('error', (error) => reject(listenError(host, port, error)));
+      server.once('error', (error: NodeJS.ErrnoException) => {
+        const problem = LISTEN_PROBLEMS[error.code ?? ''];
+        reject(problem === undefined ? error : unusable(host, port, problem, error));
+      });
       server.listen({ host: address, port }, resolve);
     });
     return held;

@@ -104,19 +104,13 @@ function invalid(problem: string, cause?: unknown) {
 const PROCESS = unguessable().slice(0, 12);
 let made = 0;
 
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 
-/** The W3C trace context that came with a request, if it is well-formed. */
-function traceparentIn({ traceparent }: IncomingHttpHeaders): string | undefined {
-  return typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : undefined;
-}
-
-/** The trace of a `traceparent`, else `X-Request-ID`, else a new one. What is not well-formed is not taken. */
+/** `X-Request-ID`, else a new one. What is not well-formed is not taken. */
 export function traceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers['x-request-id'];
   const named = typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
-  return traceparentIn(headers)?.split('-')[1] ?? named ?? `${PROCESS}-${(++made).toString(36)}`;
+  return named ?? `${PROCESS}-${(++made).toString(36)}`;
 }
 
 // What a request carries is checked once, at the border.
@@ -137,7 +131,7 @@ const BROWSER_HEADERS = Object.entries({
   'cross-origin-resource-policy': 'same-origin',
 }).flat();
 
-/** JSON is the one type of body that is read; a facade adds its own. */
+/** JSON is the one type of body that is read; a protocol adds its own. */
 export function readJson(app: FastifyInstance, limits: HttpLimits): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(
@@ -156,11 +150,9 @@ export function readJson(app: FastifyInstance, limits: HttpLimits): void {
   );
 }
 
-/** What every answer says, name and value by turns. @param id  of the request, whose `headers` these are */
-export function answerHeaders(id: string, headers: IncomingHttpHeaders): string[] {
-  const parent = traceparentIn(headers);
-  const said = [...BROWSER_HEADERS, 'x-request-id', id];
-  return parent === undefined ? said : [...said, 'traceparent', parent];
+/** What every answer says, name and value by turns. @param id  of the request */
+export function answerHeaders(id: string): string[] {
+  return [...BROWSER_HEADERS, 'x-request-id', id];
 }
 
 /** @throws URL_TOO_LONG, BODY_TYPE_REFUSED */
@@ -176,8 +168,8 @@ export function guardRequest(
 }
 
 /**
- * `{"error": {code, message, hint, trace}}` with the catalogue's status; what is not said of an error is in the log. Facades
- * whose protocol says otherwise set their own.
+ * `{"error": {code, message, hint, trace}}` with the catalogue's status; what is not said of an error is in the log. Protocols that
+ * say otherwise set their own.
  */
 export function errorAnswer(limits: HttpLimits) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
@@ -245,10 +237,4 @@ export function tellDetail(app: FastifyInstance): void {
     if (error.code === 'CAPACITY_REACHED') void reply.header('x-backend-state', 'starting');
     return { detail: `${error.message} ${error.hint}`, error };
   });
-}
-
-/** An error as one result among others. */
-export function errorBody(error: unknown) {
-  const { code, message, hint } = error instanceof ReverieError ? error : reverieError('SERVER_FAILED', {}, error);
-  return { error: { code, message, hint } };
 }

@@ -2,8 +2,9 @@
 // sessions, owners or tasks.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Cost } from '../../core/cost.js';
-import { costOf } from '../core/limits.js';
+import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import type { Info } from '../../core/environment.js';
+import type { ToolsStepInfo } from '../../env/tools/tools-family.js';
 import type { SessionEvent, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 
@@ -22,8 +23,12 @@ interface RequestFacts {
 interface MetricsSources {
   readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;
   readonly version: string;
-  /** Numbers of other parts, read when somebody looks: `name` to value; names end in what is counted. */
-  readonly gauges?: () => Readonly<Record<string, number>>;
+}
+
+/** What language models cost in a step: those that answered calls, and the one that plays the user. */
+function costOf(info: Info): Cost {
+  const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
+  return predictions.reduce((sum, { cost }) => addCosts(sum, cost), userCost);
 }
 
 export class ServerMetrics {
@@ -33,7 +38,7 @@ export class ServerMetrics {
   private readonly failures = this.counter('failures', 'Resets and steps that failed', ['env', 'code']);
   private readonly closed = this.counter('sessions_closed', 'Sessions closed', ['env', 'reason']);
   private readonly episodes = this.counter('episodes', 'Episodes that ended', ['env', 'end']);
-  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended and nobody could judge', ['env']);
+  private readonly unjudged = this.counter('episodes_unjudged', 'Episodes that ended without a verdict', ['env']);
   private readonly modelCalls = this.counter('model_calls', 'Calls of language models', ['env']);
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
@@ -55,9 +60,6 @@ export class ServerMetrics {
     this.gauge('slots', 'Episodes that may be under way at once', [], (gauge) => gauge.set(sessions.counts.slots));
     this.gauge('slots_taken', 'Episodes that hold a slot', [], (gauge) => gauge.set(sessions.counts.active));
     this.gauge('slots_awaited', 'Resets that wait for a slot', [], (gauge) => gauge.set(sessions.counts.waiting));
-    this.gauge('part', 'Numbers of parts of the server', ['name'], (gauge) => {
-      for (const [name, value] of Object.entries(sources.gauges?.() ?? {})) gauge.set({ name }, value);
-    });
   }
 
   /** The text that Prometheus reads. */

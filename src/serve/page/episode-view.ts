@@ -1,30 +1,19 @@
 // Episodes as the viewer shows them: the one a session is in, and what it shares with recorded ones.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
-import { ReverieError } from '../../core/errors.js';
-import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state.js';
+import type { Json } from '../../core/canonical-json.js';
 import type { Message } from '../../env/tools/message.js';
 import type { Prediction } from '../../env/tools/prediction.js';
-import { initialStateOf } from '../../env/tools/situation.js';
 import type { ToolsAction, ToolsObservation, ToolsStepInfo } from '../../env/tools/tools-family.js';
-import { stateChanges } from '../../env/tools/verify-episode.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
-import { type HistoryStep, type SessionHistory, type SessionState, sessionKey } from '../core/session-contract.js';
-import type { AnswerView, ChangeView, EpisodeView, MessageView, TurnView, WireJson } from './wire.js';
+import { type HistoryStep, type SessionHistory, sessionKey } from '../core/session-contract.js';
+import type { AnswerView, EpisodeView, MessageView, TurnView, WireJson } from './wire.js';
 
 export function sessionEpisode(served: Servable, { session, steps }: SessionHistory, isOpen: boolean): EpisodeView {
-  const isWhole = steps[0]?.index === 0;
-  const trace = new StateTrace(isWhole ? initialState(served, session) : undefined);
-  const turns = steps.map((step, i) => turnView(served, step, i === 0, trace));
   const { parent, owner } = session;
   const notes: string[] = [];
   if (steps.length === 0) notes.push('Nothing has happened in this session yet, or it is no longer kept.');
-  else if (!isWhole)
-    notes.push(`Steps before step ${steps[0].index} are not kept, so states before changes are not known.`);
-  if (trace.lost)
-    notes.push('The state could not be followed to the end: some changes are shown without what was before.');
+  else if (steps[0].index > 0) notes.push(`Steps before step ${steps[0].index} are not kept.`);
   return {
     title: `${served.name} · session ${session.id}`,
     env: served.name,
@@ -34,7 +23,7 @@ export function sessionEpisode(served: Servable, { session, steps }: SessionHist
     seed: session.seed,
     status: isOpen ? session.status : 'closed',
     return: session.return,
-    turns,
+    turns: steps.map((step, i) => turnView(served, step, i === 0)),
     verdict: toolsInfo(steps.at(-1)).verdict,
     notes,
     facts: [
@@ -50,18 +39,12 @@ export function sessionEpisode(served: Servable, { session, steps }: SessionHist
   };
 }
 
-function initialState({ domain }: Servable, { task: id }: SessionState): JsonObject | undefined {
-  const task = domain?.tasks.find((one) => one.id === id);
-  return domain === undefined || task === undefined ? undefined : initialStateOf(domain, task);
-}
-
 /** What has a place of its own. */
 const SHOWN_ELSEWHERE = ['predictions', 'verdict', 'stateHash', 'userCost', 'task', 'seed'];
 
-function turnView(served: Servable, step: HistoryStep, isFirst: boolean, trace: StateTrace): TurnView {
+function turnView(served: Servable, step: HistoryStep, isFirst: boolean): TurnView {
   const { index, action, observation, reward, terminated, truncated, seconds, info } = step;
-  const { predictions = [], stateHash: hash } = toolsInfo(step);
-  const changes = trace.step(predictions, hash);
+  const { predictions = [], stateHash } = toolsInfo(step);
   const isTurn = faceOf(served).acts === 'turn';
   const calls = (action as unknown as ToolsAction | null)?.toolCalls ?? [];
   const others = Object.entries((info ?? {}) as Record<string, WireJson>);
@@ -73,8 +56,8 @@ function turnView(served: Servable, step: HistoryStep, isFirst: boolean, trace: 
     reward,
     terminated,
     truncated,
-    answers: predictions.map((one, i) => answerView(isTurn ? (calls[i]?.name ?? '') : 'act', one, changes[i])),
-    stateHash: hash,
+    answers: predictions.map((one, i) => answerView(isTurn ? (calls[i]?.name ?? '') : 'act', one)),
+    stateHash,
     seconds,
     info: Object.fromEntries(others.filter(([key]) => !SHOWN_ELSEWHERE.includes(key))),
   };
@@ -100,82 +83,19 @@ export function messageView(message: Message): MessageView {
   return { role, content, reasoning, toolCalls: calls };
 }
 
-/** @param tool  name of the tool that was called */
-export function answerView(tool: string, prediction: Prediction, changes: readonly ChangeView[]): AnswerView {
-  const { backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning } = prediction;
-  return { tool, backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning, changes };
-}
-
-// Changes of a typed state, step by step, with what was there before: from the state an episode began in and the
-// operations of its answers.
-
 /** Longest text of a value that is sent; longer ones are cut. */
 const LONGEST_VALUE = 2_000;
 
-/** Follows the state of an episode; loses it where it does not come out as it was recorded. */
-export class StateTrace {
-  private state: JsonObject | undefined;
-  /** Whether the state was known at first and was lost. */
-  lost = false;
-
-  /** @param initial  undefined where it is not known: changes are shown without what was there before */
-  constructor(initial: JsonObject | undefined) {
-    this.state = initial;
-  }
-
-  /**
-   * What each answer of a step changed.
-   * @param hash  of the state after the step, as it was recorded
-   */
-  step(answers: readonly Pick<Prediction, 'operations'>[], hash: string | undefined): ChangeView[][] {
-    if (this.state === undefined) return answers.map(operationsAlone);
-    try {
-      let state = this.state;
-      const changes = answers.map(({ operations }) => {
-        const before = state;
-        state = applyOperations(before, operations);
-        return stateChanges(before, state).map(({ op, path, value }) =>
-          change(
-            op,
-            pointerOf(path),
-            op === 'add' ? undefined : partOf(before, path),
-            op === 'remove' ? undefined : value,
-          ),
-        );
-      });
-      if (hash === undefined || stateHash(state) === hash) {
-        this.state = state;
-        return changes;
-      }
-    } catch (error) {
-      if (!(error instanceof ReverieError)) throw error;
-    }
-    this.state = undefined;
-    this.lost = true;
-    return answers.map(operationsAlone);
-  }
+/** @param tool  name of the tool that was called */
+export function answerView(tool: string, prediction: Prediction): AnswerView {
+  const { backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning } = prediction;
+  const changes = prediction.operations.map((one) => {
+    return { op: one.op, path: one.path, ...('value' in one && { after: shortened(one.value) }) };
+  });
+  return { tool, backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning, changes };
 }
 
-function operationsAlone({ operations }: Pick<Prediction, 'operations'>): ChangeView[] {
-  return operations.map((one) => change(one.op, one.path, undefined, 'value' in one ? one.value : undefined));
-}
-
-function change(op: string, path: string, before: Json | undefined, after: Json | undefined): ChangeView {
-  return { op, path, before: shortened(before), after: shortened(after) };
-}
-
-function shortened(value: Json | undefined): Json | undefined {
-  if (value === undefined) return undefined;
+function shortened(value: Json): Json {
   const text = JSON.stringify(value);
   return text.length <= LONGEST_VALUE ? value : `${text.slice(0, LONGEST_VALUE)} …`;
-}
-
-function partOf(state: JsonObject, path: readonly (string | number)[]): Json | undefined {
-  let value: Json | undefined = state;
-  for (const key of path) value = (value as Record<string | number, Json> | undefined)?.[key];
-  return value;
-}
-
-function pointerOf(path: readonly (string | number)[]): string {
-  return path.map((key) => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }

@@ -12,7 +12,7 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import { sessionKey } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import type { Facade } from '../http/openapi.js';
+import type { ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody } from '../http/requests.js';
 import { sessionEpisode } from './episode-view.js';
 import { LiveLog } from './live.js';
@@ -29,19 +29,16 @@ interface PageOptions {
 const OPERATOR = { config: { access: 'operator' } } as const;
 
 const text = z.string().max(1_024);
-const liveQuery = z.object({ env: text.optional(), status: text.optional() });
 const episodesQuery = z.object({
   run: text.optional(),
-  words: text.optional(),
   task: text.optional(),
-  backend: text.optional(),
-  reward: z.enum(['full', 'part', 'none', 'unjudged']).optional(),
   cursor: text.optional(),
 });
 const episodeQuery = z.object({ run: text, at: z.coerce.number().int().min(0) });
 const runQuery = z.object({ path: text });
+
 /** @throws RUN_NOT_FOUND where `runs` is not there */
-export function pageFacade({ sessions, runs, files = BUILT_PAGE }: PageOptions): Facade {
+export function pageRoutes({ sessions, runs, files = BUILT_PAGE }: PageOptions): ProtocolRoutes {
   if (runs !== undefined && !existsSync(runs)) throw reverieError('RUN_NOT_FOUND', { path: runs });
   return {
     name: 'page',
@@ -63,7 +60,7 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
   app.addHook('preClose', async () => stop.abort());
   app.addHook('onClose', async () => log.close());
   const open = (owner: string, id: string) => sessions.list(owner).find((one) => one.id === id);
-  /** Of the session of this key; or else of whoever looks, by the id that it has there. @throws SESSION_UNKNOWN */
+  /** Of the session of this key; or of the caller, by its own id. @throws SESSION_UNKNOWN */
   const historyFor = ({ params: { key }, caller }: FastifyRequest<SessionParams>) => {
     try {
       return sessions.history(key);
@@ -71,10 +68,9 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
       return sessions.history(sessionKey(caller!.owner, key));
     }
   };
-  app.get('/web/api/live', OPERATOR, (request) => log.view(checkedBody(liveQuery, request.query)));
+  app.get('/web/api/live', OPERATOR, () => log.view());
   app.get('/web/api/live/events', OPERATOR, (request, reply) => {
-    const filter = checkedBody(liveQuery, request.query);
-    const source = { name: 'live', revision: () => log.revision, read: () => log.view(filter) };
+    const source = { name: 'live', revision: () => log.revision, read: () => log.view() };
     streamEvents(request, reply, source, stop.signal);
   });
   app.get('/web/api/environments', OPERATOR, () => [...sessions.environments.values()].map(playableView));
@@ -114,9 +110,8 @@ function runRoutes(app: FastifyInstance, root: string | undefined): void {
   };
   const nothing = z.object({});
   get('runs', nothing, ({ list }) => list.view());
-  get('episodes', episodesQuery, ({ searchEpisodes, list }, filter) => searchEpisodes(list, filter));
+  get('episodes', episodesQuery, ({ listEpisodes, list }, filter) => listEpisodes(list, filter));
   get('episode', episodeQuery, ({ recordedEpisode }, { run, at }) => recordedEpisode(rootOf(), run, at));
-  get('reports', nothing, ({ listReports }) => (root === undefined ? [] : listReports(root)));
   get('report', runQuery, async ({ readReport, REPORT_POLICY }, { path }, reply) => {
     const page = await readReport(rootOf(), path);
     return reply

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { reverieError } from '../../core/errors.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { deficitText } from '../../synth/signals/deficits.js';
-import { answerView, messageView, StateTrace } from './episode-view.js';
+import { answerView, messageView } from './episode-view.js';
 import { EPISODES_FILE, fileIn, linesOf, pathBelow, type RunList } from './runs.js';
-import type { EpisodeRow, EpisodesPage, EpisodeView, Shares, TurnView } from './wire.js';
+import type { EpisodeRow, EpisodesPage, EpisodeView, TurnView } from './wire.js';
 
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED, EPISODE_NOT_FOUND, LINE_TOO_LONG */
 export async function recordedEpisode(root: string, run: string, at: number): Promise<EpisodeView> {
@@ -15,8 +15,7 @@ export async function recordedEpisode(root: string, run: string, at: number): Pr
   if (file === undefined) throw reverieError('RUN_NOT_FOUND', { path: join(run, EPISODES_FILE) });
   const record = await recordAt(file, at);
   if (record === undefined) throw reverieError('EPISODE_NOT_FOUND', { run, at });
-  const trace = new StateTrace(undefined);
-  const turns = turnsOf(record, trace);
+  const turns = turnsOf(record);
   const { task, seed, scenario, source, verdict } = record;
   const notes = lostNote(record);
   const about = { title: `${scenario} · ${task}`, env: scenario, family: 'tools' as const, source, task, seed };
@@ -41,12 +40,11 @@ function lostNote({ lostStep, lostBy, steps }: EpisodeRecord): string[] {
 }
 
 /** The first turn is all that was said before the agent acted; each other begins with what the agent did. */
-function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trace: StateTrace): TurnView[] {
+function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord): TurnView[] {
   const starts = steps.map(({ message }) => message);
   const said = (from: number, to?: number) => messages.slice(from, to).map(messageView);
   const nothing = { reward: null, terminated: false, truncated: false, answers: [], info: {} };
   const others = steps.map(({ message, predictions, reward, stateHash, action }, i): TurnView => {
-    const changes = trace.step(predictions, stateHash);
     const written = messages[message];
     const calls = action.toolCalls ?? (written?.role === 'assistant' ? written.toolCalls : undefined) ?? [];
     const isLast = i === steps.length - 1;
@@ -56,7 +54,7 @@ function turnsOf({ messages, steps, terminated, truncated }: EpisodeRecord, trac
       reward,
       terminated: isLast && terminated,
       truncated: isLast && truncated,
-      answers: predictions.map((one, call) => answerView(calls[call]?.name ?? '', one, changes[call])),
+      answers: predictions.map((one, call) => answerView(calls[call]?.name ?? '', one)),
       stateHash,
       info: {},
     };
@@ -83,52 +81,44 @@ function factsOf(run: string, record: EpisodeRecord): EpisodeView['facts'] {
 
 /** Episodes of a page. */
 const PAGE = 50;
-/** Characters looked at for one page: then what was found is told, and where to go on. */
+/** Characters looked at for one page: then what was found is answered, and where to resume. */
 const LOOKED_AT = 96 << 20;
 const EXCERPT = 160;
 
 interface EpisodeFilter {
   /** One run; all unless given. */
   readonly run?: string;
-  /** Every word must be in what was said, called or answered; case does not count. */
-  readonly words?: string;
   readonly task?: string;
-  readonly backend?: string;
-  readonly reward?: 'full' | 'part' | 'none' | 'unjudged';
-  /** Where the last page said to go on. */
+  /** Where the last page said to resume. */
   readonly cursor?: string;
 }
 
-/** Runs are looked through in the order of their paths, which new runs do not change for those before them. */
-export async function searchEpisodes(runs: RunList, filter: EpisodeFilter): Promise<EpisodesPage> {
-  const root = runs.root;
-  const all = runs.view().runs.filter(({ hasEpisodes, path }) => hasEpisodes && (filter.run ?? path) === path);
-  const paths = all.map(({ path }) => path).sort();
-  const [startRun, startAt] = cursorOf(filter.cursor);
+/** Episodes of runs, in the order of their paths, which new runs do not change for those before them. */
+export async function listEpisodes(runs: RunList, { run, task, cursor }: EpisodeFilter): Promise<EpisodesPage> {
+  const { root } = runs;
+  const all = runs.view().runs.filter(({ hasEpisodes, path }) => hasEpisodes && (run ?? path) === path);
+  const [, startAt = '0', startRun] = /^(\d+):(.*)$/s.exec(cursor ?? '') ?? [];
   const found: EpisodeRow[] = [];
   const notes: string[] = [];
   let [looked, characters] = [0, 0];
-  for (const path of paths) {
+  for (const path of all.map((row) => row.path).sort()) {
     if (root === undefined || (startRun !== undefined && path < startRun)) continue;
     const file = fileIn(root, join(root, path), EPISODES_FILE);
     if (file === undefined) continue;
-    for await (const { at, text } of linesOf(file, path === startRun ? startAt : 0)) {
+    for await (const { at, text } of linesOf(file, path === startRun ? Number(startAt) : 0)) {
       if (found.length === PAGE || characters > LOOKED_AT) {
         return { episodes: found, next: `${at}:${path}`, looked, notes };
       }
       looked++;
       characters += text.length;
-      const record = mayMatch(text, filter) ? parsed(text) : null;
+      // Most lines are never parsed.
+      if (task !== undefined && !text.includes(JSON.stringify(task))) continue;
+      const record = parsed(text);
       if (record === undefined) notes.push(`${path}: what begins at byte ${at} is no episode.`);
-      else if (record !== null && matches(record, filter)) found.push(episodeRow(path, at, record, filter));
+      else if (task === undefined || record.task === task) found.push(episodeRow(path, at, record));
     }
   }
   return { episodes: found, looked, notes };
-}
-
-function cursorOf(cursor: string | undefined): [run: string | undefined, at: number] {
-  const [, at, run] = /^(\d+):(.*)$/s.exec(cursor ?? '') ?? [];
-  return [run, Number(at ?? 0)];
 }
 
 function parsed(line: string): EpisodeRecord | undefined {
@@ -140,66 +130,13 @@ function parsed(line: string): EpisodeRecord | undefined {
   }
 }
 
-/** A quick look at the line as it is, so that most are never parsed. Only words that JSON writes as they are count. */
-function mayMatch(line: string, { words, task }: EpisodeFilter): boolean {
-  if (task !== undefined && !line.includes(JSON.stringify(task))) return false;
-  const plain = wordsOf(words).filter((word) => /^[\w.-]+$/.test(word));
-  if (plain.length === 0) return true;
-  const lower = line.toLowerCase();
-  return plain.every((word) => lower.includes(word));
-}
-
-function matches(record: EpisodeRecord, { words, task, backend, reward }: EpisodeFilter): boolean {
-  if (task !== undefined && record.task !== task) return false;
-  if (backend !== undefined && !(backend in answersOf(record))) return false;
-  if (reward !== undefined && rewardKind(record.return) !== reward) return false;
-  const wanted = wordsOf(words);
-  if (wanted.length === 0) return true;
-  const text = textsOf(record).join('\n').toLowerCase();
-  return wanted.every((word) => text.includes(word));
-}
-
-function rewardKind(sum: number | null): NonNullable<EpisodeFilter['reward']> {
-  if (sum === null) return 'unjudged';
-  if (sum >= 1) return 'full';
-  return sum > 0 ? 'part' : 'none';
-}
-
-function wordsOf(words = ''): readonly string[] {
-  return words.toLowerCase().match(/\S+/g) ?? [];
-}
-
-/** What was said, called and answered; not the policy, which all episodes share. */
-function textsOf({ messages, task, id }: EpisodeRecord): string[] {
-  const texts = messages.flatMap((message) => {
-    if (message.role === 'system') return [];
-    if (message.role !== 'assistant') return [message.content];
-    const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name} ${JSON.stringify(given)}`);
-    return [message.content ?? '', ...calls];
-  });
-  return [task, id, ...texts];
-}
-
-function answersOf({ steps }: EpisodeRecord): Shares {
-  const shares: Record<string, number> = {};
+function episodeRow(run: string, at: number, record: EpisodeRecord): EpisodeRow {
+  const { id, row, task, split, source, return: sum, steps, messages } = record;
+  const answered: Record<string, number> = {};
   for (const { predictions } of steps) {
-    for (const { backend } of predictions) shares[backend] = (shares[backend] ?? 0) + 1;
+    for (const { backend } of predictions) answered[backend] = (answered[backend] ?? 0) + 1;
   }
-  return shares;
-}
-
-function episodeRow(run: string, at: number, record: EpisodeRecord, { words }: EpisodeFilter): EpisodeRow {
-  const { id, row, task, split, source, return: sum, steps } = record;
+  const said = messages.find(({ role }) => role === 'user')?.content ?? '';
   const about = { run, at, id, row, task, split, source, return: sum, ended: endOf(record), steps: steps.length };
-  return { ...about, answered: answersOf(record), excerpt: excerptOf(record, wordsOf(words)) } as EpisodeRow;
-}
-
-/** Around the first word that was looked for; else what the user said first. */
-function excerptOf(record: EpisodeRecord, [word]: readonly string[]): string {
-  const texts = textsOf(record).slice(2);
-  const hit = word === undefined ? undefined : texts.find((text) => text.toLowerCase().includes(word));
-  const text = (hit ?? texts[0] ?? '').replace(/\s+/g, ' ');
-  const at = word === undefined ? 0 : Math.max(0, text.toLowerCase().indexOf(word) - EXCERPT / 3);
-  const cut = text.slice(at, at + EXCERPT);
-  return `${at > 0 ? '… ' : ''}${cut}${at + EXCERPT < text.length ? ' …' : ''}`;
+  return { ...about, answered, excerpt: said.replace(/\s+/g, ' ').slice(0, EXCERPT) } as EpisodeRow;
 }

@@ -1,11 +1,11 @@
-// The runs below a folder: which there are, and the reports they wrote.
+// The runs below a folder, and which of their files may be looked at: those that really lie there, not by way of a link out.
 
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { open, readFile } from 'node:fs/promises';
-import { dirname, isAbsolute, join, normalize, relative, sep } from 'node:path';
+import { isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { METRICS_FILE, readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
-import type { ReportRow, RunRow, RunsView } from './wire.js';
+import { readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
+import type { RunRow, RunsView } from './wire.js';
 
 /** Folders below the root that are looked into. */
 const DEPTH = 4;
@@ -15,7 +15,7 @@ const MOST_RUNS = 2_000;
 const FRESH = 2_000;
 
 export const EPISODES_FILE = join('data', 'episodes.jsonl');
-const REPORT_FILE = 'report.html';
+const REPORTS = ['report.html', 'fidelity.html'];
 
 /** Lists runs, the latest first; looks anew when it was asked some time ago. */
 export class RunList {
@@ -41,9 +41,9 @@ export class RunList {
   }
 }
 
-/** Folders that hold a run or the metrics of one, outermost first; links are not followed. */
+/** Folders that hold a run, outermost first; links are not followed. */
 function* runFolders(root: string, folder: string, depth: number): Generator<string> {
-  if (fileIn(root, folder, 'run.json') !== undefined || fileIn(root, folder, METRICS_FILE) !== undefined) yield folder;
+  if (fileIn(root, folder, 'run.json') !== undefined) yield folder;
   if (depth === DEPTH) return;
   for (const entry of entriesOf(folder)) {
     if (entry.isDirectory()) yield* runFolders(root, join(folder, entry.name), depth + 1);
@@ -62,31 +62,19 @@ function entriesOf(folder: string): Dirent[] {
 /** undefined where its record cannot be read, e.g. while it is being written. */
 function runRow(root: string, folder: string): RunRow | undefined {
   const has = (name: string) => fileIn(root, folder, name) !== undefined;
-  const files = { hasEpisodes: has(EPISODES_FILE), hasReport: has(REPORT_FILE) };
   const path = relative(root, folder).split(sep).join('/') || '.';
   try {
-    const record = has('run.json') ? readRunRecord(folder) : undefined;
-    // An arm of a comparison has metrics of its own and no record: its run's is the one above.
-    if (record === undefined) return { ...armRow(root, folder), path, ...files };
+    const record = readRunRecord(folder);
+    if (record === undefined) return undefined;
     const { job, status, seed, startedAt, endedAt } = record;
     const scenario = scenarioName(root, folder);
-    return { path, job, status, scenario, seed, startedAt, ...(endedAt && { endedAt }), ...files };
+    const report = REPORTS.find(has);
+    const holds = { hasEpisodes: has(EPISODES_FILE), ...(report && { report: `${path}/${report}` }) };
+    return { path, job, status, scenario, seed, startedAt, ...(endedAt && { endedAt }), ...holds };
   } catch (error) {
     if (error instanceof ReverieError) return undefined;
     throw error;
   }
-}
-
-function armRow(root: string, folder: string) {
-  const above = join(folder, '..', '..');
-  const record = existsSync(join(above, 'run.json')) && above.startsWith(root) ? readRunRecord(above) : undefined;
-  return {
-    job: record === undefined ? 'unknown' : `arm of ${record.job}`,
-    status: record?.status ?? 'unknown',
-    scenario: scenarioName(root, above),
-    seed: null,
-    startedAt: record?.startedAt ?? '',
-  };
 }
 
 function scenarioName(root: string, folder: string): string | null {
@@ -99,8 +87,6 @@ function scenarioName(root: string, folder: string): string | null {
     return null;
   }
 }
-
-// Which files of runs may be looked at: those below the root, really there, and not by way of a link that leads out.
 
 /**
  * The real path of `name` below `root`.
@@ -122,8 +108,8 @@ function isBelow(root: string, path: string): boolean {
 }
 
 /** A file within a folder below the root; undefined where it is missing, no file, or elsewhere. */
-export function fileIn(root: string, folder: string, ...names: readonly string[]): string | undefined {
-  const path = join(folder, ...names);
+export function fileIn(root: string, folder: string, name: string): string | undefined {
+  const path = join(folder, name);
   return existsSync(path) && statSync(path).isFile() && isBelow(root, path) ? path : undefined;
 }
 
@@ -131,51 +117,15 @@ function leadsOut(path: string): boolean {
   return path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path);
 }
 
-const REPORT_DEPTH = 5;
-const MOST_REPORTS = 1_000;
-/** Bytes in which a page's title is looked for. */
-const HEAD = 4_096;
-
 /** No script, no request, no form, an origin of its own; styles and pictures within the file. */
 export const REPORT_POLICY =
   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
 
-/** What jobs write: `report.html`, others whose names end in `-report.html`, and `fidelity.html`. */
-const REPORT = /(^|[/\\]|-)(report|fidelity)\.html$/;
-
-/** The latest first. */
-export async function listReports(root: string): Promise<ReportRow[]> {
-  const files = [...reportFiles(root, 0)].slice(0, MOST_REPORTS);
-  const rows = await Promise.all(files.map((file) => reportRow(root, file)));
-  return rows.sort((a, b) => (a.writtenAt < b.writtenAt ? 1 : -1));
-}
-
 /** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
 export async function readReport(root: string, name: string): Promise<Buffer> {
   const path = pathBelow(root, name);
-  if (!REPORT.test(path) || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
+  if (!path.endsWith('.html') || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
   return readFile(path);
-}
-
-function* reportFiles(folder: string, depth: number): Generator<string> {
-  for (const entry of entriesOf(folder)) {
-    const path = join(folder, entry.name);
-    if (entry.isFile() && REPORT.test(entry.name)) yield path;
-    else if (entry.isDirectory() && depth < REPORT_DEPTH) yield* reportFiles(path, depth + 1);
-  }
-}
-
-async function reportRow(root: string, file: string): Promise<ReportRow> {
-  const path = relative(root, file).split(sep).join('/');
-  const handle = await open(file);
-  try {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(HEAD), 0, HEAD, 0);
-    const [, title = path] = /<title>([^<]*)<\/title>/.exec(buffer.toString('utf8', 0, bytesRead)) ?? [];
-    const plain = title.replace(/&#(\d+);/g, (_, code) => String.fromCodePoint(Number(code))).trim();
-    return { path, run: dirname(path), title: plain, writtenAt: statSync(file).mtime.toISOString() };
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Bytes of the longest line that is read. */

@@ -11,19 +11,13 @@ export interface SessionRow {
   readonly id: string;
   readonly env: string;
   readonly owner: string;
-  readonly family: string;
   readonly source: 'real' | 'dream';
-  /** `closed`: it is gone, and what happened in it is still kept. */
-  readonly status: 'idle' | 'running' | 'done' | 'closed';
+  readonly status: 'idle' | 'running' | 'done';
   readonly task: string | null;
   readonly seed: number | null;
   readonly stepCount: number;
   readonly return: number | null;
   readonly parent?: string;
-  readonly answered: Shares;
-  readonly failures: number;
-  /** Code of the latest failure. */
-  readonly lastFailure?: string;
   /** Milliseconds since the epoch. */
   readonly lastUsedAt: number;
 }
@@ -33,10 +27,10 @@ export interface EnvironmentRow {
   readonly family: string;
   readonly source: 'real' | 'dream';
   readonly description: string;
-  readonly version: string;
   readonly tasks: number;
   readonly sessions: number;
   readonly steps: number;
+  readonly episodes: number;
   readonly failures: number;
   readonly answered: Shares;
 }
@@ -46,13 +40,6 @@ export interface LiveView {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly counts: { readonly open: number; readonly active: number; readonly waiting: number; readonly slots: number };
-  readonly totals: { readonly steps: number; readonly episodes: number; readonly failures: number };
-  /** What happened in each of the last seconds, oldest first; the second under way is not among them. */
-  readonly activity: {
-    readonly steps: readonly number[];
-    readonly failures: readonly number[];
-    readonly waiting: readonly number[];
-  };
   readonly environments: readonly EnvironmentRow[];
   /** The most recently used. */
   readonly sessions: readonly SessionRow[];
@@ -80,8 +67,6 @@ export interface ChangeView {
   readonly op: string;
   /** JSON Pointer. */
   readonly path: string;
-  /** Absent where the state before is not known, or nothing was there. */
-  readonly before?: WireJson;
   /** Absent where it was removed. */
   readonly after?: WireJson;
 }
@@ -125,7 +110,7 @@ export interface VerdictView {
   readonly checks: readonly { readonly name: string; readonly passed: boolean | null; readonly reason: string }[];
 }
 
-/** An episode, lived in a session or read from a run. */
+/** An episode of a session or of a recorded run. */
 export interface EpisodeView {
   readonly title: string;
   readonly env: string;
@@ -178,7 +163,8 @@ export interface RunRow {
   readonly startedAt: string;
   readonly endedAt?: string;
   readonly hasEpisodes: boolean;
-  readonly hasReport: boolean;
+  /** File below the root of runs. */
+  readonly report?: string;
 }
 
 export interface RunsView {
@@ -202,24 +188,15 @@ export interface EpisodeRow {
   readonly ended: 'terminated' | 'truncated' | 'open';
   readonly steps: number;
   readonly answered: Shares;
-  /** What the user said first, or what was found, shortened. */
+  /** What the user said first, shortened. */
   readonly excerpt: string;
 }
 
 export interface EpisodesPage {
   readonly episodes: readonly EpisodeRow[];
-  /** Where to go on; absent at the end. */
+  /** Where to resume; absent at the end. */
   readonly next?: string;
   /** Episodes looked at for this page. */
   readonly looked: number;
   readonly notes: readonly string[];
-}
-
-export interface ReportRow {
-  /** File below the root of runs. */
-  readonly path: string;
-  readonly run: string;
-  readonly title: string;
-  /** ISO 8601. */
-  readonly writtenAt: string;
 }

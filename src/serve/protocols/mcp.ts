@@ -1,5 +1,5 @@
 // The Model Context Protocol over streamable HTTP: any agent harness walks into an environment as into a server of tools.
-// At /mcp/NAME; /mcp alone is OpenEnv's too, which hands over who speaks the official protocol.
+// At /mcp/NAME; at /mcp and /envs/NAME/mcp too, where clients of OpenEnv look for it.
 
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
@@ -22,10 +22,9 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import { type Owner, type ResetRequest, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentNamed, resetOf } from '../core/tasks.js';
-import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import { environmentOf, resetOf } from '../core/tasks.js';
+import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, sayWhenToRetry } from '../http/requests.js';
-import { answerOfficialMcp } from './openenv/openenv.js';
 import { actionOfCall, type GivenCall, isToolError, observationText, offeredTools, openingOf } from './tools.js';
 
 const whole = z
@@ -42,52 +41,47 @@ const episodeSchema = z.strictObject({
   from_snapshot: z.string().max(255).optional().describe('A snapshot to go on from, instead of a task'),
 });
 
-const json = z.record(z.string(), z.unknown());
-
-const descriptions: readonly RouteDescription[] = (['post', 'get', 'delete'] as const).map((method) => ({
-  method,
-  path: '/mcp/:env',
-  tag: 'Model Context Protocol',
-  summary: { post: 'Send a message', get: 'Listen to messages', delete: 'Close the session' }[method],
-  description: 'Streamable HTTP: connect with a client of the protocol. The query counts with `initialize`.',
-  parameters: { env: 'Name of the environment' },
-  ...(method === 'post'
-    ? { query: episodeSchema, body: { schema: json } }
-    : { headers: { 'Mcp-Session-Id': 'The session' } }),
-  answer: { status: 200, description: 'JSON-RPC, or server-sent events of it' },
-}));
-
 type Params = { Params: { env?: string } };
 
-export const mcpFacade: Facade = {
+export const mcpRoutes: ProtocolRoutes = {
   name: 'mcp',
   reserved: ['mcp'],
-  routes: descriptions,
-  register(app: FastifyInstance, context: FacadeContext) {
+  register(app: FastifyInstance, context: ProtocolContext) {
     const mcp = new McpSessions(context);
-    const answer = (request: FastifyRequest<Params>, reply: FastifyReply) =>
-      mcp.answer(request, reply, environmentNamed(context.sessions, request.params.env));
-    app.route<Params>({ method: ['GET', 'POST', 'DELETE'], url: '/mcp/:env', handler: answer });
-    for (const url of ['/mcp', '/envs/:env/mcp']) app.delete<Params>(url, answer);
-    answerOfficialMcp(context.sessions, (request, reply, served) => mcp.answer(request, reply, served));
+    for (const url of ['/mcp', '/mcp/:env', '/envs/:env/mcp']) {
+      app.route<Params>({
+        method: ['GET', 'POST', 'DELETE'],
+        url,
+        handler: (request, reply) => mcp.answer(request, reply, environmentOf(context.sessions, request.params.env)),
+      });
+    }
   },
 };
-
-/** Milliseconds between looks for entries whose sessions were closed from elsewhere. */
-const SWEEP = 60_000;
 
 /** By their id: each a server and a transport of the official SDK over one session. Ids belong to their owners. */
 class McpSessions {
   private readonly entries = new Map<string, { episode: McpEpisode; transport: StreamableHTTPServerTransport }>();
   private readonly sessions: Sessions;
-  private sweptAt = Date.now();
 
-  constructor(private readonly context: FacadeContext) {
+  constructor(private readonly context: ProtocolContext) {
     this.sessions = context.sessions;
+    // Those that were closed from elsewhere, too.
+    this.sessions.events.on('event', ({ kind, session }) => {
+      const isOurs = this.entries.get(session.id)?.episode.owner === session.owner;
+      if (kind === 'closed' && isOurs) this.drop(session.id);
+    });
   }
 
   /** Answers a request of streamable HTTP; failures as JSON-RPC errors with a status. */
   async answer(request: FastifyRequest, reply: FastifyReply, served: Servable): Promise<FastifyReply> {
+    // `openenv validate` looks for an answer of JSON-RPC to an empty object.
+    if (request.method === 'POST' && !isRpc(request.body)) {
+      return reply.send({
+        jsonrpc: '2.0',
+        error: { code: ErrorCode.InvalidRequest, message: 'Invalid request' },
+        id: null,
+      });
+    }
     try {
       const transport = await this.transportFor(request, served);
       reply.hijack();
@@ -118,7 +112,6 @@ class McpSessions {
   }
 
   private async opened(request: FastifyRequest, owner: Owner, served: Servable) {
-    this.sweep();
     const { task, ...rest } = checkedBody(episodeSchema, request.query);
     const first = resetOf(served, { ...rest, id: task });
     const id = unguessable();
@@ -144,17 +137,14 @@ class McpSessions {
     }
   }
 
-  private sweep(): void {
-    if (Date.now() - this.sweptAt < SWEEP) return;
-    this.sweptAt = Date.now();
-    const open = new Set(this.sessions.list().map(({ id }) => id));
-    for (const id of this.entries.keys()) if (!open.has(id)) this.drop(id);
-  }
-
   private drop(id: string): void {
     void this.entries.get(id)?.transport.close();
     this.entries.delete(id);
   }
+}
+
+function isRpc(body: unknown): boolean {
+  return (body as { jsonrpc?: unknown } | null | undefined)?.jsonrpc === '2.0' || Array.isArray(body);
 }
 
 /** The episode of a session, which its first call begins. */
@@ -218,7 +208,7 @@ function episodeServer(episode: McpEpisode, version: string): Server {
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: given = {} } }, { signal }) =>
     inItsWords(async () => {
       try {
-        // Who begins by a call has not seen what there was to see.
+        // An agent that begins by a call has not seen the first observation.
         const before = (await episode.ensure(signal)) ? [episode.opening.first] : [];
         return stepResult(await episode.step({ name, arguments: given }, signal), before);
       } catch (error) {

@@ -1,7 +1,6 @@
 // NeMo-Gym's gymnasium routes (resources_servers/gymnasium): `gymnasium_agent` drives an environment at /nemo/NAME. It adds
 // rewards up, so each step has its own.
 
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
@@ -9,14 +8,14 @@ import type { ToolMessage } from '../../env/tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../../env/tools/tools-family.js';
 import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
-import { type Action, type Owner, type Turn, unguessable } from '../core/session-contract.js';
+import type { Action, Owner, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { decodeAction, encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
-import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import { decodeAction, encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
+import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, parseJson, tellDetail } from '../http/requests.js';
 import { actionOfCall, observationText, openingOf } from './tools.js';
 
-// What NeMo-Gym's agents send, and what /openapi.json tells of it.
+// What NeMo-Gym's agents send.
 
 const part = z.looseObject({ type: z.string(), text: z.string().optional() });
 const item = z.looseObject({
@@ -27,57 +26,25 @@ const item = z.looseObject({
   name: z.string().max(255).optional(),
   arguments: z.string().optional(),
 });
-const responseSchema = z.looseObject({ output: z.array(item).max(1000).describe('Items the model wrote') });
+const responseSchema = z.looseObject({ output: z.array(item).max(1000) });
 type Response = z.infer<typeof responseSchema>;
 
 const resetBody = z.looseObject({
-  id: z.string().max(255).nullish().describe('A task by its id; further fields of the row are its own'),
-  split: z.string().max(255).nullish().describe('Or by its split'),
-  index: z.int().min(0).nullish().describe('and its place there'),
-  seed: z.int().min(0).nullish().describe('Seed of the episode'),
-  from_snapshot: z.string().max(255).nullish().describe('A snapshot to go on from, instead of a task'),
+  id: z.string().max(255).nullish(),
+  split: z.string().max(255).nullish(),
+  index: z.int().min(0).nullish(),
+  seed: z.int().min(0).nullish(),
+  from_snapshot: z.string().max(255).nullish(),
 });
 const stepBody = z.looseObject({
-  response: responseSchema.describe("The model's response, in OpenAI's Responses format"),
-  _ng_step_request_id: z.string().max(255).nullish().describe('The same one again is no second step'),
+  response: responseSchema,
+  /** The same one again is no second step. */
+  _ng_step_request_id: z.string().max(255).nullish(),
 });
 const TASK = '_ng_task_index';
 const metricsBody = z.looseObject({
   verify_responses: z.array(z.looseObject({ reward: z.number(), [TASK]: z.number().optional() })),
 });
-
-const info = z.record(z.string(), z.unknown());
-const first = z.object({ observation: z.string(), info });
-const step = z.object({
-  observation: z.string().nullable(),
-  reward: z.number(),
-  terminated: z.boolean(),
-  truncated: z.boolean(),
-  info: info.describe('`tool_outputs` has the answer to each call'),
-});
-const said = { output: [{ type: 'message', role: 'assistant', content: 'Hello' }] };
-const nothing = z.object({});
-
-const descriptions: readonly RouteDescription[] = [
-  {
-    ...post('reset', 'Start an episode', resetBody, first, { split: 'train', index: 0 }),
-    description: 'Its cookie names the session to the other routes.',
-  },
-  post('step', 'Take a step', stepBody, step, { response: said }),
-  post('close', 'Close the session', nothing, nothing, {}),
-  post('seed_session', 'Nothing: an episode starts with /reset', nothing, nothing, {}),
-  post('aggregate_metrics', 'Average rewards', metricsBody, info, { verify_responses: [{ reward: 1 }] }),
-  post('verify', 'Refused: /step judges', nothing, info, {}),
-];
-
-function post(name: string, summary: string, schema: z.ZodType, answer: z.ZodType, example: unknown): RouteDescription {
-  return {
-    ...{ method: 'post', path: `/nemo/:env/${name}`, tag: 'NeMo-Gym (gymnasium)', summary },
-    parameters: { env: 'Name of the environment' },
-    body: { schema, example },
-    answer: { status: 200, description: 'The answer', schema: answer },
-  };
-}
 
 interface Asked {
   readonly request: FastifyRequest;
@@ -86,23 +53,23 @@ interface Asked {
   readonly owner: Owner;
 }
 
-export const nemoFacade: Facade = {
+export const nemoRoutes: ProtocolRoutes = {
   name: 'nemo',
   reserved: ['nemo'],
-  routes: descriptions,
-  register(app: FastifyInstance, { sessions, ownerOf }: FacadeContext) {
+  register(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext) {
     tellDetail(app);
     const nemo = new NemoRoutes(sessions);
     const post = (path: string, answer: (asked: Asked) => unknown) => {
       app.post(`/nemo/:env${path}`, async (request, reply) => {
         // It makes URLs of `http://HOST:PORT/path`: given a HOST with a path, it puts the port behind the name.
         const name = (request.params as { env: string }).env.replace(/:\d+$/, '');
-        return answer({ request, reply, served: environmentNamed(sessions, name), owner: ownerOf(request) });
+        return answer({ request, reply, served: environmentOf(sessions, name), owner: ownerOf(request) });
       });
     };
     post('/reset', (asked) => nemo.reset(asked));
     post('/step', (asked) => nemo.step(asked));
     post('/close', (asked) => nemo.close(asked));
+    // An episode starts with /reset.
     post('/seed_session', () => ({}));
     post('/aggregate_metrics', ({ request }) => aggregateMetrics(checkedBody(metricsBody, request.body)));
     post('/verify', ({ served }) => {
@@ -125,9 +92,10 @@ function aggregateMetrics({ verify_responses: rollouts }: z.infer<typeof metrics
 /** Told to the model, as it may do better: nothing has happened. */
 const MENDABLE = ['REQUEST_INVALID', 'ACTION_OUT_OF_SPACE', 'STEP_DEADLINE', 'TOOL_NOT_OFFERED'];
 
-class NemoRoutes {
-  private readonly cookies = new SignedSessions();
+/** Holds the session's id. */
+const COOKIE = 'reverie_session';
 
+class NemoRoutes {
   constructor(private readonly sessions: Sessions) {}
 
   /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
@@ -139,7 +107,7 @@ class NemoRoutes {
     const session = this.sessions.open({ env: served.name, owner });
     try {
       const turn = await this.sessions.reset(session.id, wanted, owner);
-      this.cookies.write(reply, session.id);
+      void reply.header('set-cookie', `${COOKIE}=${session.id}; Path=/; HttpOnly; SameSite=Lax`);
       const { rules, first } = openingOf(served, turn.observation);
       const observation = [rules, first].filter((text) => text !== '').join('\n\n');
       const { screenshot } = encodeInfo(publicInfo(turn.info)) as { readonly screenshot?: object };
@@ -184,35 +152,12 @@ class NemoRoutes {
 
   /** @throws SESSION_UNKNOWN, SESSION_GONE, SESSION_OF_OTHER_ENV */
   private sessionIn(request: FastifyRequest, served: Servable, owner: Owner): string {
-    const id = this.cookies.read(request);
+    const pairs = (request.headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
+    const id = pairs.find(([name]) => name === COOKIE)?.[1];
     if (id === undefined) throw reverieError('SESSION_UNKNOWN', { id: 'of this cookie' });
     const { env } = this.sessions.state(id, owner);
     if (env !== served.name) throw reverieError('SESSION_OF_OTHER_ENV', { id, env, asked: served.name });
     return id;
-  }
-}
-
-const NAME = 'reverie_session';
-
-/** Sessions as NeMo-Gym knows them: a cookie with the session's id, signed with a key of this server's own. */
-class SignedSessions {
-  private readonly key = unguessable();
-
-  /** Id of the session; undefined without a cookie of this server. */
-  read({ headers }: FastifyRequest): string | undefined {
-    const pairs = (headers.cookie ?? '').split(';').map((pair) => pair.trim().split('='));
-    const value = pairs.find(([name]) => name === NAME)?.[1] ?? '';
-    const [id, signature = ''] = value.split('.');
-    const [given, expected] = [Buffer.from(signature), Buffer.from(this.sign(id))];
-    return given.length === expected.length && timingSafeEqual(given, expected) ? id : undefined;
-  }
-
-  write(reply: FastifyReply, id: string): void {
-    void reply.header('set-cookie', `${NAME}=${id}.${this.sign(id)}; Path=/; HttpOnly; SameSite=Lax`);
-  }
-
-  private sign(id: string): string {
-    return createHmac('sha256', this.key).update(id).digest('base64url');
   }
 }
 

@@ -11,8 +11,8 @@ import { type ErrorCode, ReverieError, reverieError } from '../../core/errors.js
 import type { Servable } from '../../run/servable.js';
 import { type Owner, type SessionState, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { encodeInfo, environmentNamed, publicInfo, resetOf } from '../core/tasks.js';
-import type { Facade, FacadeContext, RouteDescription } from '../http/openapi.js';
+import { encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
+import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody, tellDetail } from '../http/requests.js';
 import { actionOfCall, type GivenCall, observationText, offeredTools, openingOf, pythonTools } from './tools.js';
 
@@ -24,16 +24,16 @@ const taskSpec = z.looseObject({
   split: z.string().nullish(),
   index: place,
   seed: place,
-  from_snapshot: z.string().nullish().describe('A snapshot to go on from'),
+  from_snapshot: z.string().nullish(),
 });
 const createBody = z
   .strictObject({
     env_name: z.string().nullish(),
-    task_spec: taskSpec.nullish().describe('A task as it came from the lists of tasks, or parts of one'),
+    task_spec: taskSpec.nullish(),
     split: z.string().nullish(),
     index: place,
-    secrets: z.record(z.string(), z.unknown()).nullish().describe('Not used here, and not kept'),
-    toolset_name: z.null().optional().describe('Toolsets are of environments in Python'),
+    secrets: z.record(z.string(), z.unknown()).nullish(),
+    toolset_name: z.null().optional(),
   })
   .refine(({ task_spec, split, index }) => (task_spec == null) === (split != null && index != null), {
     error: 'give either task_spec or both split and index',
@@ -41,57 +41,10 @@ const createBody = z
 const callBody = z.strictObject({
   name: z.string().max(255),
   input: z.record(z.string(), z.json()),
-  task_id: z.string().max(255).nullish().describe('Of a call whose stream broke: its answer, without a second step'),
+  /** Of a call whose stream broke: its answer, without a second step. */
+  task_id: z.string().max(255).nullish(),
 });
 const sessionHeader = z.object({ 'x-session-id': z.string().trim().min(1).max(255) });
-
-// What /openapi.json and /docs tell of the routes.
-
-const headers = { 'X-Session-ID': 'Id of the session' };
-const parameters = { env: 'Name of the environment, capitals or not' };
-const sid = z.object({ sid: z.string() });
-const block = z.object({ text: z.string(), detail: z.null(), type: z.literal('text') }).meta({ id: 'OrsTextBlock' });
-const tool = z.object({ name: z.string(), description: z.string(), input_schema: z.record(z.string(), z.unknown()) });
-const tools = z.object({ tools: z.array(tool) });
-const messages = z.array(z.object({ role: z.enum(['system', 'user']), blocks: z.array(block), detail: z.null() }));
-const EVENTS = 'Server-sent events';
-
-function described(
-  route: string,
-  summary: string,
-  schema: z.ZodType | undefined,
-  more: Partial<RouteDescription> = {},
-): RouteDescription {
-  const [method, path] = route.split(' ') as [RouteDescription['method'], string];
-  const answer = { status: 200, description: schema === undefined ? EVENTS : 'The answer', schema };
-  return { method, path, tag: 'Open Reward Standard', summary, answer, ...more };
-}
-
-const descriptions: readonly RouteDescription[] = [
-  described('post /create_session', 'Get an id for a session', undefined, {
-    description: 'The events task_id, which is the id, and end.',
-  }),
-  described('post /create', 'Start an episode', sid, {
-    description: 'Once for a session; sent again it answers the same and starts no other.',
-    headers,
-    body: { schema: createBody, example: { env_name: 'helpdesk', split: 'train', index: 0 } },
-  }),
-  described('get /:env/tools', 'List the tools, under names that are Python identifiers', tools, { parameters }),
-  described('get /:env/task_tools', 'List the tools of a session', tools, { parameters, headers }),
-  described('get /:env/prompt', 'Read rules, and what there is to see', z.array(block), { parameters, headers }),
-  described('get /:env/messages', 'Read the same as a conversation', messages, { parameters, headers }),
-  described('post /:env/call', 'Call a tool: a step', undefined, {
-    description:
-      'Rewards are null but on the last step, which has the return. The events task_id, chunk, end or error; a broken ' +
-      'stream is taken up by its task_id.',
-    parameters,
-    headers,
-    body: { schema: callBody, example: { name: 'step', input: { action: [0.5] } } },
-  }),
-  described('post /ping', 'Say that a session is still wanted', z.object({ status: z.literal('ok') }), { headers }),
-  described('post /delete', 'Close a session', sid, { headers }),
-  described('post /delete_session', 'Close a session', sid, { headers }),
-];
 
 /** Routes of an environment that clients also ask for without its name. */
 const OF_ENVIRONMENT = ['tools', 'splits', 'tasks', 'num_tasks', 'task', 'task_range'];
@@ -99,11 +52,10 @@ const OF_SESSION = ['prompt', 'messages', 'task_tools', 'call'];
 const VERBS = ['create_session', 'create', 'ping', 'delete', 'delete_session'];
 
 /** @param pingSeconds  longest silence in a stream; clients give up after 30 */
-export function makeOrsFacade(pingSeconds = 10): Facade {
+export function makeOrsRoutes(pingSeconds = 10): ProtocolRoutes {
   return {
     name: 'ors',
     reserved: [...VERBS, ...OF_ENVIRONMENT, ...OF_SESSION],
-    routes: descriptions,
     register: async (app, context) => {
       await app.register(async (scope) => {
         // aiohttp, which the clients are built on, says of a POST without a body that it is of this type.
@@ -120,9 +72,9 @@ export function makeOrsFacade(pingSeconds = 10): Facade {
   };
 }
 
-export const orsFacade = makeOrsFacade();
+export const orsRoutes = makeOrsRoutes();
 
-function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext): void {
+function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext): void {
   app.post('/create_session', (_request, reply) => stream(reply, [event('task_id', unguessable()), event('end', '')]));
   app.post('/create', async (request) => {
     const id = sidOf(request);
@@ -151,7 +103,7 @@ function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContex
  */
 async function createEpisode(sessions: Sessions, id: string, owner: Owner, request: FastifyRequest): Promise<void> {
   const { env_name, task_spec, split, index } = checkedBody(createBody, request.body);
-  const served = environmentNamed(sessions, env_name ?? deploymentOf(request));
+  const served = environmentOf(sessions, env_name ?? deploymentOf(request));
   const spec = task_spec ?? { split, index };
   const keys = ['id', 'split', 'index', 'seed', 'from_snapshot'] as const;
   const given = keys.flatMap((key) => (spec[key] == null ? [] : [[key, spec[key]]]));
@@ -178,9 +130,9 @@ function stateOf(sessions: Sessions, id: string, owner: Owner): SessionState | u
   }
 }
 
-function environmentRoutes(app: FastifyInstance, { sessions }: FacadeContext): void {
+function environmentRoutes(app: FastifyInstance, { sessions }: ProtocolContext): void {
   app.get<{ Params: { env: string } }>('/:env/tools', (request, reply) => {
-    const served = environmentNamed(sessions, request.params.env);
+    const served = environmentOf(sessions, request.params.env);
     const isNamed = served.name.toLowerCase() === request.params.env.toLowerCase();
     return isNamed ? reply.send(toolList(served)) : reply.redirect(`/${served.name}/tools`, 308);
   });
@@ -189,7 +141,7 @@ function environmentRoutes(app: FastifyInstance, { sessions }: FacadeContext): v
       method: route === 'tools' || route === 'splits' ? 'GET' : 'POST',
       url: `/${route}`,
       handler: (request, reply) =>
-        reply.redirect(`/${environmentNamed(sessions, deploymentOf(request)).name}/${route}`, 308),
+        reply.redirect(`/${environmentOf(sessions, deploymentOf(request)).name}/${route}`, 308),
     });
   }
 }
@@ -202,13 +154,13 @@ interface Asked {
 }
 
 /** The session says which environment it is of; clients put its name before the route, or none. */
-function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: FacadeContext, pingSeconds: number): void {
+function episodeRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext, pingSeconds: number): void {
   const asked = (request: FastifyRequest): Asked => {
     const [id, owner] = [sidOf(request), ownerOf(request)];
     sessions.touch(id, owner);
     const served = sessions.environmentOf(id, owner);
     const { env } = request.params as { env?: string };
-    if (env === undefined || environmentNamed(sessions, env) === served) return { id, owner, served };
+    if (env === undefined || environmentOf(sessions, env) === served) return { id, owner, served };
     throw reverieError('SESSION_OF_OTHER_ENV', { id, env: served.name, asked: env });
   };
   const opening = (request: FastifyRequest) => {

@@ -114,7 +114,7 @@ function actionSchema(space: VectorSpace): JsonObject {
 
 // Protocols in which an agent acts by calling tools alone: there it speaks to the user by a tool too.
 
-/** A tool as a client is told of it; `parameters` is the JSON Schema of an object. */
+/** A tool as it is shown to a client; `parameters` is the JSON Schema of an object. */
 export type OfferedTool = Pick<ToolSpec, 'name' | 'description' | 'parameters'>;
 
 /** Python identifiers all, as TRL binds tools to methods. The first that the domain has no tool of. */

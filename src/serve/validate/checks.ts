@@ -1,27 +1,46 @@
-// Is it an environment that learning can stand on? Schemas, state, rewards; the same again for the same seed, whoever else is
-// there; and rewards that are neither free nor to be read somewhere. After OpenEnv's runtime checks and its RFC 008.
+// Is it an environment that learning can stand on? Schemas, state, rewards; the same again for the same seed, beside other
+// sessions too; and rewards that are neither free nor written somewhere. After OpenEnv's runtime checks and its RFC 008.
 
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { Rng } from '../../core/rng.js';
 import { concurrently } from '../../core/threads.js';
+import type { OpenEnvSocket } from '../../env/servers/openenv.js';
 import { compileSchema } from '../../env/state/state.js';
-import {
-  CheckFailed,
-  connected,
-  difference,
-  type Hidden,
-  idleActions,
-  isObject,
-  NotChecked,
-  play,
-  playAlone,
-  randomActions,
-  requireWords,
-  returnOf,
-  type Server,
-  type Subject,
-  type Trajectory,
-  vanish,
-} from './players.js';
+
+/** What a reset or a step answered; an error frame as its text. */
+interface Reply {
+  readonly observation: JsonObject;
+  readonly reward: unknown;
+  readonly done: boolean;
+  readonly error?: string;
+}
+
+export interface Server {
+  readonly url: string;
+  /** `body` undefined: it was no JSON. */
+  ask(path: string, body?: unknown): Promise<{ readonly status: number; readonly body: unknown }>;
+  connect(): Promise<Player>;
+}
+
+export interface ValidateOptions {
+  readonly seed: number;
+  /** Steps of an episode. */
+  readonly steps: number;
+  /** Tasks of each split that are tried. */
+  readonly tasks: number;
+  /** Bounds of every reward and of the sum of an episode; without, a reward need only be a number. */
+  readonly rewardRange?: readonly [low: number, high: number];
+}
+
+/** All that checks look at. */
+export interface Subject {
+  readonly server: Server;
+  readonly schemas: { readonly action: JsonObject; readonly observation: JsonObject };
+  /** Empty where the environment has no tools. */
+  readonly tools: readonly { readonly name: string; readonly input_schema: JsonObject }[];
+  readonly tasks: readonly JsonObject[];
+  readonly options: ValidateOptions;
+}
 
 export interface Check {
   readonly name: string;
@@ -29,10 +48,213 @@ export interface Check {
   run(subject: Subject): Promise<string>;
 }
 
-const OTHER_SEEDS = 5;
+export class CheckFailed extends Error {}
+export class NotChecked extends Error {}
 
-async function observationSchema(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'schemas');
+/** Seconds; as OpenEnv's own client waits. */
+export const PATIENCE_SECONDS = 60;
+
+/** One session of the server, over OpenEnv's WebSocket. */
+export class Player {
+  constructor(private readonly socket: OpenEnvSocket) {}
+
+  reset(data: JsonObject): Promise<Reply> {
+    return this.turn({ type: 'reset', data });
+  }
+
+  step(data: JsonObject): Promise<Reply> {
+    return this.turn({ type: 'step', data });
+  }
+
+  async state(): Promise<JsonObject> {
+    const { type, data } = await this.ask({ type: 'state' });
+    if (type === 'state' && isObject(data)) return data;
+    throw new CheckFailed(`state is answered ${JSON.stringify({ type, data })}`);
+  }
+
+  /** Resolves once the server has closed it: one that takes few sessions takes the next one then. */
+  close(): Promise<void> {
+    return this.socket.close();
+  }
+
+  private async turn(frame: object): Promise<Reply> {
+    const { type, data } = await this.ask(frame);
+    if (type === 'error') return { observation: {}, reward: null, done: false, error: JSON.stringify(data) };
+    if (type !== 'observation' || !isObject(data) || !isObject(data['observation'])) {
+      throw new CheckFailed(`${JSON.stringify(frame)} is answered ${JSON.stringify({ type, data })}`);
+    }
+    return { observation: data['observation'], reward: data['reward'], done: data['done'] === true };
+  }
+
+  private async ask(frame: object) {
+    const answer = await this.socket.ask(frame, PATIENCE_SECONDS);
+    if (answer === 'late') throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
+    if (answer !== undefined) return answer;
+    throw new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`);
+  }
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// Episodes, and how two are compared.
+
+/** The first reply is that of the reset. Ends where the actions or the episode do. */
+type Trajectory = readonly Reply[];
+
+async function play(player: Player, reset: JsonObject, actions: readonly JsonObject[]): Promise<Trajectory> {
+  const first = await player.reset(reset);
+  if (first.error !== undefined) throw new CheckFailed(`reset ${JSON.stringify(reset)} is refused: ${first.error}`);
+  const replies = [first];
+  for (const action of actions) {
+    if (replies.at(-1)!.done) break;
+    replies.push(await player.step(action));
+  }
+  return replies;
+}
+
+/** Does `work` on a connection of its own. */
+export async function connected<R>(server: Server, work: (player: Player) => Promise<R>): Promise<R> {
+  const player = await server.connect();
+  try {
+    return await work(player);
+  } finally {
+    await player.close();
+  }
+}
+
+function playAlone(server: Server, reset: JsonObject, actions: readonly JsonObject[]): Promise<Trajectory> {
+  return connected(server, (player) => play(player, reset, actions));
+}
+
+/** Characters of an answer that are shown. */
+const EXCERPT = 160;
+
+/** Where two first differ, from shortly before it; undefined if nowhere. */
+function difference(one: Trajectory, other: Trajectory): string | undefined {
+  const shown = (reply: Reply | undefined) => (reply === undefined ? '' : canonicalJson(reply as unknown as Json));
+  const at = one.findIndex((reply, i) => shown(reply) !== shown(other[i]));
+  if (at < 0) return one.length === other.length ? undefined : `${one.length - 1} steps and ${other.length - 1} steps`;
+  const [mine, theirs] = [shown(one[at]), shown(other[at])];
+  let same = 0;
+  while (same < mine.length && mine[same] === theirs[same]) same++;
+  const from = Math.max(0, same - EXCERPT / 3);
+  const [left, right] = [mine, theirs].map((text) => text.slice(from, from + EXCERPT));
+  return `${at === 0 ? 'the first observation' : `step ${at}`} differs: ${left} and ${right}`;
+}
+
+function requireAlike(one: Trajectory, other: Trajectory, what: string): void {
+  const problem = difference(one, other);
+  if (problem !== undefined) throw new CheckFailed(`${what}: ${problem}`);
+}
+
+/** Sum of rewards; null counts as none. */
+function returnOf(replies: Trajectory): number {
+  return replies.reduce((sum, { reward }) => sum + (typeof reward === 'number' ? reward : 0), 0);
+}
+
+/** How an episode begins that no task is chosen for. */
+function startOf({ options }: Subject): JsonObject {
+  return { seed: options.seed };
+}
+
+/** Each task, as OpenEnv's Task API chooses it, or just a seed. */
+function starts(subject: Subject): readonly JsonObject[] {
+  const tasks = subject.tasks.map((task) => ({ ...startOf(subject), ...placeOf(task) }));
+  return tasks.length > 0 ? tasks : [startOf(subject)];
+}
+
+function placeOf({ split, index, seed }: JsonObject): JsonObject {
+  return { split, index, ...(seed === undefined ? {} : { seed }) };
+}
+
+// Who acts: at random, or not at all.
+
+/** The same ones for the same seed and stream; they fit the schemas. */
+function randomActions({ schemas, tools, options }: Subject, stream: string): JsonObject[] {
+  const rng = Rng.fromSeed(options.seed).split('validate', stream);
+  return Array.from({ length: options.steps }, () => {
+    if (tools.length === 0) return sampleJson(schemas.action, rng) as JsonObject;
+    const { name, input_schema: schema } = tools[rng.int(tools.length)];
+    return callOf(name, sampleJson({ ...schema, type: 'object' }, rng) as JsonObject);
+  });
+}
+
+function callOf(name: string, given: JsonObject): JsonObject {
+  return { type: 'call_tool', tool_name: name, arguments: given };
+}
+
+const SPEAKING = /respond|reply|answer|say|speak|message|submit|finish|done/i;
+const NOTHING = 'I cannot help with that. Goodbye.';
+
+/** Numbers at rest, a word that means nothing, or good-bye; undefined where there is no such action. */
+function idleAction({ schemas, tools }: Subject): JsonObject | undefined {
+  if (tools.length === 0) return requiredOf(schemas.action, resting);
+  for (const { name, input_schema: schema } of tools.filter((tool) => SPEAKING.test(tool.name))) {
+    const required = (schema['required'] ?? []) as string[];
+    const properties = (schema['properties'] ?? {}) as Record<string, JsonObject>;
+    if (required.length === 1 && properties[required[0]]?.['type'] === 'string') {
+      return callOf(name, { [required[0]]: NOTHING });
+    }
+  }
+  return undefined;
+}
+
+/** Zero where it is allowed, else the nearest bound; `wait` for a text. */
+function resting(schema: JsonObject): Json {
+  const { type, minItems = 1, items = {}, minimum = -Infinity, maximum = Infinity } = schema;
+  if (type === 'string') return 'wait';
+  if (type === 'array') return Array.from({ length: Number(minItems) }, () => resting(items as JsonObject));
+  if (type !== 'number' && type !== 'integer') return sampleJson(schema, Rng.fromSeed(0));
+  return Math.min(Math.max(0, Number(minimum)), Number(maximum));
+}
+
+const WORDS = ['look', 'help', 'wait', '1', 'A-1', 'north', 'yes'];
+
+/** A value of a JSON Schema, as far as action schemas go: patterns and conditions are not looked at. */
+function sampleJson(schema: JsonObject, rng: Rng): Json {
+  const { const: only, enum: values, type, anyOf, oneOf, default: standard } = schema;
+  if (only !== undefined) return only;
+  if (Array.isArray(values)) return values[rng.int(values.length)];
+  const options = (anyOf ?? oneOf) as JsonObject[] | undefined;
+  if (options !== undefined) return sampleJson(options.find((option) => option['type'] !== 'null') ?? {}, rng);
+  const kind = Array.isArray(type) ? type[0] : type;
+  if (kind === 'object') return requiredOf(schema, (one) => sampleJson(one, rng));
+  if (kind === 'array') return sampleList(schema, rng);
+  if (kind === 'integer' || kind === 'number') return sampleNumber(schema, rng, kind === 'integer');
+  if (kind === 'boolean') return rng.int(2) === 1;
+  if (kind === 'string') return WORDS[rng.int(WORDS.length)];
+  return standard ?? null;
+}
+
+/** Required properties alone: others may exclude each other. */
+function requiredOf(schema: JsonObject, draw: (schema: JsonObject) => Json): JsonObject {
+  const properties = (schema['properties'] ?? {}) as Record<string, JsonObject>;
+  const required = (schema['required'] ?? []) as string[];
+  return Object.fromEntries(required.map((key) => [key, draw(properties[key] ?? {})]));
+}
+
+/** Bounds of each element (`low`, `high`) are Reverie's own: JSON Schema has none. */
+function sampleList({ items = {}, minItems = 1, low, high }: JsonObject, rng: Rng): Json[] {
+  return Array.from({ length: Math.max(1, Number(minItems)) }, (_, i) => {
+    const minimum = (low as (number | null)[] | undefined)?.[i];
+    const maximum = (high as (number | null)[] | undefined)?.[i];
+    const bounds = { ...(minimum == null ? {} : { minimum }), ...(maximum == null ? {} : { maximum }) };
+    return sampleJson({ ...(items as JsonObject), ...bounds }, rng);
+  });
+}
+
+function sampleNumber({ minimum, maximum }: JsonObject, rng: Rng, isWhole: boolean): number {
+  const span = isWhole ? 10 : 1;
+  const low = typeof minimum === 'number' ? minimum : typeof maximum === 'number' ? maximum - span : -span;
+  const high = typeof maximum === 'number' ? maximum : low + 2 * span;
+  return isWhole ? Math.floor(low + rng.int(Math.max(1, high - low + 1))) : low + rng.uniform() * (high - low);
+}
+
+// The checks.
+
+async function observations(subject: Subject): Promise<string> {
   const check = compileSchema(subject.schemas.observation, 'observations');
   const declared = (subject.schemas.observation['properties'] ?? {}) as JsonObject;
   const replies = await playAlone(subject.server, startOf(subject), randomActions(subject, 'schema'));
@@ -49,8 +271,7 @@ async function observationSchema(subject: Subject): Promise<string> {
   return `${replies.length} observations fit`;
 }
 
-async function stateContract(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'state');
+async function state(subject: Subject): Promise<string> {
   return connected(subject.server, async (player) => {
     const episode = 'reverie-validate';
     await play(player, { ...startOf(subject), episode_id: episode }, []);
@@ -68,25 +289,22 @@ async function stateContract(subject: Subject): Promise<string> {
 }
 
 async function rewards(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'rewards');
   const { rewardRange: range } = subject.options;
   const [first, ...steps] = await playAlone(subject.server, startOf(subject), randomActions(subject, 'rewards'));
   if (typeof first.reward === 'number' && first.reward !== 0) {
     throw new CheckFailed(`reset answers reward ${first.reward}: nothing was done yet`);
   }
-  for (const [i, { reward, done, error }] of steps.entries()) {
+  for (const [i, { reward, error }] of steps.entries()) {
     const isNumber = typeof reward === 'number' && Number.isFinite(reward);
     // null is an answer at the end: nothing could decide. Within, some servers leave rewards out.
     if (!isNumber && reward !== null && error === undefined) {
       throw new CheckFailed(`step ${i + 1} answers reward ${JSON.stringify(reward)}, which is no number`);
     }
     if (isNumber && range !== undefined && (reward < range[0] || reward > range[1])) {
-      const which = `step ${i + 1}${done ? ' (the last)' : ''}`;
-      throw new CheckFailed(`${which} answers reward ${reward}, outside ${range.join(' to ')}`);
+      throw new CheckFailed(`step ${i + 1} answers reward ${reward}, outside ${range.join(' to ')}`);
     }
   }
-  const within = range === undefined ? 'numbers; no range is declared' : `numbers within ${range.join(' to ')}`;
-  return `${within}; sum ${returnOf(steps)}`;
+  return `${range === undefined ? 'numbers' : `within ${range.join(' to ')}`}; sum ${returnOf(steps)}`;
 }
 
 async function declarations({ tools, tasks, server }: Subject): Promise<string> {
@@ -94,26 +312,29 @@ async function declarations({ tools, tasks, server }: Subject): Promise<string> 
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, i) => names.indexOf(name) < i);
   if (twice !== undefined) throw new CheckFailed(`two tools are called "${twice}"`);
-  const reserved = names.find((name) => ['reset', 'step', 'state', 'close'].includes(name));
-  if (reserved !== undefined) throw new CheckFailed(`a tool is called "${reserved}", which is the name of a message`);
   for (const { name, input_schema: schema } of tools) compileSchema(schema, `the tool "${name}"`);
-  for (const task of tasks) await playAlone(server, resetOf(task), []);
+  for (const task of tasks) await playAlone(server, placeOf(task), []);
   return `${tools.length} tools, ${tasks.length} tasks tried`;
 }
 
+/** On connections of their own, and on one where other episodes came before. */
 async function determinism(subject: Subject): Promise<string> {
-  await requireRepeatable(subject);
+  const { server, options } = subject;
   const actions = randomActions(subject, 'determinism');
   for (const reset of starts(subject)) {
-    const one = await playAlone(subject.server, reset, actions);
-    requireAlike(one, await playAlone(subject.server, reset, actions), 'same seed, same actions');
+    const one = await playAlone(server, reset, actions);
+    requireAlike(one, await playAlone(server, reset, actions), 'same seed, same actions');
+    await connected(server, async (player) => {
+      await play(player, { ...starts(subject).at(-1)!, seed: options.seed + 7 }, randomActions(subject, 'between'));
+      requireAlike(one, await play(player, reset, actions), 'an episode repeated after another');
+    });
   }
-  const { seeds } = subject.server.lacks;
-  return seeds === undefined ? 'same seed and actions, same episode' : `same task and actions, same episode (${seeds})`;
+  return 'same seed and actions, same episode';
 }
 
+const OTHER_SEEDS = 5;
+
 async function seedControl(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'seeds');
   const { server, options, tasks, tools, schemas } = subject;
   const actions = randomActions(subject, 'seeds');
   const start = startOf(subject);
@@ -125,7 +346,7 @@ async function seedControl(subject: Subject): Promise<string> {
     if (difference(one, other) !== undefined) return `seed ${options.seed} and seed ${seed} differ`;
   }
   const alike = `seeds ${options.seed} to ${options.seed + OTHER_SEEDS} all give the same episode`;
-  // Of numbers the seed is all that tells episodes apart; words that draw nothing may be whole without one.
+  // Episodes of numbers differ by their seed alone; those of words may draw nothing.
   const fields = Object.values((schemas.action['properties'] ?? {}) as Record<string, JsonObject>);
   const isOfNumbers = fields.some(({ type }) => ['array', 'number', 'integer'].includes(String(type)));
   const isOfSeeds = tools.length === 0 && tasks.every((task) => task['seed'] !== undefined);
@@ -133,329 +354,109 @@ async function seedControl(subject: Subject): Promise<string> {
   throw new NotChecked(`${alike}: nothing is drawn, the task alone decides, or the seed is ignored`);
 }
 
-async function isolation(subject: Subject): Promise<string> {
-  await requireRepeatable(subject);
-  const { server, options } = subject;
-  const reset = startOf(subject);
-  const [actions, others] = [randomActions(subject, 'isolation'), randomActions(subject, 'intruder')];
-  const alone = await playAlone(server, reset, actions);
-  const [mine, theirs] = [await server.connect(), await server.connect()];
-  try {
-    const seen = [await mine.reset({ ...reset, episode_id: 'mine' })];
-    const other = { ...starts(subject).at(-1)!, seed: options.seed + 1, episode_id: 'theirs' };
-    const { error = '' } = await theirs.reset(other);
-    if (isFull(error)) throw new NotChecked(ONE_AT_A_TIME);
-    for (const [i, action] of actions.entries()) {
-      if (seen.at(-1)!.done) break;
-      await theirs.step(others[i]);
-      seen.push(await mine.step(action));
-    }
-    requireAlike(alone, seen, 'beside another session it goes otherwise than alone');
-    if (server.lacks.state === undefined) {
-      const { episode_id: episode } = await mine.state();
-      if (episode !== 'mine') {
-        throw new CheckFailed(`state() tells of another session's episode: ${JSON.stringify(episode)}`);
-      }
-    }
-  } finally {
-    await Promise.all([mine.close(), theirs.close()]);
-  }
-  return 'two sessions at once, neither sees the other';
-}
-
-/** What was recorded can be played again: also where other episodes came before on the same connection. */
-async function replay(subject: Subject): Promise<string> {
-  await requireRepeatable(subject);
-  const actions = randomActions(subject, 'replay');
-  const reset = startOf(subject);
-  return connected(subject.server, async (player) => {
-    const recorded = JSON.parse(JSON.stringify({ reset, actions, replies: await play(player, reset, actions) }));
-    const between = { ...starts(subject).at(-1)!, seed: subject.options.seed + 7 };
-    await play(player, between, randomActions(subject, 'between'));
-    const again = await play(player, recorded.reset, recorded.actions);
-    requireAlike(recorded.replies, again, 'an episode played again after another');
-    return `${recorded.replies.length - 1} steps again, the same`;
-  });
-}
-
-function requireAlike(one: Trajectory, other: Trajectory, what: string): void {
-  const problem = difference(one, other);
-  if (problem !== undefined) throw new CheckFailed(`${what}: ${problem}`);
-}
-
-// Whether rewards are fair.
-
-/** Of the maximum: what may be had without knowing anything. */
-const FLOOR = 0.25;
-const TOLERANCE = 1e-9;
-
-async function floorGap(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'rewards');
-  const { rewardRange: range } = subject.options;
-  if (range === undefined) throw new NotChecked('no maximum is declared: give --reward-range LOW,HIGH');
-  const earned: string[] = [];
-  for (const [who, actions] of policies(subject)) {
-    const returns: number[] = [];
-    for (const reset of starts(subject)) returns.push(returnOf(await playAlone(subject.server, reset, actions)));
-    const mean = returns.reduce((sum, one) => sum + one, 0) / returns.length;
-    if ((mean - range[0]) / (range[1] - range[0]) > FLOOR) {
-      throw new CheckFailed(`${who} earns ${mean} of ${range[1]} on average of ${returns.length} episodes`);
-    }
-    earned.push(`${who} ${mean}`);
-  }
-  return `${earned.join(', ')}, of ${range[1]}`;
-}
-
-function policies(subject: Subject): (readonly [string, JsonObject[]])[] {
-  const random = ['acting at random', randomActions(subject, 'floor')] as const;
-  try {
-    return [['doing nothing', idleActions(subject)], random];
-  } catch (error) {
-    if (error instanceof NotChecked) return [random];
-    throw error;
-  }
-}
-
-async function oracle(subject: Subject): Promise<string> {
-  const { hidden, tasks, options } = subject;
-  if (hidden === undefined) {
-    throw new NotChecked('no task tells its solution, as it should be: give the scenario instead');
-  }
-  const high = options.rewardRange?.[1] ?? 1;
-  const solved = tasks.filter(({ id }) => hidden.solutions.has(String(id)));
-  if (solved.length === 0) throw new NotChecked('no task has a reference');
-  for (const task of solved) {
-    const id = String(task['id']);
-    const reset = { ...startOf(subject), ...resetOf(task) };
-    const replies = await playAlone(subject.server, reset, hidden.solutions.get(id)!);
-    const sum = returnOf(replies);
-    if (Math.abs(sum - high) <= TOLERANCE) continue;
-    const { done, error, observation } = replies.at(-1)!;
-    const end = `${done ? 'it ended' : 'it did not end'} with ${JSON.stringify(observation).slice(0, 200)}`;
-    throw new CheckFailed(`the reference of task "${id}" earns ${sum}, not ${high}; ${error ?? end}`);
-  }
-  return `the reference of ${solved.length} tasks earns ${high}`;
-}
-
-/** Keys that only a mistake puts where agents look. */
-const GIVEAWAY =
-  /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
-const FIRST = 'the first observation';
-
-async function noLeakage(subject: Subject): Promise<string> {
-  const { server, tasks, tools, hidden } = subject;
-  const places: [string, Json][] = [['the tools', tools as unknown as Json]];
-  // What only trainers read may hold the answer, where the protocol means it so.
-  if (server.lacks.schemas === undefined) {
-    for (const task of tasks) places.push([`the card of task "${task['id']}"`, task]);
-    for (const path of ['/metadata', '/schema']) places.push([`GET ${path}`, (await server.ask(path)).body as Json]);
-  }
-  for (const reset of starts(subject)) {
-    await connected(server, async (player) => {
-      const replies = await play(player, reset, randomActions(subject, 'leakage'));
-      for (const [i, { observation }] of replies.entries()) {
-        places.push([i === 0 ? FIRST : `the observation of step ${i}`, observation]);
-      }
-      if (server.lacks.state === undefined) places.push(['state()', await player.state()]);
-    });
-  }
-  for (const [where, value] of places) {
-    const problem = leakIn(value, where, hidden);
-    if (problem !== undefined) throw new CheckFailed(`${where} holds ${problem}`);
-  }
-  return `${places.length} cards, observations and states looked through`;
-}
-
-/** Calls of the reference are looked for only where no call was made yet: later an agent may have made them itself. */
-function leakIn(value: Json, where: string, hidden: Hidden | undefined): string | undefined {
-  const objects = objectsIn(value);
-  const key = objects.flatMap((one) => Object.keys(one)).find((name) => GIVEAWAY.test(name));
-  if (key !== undefined && where !== 'GET /schema') return `a key "${key}"`;
-  const text = JSON.stringify(value) ?? '';
-  const secret = hidden?.secrets.find((one) => text.includes(JSON.stringify(one.text).slice(1, -1)));
-  if (secret !== undefined) return secret.what;
-  if (where !== FIRST && !where.startsWith('the card')) return undefined;
-  const seen = new Set(objects.map(canonicalJson));
-  const call = hidden?.calls.find((one) => seen.has(canonicalJson(one)));
-  return call === undefined ? undefined : `arguments of a call of the reference: ${JSON.stringify(call)}`;
-}
-
-/** All objects within a value, itself included. */
-function objectsIn(value: Json): JsonObject[] {
-  if (Array.isArray(value)) return value.flatMap(objectsIn);
-  return isObject(value) ? [value, ...Object.values(value).flatMap(objectsIn)] : [];
-}
-
-// Many at once.
-
 /** Sessions at once: as many as a group of GRPO. */
 const SESSIONS = 8;
-/** Times they all play; what two threads do to each other shows now and then only. */
+/** Races show now and then only. */
 const ROUNDS = 3;
-/** Clients that vanish: more than a server that takes few sessions has slots, and than a pool of threads has threads. */
-const VANISHING = 48;
-/** They come in groups, and after each the server is asked for a session. */
-const GROUP = 8;
-/** Milliseconds after which a slot of a client that is gone counts as lost. */
-const RELEASE = 10_000;
-const PAUSE = 250;
-const ONE_AT_A_TIME = 'the server takes one session at a time';
 
-/** Everybody plays the same episode at the same time. */
-async function seedsUnderLoad(subject: Subject): Promise<string> {
-  await requireRepeatable(subject);
-  const episode = await episodeOf(subject, startOf(subject), 'load');
-  await together(subject, Array(SESSIONS).fill(episode));
-  const what = subject.server.lacks.seeds === undefined ? 'seed' : 'task';
-  return `${SESSIONS} sessions of one ${what} at once, ${ROUNDS} times: all as alone`;
-}
-
-/** Everybody plays another episode: what one session leaves lying about, the next one trips over. */
-async function threads(subject: Subject): Promise<string> {
-  await requireRepeatable(subject);
+/** Sessions beside each other, half of them of one seed: each goes as it goes alone, and tells of its own episode. */
+async function concurrency(subject: Subject): Promise<string> {
+  const { server, options } = subject;
   const all = starts(subject);
-  const episodes: Episode[] = [];
+  const episodes: { reset: JsonObject; actions: JsonObject[]; alone: Trajectory }[] = [];
   for (let i = 0; i < SESSIONS; i++) {
-    // Where there are no seeds, other tasks stand for them.
-    const begun = subject.server.lacks.seeds === undefined ? startOf(subject) : all[i % all.length];
-    episodes.push(await episodeOf(subject, { ...begun, seed: subject.options.seed + i }, `thread ${i}`));
+    const own = Math.max(0, i - SESSIONS / 2);
+    const reset = { ...all[own % all.length], seed: options.seed + own };
+    const actions = randomActions(subject, `session ${own}`);
+    episodes.push({ reset, actions, alone: await playAlone(server, reset, actions) });
   }
-  await together(subject, episodes);
-  return `${SESSIONS} sessions of other seeds and actions at once, ${ROUNDS} times: each as alone`;
-}
-
-interface Episode {
-  readonly reset: JsonObject;
-  readonly actions: readonly JsonObject[];
-  /** How it goes where no other session is there. */
-  readonly alone: Trajectory;
-}
-
-async function episodeOf(subject: Subject, reset: JsonObject, stream: string): Promise<Episode> {
-  const actions = randomActions(subject, stream);
-  return { reset, actions, alone: await playAlone(subject.server, reset, actions) };
-}
-
-/** @throws CheckFailed, NotChecked where the server takes one session at a time */
-async function together({ server }: Subject, episodes: readonly Episode[]): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
     const players = await concurrently(episodes, SESSIONS, () => server.connect());
     try {
       const seen = await concurrently(episodes, SESSIONS, async ({ reset, actions }, i) => {
+        const id = `session-${i}`;
         try {
-          return await play(players[i], reset, actions);
+          const replies = await play(players[i], { ...reset, episode_id: id }, actions);
+          const { episode_id: told } = await players[i].state();
+          if (told !== id) throw new CheckFailed(`state() of ${id} tells of the episode ${JSON.stringify(told)}`);
+          return replies;
         } catch (error) {
-          if (error instanceof CheckFailed && isFull(error.message)) return undefined;
+          if (error instanceof CheckFailed && error.message.includes('CAPACITY_REACHED')) return undefined;
           throw error;
         }
       });
-      // Whom the server had no place for has seen nothing wrong.
-      const others = seen.filter((replies) => replies !== undefined).length - 1;
-      if (others < 1) throw new NotChecked(ONE_AT_A_TIME);
+      const played = seen.filter((replies) => replies !== undefined).length;
+      if (played < 2) throw new NotChecked('the server takes one session at a time');
       for (const [i, replies] of seen.entries()) {
-        const what = `seed ${episodes[i].reset['seed']} beside ${others} other sessions goes otherwise than alone`;
+        const what = `seed ${episodes[i].reset['seed']} beside ${played - 1} other sessions differs from alone`;
         if (replies !== undefined) requireAlike(episodes[i].alone, replies, what);
       }
     } finally {
       await Promise.all(players.map((player) => player.close()));
     }
   }
+  return `${SESSIONS} sessions at once, ${ROUNDS} times: each as alone`;
 }
 
-/** Clients that are killed in mid-episode leave their places to others. */
-async function slots(subject: Subject): Promise<string> {
-  requireWords(subject.server, 'slots');
-  let gone = 0;
-  for (let group = 0; group < VANISHING / GROUP; group++) {
-    for (let i = 0; i < GROUP; i++) if (await vanish(subject.server, startOf(subject))) gone++;
-    await requirePlace(subject, gone);
-  }
-  return `${gone} clients vanished in mid-episode, and the next one got a session each time`;
-}
+/** Of the maximum: what may be had without knowing anything. */
+const FLOOR = 0.25;
 
-async function requirePlace(subject: Subject, gone: number): Promise<void> {
-  const until = performance.now() + RELEASE;
-  for (;;) {
-    try {
-      await playAlone(subject.server, startOf(subject), []);
-      return;
-    } catch (error) {
-      if (!(error instanceof CheckFailed)) throw error;
-      if (performance.now() > until) {
-        const problem = `${gone} clients vanished in mid-episode, and ${RELEASE / 1000} s later there is no session to be had`;
-        throw new CheckFailed(`${problem}: ${error.message}`);
-      }
+async function floorGap(subject: Subject): Promise<string> {
+  const { rewardRange: range, steps } = subject.options;
+  if (range === undefined) throw new NotChecked('no maximum is declared: give --reward-range LOW,HIGH');
+  const idle = idleAction(subject);
+  const policies: [string, JsonObject[]][] = [['acting at random', randomActions(subject, 'floor')]];
+  if (idle !== undefined) policies.unshift(['doing nothing', Array(steps).fill(idle)]);
+  const earned: string[] = [];
+  for (const [who, actions] of policies) {
+    let sum = 0;
+    for (const reset of starts(subject)) sum += returnOf(await playAlone(subject.server, reset, actions));
+    const mean = sum / starts(subject).length;
+    if ((mean - range[0]) / (range[1] - range[0]) > FLOOR) {
+      throw new CheckFailed(`${who} earns ${mean} of ${range[1]} on average`);
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
+    earned.push(`${who} ${mean}`);
   }
+  return `${earned.join(', ')}, of ${range[1]}`;
 }
 
-function isFull(problem: string): boolean {
-  return problem.includes('CAPACITY_REACHED');
-}
+/** Keys that only a mistake puts where agents look. */
+const GIVEAWAY =
+  /^(reference|references|solution|solutions|ground_?truth|verifier|rubric|rubrics|answer_?key|expected_?(answer|state|calls)|gold|oracle|failures|hidden_?goal)$/i;
 
-/** Times that an episode has to go the same way. */
-const TIMES = 3;
-
-const repeatable = new WeakMap<Server, Promise<string | undefined>>();
-
-/** Servers with seeds always have to be. @throws NotChecked */
-async function requireRepeatable(subject: Subject): Promise<void> {
-  const { server } = subject;
-  if (server.lacks.seeds === undefined) return;
-  const tried = repeatable.get(server) ?? firstDifference(subject);
-  repeatable.set(server, tried);
-  const problem = await tried;
-  if (problem === undefined) return;
-  const why = `${server.lacks.seeds}, and this one draws by itself: of one task and the same actions, ${problem}`;
-  throw new NotChecked(why);
-}
-
-async function firstDifference(subject: Subject): Promise<string | undefined> {
-  const actions = randomActions(subject, 'repeatable');
-  const first = await playAlone(subject.server, startOf(subject), actions);
-  for (let i = 1; i < TIMES; i++) {
-    const problem = difference(first, await playAlone(subject.server, startOf(subject), actions));
-    if (problem !== undefined) return problem;
+async function noLeakage(subject: Subject): Promise<string> {
+  const { server, tasks, tools } = subject;
+  const places: [string, Json][] = [['the tools', tools as unknown as Json]];
+  for (const task of tasks) places.push([`the card of task "${task['id']}"`, task]);
+  places.push(['GET /metadata', (await server.ask('/metadata')).body as Json]);
+  for (const reset of starts(subject)) {
+    await connected(server, async (player) => {
+      const replies = await play(player, reset, randomActions(subject, 'leakage'));
+      for (const [i, { observation }] of replies.entries()) places.push([`the observation of step ${i}`, observation]);
+      places.push(['state()', await player.state()]);
+    });
   }
-  return undefined;
+  for (const [where, value] of places) {
+    const key = keysIn(value).find((name) => GIVEAWAY.test(name));
+    if (key !== undefined) throw new CheckFailed(`${where} holds a key "${key}"`);
+  }
+  return `${places.length} cards, observations and states looked through`;
 }
 
-/** How episodes begin that no task is chosen for. */
-function startOf({ options }: Subject): JsonObject {
-  return { seed: options.seed };
+/** Keys of all objects within a value. */
+function keysIn(value: Json): string[] {
+  if (Array.isArray(value)) return value.flatMap(keysIn);
+  return isObject(value) ? [...Object.keys(value), ...Object.values(value).flatMap(keysIn)] : [];
 }
 
-/** The first task of every kind there is, or just a seed. */
-function starts(subject: Subject): readonly JsonObject[] {
-  const tasks = subject.tasks.map((task) => ({ ...startOf(subject), ...resetOf(task) }));
-  return tasks.length > 0 ? tasks : [startOf(subject)];
-}
-
-/** As OpenEnv's Task API chooses a task. */
-function resetOf({ split, index, seed }: JsonObject): JsonObject {
-  return { split, index, ...(seed === undefined ? {} : { seed }) };
-}
-
-export const EPISODE_CHECKS: readonly Check[] = [
-  { name: 'observation-schema', run: observationSchema },
-  { name: 'state', run: stateContract },
+export const CHECKS: readonly Check[] = [
+  { name: 'observations', run: observations },
+  { name: 'state', run: state },
   { name: 'rewards', run: rewards },
   { name: 'declarations', run: declarations },
   { name: 'determinism', run: determinism },
   { name: 'seed-control', run: seedControl },
-  { name: 'isolation', run: isolation },
-  { name: 'replay', run: replay },
-];
-
-export const LOAD_CHECKS: readonly Check[] = [
-  { name: 'seeds-under-load', run: seedsUnderLoad },
-  { name: 'threads', run: threads },
-  { name: 'slots', run: slots },
-];
-
-export const FAIRNESS_CHECKS: readonly Check[] = [
+  { name: 'concurrency', run: concurrency },
   { name: 'floor-gap', run: floorGap },
-  { name: 'oracle', run: oracle },
   { name: 'no-leakage', run: noLeakage },
 ];

@@ -11,7 +11,6 @@ import { moved, poolTask, unshareBytes } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
 import type { StopFlag } from '../../core/threads.js';
 import type { ModelPlace, VectorDynamics, WholeRolloutAnswer, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import { beginFrom } from '../../worldmodel/starts.js';
 import { encodeRecord, payloadOf } from '../journal.js';
 import {
   type ChunkTask,
@@ -45,7 +44,7 @@ export async function rolloutChunk(
   let branch: Uint32Array = Uint32Array.from({ length: task.parent.length }, (_, row) => row);
   let obs: Float32Array = task.starts;
   const acting = new Acting(policy, branch.length);
-  let carry = await beginFrom(model, obs, task.history, rng.split('begin'));
+  let carry = await model.begin(obs, rng.split('begin'));
   for (let step = 0; step < settings.horizon && branch.length > 0; step++) {
     if (await isStopped?.()) return undefined;
     const rows = branch.length;

@@ -9,14 +9,11 @@ import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { Provenance, TransitionBatch } from '../../replay/transition.js';
 import type { Propagation, VectorDynamics, WorldModelSnapshot } from '../../worldmodel/dynamics.js';
-import { batchOfStarts, type History, pickHistory, type Start } from '../../worldmodel/starts.js';
 
-/** Start states with their ids, and the real steps before each where models remember. */
+/** Start states with their ids. */
 export interface Starts {
   /** Start states [rows, obsDim], row-major; `rows` is the length of `startIds`. */
   readonly starts: Float32Array;
-  /** Real steps before each start; needed by models with a memory, and not read by others. `drawStarts` draws both. */
-  readonly history?: History;
   /** Row id of each start in the real buffer, recorded as `parent`; -1 for none. */
   readonly startIds: ArrayLike<number>;
 }
@@ -29,63 +26,27 @@ export interface StartSource {
   take(rows: Uint32Array): Starts;
 }
 
-/**
- * `rows` random real states, drawn with replacement, with the row ids they have in the buffer.
- * @param context  steps of history to take, as far as the buffer holds them; what the world model says of itself
- */
-export function drawStarts(real: ReplayBuffer, rows: number, rng: Rng, context: number) {
+/** `rows` random real states, drawn with replacement, with the row ids they have in the buffer. */
+export function drawStarts(real: ReplayBuffer, rows: number, rng: Rng) {
   const drawn = new Uint32Array(rows);
   for (let row = 0; row < rows; row++) drawn[row] = rng.int(real.size);
-  return startsAt(real, drawn, context);
+  return startsAt(real, drawn);
 }
 
 /** What `drawStarts` draws, each when it is asked for: start n takes the n-th draw of `rng`, which is not advanced. */
-export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng, context: number): StartSource {
+export function drawnStarts(real: ReplayBuffer, rows: number, rng: Rng): StartSource {
   const { key, position } = rng.state();
   const drawOf = (row: number) => Rng.fromState({ key, position: position + row }).int(real.size);
-  return { rows, obsDim: real.obsDim, take: (taken) => startsAt(real, taken.map(drawOf), context) };
+  return { rows, obsDim: real.obsDim, take: (taken) => startsAt(real, taken.map(drawOf)) };
 }
 
-function startsAt(
-  real: ReplayBuffer,
-  rows: Uint32Array,
-  context: number,
-): Starts & { readonly startIds: Float64Array } {
-  const { obsDim, actionDim } = real;
+function startsAt(real: ReplayBuffer, rows: Uint32Array): Starts & { readonly startIds: Float64Array } {
   const { obs: starts } = real.take(rows, ['obs']);
-  const startIds = Float64Array.from(rows, (row) => real.rowId(row));
-  if (context === 0) return { starts, startIds };
-  const led = Array.from(rows, (row) => startAt(real, row, context));
-  return { starts, startIds, history: batchOfStarts(led, { obsDim, actionDim }).history };
+  return { starts, startIds: Float64Array.from(rows, (row) => real.rowId(row)) };
 }
 
-/** The state of a row, and at most `context` steps of its episode that led to it. */
-function startAt(real: ReplayBuffer, index: number, context: number): Start {
-  const { obs: observation } = real.take(Uint32Array.of(index), ['obs']);
-  const rows = Uint32Array.from(rowsBefore(real, index, context));
-  return rows.length === 0 ? { observation } : { observation, history: real.take(rows, ['obs', 'action']) };
-}
-
-/** The rows of an episode that led to one of its rows, at most `most`, in order. */
-function rowsBefore(real: ReplayBuffer, index: number, most: number): number[] {
-  const { size } = real;
-  const behind = Uint32Array.from({ length: Math.min(most, size - 1) + 1 }, (_, age) => (index - age + size) % size);
-  const { episode, step } = real.take(behind, ['episode', 'step']);
-  const before: number[] = [];
-  for (let age = 1; age < behind.length; age++) {
-    // In a full ring the newest row lies before the oldest one, whose own predecessor was overwritten.
-    const isBefore =
-      real.rowId(behind[age]) === real.rowId(behind[age - 1]) - 1 &&
-      episode[age] === episode[age - 1] &&
-      step[age] === step[age - 1] - 1;
-    if (!isBefore) break;
-    before.unshift(behind[age]);
-  }
-  return before;
-}
-
-/** Throws SETTING_INVALID where starts, ids and history do not fit, NON_FINITE_VALUE. */
-export function sourceOfArrays({ starts, startIds, history }: Starts): StartSource {
+/** Throws SETTING_INVALID where starts and ids do not fit, NON_FINITE_VALUE. */
+export function sourceOfArrays({ starts, startIds }: Starts): StartSource {
   const rows = startIds.length;
   const obsDim = rows === 0 ? 0 : starts.length / rows;
   if (!Number.isInteger(obsDim) || (rows > 0 && obsDim === 0) || (rows === 0 && starts.length > 0)) {
@@ -101,7 +62,6 @@ export function sourceOfArrays({ starts, startIds, history }: Starts): StartSour
       hint: 'Start only from observations that a real environment gave.',
     });
   }
-  if (history !== undefined) checkHistory(history, rows, obsDim);
   return {
     rows,
     obsDim,
@@ -112,18 +72,9 @@ export function sourceOfArrays({ starts, startIds, history }: Starts): StartSour
         for (let k = 0; k < obsDim; k++) own[row * obsDim + k] = starts[from + k];
       }
       const ids = Float64Array.from(taken, (row) => startIds[row]);
-      return { starts: own, startIds: ids, history: history && pickHistory(history, taken) };
+      return { starts: own, startIds: ids };
     },
   };
-}
-
-function checkHistory({ steps, lengths, obs, action }: History, rows: number, obsDim: number): void {
-  const isWhole = lengths.length === rows && obs.length === rows * steps * obsDim && lengths.every((n) => n <= steps);
-  if (isWhole && action.length % Math.max(1, rows * steps) === 0) return;
-  throw reverieError('SETTING_INVALID', {
-    problem: `Rollout request: history has ${lengths.length} lengths, ${obs.length} observation and ${action.length} action values for ${rows} starts and ${steps} steps.`,
-    hint: 'history is [starts, steps, dim], with a length of at most `steps` for each start.',
-  });
 }
 
 /** Index of the first NaN or infinity, or -1. */
@@ -215,8 +166,6 @@ export interface ChunkTask {
   readonly obsDim: number;
   /** Start state of each branch [branches, obsDim]. */
   readonly starts: Float32Array;
-  /** Real steps before each branch's start. */
-  readonly history?: History;
   /** Row id of each branch's start in the real buffer. */
   readonly parent: Float64Array;
   /** Episode id of the chunk's first branch; the others follow. */
@@ -259,9 +208,9 @@ export class RolloutPlan {
     const { obsDim, settings, chunkSize } = this;
     const from = index * chunkSize;
     const rows = Math.min(chunkSize, this.starts.rows - from);
-    const { starts, startIds, history } = this.starts.take(Uint32Array.from({ length: rows }, (_, row) => from + row));
+    const { starts, startIds } = this.starts.take(Uint32Array.from({ length: rows }, (_, row) => from + row));
     const parent = Float64Array.from(startIds);
-    return { index, obsDim, starts, history, parent, firstEpisode: this.firstEpisode + from, settings };
+    return { index, obsDim, starts, parent, firstEpisode: this.firstEpisode + from, settings };
   }
 }
 
@@ -312,7 +261,7 @@ export function horizonSchedule(step: number, schedule: HorizonSchedule): number
 /** What a world model of numbers answers. */
 export type VectorImagined = Imagined<Carry, Float32Array>;
 
-export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTask): void {
+export function checkStarts(model: VectorDynamics, { obsDim }: ChunkTask): void {
   const want = rowSize(model.observationSpace);
   if (obsDim !== want) {
     invalid(
@@ -320,11 +269,6 @@ export function checkStarts(model: VectorDynamics, { obsDim, history }: ChunkTas
       'Start from observations of the environment that the model learned.',
     );
   }
-  if (model.context === 0 || history !== undefined) return;
-  invalid(
-    'the world model remembers, and no history of the starts is given.',
-    `Give the ${model.context} real steps before each start, as far as there are so many, as \`history\`.`,
-  );
 }
 
 export function checkActions(model: VectorDynamics, acted: PolicyAction, rows: number): void {

@@ -10,8 +10,7 @@ import type { TrainingDevice } from '../../nn/trainer.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import type { TransitionBatch } from '../../replay/transition.js';
 import type { Outcome } from '../answer.js';
-
-import { type HeldOutFigures, type HeldOutReport, type Spaces, settingInvalid } from '../dynamics.js';
+import { type HeldOutReport, type Spaces, settingInvalid } from '../dynamics.js';
 import { rowShape } from '../model-folder.js';
 import { seenRange } from '../seen-range.js';
 import {
@@ -32,8 +31,6 @@ import {
   type TrainingTask,
   trainMembers,
 } from './members.js';
-
-/** Normalised rows; [0, holdoutRows) are never trained on. Columns lie in SharedArrayBuffers. */
 
 export interface FitOptions extends Partial<TrainingOptions> {
   /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
@@ -212,84 +209,41 @@ const RIDGE = 1e-6;
 /** Variance, in training units, below which an element never changed on the held-out rows. */
 const CONSTANT = 1e-8;
 
-/** Squared errors and the log-likelihood of each element. */
-interface Errors {
-  readonly mse: readonly number[];
-  /** Mean over elements, nats; a Gaussian of the training errors' variance, or the members' own. */
-  readonly logLikelihood: number;
-}
-
+/** By mean squared errors of each element. */
 export function judgeHeldOut(
   { data, normaliser }: PreparedData,
-  report: FitReport,
-  config: EnsembleConfig,
+  { members, elites }: FitReport,
+  { learnReward, maxEpochs }: EnsembleConfig,
 ): HeldOutReport {
-  const { outputDim, holdoutRows, targets } = data;
-  const spread = Array.from({ length: outputDim }, (_, k) => meanSquare(targets, outputDim, k, 0, holdoutRows));
-  const ground = {
-    model: modelErrors(report, outputDim),
-    linear: errorsOf(data, linearPredictions(data)),
-    unchanged: errorsOf(data, unchangedPredictions(data, normaliser.target, config)),
-  };
-  const r2 = ({ mse }: Errors, k: number) => (spread[k] < CONSTANT ? null : 1 - mse[k] / spread[k]);
-  const figures = <T>(of: (errors: Errors) => T): HeldOutFigures<T> => ({
-    model: of(ground.model),
-    linear: of(ground.linear),
-    unchanged: of(ground.unchanged),
-  });
+  const { outputDim, holdoutRows: rows, targets } = data;
+  const errorOf = (k: number, predicted: (row: number) => number) =>
+    mean(Array.from({ length: rows }, (_, row) => (targets[row * outputDim + k] - predicted(row)) ** 2));
+  const isReward = (k: number) => learnReward && k === outputDim - 1;
+  const linear = linearPredictions(data);
   return {
-    rows: holdoutRows,
-    membersAtMaxEpochs: report.members.filter(({ epochs }) => epochs >= config.maxEpochs).length,
-    members: report.members.length,
-    maxEpochs: config.maxEpochs,
-    logLikelihood: figures(({ logLikelihood }) => logLikelihood),
-    elements: spread.map((_, k) => ({
-      element: config.learnReward && k === outputDim - 1 ? 'reward' : `obs[${k}]`,
-      r2: figures((errors) => r2(errors, k)),
-    })),
+    rows,
+    membersAtMaxEpochs: members.filter(({ epochs }) => epochs >= maxEpochs).length,
+    members: members.length,
+    maxEpochs,
+    elements: Array.from({ length: outputDim }, (_, k) => {
+      const spread = errorOf(k, () => 0);
+      const r2 = (error: number) => (spread < CONSTANT ? null : 1 - error / spread);
+      // A change of zero; the mean of the rewards, as no last reward is known.
+      const still = isReward(k) ? 0 : -normaliser.target.mean[k] / normaliser.target.scale[k];
+      return {
+        element: isReward(k) ? 'reward' : `obs[${k}]`,
+        r2: {
+          // The elites, each on its own.
+          model: r2(mean(elites.map((elite) => members[elite].holdoutMse[k]))),
+          linear: r2(errorOf(k, (row) => linear[row * outputDim + k])),
+          unchanged: r2(errorOf(k, () => still)),
+        },
+      };
+    }),
   };
 }
 
-/** The elites, each on its own. */
-function modelErrors({ members, elites }: FitReport, outputDim: number): Errors {
-  const average = (of: (member: number) => number) => elites.reduce((sum, elite) => sum + of(elite), 0) / elites.length;
-  return {
-    mse: Array.from({ length: outputDim }, (_, k) => average((elite) => members[elite].holdoutMse[k])),
-    logLikelihood: fromPets(average((elite) => members[elite].holdoutNll)),
-  };
-}
-
-/** PETS leaves out the constant and the half: (y - mean)^2 / variance + log variance. */
-function fromPets(nll: number): number {
-  return -(nll + Math.log(2 * Math.PI)) / 2;
-}
-
-/** Of predictions for all rows [rows, outputDim]: the error on held-out rows, its variance taken from the others. */
-function errorsOf({ rows, holdoutRows, outputDim, targets, weights }: MemberData, predicted: Float64Array): Errors {
-  const residual = Float64Array.from(predicted, (value, i) => targets[i] - value);
-  const used = predicted.length / outputDim;
-  const mse: number[] = [];
-  let nll = 0;
-  for (let k = 0; k < outputDim; k++) {
-    mse.push(meanSquare(residual, outputDim, k, 0, holdoutRows));
-    const variance = Math.max(CONSTANT, meanSquare(residual, outputDim, k, holdoutRows, Math.min(rows, used)));
-    nll += (weights[k] * (mse[k] / variance + Math.log(variance))) / outputDim;
-  }
-  return { mse, logLikelihood: fromPets(nll) };
-}
-
-/** A change of zero; the mean of the rewards, as no last reward is known. */
-function unchangedPredictions(
-  { outputDim, holdoutRows, rows }: MemberData,
-  { mean, scale }: PreparedData['normaliser']['target'],
-  { learnReward }: EnsembleConfig,
-): Float64Array {
-  const still = mean.map((value, k) => (learnReward && k === outputDim - 1 ? 0 : -value / scale[k]));
-  const used = Math.min(rows, holdoutRows + LINEAR_ROWS);
-  return Float64Array.from({ length: used * outputDim }, (_, i) => still[i % outputDim]);
-}
-
-/** Least squares of the targets on the inputs and a constant. */
+/** For held-out rows, by least squares of the other targets on their inputs and a constant. */
 function linearPredictions(data: MemberData): Float64Array {
   const { inputs, targets, inputDim, outputDim, rows, holdoutRows } = data;
   const used = Math.min(rows, holdoutRows + LINEAR_ROWS);
@@ -306,8 +260,8 @@ function linearPredictions(data: MemberData): Float64Array {
   }
   for (let i = 0; i < width; i++) equations[i][i] += RIDGE * (used - holdoutRows);
   solve(equations);
-  const predicted = new Float64Array(used * outputDim);
-  for (let r = 0; r < used; r++) {
+  const predicted = new Float64Array(holdoutRows * outputDim);
+  for (let r = 0; r < holdoutRows; r++) {
     for (let k = 0; k < outputDim; k++) {
       for (let i = 0; i < width; i++) predicted[r * outputDim + k] += row(r, i) * equations[i][width + k];
     }
@@ -326,10 +280,4 @@ function solve(equations: readonly Float64Array[]): void {
       for (let j = 0; j < row.length; j++) target[j] -= factor * row[j];
     }
   }
-}
-
-function meanSquare(values: ArrayLike<number>, width: number, column: number, first: number, end: number): number {
-  let sum = 0;
-  for (let r = first; r < end; r++) sum += values[r * width + column] ** 2;
-  return sum / (end - first);
 }

@@ -1,5 +1,5 @@
-// The Gaussian head that learned dynamics share: a mean and a log-variance kept within learned bounds
-// (PETS, Chua et al. 2018, 1805.12114, appendix A.1), its parameters and its losses.
+// A member of an ensemble: a network with a mean and a log-variance kept within learned bounds (PETS, Chua et al. 2018, 1805.12114,
+// appendix A.1), its parameters, its losses, and how it is trained.
 
 import { WorkerPool } from '../../core/pool.js';
 import { poolTask } from '../../core/pool-task.js';
@@ -24,7 +24,7 @@ import {
   sub,
   swish,
 } from '../../nn/ops.js';
-import { adamScalars, adamStep, mlp, mlpSpecs, ParamLayout, type ParamSpec } from '../../nn/parameters.js';
+import { adamScalars, adamStep, mlp, mlpSpecs, ParamLayout } from '../../nn/parameters.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import {
   buildTrainer,
@@ -35,60 +35,6 @@ import {
 } from '../../nn/trainer.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
 import { localCopy, type MemberData, type Normaliser } from './dataset.js';
-
-/** Where the bounds of the log-variance start, in normalised units, and how strongly they are pulled together. */
-export interface GaussianBounds {
-  readonly logVarMin: number;
-  readonly logVarMax: number;
-  readonly logVarPenalty: number;
-}
-
-/** The learned bounds as parameters: `logVarMax` and `logVarMin`, [outputDim] each. */
-export function boundSpecs(
-  outputDim: number,
-  { logVarMin, logVarMax }: Pick<GaussianBounds, 'logVarMin' | 'logVarMax'>,
-): ParamSpec[] {
-  return [
-    { name: 'logVarMax', shape: [outputDim], init: { kind: 'constant', value: logVarMax } },
-    { name: 'logVarMin', shape: [outputDim], init: { kind: 'constant', value: logVarMin } },
-  ];
-}
-
-/** `raw` [rows, outputDim] brought within the learned bounds. */
-export function boundedLogVar(params: Readonly<Record<string, Value>>, raw: Value): Value {
-  const below = sub(params['logVarMax'], softplus(sub(params['logVarMax'], raw)));
-  return add(params['logVarMin'], softplus(sub(below, params['logVarMin'])));
-}
-
-/** Negative log-likelihood of each value without its constant, doubled as in PETS: error / var + logVar. */
-export function gaussianNll(squaredError: Value, logVar: Value): Value {
-  return add(mul(squaredError, exp(neg(logVar))), logVar);
-}
-
-/** The pull on the learned bounds: logVarPenalty · (Σ max − Σ min), each output's with its weight, where there are weights. */
-export function boundPenalty(
-  params: Readonly<Record<string, Value>>,
-  { logVarPenalty }: Pick<GaussianBounds, 'logVarPenalty'>,
-  weights?: Value,
-): Value {
-  const sum = (bound: Value) => reduceSum(weights ? mul(bound, weights) : bound);
-  return mul(sub(sum(params['logVarMax']), sum(params['logVarMin'])), logVarPenalty);
-}
-
-/**
- * Losses of a head against targets [rows, outputDim]: mean negative log-likelihood, in which outputs count by `weights`
- * [outputDim] where there are any, and squared error per output.
- */
-export function gaussianLosses(
-  mean: Value,
-  logVar: Value,
-  target: Value,
-  weights?: Value,
-): { nll: Value; squaredError: Value } {
-  const error = square(sub(mean, target));
-  const nll = gaussianNll(error, logVar);
-  return { nll: reduceMean(weights ? mul(nll, weights) : nll), squaredError: reduceMean(error, [0]) };
-}
 
 /** Sizes that decide a member's parameters. */
 export interface MemberShape {
@@ -110,10 +56,10 @@ const sizesOf = ({ inputDim, hidden, outputDim, termination }: MemberShape): num
 
 /** Parameters of a member: `net.w0`, `net.b0`, ..., and the learned bounds of the log-variance. */
 export function memberLayout(shape: MemberShape, config: Pick<EnsembleConfig, 'logVarMin' | 'logVarMax'>): ParamLayout {
-  return new ParamLayout([
-    ...mlpSpecs(PREFIX, sizesOf(shape), { kind: 'truncNormalFanIn' }),
-    ...boundSpecs(shape.outputDim, config),
-  ]);
+  const bound = (name: 'logVarMax' | 'logVarMin') =>
+    ({ name, shape: [shape.outputDim], init: { kind: 'constant', value: config[name] } }) as const;
+  const network = mlpSpecs(PREFIX, sizesOf(shape), { kind: 'truncNormalFanIn' });
+  return new ParamLayout([...network, bound('logVarMax'), bound('logVarMin')]);
 }
 
 /** Per parameter, the L2 penalty of its layer; zero for biases and bounds. */
@@ -136,12 +82,14 @@ export interface MemberOutput {
 export function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape): MemberOutput {
   const { outputDim, termination, hidden } = shape;
   const y = mlp(params, PREFIX, x, hidden.length + 1, 'swish');
-  const logVar = boundedLogVar(params, slice(y, 1, outputDim, 2 * outputDim));
+  const { logVarMax, logVarMin } = params;
+  const below = sub(logVarMax, softplus(sub(logVarMax, slice(y, 1, outputDim, 2 * outputDim))));
+  const logVar = add(logVarMin, softplus(sub(below, logVarMin)));
   const logit = termination ? slice(y, 1, 2 * outputDim, 2 * outputDim + 1) : undefined;
   return { mean: slice(y, 1, 0, outputDim), logVar, logit };
 }
 
-export interface MemberLosses {
+interface MemberLosses {
   /** Mean negative log-likelihood without its constant, doubled as in PETS: (y - mean)^2 / var + logVar. */
   readonly nll: Value;
   /** Squared error per output, [outputDim]. */
@@ -152,16 +100,19 @@ export interface MemberLosses {
 
 /**
  * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1); targets count by
- * `weights` [outputDim], all the same where there are none.
+ * `weights` [outputDim].
  */
-export function memberLosses(
+function memberLosses(
   { mean, logVar, logit }: MemberOutput,
   target: Value,
   terminated: Value,
-  weights?: Value,
+  weights: Value,
 ): MemberLosses {
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
-  return { ...gaussianLosses(mean, logVar, target, weights), crossEntropy };
+  const error = square(sub(mean, target));
+  const nll = add(mul(error, exp(neg(logVar))), logVar);
+  const squaredError = reduceMean(error, [0]);
+  return { nll: reduceMean(mul(nll, weights)), squaredError, crossEntropy };
 }
 
 /**
@@ -462,7 +413,9 @@ function memberSpec(shape: MemberShape, config: EnsembleConfig, batchSize: numbe
       const pick = (column: string) => gather(inputs[column], perStep.rows, 0);
       const output = memberOutput(params, pick('inputs'), shape);
       const { nll, crossEntropy } = memberLosses(output, pick('targets'), pick('terminated'), inputs['weights']);
-      const penalty = boundPenalty(params, config, inputs['weights']);
+      // The pull on the learned bounds.
+      const sum = (bound: Value) => reduceSum(mul(bound, inputs['weights']));
+      const penalty = mul(sub(sum(params['logVarMax']), sum(params['logVarMin'])), config.logVarPenalty);
       const loss = add(crossEntropy ? add(nll, crossEntropy) : nll, penalty);
       const [slope] = gradients(loss, [state.theta]);
       const grad = add(slope, mul(inputs.decay, state.theta));

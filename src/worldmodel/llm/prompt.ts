@@ -10,7 +10,7 @@ import { estimateTokens } from '../../llm/completion.js';
 import type { ChatMessage } from '../../llm/language-model.js';
 import { wordsIn, wordsOf } from '../tools/checks.js';
 
-export interface SliceQuery {
+interface SliceQuery {
   readonly state: JsonObject;
   readonly call: { readonly name: string; readonly arguments: JsonObject };
   /** What was said and shown, newest last; nearer the end counts for more. */
@@ -26,7 +26,7 @@ export interface StateSlice {
   readonly collections: { readonly [path: string]: CutCollection };
 }
 
-export interface CutCollection {
+interface CutCollection {
   readonly size: number;
   readonly shown: number;
   /** Some of its keys, for their form. */
@@ -41,12 +41,10 @@ const SMALL = 12;
 const LARGE_SHARE = 1 / 4;
 const SAMPLE_KEYS = 5;
 
-/** What an entity is worth showing for; 100 for each factor of e by which the call's words are rarer in it, at most 900. */
+/** What an entity is worth showing for: named by the call, holding words of it that few others hold, named in what was said. */
 const NAMED_BY_CALL = 1_000;
 const DESCRIBED_AT_MOST = 900;
 const SAID_AT_MOST = 90;
-/** A word in more than every second entity of a collection tells them not apart. */
-const RARE = 2;
 
 /** Entities that are tried at most, and that may point to others. */
 const CANDIDATES = 300;
@@ -54,16 +52,7 @@ const LINKING = 40;
 /** With fewer tokens left nothing more is tried. */
 const LEAST_TOKENS = 40;
 
-export function sliceState(query: SliceQuery): StateSlice {
-  const lengthOf = measure();
-  if (lengthOf(query.state) / 4 <= query.tokens) return { complete: true, state: query.state, collections: {} };
-  return new Slicing({ ...query, lengthOf }).result();
-}
-
-interface MeasuredQuery extends SliceQuery {
-  /** Characters of a part's JSON, about. */
-  readonly lengthOf: (part: Json) => number;
-}
+type Cuts = Record<string, CutCollection & { shown: number; hidden: string[] }>;
 
 interface Entity {
   readonly collection: string;
@@ -71,201 +60,137 @@ interface Entity {
   readonly value: Json;
 }
 
-class Slicing {
-  private readonly entities: readonly Entity[];
-  private readonly byKey = new Map<string, Entity[]>();
-  private readonly asked: ReadonlySet<string>;
-  private readonly said: ReadonlySet<string>;
-  private readonly scores = new Map<Entity, number>();
-
-  constructor(private readonly query: MeasuredQuery) {
-    this.entities = entitiesOf(query);
-    for (const entity of this.entities) {
-      const same = this.byKey.get(entity.key);
-      if (same === undefined) this.byKey.set(entity.key, [entity]);
-      else same.push(entity);
-    }
-    this.asked = wordsIn(Object.values(query.call.arguments));
-    this.said = new Set(query.texts.flatMap(wordsOf));
-  }
-
-  result(): StateSlice {
-    this.score();
-    const { tokens: given } = this.query;
-    const { slice, collections, left } = frame(this.query);
-    let remaining = left;
-    for (const [entity, score] of this.best(CANDIDATES)) {
-      if (remaining < LEAST_TOKENS && score < NAMED_BY_CALL) break;
-      const { collection, key } = entity;
-      const isNamed = score >= NAMED_BY_CALL;
-      const cuts: Record<string, CutCollection> = {};
-      const shown = this.shownOf(entity, isNamed, remaining, cuts);
-      const tokens = estimateTokens(JSON.stringify(shown)) + 8;
-      // What the call names is shown even if it takes more than its share: up to as much again.
-      if (tokens > remaining + (isNamed ? given : 0)) {
-        if (isNamed) collections[`/${collection}`].hidden.push(key);
-        continue;
-      }
-      remaining -= tokens;
-      slice[collection][key] = shown;
-      collections[`/${collection}`].shown += 1;
-      Object.assign(collections, cuts);
-    }
-    return { complete: false, state: slice, collections };
-  }
-
-  private score(): void {
-    const { texts } = this.query;
-    for (const word of this.asked) this.raiseAll(word, NAMED_BY_CALL);
-    this.scoreDescribed();
-    texts.forEach((text, i) => {
-      const worth = SAID_AT_MOST * (0.5 + (i + 1) / (2 * texts.length));
-      for (const word of wordsOf(text)) this.raiseAll(word, worth);
-    });
-    for (const [entity, score] of this.best(LINKING))
-      for (const word of wordsIn(entity.value)) this.raiseAll(word, score / 4);
-  }
-
-  /** The highest scores; equal ones in the state's order. */
-  private best(count: number): [Entity, number][] {
-    return [...this.scores].sort(([, a], [, b]) => b - a).slice(0, count);
-  }
-
-  private raiseAll(key: string, score: number): void {
-    for (const entity of this.byKey.get(key) ?? []) this.raise(entity, score);
-  }
-
-  private raise(entity: Entity, score: number): void {
-    this.scores.set(entity, Math.max(this.scores.get(entity) ?? 0, score));
-  }
-
-  /** Entities that hold values of the call's arguments (a name, a city): the rarer within their collection, the better. */
-  private scoreDescribed(): void {
-    const words = [...this.asked].filter((word) => word.length > 2);
-    const sizes = countBy(this.entities);
-    const found = new Map<Entity, number>();
-    for (const word of words) {
-      const holders = this.entities.filter((entity) => wordsIn(entity.value).has(word));
-      const held = countBy(holders);
-      for (const holder of holders) {
-        const rarity = sizes.get(holder.collection)! / held.get(holder.collection)!;
-        if (rarity > RARE) found.set(holder, (found.get(holder) ?? 0) + 100 * Math.log(rarity));
-      }
-    }
-    for (const [entity, score] of found) {
-      const isSpokenOf = this.query.call.name.toLowerCase().includes(singular(entity.collection.toLowerCase()));
-      this.raise(entity, Math.min(DESCRIBED_AT_MOST, isSpokenOf ? 2 * score : score));
-    }
-  }
-
-  /** An entity's own collections are cut to entries that were named; those of one that the call names only if need be. */
-  private shownOf({ collection, key, value }: Entity, isNamed: boolean, tokens: number, cuts: Cuts): Json {
-    const path = `/${collection}/${key}`;
-    const isCheap = this.query.lengthOf(value) / 4 <= tokens / 2;
-    if (isNamed && isCheap)
-      return pruned(value, path, { named: this.asked, otherwise: Number.POSITIVE_INFINITY }, cuts);
-    return pruned(value, path, { named: new Set([...this.asked, ...this.said]), otherwise: 2 }, cuts);
-  }
-}
-
-type Cuts = Record<string, CutCollection>;
-
-/** The parts that are no collections, whole, and an empty place for each that is one. */
-function frame(query: MeasuredQuery) {
-  const { state, tokens, lengthOf } = query;
-  const collections: Record<string, CutCollection & { shown: number; hidden: string[] }> = {};
+export function sliceState({ state, call, texts, tokens }: SliceQuery): StateSlice {
+  const tokensOf = measure();
+  if (tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
   const slice: Record<string, Record<string, Json>> = {};
+  const collections: Cuts = {};
+  const entities: Entity[] = [];
   let left = tokens;
-  for (const [key, part] of Object.entries(state)) {
-    if (isCollection(part, query)) {
-      collections[`/${key}`] = {
-        size: Object.keys(part).length,
-        shown: 0,
-        keys: sampleOf(part),
-        hidden: [],
-      };
-      slice[key] = {};
+  for (const [collection, part] of Object.entries(state)) {
+    if (isCollection(part)) {
+      collections[`/${collection}`] = cutOf(part, 0);
+      entities.push(...Object.entries(part).map(([key, value]) => ({ collection, key, value })));
+      slice[collection] = {};
     } else {
-      slice[key] = part as unknown as Record<string, Json>;
-      left -= lengthOf(part) / 4;
+      slice[collection] = part as unknown as Record<string, Json>;
+      left -= tokensOf(part);
     }
   }
-  return { slice, collections, left };
+  const asked = wordsIn(Object.values(call.arguments));
+  const named = new Set([...asked, ...texts.flatMap(wordsOf)]);
+  for (const [{ collection, key, value }, worth] of scored(entities, asked, texts)) {
+    const isNamed = worth >= NAMED_BY_CALL;
+    if (left < LEAST_TOKENS && !isNamed) break;
+    // Collections within an entity are cut to entries that were named; those of one that the call names only if need be.
+    const cuts: Cuts = {};
+    const isWhole = isNamed && tokensOf(value) <= left / 2;
+    const shown = pruned(value, `/${collection}/${key}`, isWhole ? asked : named, isWhole, cuts);
+    const needed = estimateTokens(JSON.stringify(shown)) + 8;
+    // What the call names is shown even if it takes more than its share: up to as much again.
+    if (needed > left + (isNamed ? tokens : 0)) {
+      if (isNamed) collections[`/${collection}`].hidden.push(key);
+      continue;
+    }
+    left -= needed;
+    slice[collection][key] = shown;
+    collections[`/${collection}`].shown += 1;
+    Object.assign(collections, cuts);
+  }
+  return { complete: false, state: slice, collections };
+
+  function isCollection(value: Json): value is JsonObject {
+    if (typeof value !== 'object' || value === null) return false;
+    if (Object.keys(value).length > SMALL) return true;
+    if (Array.isArray(value) || tokensOf(value) <= tokens * LARGE_SHARE) return false;
+    return Object.values(value).every((part) => typeof part === 'object' && part !== null);
+  }
 }
 
-function isCollection(value: Json, { tokens, lengthOf }: MeasuredQuery): value is JsonObject {
-  if (typeof value !== 'object' || value === null) return false;
-  if (Object.keys(value).length > SMALL) return true;
-  if (Array.isArray(value) || lengthOf(value) / 4 <= tokens * LARGE_SHARE) return false;
-  return Object.values(value).every((part) => typeof part === 'object' && part !== null);
+/** Entities worth showing, the best first; equal ones in the order in which they were found. */
+function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: readonly string[]): [Entity, number][] {
+  const scores = new Map<Entity, number>();
+  const byKey = groupedBy(entities, ({ key }) => key);
+  const raise = (entity: Entity, score: number) =>
+    scores.set(entity, Math.max(scores.get(entity) ?? 0, Math.min(score, NAMED_BY_CALL)));
+  const raiseNamed = (words: Iterable<string>, score: number) => {
+    for (const word of words) for (const entity of byKey.get(word) ?? []) raise(entity, score);
+  };
+  const best = (count: number) => [...scores].sort(([, a], [, b]) => b - a).slice(0, count);
+  raiseNamed(asked, NAMED_BY_CALL);
+  for (const [entity, score] of described(entities, asked)) raise(entity, Math.min(DESCRIBED_AT_MOST, score));
+  for (const [i, text] of texts.entries())
+    raiseNamed(wordsOf(text), SAID_AT_MOST * (0.5 + (i + 1) / (2 * texts.length)));
+  for (const [{ value }, score] of best(LINKING)) raiseNamed(wordsIn(value), score / 4);
+  return best(CANDIDATES);
 }
 
-function entitiesOf(query: MeasuredQuery): Entity[] {
-  return Object.entries(query.state).flatMap(([collection, part]) =>
-    isCollection(part, query) ? Object.entries(part).map(([key, value]) => ({ collection, key, value })) : [],
-  );
+function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items)
+    groups
+      .set(keyOf(item), groups.get(keyOf(item)) ?? [])
+      .get(keyOf(item))!
+      .push(item);
+  return groups;
 }
 
-function countBy(entities: readonly Entity[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { collection } of entities) counts.set(collection, (counts.get(collection) ?? 0) + 1);
-  return counts;
+/** Entities that hold values of the call's arguments (a name, a city): 100 for each factor of e by which few of theirs do. */
+function described(entities: readonly Entity[], asked: ReadonlySet<string>): Map<Entity, number> {
+  const found = new Map<Entity, number>();
+  const words = [...asked].filter((word) => word.length > 2);
+  for (const ofOne of groupedBy(entities, ({ collection }) => collection).values()) {
+    const held = ofOne.map(({ value }) => wordsIn(value));
+    for (const word of words) {
+      const holders = ofOne.filter((_, i) => held[i].has(word));
+      // A word in every second entity tells them not apart.
+      if (ofOne.length <= 2 * holders.length) continue;
+      const rarity = 100 * Math.log(ofOne.length / holders.length);
+      for (const holder of holders) found.set(holder, (found.get(holder) ?? 0) + rarity);
+    }
+  }
+  return found;
 }
 
-/** Entries with a name in `named` of every large map within; if none has, the first `otherwise`. */
-function pruned(
-  value: Json,
-  path: string,
-  keep: { readonly named: ReadonlySet<string>; readonly otherwise: number },
-  cuts: Cuts,
-): Json {
+/** Entries with a name in `named` of every large map within; if none has, all or the first two. */
+function pruned(value: Json, path: string, named: ReadonlySet<string>, isWhole: boolean, cuts: Cuts): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  const entries = Object.entries(value as JsonObject);
-  const isMap = entries.length > SMALL && entries.every(([, part]) => typeof part === 'object' && part !== null);
-  const named = entries.filter(([key]) => keep.named.has(key));
-  const kept = !isMap ? entries : named.length > 0 ? named : entries.slice(0, keep.otherwise);
-  if (kept.length < entries.length)
-    cuts[path] = {
-      size: entries.length,
-      shown: kept.length,
-      keys: sampleOf(value as JsonObject),
-      hidden: [],
-    };
-  return Object.fromEntries(kept.map(([key, part]) => [key, pruned(part, `${path}/${key}`, keep, cuts)]));
+  let kept = Object.entries(value as JsonObject);
+  if (kept.length > SMALL && kept.every(([, part]) => typeof part === 'object' && part !== null)) {
+    const wanted = kept.filter(([key]) => named.has(key));
+    if (wanted.length > 0 || !isWhole) {
+      kept = wanted.length > 0 ? wanted : kept.slice(0, 2);
+      cuts[path] = cutOf(value as JsonObject, kept.length);
+    }
+  }
+  return Object.fromEntries(kept.map(([key, part]) => [key, pruned(part, `${path}/${key}`, named, isWhole, cuts)]));
 }
 
-/** A collection's name as its entries are called. */
-function singular(word: string): string {
-  return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '');
-}
-
-function sampleOf(collection: JsonObject): string[] {
-  return Object.keys(collection).slice(0, SAMPLE_KEYS);
+function cutOf(collection: JsonObject, shown: number): Cuts[string] {
+  const keys = Object.keys(collection);
+  return { size: keys.length, shown, keys: keys.slice(0, SAMPLE_KEYS), hidden: [] };
 }
 
 const ofFrozen = new WeakMap<object, number>();
 
 /**
- * Characters of a part's JSON, about. Each part has one length for as long as this is used, and frozen ones for good, as
+ * Tokens of a part's JSON, about. Each part has one length for as long as this is used, and frozen ones for good, as
  * states share them: a part met again at another depth is not measured anew.
  */
 function measure(): (part: Json) => number {
   const ofOthers = new WeakMap<object, number>();
-  return (part) => jsonLength(part, 0);
-
-  function jsonLength(value: Json, depth: number): number {
+  const lengthOf = (value: Json, depth: number): number => {
     if (typeof value !== 'object' || value === null) return String(value).length + 2;
     const known = Object.isFrozen(value) ? ofFrozen : ofOthers;
     const before = known.get(value);
     if (before !== undefined) return before;
-    const length = depth === 2 ? JSON.stringify(value).length : sumOfLengths(value as JsonObject, depth);
+    const parts = () => Object.entries(value as JsonObject);
+    const summed = () => parts().reduce((sum, [key, part]) => sum + key.length + 4 + lengthOf(part, depth + 1), 2);
+    const length = depth === 2 ? JSON.stringify(value).length : summed();
     known.set(value, length);
     return length;
-  }
-
-  function sumOfLengths(value: JsonObject, depth: number): number {
-    return Object.entries(value).reduce((sum, [key, part]) => sum + key.length + 4 + jsonLength(part, depth + 1), 2);
-  }
+  };
+  return (part) => lengthOf(part, 0) / 4;
 }
 
 /** A proposal that was not believed, and why. */

@@ -8,12 +8,11 @@ import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { ToolCall, ToolMessage } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
-import { callsBefore, comparableObservation, toolOf, wordsIn } from '../tools/checks.js';
+import { callsBefore, comparableObservation, toolOf } from '../tools/checks.js';
 import { clipped, historyOf, oneLine, type Refused, renderPrompt, sliceState } from './prompt.js';
 import {
   failedReply,
@@ -157,9 +156,7 @@ export function stepMessages(
 ): ChatMessage[] {
   const { state, call, domain } = query;
   const history = historyOf(query, options.historyTokens);
-  const shown = history.filter(({ role }) => role === 'tool').length;
-  const others = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
-  const references: JsonObject[] = [...others, ...ownReferences(query, shown, options.retrieval.maxChars)];
+  const references = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
   const asked = { name: call.name, arguments: call.arguments };
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
   const slice = () => sliceState({ state, call: asked, texts, tokens: options.stateTokens });
@@ -176,8 +173,7 @@ export function stepMessages(
   });
 }
 
-// Transitions shown beside the one asked for: similar records (DreamGym's retrieval), and this episode's own earlier calls
-// about the same things where the conversation shown no longer has them. The two are told apart: own ones are facts.
+// Similar records (DreamGym's retrieval) are shown beside the call asked for.
 
 interface RetrievalOptions {
   readonly k: number;
@@ -186,9 +182,6 @@ interface RetrievalOptions {
   readonly maxChars: number;
   readonly exceptOwnTask: boolean;
 }
-
-/** Own calls shown at most. */
-const MAX_OWN = 6;
 
 /** Similar transitions of other episodes, nearest first. */
 function otherReferences(
@@ -209,34 +202,12 @@ function otherReferences(
     },
     options.k,
   );
-  return found.map(({ step }) => asReference('other', step, options.maxChars));
+  return found.map(({ step }) => asReference(step, options.maxChars));
 }
 
-/** Answers to earlier calls of this episode that the conversation shown (its last `shown` answers) has lost. */
-function ownReferences({ messages, call }: CallQuery, shown: number, maxChars: number): JsonObject[] {
-  const calls = new Map<string, ToolCall>();
-  for (const message of messages)
-    if (message.role === 'assistant') for (const made of message.toolCalls ?? []) calls.set(made.id, made);
-  const answers = messages.filter((message) => message.role === 'tool');
-  const lost = answers.slice(0, Math.max(0, answers.length - shown));
-  const asked = wordsIn(Object.values(call.arguments));
-  const related = lost.filter((answer) => isAbout(answer, calls.get(answer.toolCallId), asked));
-  return related.slice(-MAX_OWN).map(({ content, isError = false, name, toolCallId }) => {
-    const given = calls.get(toolCallId)?.arguments ?? {};
-    return asReference('own', { call: { name, arguments: given }, observation: content, isError }, maxChars);
-  });
-}
-
-function isAbout(answer: ToolMessage, made: ToolCall | undefined, asked: ReadonlySet<string>): boolean {
-  const words = wordsIn([Object.values(made?.arguments ?? {}), answer.content]);
-  return [...asked].some((word) => word.length > 2 && words.has(word));
-}
-
-type Shown = Pick<ExperienceStep, 'call' | 'observation' | 'isError' | 'operations'>;
-
-function asReference(episode: 'own' | 'other', step: Shown, maxChars: number): JsonObject {
+function asReference(step: ExperienceStep, maxChars: number): JsonObject {
   const { call, isError, operations } = step;
-  const head: JsonObject = { episode, call: { name: call.name, arguments: call.arguments } };
+  const head: JsonObject = { episode: 'other', call: { name: call.name, arguments: call.arguments } };
   const changes: JsonObject = operations === undefined ? {} : { operations: operations as unknown as Json };
   const whole = { ...head, ...changes, observation: step.observation, isError };
   const excess = oneLine(whole).length - maxChars;

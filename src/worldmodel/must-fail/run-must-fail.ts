@@ -1,11 +1,11 @@
-// Whether an answer says what is true, and whether a change is the one that should have been made. Typed values decide: what
-// was said in other words, in another order or with less beside it still counts; what holds nothing of the truth does not.
+// Tries a simulator on probes, and reports what it was taken in by and what it refused.
 
 import { readFile } from 'node:fs/promises';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
+import { wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
@@ -16,11 +16,8 @@ import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
 import type { Rate } from '../reward/judge-audit.js';
-import { wilson } from '../tools/shadow.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
-
-/** Where the truth of a read comes from: what the rules or a record answered, or the entries of the state that a call names. */
 
 const CONCURRENCY = 8;
 const SHOWN_FAILURES = 3;

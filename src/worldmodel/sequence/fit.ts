@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { canonicalJson, type JsonObject, sha256 } from '../../core/canonical-json.js';
+import { canonicalJson, sha256 } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
@@ -13,20 +13,20 @@ import { type Tokenizer, trainTokenizer } from '../../nn/decoder/tokenizer.js';
 import { DecoderTrainer, PackedCorpus, type TrainingDocument } from '../../nn/decoder/trainer.js';
 import { calibrate, confidenceOf, isExact, reportOf } from '../from-records.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
+import type { SequenceFitSettings, SequenceSettings } from './entry.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { isMark, type Piece, SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import { type JudgedAnswer, judgeSteps, type SequenceContents } from './sequence-model.js';
-import type { SequenceFitSettings, SequenceSettings } from './settings.js';
 import { StepForm } from './step-form.js';
-import { factsOf, objectTypes, sharedTexts, sharedValues, type WorldKind } from './worlds.js';
+import { factsOf, objectTypes, sharedValues } from './worlds.js';
 
-export interface WrittenStep {
+interface WrittenStep {
   readonly question: readonly Piece[];
   readonly answer: readonly Piece[];
 }
 
 /** Steps in words; what its form has no words for is left out. */
-export function writtenSteps(steps: Iterable<RecordedStep>, form: StepForm): WrittenStep[] {
+function writtenSteps(steps: Iterable<RecordedStep>, form: StepForm): WrittenStep[] {
   const written: WrittenStep[] = [];
   for (const { question, answer } of steps) {
     const asked = form.ask(question);
@@ -37,13 +37,13 @@ export function writtenSteps(steps: Iterable<RecordedStep>, form: StepForm): Wri
 }
 
 /** All texts between slots and marks. */
-export function* textsOf(steps: readonly WrittenStep[]): Generator<string> {
+function* textsOf(steps: readonly WrittenStep[]): Generator<string> {
   for (const { question, answer } of steps) {
     for (const piece of [...question, ...answer]) if ('text' in piece) yield piece.text;
   }
 }
 
-export interface Documents {
+interface Documents {
   readonly documents: readonly TrainingDocument[];
   /** Steps that differ; and of these, how many are left out, as they, or their answers, are too long. */
   readonly distinct: number;
@@ -53,7 +53,7 @@ export interface Documents {
 /** Most times that a step of a rare form is repeated. */
 const MOST_COPIES = 16;
 
-export function documentsOf(
+function documentsOf(
   steps: readonly WrittenStep[],
   codec: ScriptCodec,
   { length, auxiliary }: Pick<SequenceFitSettings, 'length' | 'auxiliary'>,
@@ -122,7 +122,7 @@ export async function fitSequence(request: SequenceFitRequest): Promise<Sequence
       const onProgress = (done: number) => request.onProgress?.({ phase, unit: 'steps', done, total: steps.length });
       return judgeSteps(decoder, codec, form, steps, { signal: request.signal, onProgress });
     };
-    // What is not answered is nobody's to be sure of.
+    // Calibrated on answers alone.
     const answered = (await judged(material.forCalibration, 'calibrate')).filter(({ isAnswered }) => isAnswered);
     const calibration = calibrate(answered.map((one) => ({ logProb: one.logProb, isRight: isExact(one) })));
     const isSure = ({ logProb, isAnswered }: JudgedAnswer) =>
@@ -148,16 +148,14 @@ interface Material {
 }
 
 /** Records in words: what is learned from, and what is held out. */
-function prepared({ domain, episodes, settings: { typed, fit }, rng }: SequenceFitRequest): Material {
+function prepared({ domain, episodes, settings: { fit }, rng }: SequenceFitRequest): Material {
   const parts = splitByTask(episodes, domain, fit.heldOut, rng.split('held-out'));
-  const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain, { typed });
-  const world = typed ? worldKindOf(domain) : 'unseen';
+  const stepsOf = (own: readonly LearnedEpisode[]) => recordedSteps(own, domain);
+  const world = worldKindOf(domain);
   const form = new StepForm({
     world,
-    history: fit.history ?? (typed ? 0 : 4),
-    memory: fit.memory ?? (typed ? 0 : 4),
     types: objectTypes(world === 'facts' ? factsIn(stepsOf(parts.train)) : []),
-    shared: sharedIn(world, () => valuesIn(stepsOf(parts.train))),
+    shared: world === 'values' ? sharedValues(valuesIn(stepsOf(parts.train))) : [],
   });
   const written = writtenSteps(stepsOf(parts.train), form);
   const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
@@ -243,23 +241,14 @@ function splitByTask(episodes: readonly LearnedEpisode[], domain: ToolsDomain, s
 }
 
 function* factsIn(steps: Iterable<RecordedStep>) {
-  for (const {
-    question: { world },
-  } of steps) {
-    if (world?.scene !== undefined) yield { scene: world.scene, facts: factsOf(world) };
+  for (const { question } of steps) {
+    const { scene } = question.world;
+    if (scene !== undefined) yield { scene, facts: factsOf(question.world) };
   }
 }
 
 function* valuesIn(steps: Iterable<RecordedStep>) {
-  for (const {
-    question: { world },
-  } of steps)
-    if (world !== undefined) yield world.values;
-}
-
-function sharedIn(world: WorldKind, states: () => Iterable<JsonObject>): string[] {
-  if (world === 'values') return sharedValues(states());
-  return world === 'elements' ? sharedTexts(states()) : [];
+  for (const { question } of steps) yield question.world.values;
 }
 
 function spaced<T>(list: readonly T[], count: number): readonly T[] {

@@ -6,7 +6,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import type { PastStep, StepAnswer, StepQuestion } from './step-form.js';
+import type { StepAnswer, StepQuestion } from './step-form.js';
 import type { World, WorldKind } from './worlds.js';
 
 export interface RecordedStep {
@@ -20,19 +20,14 @@ export interface RecordedStep {
 export type LearnedEpisode = Pick<EpisodeRecord, 'id' | 'task' | 'steps' | 'return' | 'terminated'>;
 
 /**
- * The calls of episodes, in order, one by one, as their states take much room. An episode ends early for learning where its state
- * can no longer be followed.
- * @param typed  with the state around each call
+ * The calls of episodes, in order, one by one, as their states take much room. An episode ends early for learning where operations were
+ * recorded that its state does not take.
  */
-export function* recordedSteps(
-  episodes: Iterable<LearnedEpisode>,
-  domain: ToolsDomain,
-  { typed }: { readonly typed: boolean },
-): Generator<RecordedStep> {
+export function* recordedSteps(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Generator<RecordedStep> {
   const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
   for (const episode of episodes) {
     const task = tasks.get(episode.task);
-    if (task !== undefined) yield* stepsOf(episode, task, domain, typed);
+    if (task !== undefined) yield* stepsOf(episode, task, domain);
   }
 }
 
@@ -40,34 +35,28 @@ function* stepsOf(
   { id, steps, terminated, return: reward }: LearnedEpisode,
   task: ToolsTask,
   domain: ToolsDomain,
-  typed: boolean,
 ): Generator<RecordedStep> {
-  const past: PastStep[] = [];
   const goal = goalOf(task);
   // A screen is drawn from its state: nothing is left to say.
-  const isDrawn = typed && worldKindOf(domain) === 'elements';
+  const isDrawn = isScreenDomain(domain);
   const calls = steps.flatMap(({ action, predictions }) =>
     (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
   );
-  let state: JsonObject | undefined = typed ? initialStateOf(domain, task) : undefined;
+  let state: JsonObject = initialStateOf(domain, task);
   for (const [i, { call, prediction }] of calls.entries()) {
-    if (prediction === undefined || (typed && state === undefined)) return;
+    if (prediction === undefined) return;
     const { isError, operations, observation } = prediction;
     const ends = i === calls.length - 1 && terminated ? { ends: reward ?? 0 } : {};
-    const world = state && worldOf(domain, state);
     yield {
-      task: task.id,
-      episode: id,
-      question: { call, goal, ...(world && { world }), past: past.slice() },
-      answer: {
-        isError,
-        operations: typed ? operations : [],
-        observation: isDrawn && !isError ? '' : observation,
-        ...ends,
-      },
+      ...{ task: task.id, episode: id },
+      question: { call, goal, world: worldOf(domain, state) },
+      answer: { isError, operations, observation: isDrawn && !isError ? '' : observation, ...ends },
     };
-    past.push({ call, observation });
-    state = state && after(state, operations);
+    try {
+      state = applyOperations(state, operations);
+    } catch {
+      return;
+    }
   }
 }
 
@@ -76,10 +65,7 @@ export function worldOf({ rules }: ToolsDomain, state: JsonObject): World {
   return { values: state, ...(rules?.scene && { scene: rules.scene(state) }) };
 }
 
-/** What states of a domain are to a model that sees them. */
-export function worldKindOf(domain: ToolsDomain): WorldKind {
-  const { rules } = domain;
-  if (isScreenDomain(domain)) return 'elements';
+export function worldKindOf({ rules }: ToolsDomain): WorldKind {
   return rules?.scene === undefined ? 'values' : 'facts';
 }
 
@@ -88,13 +74,4 @@ const MAX_GOAL = 160;
 
 export function goalOf({ user }: ToolsTask): string {
   return user.goal.length > MAX_GOAL ? '' : user.goal.toLowerCase();
-}
-
-function after(state: JsonObject, operations: StepAnswer['operations']): JsonObject | undefined {
-  try {
-    return applyOperations(state, operations);
-  } catch {
-    // Recorded without a state that these operations fit: nothing after it can be learned with its state.
-    return undefined;
-  }
 }

@@ -9,7 +9,7 @@ import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
 export const SLOTS = 64;
 
 const MARKS = [
-  ...['call', 'goal', 'facts', 'names', 'memory', 'past', 'answer'],
+  ...['call', 'goal', 'facts', 'answer'],
   ...['done', 'refused', 'add', 'replace', 'remove', 'name', 'value', 'says', 'glue', 'goes-on', 'ends'],
 ] as const;
 

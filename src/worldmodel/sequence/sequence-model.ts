@@ -11,7 +11,6 @@ import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { recoverFolder, sealedText } from '../../core/files.js';
-import type { Message } from '../../env/tools/message.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
 import { loadDecoder, saveDecoder } from '../../nn/decoder/folder.js';
@@ -20,6 +19,7 @@ import {
   type Calibration,
   calibrationSchema,
   confidenceOf,
+  fitReportSchema,
   type JudgedStep,
   modelFolder,
   readSealed,
@@ -27,51 +27,27 @@ import {
 import type { BackendFitReport, BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
 import { goalOf, type RecordedStep, worldOf } from './recorded-steps.js';
 import { ScriptCodec } from './script.js';
-import { type Asked, type FormSettings, type PastStep, type StepAnswer, StepForm } from './step-form.js';
+import { type Asked, type FormSettings, type StepAnswer, StepForm } from './step-form.js';
 import { WORLD_KINDS } from './worlds.js';
 
 const FILE = 'sequence.json';
 const HINT = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
 
-const count = z.int().min(0);
-const share = z.number().min(0).max(1);
-
-const reportSchema = z.strictObject({
-  /** Held-out steps that it was judged by. */
-  steps: count,
-  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
-  stateExact: share,
-  textExact: share,
-  exact: share,
-  /** With the true end and reward. */
-  endExact: share,
-  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
-  sure: share,
-  exactOfSure: share.nullable(),
-  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
-  /** Recorded steps that it learned from; those that differ; those left out for their length. */
-  learnedFrom: count,
-  distinct: count,
-  tooLong: count,
-});
-
 const formSchema: z.ZodType<FormSettings> = z.strictObject({
   world: z.enum(WORLD_KINDS),
-  history: count,
-  memory: count,
   types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
   shared: z.array(z.string()),
 });
 
 const contentsSchema = z.strictObject({
   format: z.literal('reverie-sequence'),
-  formatVersion: z.literal(1),
+  formatVersion: z.literal(2),
   /** The domain it learned in. */
   domain: z.string(),
   decoder: z.string(),
   form: formSchema,
   calibration: calibrationSchema,
-  report: reportSchema,
+  report: fitReportSchema,
 });
 
 /** A model whole. */
@@ -94,11 +70,11 @@ export function versionOf({ decoder, tokenizer, form, calibration }: SequenceCon
 export async function saveSequence(folder: string, contents: SequenceContents): Promise<void> {
   const { decoder, tokenizer, form, calibration, report, domain } = contents;
   const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
-  const text = sealedText({ format: 'reverie-sequence', formatVersion: 1, ...about });
+  const text = sealedText({ format: 'reverie-sequence', formatVersion: 2, ...about });
   await saveDecoder(folder, decoder, tokenizer, { [FILE]: text });
 }
 
-/** @throws MODEL_FILE_INVALID, MODEL_FILE_INVALID for what is missing, damaged or does not belong together */
+/** @throws MODEL_FILE_INVALID for what is missing, damaged or does not belong together */
 export async function loadSequence(given: string): Promise<SequenceContents> {
   for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
   const folder = modelFolder(given, FILE);
@@ -114,7 +90,7 @@ export async function loadSequence(given: string): Promise<SequenceContents> {
   const { decoder, tokenizer } = await loadDecoder(folder);
   if (decoderHash(decoder, tokenizer) !== hash)
     throw reverieError('MODEL_FILE_INVALID', {
-      problem: `World model "${folder}" cannot be loaded: ${`its ${FILE} was written for other weights or another tokenizer.`}`,
+      problem: `World model "${folder}" cannot be loaded: its ${FILE} was written for other weights or another tokenizer.`,
       hint: HINT,
     });
   return { decoder, tokenizer, ...about };
@@ -257,15 +233,10 @@ export class SequenceModel implements BackendModel {
 
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
     signal?.throwIfAborted();
-    const { form, calibration } = this.contents;
+    const { calibration } = this.contents;
     const { contextLength } = this.contents.decoder.config;
-    const world = form.world === 'unseen' ? undefined : worldOf(query.domain, query.state);
-    const asked = this.form.ask({
-      call: query.call,
-      goal: goalOf(query.task),
-      ...(world && { world }),
-      past: pastOf(query),
-    });
+    const world = worldOf(query.domain, query.state);
+    const asked = this.form.ask({ call: query.call, goal: goalOf(query.task), world });
     const tokens = tokensOf(asked, this.codec, contextLength);
     if (tokens === undefined) return { declined: `the question does not fit its ${contextLength} tokens` };
     const { answer, logProb } = await this.answered({ asked, tokens });
@@ -280,7 +251,7 @@ export class SequenceModel implements BackendModel {
       this.waiting.push({ question, resolve, reject });
       if (!this.isBusy) {
         this.isBusy = true;
-        // Whoever asks in this turn of the loop is answered together.
+        // Calls of one turn of the event loop are answered together.
         setImmediate(() => this.answerAll());
       }
     });
@@ -302,17 +273,4 @@ export class SequenceModel implements BackendModel {
     }
     this.isBusy = false;
   }
-}
-
-/** Calls of the conversation that were answered before the one at hand. */
-function pastOf({ messages, call }: CallQuery): PastStep[] {
-  const answers = new Map<string, string>();
-  for (const message of messages as readonly Message[]) {
-    if (message.role === 'tool') answers.set(message.toolCallId, message.content);
-  }
-  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
-  return calls.flatMap((one) => {
-    const observation = answers.get(one.id);
-    return observation === undefined || one.id === call.id ? [] : [{ call: one, observation }];
-  });
 }

@@ -1,8 +1,6 @@
 // How a world of one kind is put into words: what of its state is shown around a call, and how changes of it are written and read.
 
 import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { actionLine, textsNamed } from '../../env/screens/screen-actions.js';
-import type { ScreenElement, ScreenState } from '../../env/screens/screen-state.js';
 import type { CallSpec, FactTable, Scene } from '../../env/tools/domain.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { factKey, rowOf, Situation, splitByNames } from '../situation.js';
@@ -18,8 +16,8 @@ import {
   writtenPatch,
 } from './script.js';
 
-/** Facts about objects; entities in collections, such as `tickets["T-1"].status`; elements of a screen; or a state that is not seen, and text alone. */
-export const WORLD_KINDS = ['facts', 'values', 'elements', 'unseen'] as const;
+/** Facts about objects, or entities in collections, such as `tickets["T-1"].status`. */
+export const WORLD_KINDS = ['facts', 'values'] as const;
 export type WorldKind = (typeof WORLD_KINDS)[number];
 
 /** A state to be asked about. */
@@ -39,40 +37,11 @@ export interface Around {
 
 export interface WorldForm {
   /** What is shown around a call; gives names their slots, those of the call first. @param said  the call in words */
-  around(call: CallSpec, said: string, world: World | undefined, names: Names): Around;
+  around(call: CallSpec, said: string, world: World, names: Names): Around;
   /** undefined where there are no words for an operation. */
   write(operations: readonly Operation[], names: Names, split: Splitter): Piece[] | undefined;
-  /** undefined where they cannot be read. @param done the call, where it is carried out */
-  read(
-    pieces: readonly Piece[],
-    names: Names,
-    world: World | undefined,
-    done: CallSpec | undefined,
-  ): Operation[] | undefined;
-}
-
-const NUMBERED = /\p{L}+ \d+/gu;
-
-const numberedNames: Splitter = (text) => ({ between: text.split(NUMBERED), objects: text.match(NUMBERED) ?? [] });
-
-export class TextForm implements WorldForm {
-  around(_call: CallSpec, said: string, _world: World | undefined, names: Names): Around {
-    for (const name of numberedNames(said).objects) names.assign(name);
-    return { pieces: [], split: numberedNames };
-  }
-
-  write(): Piece[] {
-    return [];
-  }
-
-  read(pieces: readonly Piece[]): [] | undefined {
-    return pieces.length === 0 ? [] : undefined;
-  }
-}
-
-/** What slots stand for, where names are no mere labels. */
-export function namePieces(names: Names): Piece[] {
-  return [mark('names'), ...names.all().flatMap((name, slot): Piece[] => [{ slot }, { text: ` ${name}` }])];
+  /** undefined where they cannot be read. */
+  read(pieces: readonly Piece[], names: Names, world: World): Operation[] | undefined;
 }
 
 /** What records have shown of the types of objects. */
@@ -440,128 +409,4 @@ function leafLine([path, value]: Leaf): string {
 
 function isLongNumber(value: Json): boolean {
   return typeof value === 'number' && String(value).length > 2;
-}
-
-/** Elements that are shown around an action, and ids that are kept for new ones: the rest of the slots is for texts. */
-const MOST_ELEMENTS = 20;
-const NEW_IDS = 8;
-/** Pages that read it, from which a text is of all of them. */
-const LEAST_PAGES = 4;
-/** Longer texts are spelt, as no other text is like them. */
-const LONGEST_NAME = 60;
-
-export class ScreenForm implements WorldForm {
-  private readonly shared: ReadonlySet<string>;
-
-  /** @param shared texts that are spelt: `sharedTexts` of what was learned from */
-  constructor(shared: readonly string[]) {
-    this.shared = new Set(shared);
-  }
-
-  around({ arguments: given }: CallSpec, _said: string, world: World | undefined, names: Names): Around {
-    const state = world!.values as ScreenState;
-    const { elements, focused, goal } = state;
-    const acted = [given['bid'], given['from_bid'], given['to_bid']].map(String).filter((id) => id in elements);
-    const parents = parentsOf(state);
-    const shown = elementsAround(state, acted, parents);
-    for (const id of shown) names.assign(id);
-    for (let i = 1; i <= NEW_IDS; i++) names.assign(String(lastId(state) + i));
-    const arguments_ = Object.entries(given).filter(([key]) => !key.endsWith('bid'));
-    const texts = [
-      ...arguments_.flatMap(([, value]) => [value].flat().map(String)),
-      ...textsNamed(goal),
-      ...shown.flatMap((id) => [elements[id].name, String(elements[id].value ?? '')]),
-    ];
-    for (const text of texts) if (this.isName(text, goal)) names.assign(text);
-    const split = splitterOf(names.all());
-    const pieces = [
-      mark('goal'),
-      ...written(goal, split, names),
-      mark('facts'),
-      ...written(` focused ${focused}`, split, names),
-      ...shown.flatMap((id) => [
-        mark('name'),
-        ...written(elementLine(id, elements[id], parents.get(id)), split, names),
-      ]),
-    ];
-    return { pieces, split };
-  }
-
-  /** What was done is told by the call. */
-  write(operations: readonly Operation[], names: Names, split: Splitter): Piece[] | undefined {
-    return writtenPatch(
-      operations.filter(({ path }) => path !== HISTORY),
-      names,
-      split,
-    );
-  }
-
-  read(
-    pieces: readonly Piece[],
-    names: Names,
-    _world: World | undefined,
-    done: CallSpec | undefined,
-  ): Operation[] | undefined {
-    const changes = readPatch(pieces, names);
-    return changes === undefined || done === undefined
-      ? changes
-      : [...changes, { op: 'add', path: HISTORY, value: actionLine(done) }];
-  }
-
-  /** What the goal speaks of is copied, however often it is read elsewhere: whether it is the same is all that counts. */
-  private isName(text: string, goal: string): boolean {
-    if (text.length < 2 || text.length > LONGEST_NAME) return false;
-    return !this.shared.has(text) || goal.includes(text);
-  }
-}
-
-const HISTORY = '/history/-';
-
-/** Texts of elements that several pages have; sorted. */
-export function sharedTexts(states: Iterable<JsonObject>): string[] {
-  const pages = new Map<string, Set<string>>();
-  for (const { page, elements } of states as Iterable<ScreenState>) {
-    for (const { name } of Object.values(elements)) pages.set(name, (pages.get(name) ?? new Set()).add(page));
-  }
-  return [...pages].flatMap(([name, of]) => (name !== '' && of.size >= LEAST_PAGES ? [name] : [])).sort();
-}
-
-/** Those acted on, what holds them, what stands beside them and within them, what the goal names, what holds a value; then the others. */
-function elementsAround(state: ScreenState, acted: readonly string[], parents: ReadonlyMap<string, string>): string[] {
-  const { elements, goal, root, focused } = state;
-  const lineage = acted.flatMap((id) => ancestorsOf(id, parents));
-  const near = acted.flatMap((id) => [...elements[id].children, ...(elements[parents.get(id) ?? '']?.children ?? [])]);
-  const all = Object.keys(elements);
-  const named = all.filter((id) => elements[id].name.length > 1 && goal.includes(elements[id].name));
-  const holding = all.filter((id) => id === focused || isHolding(elements[id]));
-  return [...new Set([...acted, ...lineage, ...near, ...named, ...holding, root, ...all])].slice(0, MOST_ELEMENTS);
-}
-
-function isHolding({ checked, selected, expanded, value }: ScreenElement): boolean {
-  return checked === true || selected === true || expanded === true || (value !== undefined && value !== '');
-}
-
-function ancestorsOf(id: string, parents: ReadonlyMap<string, string>): string[] {
-  const found: string[] = [];
-  for (let at = parents.get(id); at !== undefined && found.length < MOST_ELEMENTS; at = parents.get(at)) found.push(at);
-  return found;
-}
-
-function parentsOf({ elements }: ScreenState): Map<string, string> {
-  return new Map(Object.entries(elements).flatMap(([id, { children }]) => children.map((child) => [child, id])));
-}
-
-function lastId({ elements }: ScreenState): number {
-  return Object.keys(elements).reduce((last, id) => Math.max(last, Number(id) || 0), 0);
-}
-
-/** What an element is, where it stands, and what stands in it. */
-function elementLine(
-  id: string,
-  { role, name, children, ...states }: ScreenElement,
-  parent: string | undefined,
-): string {
-  const told = Object.entries(states).map(([key, value]) => ` ; ${key} ${String(value)}`);
-  const holds = children.length === 0 ? '' : ` ; holds ${children.join(' ')}`;
-  return `${id} ${role} ${name}${told.join('')}${parent === undefined ? '' : ` ; in ${parent}`}${holds}`;
 }

@@ -1,6 +1,7 @@
 // A backend of the router of structured worlds: what it is to scenarios and plugins, and what it implements: a proposal for one
 // call, or why it has none. backends.ts has the registry.
 
+import type { z } from 'zod';
 import type { Json } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import type { Awaitable } from '../../core/environment.js';
@@ -12,6 +13,7 @@ import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { DeviceTarget } from '../../nn/cuda.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
+import type { fitReportSchema } from '../from-records.js';
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
@@ -101,8 +103,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly minConfidence?: number | ((settings: BackendSettings) => number);
   /** What it cannot do without: the scenario's language model, or records of which the state is known. */
   readonly needs?: readonly ('model' | 'records')[];
-  /** What a call costs that it answers by the scenario's language model, for estimates before a job; `llm` is reckoned by its prompt. */
-  readonly asks?: (settings: BackendSettings) => ModelUse;
   /** Files that its settings name, relative to the scenario: what is in them counts in the scenario's hash. */
   readonly files?: (settings: BackendSettings) => readonly string[];
   /** Whether its answers are the real environment's, whatever is called in this domain; never unless declared. */
@@ -111,12 +111,6 @@ export interface BackendEntry extends Entry<MakeBackend> {
   readonly learns?: (domain: ToolsDomain) => boolean;
   /** Loads what learns such a backend from records, for `reverie fit`; absent: it is not learned. */
   readonly fit?: () => Promise<FitBackend>;
-}
-
-/** Requests to a language model for one call: how many, and the tokens of a prompt. */
-export interface ModelUse {
-  readonly requests: { readonly value: number; readonly low: number; readonly high: number };
-  readonly promptTokens: number;
 }
 
 export interface BackendFitRequest {
@@ -151,20 +145,7 @@ export interface BackendFitted {
   readonly report: BackendFitReport;
 }
 
-/** What a learned backend did with steps of tasks that it did not learn from; shares in [0, 1]. */
-export interface BackendFitReport {
-  readonly steps: number;
-  readonly stateExact: number;
-  readonly textExact: number;
-  readonly exact: number;
-  readonly endExact: number;
-  readonly sure: number;
-  readonly exactOfSure: number | null;
-  readonly byChanges: readonly { readonly changes: number; readonly steps: number; readonly stateExact: number }[];
-  readonly learnedFrom: number;
-  readonly distinct: number;
-  readonly tooLong: number;
-}
+export type BackendFitReport = z.output<typeof fitReportSchema>;
 
 /** Answers once the model is in its folder. @throws DATA_MISMATCH; the signal's reason, with what is done kept in `work` */
 export type FitBackend = (request: BackendFitRequest) => Promise<BackendFitted>;

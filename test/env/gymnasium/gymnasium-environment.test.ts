@@ -33,28 +33,6 @@ describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
     });
     expect(await Promise.all(clocks)).toEqual([200, 7, undefined]);
   });
-
-  test('keyword arguments reach the environment', async () => {
-    const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', kwargs: { g: 0 } });
-    const heavy = await makeEnvironment({ gymnasium: 'Pendulum-v1' });
-    const speeds = await Promise.all(
-      [env, heavy].map(async (one) => {
-        await one.reset({ seed: 3 });
-        return (await one.step(Float32Array.of(0))).observation[2];
-      }),
-    );
-    expect(speeds[0]).not.toBe(speeds[1]);
-    await env.close();
-    await heavy.close();
-  });
-
-  test('elements of the observation can be hidden', async () => {
-    const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', hide: [2] });
-    const { observation } = await env.reset({ seed: 1 });
-    expect(observation).toHaveLength(2);
-    expect((await env.step(Float32Array.of(1))).observation).toHaveLength(2);
-    await env.close();
-  });
 });
 
 describe.skipIf(noGymnasium)('spaces', () => {
@@ -87,16 +65,6 @@ describe.skipIf(noGymnasium)('spaces', () => {
     await env.reset({ seed: 1 });
     const highest = Float32Array.of(0.1, -0.1, 4.6);
     expect((await env.step(highest)).reward).toBe(5);
-    await env.close();
-  });
-
-  test('a choice begins where the environment’s does', async () => {
-    const env = await room('Room');
-    expect(env.actionSpace).toEqual({ type: 'discrete', n: 3, start: -1 });
-    const { info } = await env.reset({ seed: 4 });
-    expect(info).toEqual({ place: expect.any(Number) });
-    const { info: told } = await env.step(Float32Array.of(-1));
-    expect(told).toEqual({ steps: 1, note: 'moved' });
     await env.close();
   });
 

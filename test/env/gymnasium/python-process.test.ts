@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { kill } from 'node:process';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { GymnasiumEnvironment } from '../../../src/env/gymnasium/gymnasium-environment.js';
-import { PythonProcess } from '../../../src/env/gymnasium/python-process.js';
 import { makeEnvironment } from '../../../src/env/make-environment.js';
 import { gymnasiumPython, noGymnasium, room, useGymnasium } from './python.js';
 
@@ -85,15 +84,6 @@ describe.skipIf(noGymnasium)('a process that dies', () => {
 });
 
 describe.skipIf(noGymnasium)('a process that lives', () => {
-  test('answers all that ask at once in one exchange', async () => {
-    const rooms = await Promise.all(Array.from({ length: 8 }, () => room('Room')));
-    await Promise.all(rooms.map((env, seed) => env.reset({ seed })));
-    const exchange = vi.spyOn(PythonProcess.prototype, 'exchange');
-    for (let step = 0; step < 5; step++) await Promise.all(rooms.map((env) => env.step(Float32Array.of(0))));
-    expect(exchange).toHaveBeenCalledTimes(5);
-    for (const env of rooms) await env.close();
-  });
-
   test('an exception is told, and the next episode begins as if there had been none', async () => {
     const env = await room('Faulty');
     await env.reset({ seed: 1 });
@@ -104,17 +94,6 @@ describe.skipIf(noGymnasium)('a process that lives', () => {
     await expect(env.step(Float32Array.of(-1))).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
     await env.reset({ seed: 1 });
     await env.close();
-  });
-
-  test('may print without being misread, and a number that is none is refused', async () => {
-    const talker = await room('Talker');
-    await talker.reset({ seed: 1 });
-    expect((await talker.step(Float32Array.of(0))).info).toMatchObject({ steps: 1 });
-    await talker.close();
-    const broken = await room('Broken');
-    await broken.reset({ seed: 1 });
-    await expect(broken.step(Float32Array.of(0))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
-    await broken.close();
   });
 
   test('what is missing is named with the way out', async () => {

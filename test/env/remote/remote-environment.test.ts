@@ -94,13 +94,4 @@ describe('an environment on a server', () => {
     expect(server.sessions.list('').length).toBe(before);
     await expect(env.reset()).rejects.toMatchObject({ code: 'ENV_CLOSED' });
   });
-
-  it('takes one request at a time', async () => {
-    const env = (await remote('pendulum')) as RemoteVectorEnvironment;
-    await env.reset({ seed: 1 });
-    const first = env.step(Float32Array.of(0));
-    await expect(env.step(Float32Array.of(0))).rejects.toMatchObject({ code: 'ENV_BUSY' });
-    await first;
-    await env.close();
-  });
 });

@@ -1,6 +1,5 @@
 // What goes wrong between an environment and its server: nothing happens twice, and each failure says where and what to do.
 
-import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ReverieError } from '../../../src/core/errors.js';
 import { remoteEnvironment } from '../../../src/env/remote/remote.js';
@@ -57,24 +56,6 @@ describe('an answer that is lost', () => {
     await steady.close();
     await proxy.close();
   });
-
-  it('for good loses the episode, until the next reset', async () => {
-    let cut = false;
-    const proxy = await flakyProxy(server.url, (path) => cut && path.endsWith('/step'));
-    const env = await opened(proxy.url);
-    await env.reset({ seed: 1 });
-    cut = true;
-    const error = await failure(env.step(PUSH));
-    expect(error.code).toBe('SERVER_UNREACHABLE');
-    expect(error.message).toContain(proxy.url);
-    cut = false;
-    expect((await failure(env.step(PUSH))).code).toBe('ENV_NOT_RESET');
-    expect((await failure(env.snapshot())).code).toBe('ENV_NOT_RESET');
-    await env.reset();
-    await env.step(PUSH);
-    await env.close();
-    await proxy.close();
-  });
 });
 
 describe('a server', () => {
@@ -97,12 +78,6 @@ describe('a server', () => {
     expect(error.message).toBe(`The server at ${silent.url} did not answer within 0.2 s: POST /v1/sessions/one/reset.`);
     await env.close();
     await silent.close();
-  });
-
-  it('may be called off', async () => {
-    const env = await opened(server.url);
-    await expect(env.reset({ seed: 1 }, AbortSignal.abort(new Error('enough')))).rejects.toThrow('enough');
-    await env.close();
   });
 
   it.each([
@@ -160,40 +135,6 @@ describe('a refusal', () => {
     const damaged = await failure(env.restore({ ...snapshot, state: 7 }));
     expect(damaged.code).toBe('SNAPSHOT_MISMATCH');
     await env.close();
-  });
-
-  it('of a session that was closed ends the episode; a seed starts another', async () => {
-    const env = await opened(server.url);
-    await env.reset({ seed: 1 });
-    const before = [...(await env.step(PUSH)).observation];
-    const { sessions } = (await ask(`${server.url}/v1/sessions`)).body;
-    const { id } = sessions.find(({ status }: { status: string }) => status === 'running');
-    await ask(`${server.url}/v1/sessions/${id}`, undefined, 'DELETE');
-    const error = await failure(env.step(PUSH));
-    expect([error.code, error.values['code']]).toEqual(['REMOTE_REFUSED', 'SESSION_GONE']);
-    expect((await failure(env.reset())).code).toBe('REMOTE_REFUSED');
-    await env.reset({ seed: 1 });
-    expect([...(await env.step(PUSH)).observation]).toEqual(before);
-    await env.close();
-  });
-
-  it('of who has no token goes away with one, in the options or in the URL', async () => {
-    const token = 'a-token-of-this-test-alone';
-    const guarded = await serveScenarios(['pendulum'], {
-      tokens: [{ owner: 'a', operator: false, quota: {}, sha256: createHash('sha256').update(token).digest('hex') }],
-    });
-    const error = await failure(opened(guarded.url));
-    expect([error.code, error.values['code']]).toEqual(['REMOTE_REFUSED', 'TOKEN_NEEDED']);
-    const wrong = await failure(opened(guarded.url.replace('//', '//user:not-it@')));
-    expect(wrong.message).not.toContain('not-it');
-    for (const env of [
-      await remoteEnvironment(guarded.url, { token }),
-      await remoteEnvironment(guarded.url.replace('//', `//user:${token}@`)),
-    ]) {
-      await env.reset({ seed: 1 });
-      await env.close();
-    }
-    await guarded.stop(0);
   });
 
   it('here comes before one there: addresses, names', async () => {

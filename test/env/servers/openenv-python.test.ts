@@ -51,40 +51,6 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
     });
   });
 
-  it('is gone on with from a snapshot, in another fork', async () => {
-    await on({ openenv: url }, async (domain) => {
-      const env = environmentOf(domain);
-      await begin(env, 5);
-      await act(env, say('a'));
-      const snapshot = env.snapshot();
-      const went = (await act(env, say('b'))).text;
-      const fork = environmentOf(domain);
-      fork.restore(snapshot);
-      expect((await act(fork, say('b'))).text).toBe(went);
-    });
-  });
-
-  it('tells the agent of its exceptions', async () => {
-    await on({ openenv: url }, async (domain) => {
-      const env = environmentOf(domain);
-      await begin(env, 1);
-      expect((await act(env, say('fail'))).text).toMatch(/^Error: .*it failed/);
-    });
-  });
-
-  it('lends a place to others as soon as nobody needs it', async () => {
-    await on({ openenv: url }, async (domain) => {
-      const envs = [1, 2, 3, 4].map(() => environmentOf(domain));
-      await Promise.all(envs.map((env, seed) => begin(env, seed)));
-      for (const env of envs) env.close();
-      await on({ openenv: url }, async (other) => {
-        const others = [1, 2, 3, 4].map(() => environmentOf(other));
-        const seen = await Promise.all(others.map((env, seed) => begin(env, seed)));
-        expect(seen.every((text) => text.startsWith('ready'))).toBe(true);
-      });
-    });
-  }, 20_000);
-
   it('may be slow: the episode is lost, and the next one goes on', async () => {
     await on({ openenv: url, timeoutSeconds: 1 }, async (domain) => {
       const env = environmentOf(domain);
@@ -110,14 +76,4 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
       expect(await lived(() => servers.restart(url, 'echo 4'))).toEqual(whole);
     });
   });
-
-  it('that takes one session at a time is waited for', async () => {
-    await on({ openenv: await servers.start('echo 1') }, async (domain) => {
-      const envs = [1, 2, 3].map(() => environmentOf(domain));
-      const first = await Promise.all(envs.map((env, seed) => begin(env, seed)));
-      const again = await Promise.all(envs.map((env) => act(env, say('x'))));
-      expect(new Set(first).size).toBe(3);
-      expect(again.every(({ text }) => text.startsWith('x '))).toBe(true);
-    });
-  }, 20_000);
 });

@@ -1,7 +1,6 @@
 // A server of the Python package of the Open Reward Standard as the real environment.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { validateUrl } from '../../../src/serve/index.js';
 import { act, begin, environmentOf, on } from './episodes.js';
 import { PythonServers, pythonOf } from './python-server.js';
 
@@ -48,15 +47,5 @@ describe.skipIf(python === undefined)('a server of ors-sdk', () => {
       await servers.restart(url, '');
       expect(await act(env, guess(3))).toMatchObject({ text: 'right', verdict: 0.5 });
     });
-  });
-
-  it('passes what can be checked of it, known by its answers', async () => {
-    const { checks, passed } = await validateUrl(url, { protocol: 'ors', steps: 3, tasks: 1 });
-    expect(checks.filter(({ status }) => status === 'failed')).toEqual([]);
-    expect(passed).toBe(true);
-    const of = (name: string) => checks.find((check) => check.name === name);
-    expect(of('described')?.detail).toBe('ORS: 1 tools, 2 tasks to try');
-    expect(of('threads')?.status).toBe('passed');
-    expect(of('seed-control')).toMatchObject({ status: 'not-checked', detail: expect.stringContaining('no seeds') });
   });
 });

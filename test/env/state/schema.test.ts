@@ -18,12 +18,6 @@ describe('a schema', () => {
     }
   });
 
-  test('may have the same $id as another', () => {
-    const one = compileSchema({ $id: 'https://example.org/s', type: 'string' }, 'one');
-    const other = compileSchema({ $id: 'https://example.org/s', type: 'number' }, 'other');
-    expect([one('x'), other('x')]).toEqual([[], ['it must be number']]);
-  });
-
   test.each([
     [{ type: 'strin' }, '/type'],
     [{ properties: [] }, 'schema/properties must be object'],

@@ -43,25 +43,6 @@ describe('a tool', () => {
     rules.close();
   });
 
-  test('shows a text as it is and all else as JSON', async () => {
-    const cases = [
-      ['return "text"', 'text'],
-      ['return { b: 1, a: [null, true] }', '{"b":1,"a":[null,true]}'],
-      ['return { a: undefined }', '{}'],
-      ['return state.list', '[1,2,3]'],
-      ['return null', 'null'],
-      ['return { constructor: 1, toString: 2 }', '{"constructor":1,"toString":2}'],
-      ['const o = {}; o.constructor = 1; o.valueOf = 2; return o', '{"constructor":1,"valueOf":2}'],
-      ['const e = new RangeError("a"); e.name = "b"; return String(e)', 'b: a'],
-    ];
-    const rules = await rulesOf(cases.map(([body]) => body));
-    for (const [i, [, observation]] of cases.entries()) {
-      const outcome = rules.execute({ list: [1, 2, 3] }, callOf(`t${i}`));
-      expect(outcome).toEqual({ operations: [], observation, isError: false });
-    }
-    rules.close();
-  });
-
   test('that throws ToolError refuses, and nothing it did counts', async () => {
     const rules = await rulesOf(['state.today = "y"; throw new ToolError("not " + args.a)']);
     const refused = rules.execute({ today: 'x' }, callOf('t0', { a: 'now' }));
@@ -237,11 +218,6 @@ describe('preconditions, invariants and checks', () => {
     expect(rules.preconditions(initialState, callOf('get_member', { member_id: 'M9' }))).toEqual([]);
   });
 
-  test('a refusal in the words of the tool comes first', () => {
-    const lend = callOf('lend_book', { member_id: 'M2', book_id: 'B9' });
-    expect(rules.execute(initialState, lend).observation).toBe('Error: Book B9 not found');
-  });
-
   test('invariants see the state before and the one after', () => {
     expect(rules.invariants(initialState, initialState)).toEqual([]);
     const wrong = { ...initialState, today: 'later', books: { B1: { id: 'B1', title: 'Dune', lentTo: 'M1' } } };
@@ -249,17 +225,6 @@ describe('preconditions, invariants and checks', () => {
       'B1 is lent to who does not have it',
       'no tool changes the date',
     ]);
-  });
-
-  test('checks judge an episode, and an unknown one fails', () => {
-    const end = { initialState, finalState: initialState, messages: [] };
-    expect(rules.check('nothing_changed', end)).toEqual({ name: 'nothing_changed', passed: true, reason: '' });
-    expect(rules.check('looked_up_first', end)).toEqual({
-      name: 'looked_up_first',
-      passed: null,
-      reason: 'nothing was lent',
-    });
-    expect(() => rules.check('toString', end)).toThrow(/check toString: there is no such check/);
   });
 
   test('tools that only read see a frozen state, and say so if they write', async () => {

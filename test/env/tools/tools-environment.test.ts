@@ -7,7 +7,7 @@ import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { withTasks } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import type { Responder, ToolsStepInfo, UserSimulator } from '../../../src/env/tools/tools-family.js';
+import type { Responder, ToolsStepInfo } from '../../../src/env/tools/tools-family.js';
 import { call, libraryEnvironment, loadLibrary, SOLUTION } from './library.js';
 
 let domain: ToolsDomain;
@@ -60,16 +60,6 @@ describe('an episode', () => {
     await expect(env.step({ content: 'more' })).rejects.toMatchObject({ code: 'ENV_NOT_RESET' });
   });
 
-  test('that is left undecided has reward 0 and a verdict of null', async () => {
-    const env = libraryEnvironment(domain);
-    await env.reset({ task: 'bring-back' });
-    await env.step(call('return_book', { book_id: 'B1' }));
-    await env.step({ content: 'It is back.' });
-    const end = await env.step({ content: 'Goodbye.' });
-    expect(end).toMatchObject({ reward: 0, terminated: true });
-    expect(infoOf(end).verdict).toMatchObject({ reward: null, checks: [{ passed: true }, { passed: null }] });
-  });
-
   test('ends by a tool that terminates, if it succeeds; calls after it are refused', async () => {
     const env = libraryEnvironment(domain);
     await env.reset({ task: 'lend-dune' });
@@ -80,26 +70,6 @@ describe('an episode', () => {
     expect(end).toMatchObject({ terminated: true, reward: 0 });
     expect(end.observation.messages[1].content).toBe('Error: the conversation has ended');
     expect(env.state).toBe(domain.initialState);
-  });
-
-  test('is truncated by its clock, and judged', async () => {
-    const env = libraryEnvironment(domain, { maxSteps: 2 });
-    await env.reset({ task: 'refuse-blocked' });
-    expect((await env.step(call('get_member', { member_id: 'M2' }))).truncated).toBe(false);
-    const end = await env.step(call('get_member', { member_id: 'M2' }));
-    expect(end).toMatchObject({ truncated: true, terminated: false, reward: 1 });
-    const talk = libraryEnvironment(domain, { maxTurns: 2 });
-    await talk.reset({ task: 'lend-dune' });
-    expect(await talk.step({ content: 'Hm?' })).toMatchObject({ truncated: true, terminated: false, reward: 0 });
-  });
-
-  test('gives seeds of its own where none is given, the same ones after the same seed', async () => {
-    const env = libraryEnvironment(domain);
-    const seeds = [];
-    for (const seed of [7, undefined, undefined, 7, undefined]) seeds.push((await env.reset({ seed })).info.seed);
-    expect(seeds[3]).toBe(7);
-    expect(seeds[4]).toBe(seeds[1]);
-    expect(new Set(seeds).size).toBe(3);
   });
 });
 
@@ -169,27 +139,10 @@ describe('calls', () => {
       expect(await env.step(SOLUTION[0])).toMatchObject({ reward: isExact ? 5 : 0, terminated: isExact });
     }
   });
-
-  test('of a tool without a rule fail aloud', async () => {
-    const bare = { ...domain, rules: undefined };
-    const env = libraryEnvironment(bare, { responder: rulesResponder(bare) });
-    await env.reset();
-    const failure = { code: 'TOOL_WITHOUT_RULE', message: 'Domain "library" has no rule for the tool "get_member".' };
-    await expect(env.step(SOLUTION[0])).rejects.toMatchObject(failure);
-  });
 });
 
 describe('what is said beside calls', () => {
   const both = { ...call('get_member', { member_id: 'M1' }), content: 'It is due on 2030-03-22.' };
-
-  test('is kept and not heard by default', async () => {
-    const env = libraryEnvironment(domain);
-    await env.reset();
-    const { observation, terminated } = await env.step(both);
-    expect(observation.messages.map(({ role }) => role)).toEqual(['tool']);
-    expect(env.messages[2].content).toBe(both.content);
-    expect(terminated).toBe(false);
-  });
 
   test('is said after the calls where that is allowed', async () => {
     const env = libraryEnvironment(domain, { allowSayAndCall: true });
@@ -261,26 +214,6 @@ describe('a step that fails', () => {
     expect((await env.step({ content: null, toolCalls: calls })).observation.messages).toHaveLength(2);
   });
 
-  test('in the user, or by operations that do not apply, does too', async () => {
-    const user: UserSimulator = {
-      version: 'broken',
-      open: () => ({ content: 'hi', done: false, cost: NO_COST }),
-      reply: () => Promise.reject(new Error('the user is down')),
-    };
-    const rules = rulesResponder(domain);
-    const operations = [{ op: 'remove', path: '/nowhere' }] as const;
-    const responder: Responder = {
-      ...rules,
-      answer: async (query) => ({ ...(await rules.answer(query)), operations }),
-    };
-    const env = libraryEnvironment(domain, { user, responder });
-    await env.reset();
-    const before = whole(env);
-    await expect(env.step({ content: 'hello' })).rejects.toThrow('the user is down');
-    await expect(env.step(SOLUTION[0])).rejects.toMatchObject({ code: 'OPERATION_INVALID' });
-    expect(whole(env)).toBe(before);
-  });
-
   test('because another is still going on says so', async () => {
     const env = libraryEnvironment(domain);
     await env.reset();
@@ -305,27 +238,6 @@ describe('a snapshot', () => {
     expect(other.messages).toEqual(env.messages);
     expect(await other.step(SOLUTION[2])).toEqual(await env.step(SOLUTION[2]));
     expect((await other.reset()).info).toEqual((await env.reset()).info);
-  });
-
-  test('may go on with another seed and row', async () => {
-    const seen: unknown[] = [];
-    const rules = rulesResponder(domain);
-    const responder: Responder = {
-      ...rules,
-      answer: (query) => {
-        seen.push([query.seed, query.row, query.step]);
-        return rules.answer(query);
-      },
-    };
-    const env = libraryEnvironment(domain, { responder });
-    await env.reset({ seed: 3, row: 12 });
-    await env.step(SOLUTION[0]);
-    env.restore(env.snapshot(), { seed: 9, row: 13 });
-    await env.step(SOLUTION[1]);
-    expect(seen).toEqual([
-      [3, 12, 0],
-      [9, 13, 1],
-    ]);
   });
 
   test('is refused where it is foreign, of another version or damaged', async () => {

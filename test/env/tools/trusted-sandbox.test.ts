@@ -32,13 +32,10 @@ test('the answers are those of the sandbox, to the letter', () => {
     asked('invariants', { before: 1, after: 2 }),
     asked('read', { name: 'find_books', args: { text: '' }, state: 2 }),
   ];
-  const told = new TrustedSandbox(program);
   for (const request of requests) {
     const answer = sandbox.ask(request);
     expect(trusted.ask(request)).toBe(answer);
-    expect(JSON.stringify(told.tell(JSON.parse(request)))).toBe(answer);
   }
-  told.close();
   for (const place of [sandbox, trusted]) place.close();
   expect(() => trusted.ask(requests[0])).toThrow(SandboxFailure);
 });
@@ -49,24 +46,6 @@ test('nothing is kept from call to call, and nothing here is changed', () => {
   expect([1, 2].map(() => trusted.ask(count))).toEqual(Array(2).fill('{"answer":{"observation":"1","patches":[]}}'));
   expect(Object.isFrozen(Object.prototype)).toBe(false);
   expect(typeof Math.random()).toBe('number');
-  trusted.close();
-});
-
-test('values cross as JSON would carry them, and none is shared', () => {
-  const text =
-    'export const tools = { put: (state, { given }) => { state.kept = given; return [given.constructor === Object]; } };';
-  const trusted = new TrustedSandbox(programOf(text));
-  const given = JSON.parse('{"a":[-0,1,null],"__proto__":{"b":"c"},"toString":"d","2":"e","1":{}}');
-  const write = { request: 'write', name: 'put', state: 1, keep: 2, drop: [], hold: [{ key: 1, state: {} }] };
-  const odd = { ...given, none: undefined, list: [undefined, Number.NaN] };
-  const { answer } = trusted.tell({ ...write, args: { given: odd } }) as { answer: { patches: { value: object }[] } };
-  const [{ value }] = answer.patches;
-  expect(JSON.stringify(value)).toBe(JSON.stringify({ ...JSON.parse(JSON.stringify(odd)) }));
-  expect(JSON.stringify(answer)).toBe(
-    JSON.stringify(JSON.parse(trusted.ask(JSON.stringify({ ...write, args: { given: odd } }))).answer),
-  );
-  expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
-  expect(Object.isFrozen(value)).toBe(false);
   trusted.close();
 });
 

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { CallSpec, ToolsDomain, ToolsTask, VerifierSpec } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import { spokenMessages } from '../../../src/env/tools/message.js';
-import { initialStateOf, referenceStateOf } from '../../../src/env/tools/situation.js';
+import { referenceStateOf } from '../../../src/env/tools/situation.js';
 import { verifyEpisode } from '../../../src/env/tools/verify-episode.js';
 import { loadLibrary } from './library.js';
 
@@ -48,27 +48,6 @@ describe('the end state', () => {
     expect(checks[0].reason).toMatch(
       /differs from that of the reference at \/members\/M1\/books\/0, \/books\/B1\/lentTo/,
     );
-  });
-
-  test('is compared from where the task begins', () => {
-    const task = taskOf('bring-back');
-    expect(initialStateOf(domain, task)).toMatchObject({ books: { B1: { lentTo: 'M1' } } });
-    expect(initialStateOf(domain, task)).toBe(initialStateOf(domain, task));
-    expect(referenceStateOf(domain, task)).toEqual(domain.initialState);
-  });
-
-  test('is undecided without rules or reference', () => {
-    const bare = { ...domain, rules: undefined };
-    const task = taskOf('lend-dune');
-    const end = { initialState: domain.initialState, finalState: domain.initialState, messages: [] };
-    const verdict = verifyEpisode(bare, { ...task, verifier: { state: 'reference', checks: ['x'] } }, end);
-    expect(verdict.reward).toBeNull();
-    expect(verdict.checks.map(({ reason }) => reason)).toEqual([
-      'no reference calls to compare with: the domain has no rules to run them all',
-      'the domain has no rules',
-    ]);
-    const lost = verifyEpisode(domain, { ...task, reference: undefined, verifier: { state: 'reference' } }, end);
-    expect(lost).toMatchObject({ reward: null, checks: [{ reason: expect.stringContaining('the task has none') }] });
   });
 
   test.each([

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { compareSubjects, holm, signFlipP } from '../../../src/fidelity/gates.js';
 import type { SubjectReport } from '../../../src/fidelity/report.js';
-import { turnOf } from '../../../src/fidelity/shown.js';
 import { inventedSubjects } from './invented-report.js';
 
 const rng = () => Rng.fromSeed(5);
@@ -23,8 +22,6 @@ describe('a comparison', () => {
     const { value, low, high, n } = comparison.difference;
     expect([value! > 0.05 && value! < 0.15, low! > 0, high! < 0.2, n]).toEqual([true, true, true, 200]);
     expect(comparison.adjustedP).toBeLessThan(0.001);
-    expect(turnOf(comparison)).toBe('better');
-    expect(turnOf(compareSubjects([model('b', 0.9), model('a', 0.8)], rng())[0])).toBe('worse');
   });
 
   it('leaves out units that one of them has no value for, and metrics of other lengths', () => {
@@ -47,10 +44,6 @@ describe('a comparison', () => {
     }
     // Five in a hundred reports may; 6 of 25 or more would have a chance of 0.1 %.
     expect(found).toBeLessThan(6);
-  });
-
-  it('says the same for the same seed', () => {
-    expect(compareSubjects(inventedSubjects, rng())).toEqual(compareSubjects(inventedSubjects, rng()));
   });
 });
 

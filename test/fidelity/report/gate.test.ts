@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { ShownSubject } from '../../../src/fidelity/document.js';
 import { judgeGates, parseGates } from '../../../src/fidelity/gates.js';
 import type { Metric } from '../../../src/fidelity/report.js';
-import type { ShownSubject } from '../../../src/fidelity/shown.js';
-import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import { NOTHING } from '../../../src/fidelity/statistics.js';
 
 const estimate = { value: 0.96, low: 0.93, high: 0.98, n: 200, method: 'wilson' as const };
 

@@ -1,62 +1,44 @@
 import { describe, expect, it } from 'vitest';
-import { fidelityDocument, modelCard } from '../../../src/fidelity/document.js';
-import {
-  differenceText,
-  estimateText,
-  figuresOf,
-  headlineRows,
-  headlines,
-  notesOf,
-  sectionGroups,
-  tablesOf,
-  valueText,
-} from '../../../src/fidelity/shown.js';
-import { NOTHING } from '../../../src/fidelity/statistics/estimate.js';
+import type { Block } from '../../../src/core/report.js';
+import { estimateText, fidelityDocument, headlines, valueText } from '../../../src/fidelity/document.js';
+import type { FidelityReport } from '../../../src/fidelity/report.js';
+import { NOTHING } from '../../../src/fidelity/statistics.js';
 import { markdownText } from '../../../src/run/report.js';
 import { inventedReport, inventedSingle } from './invented-report.js';
 
 const names = inventedReport.subjects.map(({ name }) => name);
-const groupOf = (id: string) => sectionGroups(inventedReport).find((group) => group.id === id)!;
+const [router] = inventedReport.subjects;
+const oneStep = router.sections[0];
 
-describe('numbers in words', () => {
-  it('have their unit and interval, and never round to all or nothing', () => {
-    const estimate = { value: 0.952, low: 0.9379, high: 0.9641, n: 500, method: 'wilson' as const };
-    expect(estimateText(estimate, 'share')).toBe('95.2 % (93.8 to 96.4)');
-    expect(valueText(0.99999, 'share')).toBe('> 99.9 %');
-    expect(valueText(0.00001, 'share')).toBe('< 0.01 %');
-    expect([valueText(1, 'share'), valueText(1 - 1e-15, 'share'), valueText(1e-17, 'share')]).toEqual([
-      '100 %',
-      '100 %',
-      '0 %',
-    ]);
-    expect([valueText(1, 'steps'), valueText(12, 'steps')]).toEqual(['1 step', '12 steps']);
-    expect([valueText(-0.012345, 'number'), valueText(1e-7, 'number')]).toEqual(['−0.0123', '1.0e−7']);
-    expect(estimateText(NOTHING, 'share')).toBe('not counted');
-    expect(differenceText(estimate, 'share')).toBe('+95.2 points (93.8 to 96.4)');
-    const open = { value: 3.66, low: 3.2, high: null, n: 12, method: 'bootstrap' as const };
-    expect(estimateText(open, 'steps')).toBe('3.66 steps (3.2 to no end seen)');
-  });
+it('numbers in words have their unit and interval, and never round to all or nothing', () => {
+  const estimate = { value: 0.952, low: 0.9379, high: 0.9641, n: 500, method: 'wilson' as const };
+  expect(estimateText(estimate, 'share')).toBe('95.2 % (93.8 to 96.4)');
+  expect([valueText(0.99999, 'share'), valueText(0.00001, 'share'), valueText(1, 'share')]).toEqual([
+    '> 99.9 %',
+    '< 0.01 %',
+    '100 %',
+  ]);
+  expect([valueText(1 - 1e-15, 'share'), valueText(1e-17, 'share')]).toEqual(['100 %', '0 %']);
+  expect([valueText(1, 'steps'), valueText(12, 'steps')]).toEqual(['1 step', '12 steps']);
+  expect([valueText(-0.012345, 'number'), valueText(1e-7, 'number')]).toEqual(['−0.0123', '1.0e−7']);
+  expect(estimateText(NOTHING, 'share')).toBe('not counted');
+  const open = { value: 3.66, low: 3.2, high: null, n: 12, method: 'bootstrap' as const };
+  expect(estimateText(open, 'steps')).toBe('3.66 steps (3.2 to no end seen)');
 });
 
 describe('headlines', () => {
-  const { sections } = inventedReport.subjects[0];
-  const subject = (change: Partial<(typeof sections)[number]>) => ({
-    ...inventedReport.subjects[0],
-    sections: [{ ...sections.find(({ id }) => id === 'one-step')!, ...change }],
-  });
-  const uncounted = sections
-    .find(({ id }) => id === 'one-step')!
-    .metrics.map((metric) => ({ ...metric, estimate: NOTHING }));
+  const subject = (change: Partial<typeof oneStep>) => ({ ...router, sections: [{ ...oneStep, ...change }] });
+  const uncounted = oneStep.metrics.map((metric) => ({ ...metric, estimate: NOTHING }));
 
   it('say why nothing of a section was counted', () => {
     const missing = 'The domain has no rules.';
     expect(headlines(subject({ metrics: uncounted, missing }))).toEqual([
       { label: 'One step', text: `not measured: ${missing}` },
     ]);
-    const [counted, ...rest] = sections.find(({ id }) => id === 'one-step')!.metrics;
-    const texts = headlines(subject({ metrics: [counted, ...uncounted.slice(1)], missing })).map(({ text }) => text);
-    expect(texts[0]).not.toContain(missing);
-    if (rest.length > 0) expect(texts.slice(1).every((text) => text === `not counted: ${missing}`)).toBe(true);
+    const metrics = uncounted.map((metric) => (metric.key === 'all-right' ? oneStep.metrics[3] : metric));
+    const lines = headlines(subject({ metrics, missing }));
+    expect(lines.find(({ label }) => label === 'All right')!.text).not.toContain(missing);
+    expect(lines.find(({ label }) => label !== 'All right')!.text).toBe(`not counted: ${missing}`);
   });
 
   it('say what is right by construction', () => {
@@ -65,86 +47,59 @@ describe('headlines', () => {
   });
 });
 
-describe('the Markdown', () => {
-  it('begins with the headline figures of all models', () => {
+describe('the document', () => {
+  const blocksOf = (report: FidelityReport) => fidelityDocument(report).blocks;
+  const curvesOf = (report: FidelityReport, title: string) =>
+    blocksOf(report).find((block) => block.kind === 'curves' && block.title === title) as Extract<
+      Block,
+      { kind: 'curves' }
+    >;
+
+  it('begins with the headline figures of all models, and has a part for each section', () => {
     const text = markdownText(fidelityDocument(inventedReport));
     expect(text).toMatch(/- \*\*3 steps\*\* trust horizon of router, 2 to 4/);
     expect(text).toContain('**FAILED** one-step.state-exact at least 95 %');
-    expect(text.match(/^## /gm)!.length).toBe(sectionGroups(inventedReport).length + 2);
+    expect(text.match(/^## /gm)!.length).toBe(router.sections.length + 2);
   });
 
-  it('says of gates on what is right by construction that they prove nothing', () => {
-    const [first, ...others] = inventedReport.subjects;
-    const sections = first.sections.map((one) =>
-      one.id === 'one-step' ? { ...one, byConstruction: 'all answers are the truth itself.' } : one,
-    );
-    const text = markdownText(fidelityDocument({ ...inventedReport, subjects: [{ ...first, sections }, ...others] }));
+  it('marks what holds against the first model, with its sign and interval', () => {
+    const text = markdownText(fidelityDocument(inventedReport));
+    expect(text).toMatch(/State exactly right.*▼ worse, −\d+(\.\d)? points \(−/);
+    expect(text).toMatch(/State exactly right.*▲ better, \+\d/);
+  });
+
+  it('says of gates on what is right by construction that they prove nothing, and what is incomplete', () => {
+    const sections = [{ ...oneStep, byConstruction: 'all answers are the truth itself.' }, ...router.sections.slice(1)];
+    const report = { ...inventedSingle, subjects: [{ ...router, sections }], incomplete: 'Not all was measured.' };
+    const text = markdownText(fidelityDocument(report));
     expect(text).toContain('(proves nothing: all answers are the truth itself.)');
-  });
-});
-
-describe('the model card', () => {
-  it('has front matter that Hugging Face reads, with the headline numbers', () => {
-    const { frontMatter } = modelCard(inventedReport);
-    expect(frontMatter).toMatchObject({
-      library_name: 'reverie',
-      tags: expect.arrayContaining(['world-model']),
-      'model-index': [{ name: 'router', results: [{ dataset: { type: 'helpdesk' } }] }],
-    });
-    expect(JSON.stringify(frontMatter)).toContain('"type":"horizon.trusted-steps","name":"Trust horizon","value":3');
+    expect(text).toContain('Not all was measured.');
   });
 
-  it('says what it may be trusted with, where it fails and where the numbers are from', () => {
-    const { subjects } = inventedReport;
-    const card = markdownText(modelCard({ ...inventedReport, subjects: [subjects[1]] }).card);
-    expect(card).toMatch(/## How far to trust it\n\nUp to 0 steps/);
-    expect(card).toContain('It may not mint rewards');
-    expect(card).toContain('It got most wrong: restore\\_access unlocks somebody else');
-    expect(card).toContain('llm:5f2c81d09a');
-    const untold = { ...inventedSingle.subjects[0], sections: [] };
-    expect(markdownText(modelCard({ ...inventedSingle, subjects: [untold] }).card)).toContain(
-      'Its trust horizon was not measured',
+  it('draws the curves of all models together, by model where each has one', () => {
+    expect(curvesOf(inventedReport, 'Drift with the horizon').curves.map(({ name }) => name)).toEqual(names);
+    expect(curvesOf(inventedReport, 'Drift of each backend').curves.map(({ name }) => name)).toEqual(
+      names.flatMap((name) => [`${name}: rules`, `${name}: llm`]),
     );
-  });
-});
-
-describe('several models side by side', () => {
-  it('have a colour each in every figure', () => {
-    const [drift, backends] = figuresOf(groupOf('k-steps'), names);
-    if (drift.kind === 'bars' || backends.kind === 'bars') throw new Error('these are curves');
-    expect(drift.panels.map(({ series }) => series.map(({ name, colour }) => [name, colour]))).toEqual([
-      names.map((name, i) => [name, i]),
-    ]);
-    expect(backends.panels.map(({ title, series }) => [title, series.length])).toEqual([
-      ['rules', 3],
-      ['replay', 3],
-      ['llm', 3],
-    ]);
-    const [bars] = figuresOf(groupOf('one-step'), names);
-    if (bars.kind !== 'bars') throw new Error('these are bars');
-    expect(bars.groups.map(({ label, bars }) => [label, bars.length])).toEqual([
-      ['0', 3],
-      ['1', 3],
-      ['2', 3],
-      ['3 or more', 3],
-    ]);
+    expect(curvesOf(inventedSingle, 'Drift of each backend').curves.map(({ name }) => name)).toEqual(['rules', 'llm']);
   });
 
-  it('share a table and say a note once', () => {
-    const [table] = tablesOf(groupOf('one-step'), names);
-    expect(table.columns).toEqual(['tool', 'model', 'calls', 'state exact']);
-    expect(table.rows.slice(0, 4).map(([tool, model]) => [tool, model])).toEqual([
-      ...names.map((name) => ['get_employee', name]),
-      ['restore_access', names[0]],
-    ]);
-    expect(notesOf(groupOf('one-step'), names)).toMatchObject([{ of: [] }]);
-    expect(notesOf(groupOf('calibration'), names)).toMatchObject([{ of: ['rules'] }]);
+  it('shares a table between models, and says a note once', () => {
+    const table = blocksOf(inventedReport).find((block) => block.kind === 'table' && block.title === 'By tool');
+    expect(table).toMatchObject({ columns: ['tool', 'model', 'calls', 'state exact'] });
+    expect((table as unknown as { rows: string[][] }).rows.map(([tool, model]) => [tool, model])).toEqual(
+      ['get_employee', 'restore_access'].flatMap((tool) => names.map((name) => [tool, name])),
+    );
+    const text = markdownText(fidelityDocument(inventedReport));
+    expect(text.match(/Rewards are given at the end alone/g)).toHaveLength(1);
+    expect(text).toContain('rules: It is always sure and always right.');
   });
 
-  it('show what one of them was not measured by', () => {
+  it('shows what one of them was not measured by', () => {
     const [first, second] = inventedReport.subjects;
     const subjects = [first, { ...second, sections: second.sections.slice(1) }];
-    const row = headlineRows({ ...inventedReport, subjects }).find(({ name }) => name === 'one-step.state-exact')!;
-    expect(row.estimates.map((estimate) => estimate === undefined)).toEqual([false, true]);
+    expect(markdownText(fidelityDocument({ ...inventedReport, subjects }))).toMatch(
+      /State exactly right.*qwen2.5-0.5b alone.*not measured/,
+    );
   });
 });

@@ -1,8 +1,9 @@
-// How right dreamt screens are: scores of an element each, and the section of a report on a page of ours.
+// How right simulated screens are: scores of an element each, and the section of a report on a page of ours.
 
 import '../../../src/kinds/registry.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen-state.js';
+import { applyOperations } from '../../../src/env/state/operations.js';
 import type { Message, ToolCall } from '../../../src/env/tools/message.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
@@ -10,7 +11,6 @@ import { initialStateOf } from '../../../src/env/tools/situation.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
-import { questionOf } from '../../../src/fidelity/tools/question.js';
 import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
@@ -20,7 +20,7 @@ const element = (role: string, name: string, rest = {}): ScreenElement =>
   ({ role, name, children: [], ...rest }) as ScreenElement;
 const screen = (elements: ScreenState['elements'], rest = {}): ScreenState => ({ ...NO_SCREEN, elements, ...rest });
 
-describe('scores of a dreamt screen', () => {
+describe('scores of a simulated screen', () => {
   const before = screen({ '1': element('button', 'Send'), '2': element('checkbox', 'cream', { checked: false }) });
   const ticked = screen({ ...before.elements, '2': element('checkbox', 'cream', { checked: true }) });
 
@@ -61,18 +61,21 @@ describe('the section of a report', () => {
       { role: 'assistant', content: null, toolCalls: [call] },
       { role: 'tool', toolCallId: call.id, name: call.name, content: '', isError: false },
     ]);
-    const real = await carriedBy(rulesResponder(domain), { domain, seed: 1 })({ id: 'w', task, messages, steps: [] });
+    const real = await carriedBy(rulesResponder(domain), domain, 1)({ id: 'w', task, messages, steps: [] });
     const steps = real.steps.map(({ answer, state: after }) => ({ ...(answer as Prediction), state: after }));
     const model = parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] });
     const unaided = await makeRouter(model, { domain, folder: '.', index: undefined as never });
     const truth = {
-      questions: queries.map((query) => questionOf(domain, query)),
+      questions: queries.map((query) => {
+        const answer = rulesResponder(domain).answer(query) as Prediction;
+        return { id: query.call.id, query, truth: answer, after: applyOperations(state, answer.operations) };
+      }),
       sequences: [{ id: 'w', task, messages, steps }],
     };
     const instrument = elementsInstrument({
       ground: { setup: { seed: 1 }, truth },
       answering: { unaided },
-      carry: carriedBy(unaided, { domain, seed: 1 }),
+      carry: carriedBy(unaided, domain, 1),
       notes: { steps: [] },
     } as unknown as ToolsJudged);
     const rows = [...(await instrument.measure(0)), ...(await instrument.measure(1))];

@@ -12,7 +12,7 @@ import { asked, deskQuestions, findingOf, judgedOf, metricOf } from './desk-ques
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
 
 let domain: ToolsDomain;
-let questions: ToolsQuestion[];
+let questions: readonly ToolsQuestion[];
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   questions = await deskQuestions(domain, 240);
@@ -31,9 +31,6 @@ describe('calibration', () => {
     const area = (2 / 0.7) * (1 / 3 - 0.3 / 4);
     const { low, high } = metricOf(finding, 'auroc');
     expect(low! > 0.5 && low! <= area && area <= high!).toBe(true);
-    // And the mean of r (1 - r) is 0.3 - 0.12.
-    const { low: least, high: most } = metricOf(finding, 'brier');
-    expect(least! <= 0.18 && 0.18 <= most!).toBe(true);
   });
 
   it('finds confidence that says too much', async () => {

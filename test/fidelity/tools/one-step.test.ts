@@ -6,8 +6,8 @@ import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
-import { oneStepInstrument } from '../../../src/fidelity/tools/one-step.js';
-import { changeGroup, questionOf, type ToolsQuestion } from '../../../src/fidelity/tools/question.js';
+import { toolsOneStep } from '../../../src/fidelity/tools/one-step.js';
+import type { ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
@@ -15,7 +15,7 @@ import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';
 const COUNT = 300;
 
 let domain: ToolsDomain;
-let questions: ToolsQuestion[];
+let questions: readonly ToolsQuestion[];
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
   questions = await deskQuestions(domain, COUNT);
@@ -26,7 +26,7 @@ function oneStep(errors: WrappedErrors, repeats = 1) {
 }
 
 function oneStepOf(responder: Responder, repeats = 1) {
-  return findingOf(oneStepInstrument(judgedOf({ asked: asked(responder, questions), repeats })));
+  return findingOf(toolsOneStep(judgedOf({ asked: asked(responder, questions), repeats })));
 }
 
 /** Whether the interval holds what was put in. */
@@ -38,8 +38,8 @@ describe('questions', () => {
   it('are different calls of many tasks, with many changes and none, the same every time', async () => {
     expect(questions).toHaveLength(COUNT);
     expect(new Set(questions.map(({ id }) => id)).size).toBe(COUNT);
-    const groups = new Set(questions.map(changeGroup));
-    expect([...groups].sort()).toEqual(['0', '1', '2-3', '4+']);
+    const changes = new Set(questions.map(({ truth }) => Math.min(2, truth.operations!.length)));
+    expect([...changes].sort()).toEqual([0, 1, 2]);
     const [first, again, other] = [
       await deskQuestions(domain, 40),
       await deskQuestions(domain, 40),
@@ -54,7 +54,7 @@ describe('questions', () => {
 describe('one step', () => {
   it('finds nothing wrong with the real environment', async () => {
     const finding = await oneStepOf(rulesResponder(domain));
-    for (const key of ['state-exact', 'observation-exact', 'error-flag', 'all-right', 'read-back', 'all-right-real'])
+    for (const key of ['state-exact', 'observation-exact', 'error-flag', 'all-right', 'all-right-real'])
       expect(metricOf(finding, key), key).toMatchObject({ value: 1 });
     for (const key of ['state-distance', 'observation-distance', 'silent-state-error', 'refused', 'unanswered'])
       expect(metricOf(finding, key), key).toMatchObject({ value: 0 });
@@ -65,7 +65,7 @@ describe('one step', () => {
   it('says that answers of the truth itself are right by construction, and only where all are', async () => {
     const rules = rulesResponder(domain);
     const judged = (truthBackend?: string) =>
-      findingOf(oneStepInstrument(judgedOf({ asked: asked(rules, questions), truthBackend })));
+      findingOf(toolsOneStep(judgedOf({ asked: asked(rules, questions), truthBackend })));
     expect((await judged('real')).section.byConstruction).toContain(`all ${COUNT} answers are by real`);
     expect((await judged('real')).section.notes.join()).toContain('What is worth a gate');
     expect((await judged('rules')).section.byConstruction).toBeUndefined();
@@ -74,13 +74,10 @@ describe('one step', () => {
 
   it('finds states that are wrong behind feedback that is right', async () => {
     const finding = await oneStep({ state: 0.4 });
-    const changing = questions.filter((question) => changeGroup(question) !== '0').length / questions.length;
+    const changing = questions.filter(({ truth }) => truth.operations!.length > 0).length / questions.length;
     expect(holds(metricOf(finding, 'silent-state-error'), 0.4 * changing)).toBe(true);
     expect(holds(metricOf(finding, 'state-exact'), 1 - 0.4 * changing)).toBe(true);
-    expect(holds(metricOf(finding, 'state-exact-changes-1'), 0.6)).toBe(true);
-    expect(metricOf(finding, 'state-exact-changes-0').value).toBe(1);
     for (const key of ['observation-exact', 'error-flag']) expect(metricOf(finding, key).value, key).toBe(1);
-    expect(metricOf(finding, 'spoken-error').value).toBe(0);
     const [worst] = finding.section.worst;
     expect(worst.differences).toContainEqual(expect.objectContaining({ path: expect.stringMatching(/WRONG-1/) }));
     expect(worst).toMatchObject({ backend: 'rules', confidence: 1 });
@@ -89,7 +86,6 @@ describe('one step', () => {
   it('finds observations that are wrong over a state that is right', async () => {
     const finding = await oneStep({ observation: 0.25 });
     expect(holds(metricOf(finding, 'observation-exact'), 0.75)).toBe(true);
-    expect(holds(metricOf(finding, 'spoken-error'), 0.25)).toBe(true);
     for (const key of ['state-exact', 'error-flag']) expect(metricOf(finding, key).value, key).toBe(1);
     expect(metricOf(finding, 'silent-state-error').value).toBe(0);
     expect(metricOf(finding, 'observation-distance').value).toBeGreaterThan(0);
@@ -111,22 +107,12 @@ describe('one step', () => {
     expect(holds(metricOf(noisy, 'sampling-noise'), 0.5)).toBe(true);
   });
 
-  it('judges a model without a state by reads of what changed alone', async () => {
+  it('judges a model without a state by what it says alone', async () => {
     const finding = await oneStep({ stateless: true });
-    for (const key of ['state-exact', 'state-distance', 'silent-state-error', 'state-exact-changes-1'])
+    for (const key of ['state-exact', 'state-distance', 'silent-state-error'])
       expect(metricOf(finding, key), key).toMatchObject({ value: null, low: null, high: null });
     expect(metricOf(finding, 'observation-exact').value).toBe(1);
-    // It answers from a state in which nothing ever changed, so no read shows a change.
-    expect(metricOf(finding, 'read-back').value).toBe(0);
     expect(finding.section.notes.join(' ')).toContain('without a state');
-  });
-
-  it('reads nothing back of a change that no read shows', async () => {
-    const blind: ToolsDomain = { ...domain, tools: domain.tools.filter(({ kind }) => kind !== 'read') };
-    const shown = questions.find(({ readBacks }) => readBacks.length > 0)!;
-    const { readBacks, truth } = questionOf(blind, { ...shown.query, domain: blind });
-    expect(readBacks).toEqual([]);
-    expect(truth.operations).toEqual(shown.truth.operations);
   });
 
   it('shows beside right states what a model has that refuses every call', async () => {
@@ -169,10 +155,9 @@ describe('one step', () => {
 });
 
 describe('made-up entities', () => {
-  it('are found in the share they were put in, by tool', async () => {
+  it('are found in the share they were put in', async () => {
     const finding = await oneStep({ invented: 0.2 });
     expect(holds(metricOf(finding, 'hallucinated-entities'), 0.2)).toBe(true);
-    expect(finding.section.tables.at(-1)!.rows[0][2]).toMatch(/^TCK-70/);
   });
 
   // Blind spot: an entity that exists and is the wrong one. docs/fidelity-metrics.md tells it with this example.

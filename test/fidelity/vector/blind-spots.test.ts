@@ -1,17 +1,7 @@
 // What each number on vectors does not see, and the number beside it that does. docs/fidelity-metrics.md tells of each.
 
 import { describe, expect, it } from 'vitest';
-import {
-  constantPolicy,
-  judgedBy,
-  meanNext,
-  measured,
-  metricOf,
-  realWorld,
-  truthOf,
-  WORLD,
-  type World,
-} from './known-world.js';
+import { judgedBy, meanNext, measured, metricOf, truthOf, WORLD, type World } from './known-world.js';
 
 const CALM: World = { ...WORLD, limit: 100 };
 const NOISY: World = { ...CALM, noise: 0.2 };
@@ -31,26 +21,23 @@ describe('optimism', () => {
     expect(metricOf(finding, 'reward-rmse').value).toBeGreaterThan(1.5);
   });
 
-  it('is 0 where no recorded action finds the hole; a policy that does shows it', async () => {
+  it('is 0 where no recorded action finds the hole', async () => {
     const timid = truthOf({ ...CALM, alive: 1 }, { reach: 0.5 });
-    const world = { ...CALM, alive: 1 };
     const rewardBias = (_obs: Float32Array, _at: number, action: number) => (Math.abs(action) > 0.9 ? 10 : 0);
-    const replay = { name: 'greedy', policy: constantPolicy(1), environment: async () => realWorld(world) };
-    const judged = judgedBy(world, timid, { rewardBias }, replay);
+    const judged = judgedBy({ ...CALM, alive: 1 }, timid, { rewardBias });
     expect(metricOf(await measured(judged, 'reward-end'), 'optimism').value).toBeCloseTo(0, 4);
-    expect(metricOf(await measured(judged, 'k-steps'), 'consistency-gap').value).toBeCloseTo(-120, 3);
   });
 });
 
 describe('coverage of intervals', () => {
-  it('is right in the mean over states where it is always wrong; likelihood knows', async () => {
+  it('is right in the mean over states where it is always wrong; CRPS knows', async () => {
     // Half of the states with twice the deviation, half with so much less that the mean is 90 %.
     const stated = (obs: Float32Array, at: number) => (Math.floor(Math.abs(obs[at]) * 1e4) % 2 === 0 ? 2 : 0.7806);
     const finding = await measured(judgedBy(NOISY, noisy, { stated }), 'calibration');
     expect(metricOf(finding, 'coverage-90').value).toBeCloseTo(0.9, 1.5);
-    const nll = async (faults: object) =>
-      metricOf(await measured(judgedBy(NOISY, noisy, faults), 'one-step'), 'nll').value!;
-    expect(await nll({ stated })).toBeGreaterThan((await nll({})) + 0.05);
+    const crps = async (faults: object) =>
+      metricOf(await measured(judgedBy(NOISY, noisy, faults), 'one-step'), 'crps').value!;
+    expect(await crps({ stated })).toBeGreaterThan(1.02 * (await crps({})));
   });
 });
 
@@ -69,7 +56,7 @@ describe('drift', () => {
     const judged = judgedBy(slow, truth, { next });
     const steps = await measured(judged, 'k-steps');
     expect(metricOf(steps, 'drift').value).toBeLessThan(0.1);
-    expect(metricOf(steps, 'divergence-steps').value).toBe(12);
+    expect(metricOf(steps, 'divergence-steps').high).toBeNull();
     expect(metricOf(steps, 'better-than-persistence').value).toBe(0);
     expect(metricOf(await measured(judged, 'one-step'), 'skill-persistence').value).toBeCloseTo(0, 5);
   });
@@ -82,8 +69,7 @@ describe('state error', () => {
       return [a, b, c + 2];
     };
     const { section } = await measured(judgedBy(CALM, calm, { next }), 'one-step');
-    const chart = section.charts[0];
-    const model = chart.kind === 'bars' ? [] : chart.series[0].points;
+    const { points: model } = section.charts[0].series[0];
     expect(model.map(({ label }) => label)).toEqual(['a', 'b', 'c']);
     expect(model[0].y).toBeLessThan(1e-5);
     expect(model[2].y).toBeGreaterThan(1);

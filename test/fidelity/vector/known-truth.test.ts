@@ -1,21 +1,10 @@
 // What was put into a model comes out of the metrics, within their intervals; what was not, stays clean.
 
 import { describe, expect, it } from 'vitest';
-import type { Finding } from '../../../src/fidelity/measure.js';
 import type { SectionId } from '../../../src/fidelity/report.js';
-import {
-  constantPolicy,
-  DIM,
-  type Faults,
-  judgedBy,
-  meanNext,
-  measured,
-  metricOf,
-  realWorld,
-  truthOf,
-  WORLD,
-  type World,
-} from './known-world.js';
+import type { Finding } from '../../../src/fidelity/section.js';
+import { stepsFrom, type VectorTruth } from '../../../src/fidelity/vector/ground.js';
+import { DIM, type Faults, judgedBy, meanNext, measured, metricOf, truthOf, WORLD, type World } from './known-world.js';
 
 const truth = truthOf(WORLD);
 const NOISY: World = { ...WORLD, noise: 0.1 };
@@ -32,12 +21,14 @@ function expectHolds(finding: Finding, key: string, put: number): void {
 }
 
 const value = (finding: Finding, key: string) => metricOf(finding, key).value;
+const meanOf = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+/** Recorded steps of each simulation. */
+const watched = (of: VectorTruth) => of.starts.map((row) => stepsFrom(of, row, 12));
 
 describe('a model without fault', () => {
   it('is right in every step', async () => {
     const finding = await find('one-step');
-    for (const key of ['state-exact', 'state-within', 'reward-exact', 'termination-agreement'])
-      expect(value(finding, key)).toBe(1);
+    for (const key of ['state-exact', 'state-within', 'termination-agreement']) expect(value(finding, key)).toBe(1);
     expect(value(finding, 'state-error')).toBeLessThan(1e-6);
     expect(value(finding, 'skill-persistence')).toBeCloseTo(1, 9);
     expect(value(finding, 'right-state-wrong-outcome')).toBe(0);
@@ -49,10 +40,11 @@ describe('a model without fault', () => {
     expect(value(steps, 'drift')).toBeLessThan(1e-5);
     expect(steps.drift?.map(({ step }) => step)).toEqual(steps.drift?.map((_, i) => i + 1));
     expect(steps.drift?.at(-1)?.high).toBeLessThan(1e-5);
-    expect(value(steps, 'divergence-steps')).toBe(12);
+    expect(value(steps, 'divergence-steps')).toBeCloseTo(meanOf(watched(truth)), 9);
+    expect(metricOf(steps, 'divergence-steps').high).toBeNull();
     const outcome = await find('reward-end');
     expect(value(outcome, 'optimism')).toBeCloseTo(0, 5);
-    for (const key of ['end-precision', 'end-recall', 'end-f1']) expect(value(outcome, key)).toBe(1);
+    for (const key of ['end-precision', 'end-recall']) expect(value(outcome, key)).toBe(1);
     expect(value(outcome, 'false-done')).toBe(0);
   });
 
@@ -60,7 +52,7 @@ describe('a model without fault', () => {
     const finding = await find('calibration');
     expect(value(finding, 'coverage-90')).toBeNull();
     expect(finding.section.notes[0]).toMatch(/one thing only/);
-    expect(value(await find('one-step'), 'nll')).toBeNull();
+    expect(value(await find('one-step'), 'crps')).toBeNull();
   });
 });
 
@@ -73,7 +65,7 @@ describe('an error of known size in the transition', () => {
     const mean = scales.change.reduce((sum, scale) => sum + (error / scale) ** 2, 0) / DIM;
     expectHolds(finding, 'state-error', Math.sqrt(mean));
     expect(value(finding, 'state-exact')).toBeLessThan(0.01);
-    expect([value(finding, 'reward-exact'), value(finding, 'termination-agreement')]).toEqual([1, 1]);
+    expect([value(finding, 'reward-error')! < 1e-6, value(finding, 'termination-agreement')]).toEqual([true, 1]);
     expect(finding.section.worst[0].differences.map(({ path }) => path)).not.toContain('reward');
   });
 
@@ -86,11 +78,13 @@ describe('an error of known size in the transition', () => {
     const unit = bias * Math.sqrt(scales.state.reduce((sum, scale) => sum + scale ** -2, 0) / DIM);
     const judged = judgedBy(world, integrated, { bias });
     const finding = await measured(judged, 'k-steps');
-    const chart = finding.section.charts[0];
-    const points = chart.kind === 'bars' ? [] : chart.series[0].points;
+    const { points } = finding.section.charts[0].series[0];
     expect(points).toHaveLength(12);
     for (const { x, y } of points) expect(y).toBeCloseTo(unit * x, 3);
-    expect(value(finding, 'divergence-steps')).toBeCloseTo(Math.min(12, Math.floor(0.5 / unit)), 6);
+    expect(value(finding, 'divergence-steps')).toBeCloseTo(
+      meanOf(watched(integrated).map((steps) => Math.min(steps, Math.floor(0.5 / unit)))),
+      6,
+    );
   });
 });
 
@@ -100,10 +94,9 @@ describe('a reward that is too high by a known size', () => {
   it('is the bias of a step and the optimism of a sequence, while states stay right', async () => {
     const finding = await find('reward-end', { rewardBias });
     expect(value(finding, 'reward-bias')).toBeCloseTo(0.05, 6);
-    expect(value(finding, 'optimism-per-step')).toBeCloseTo(0.05, 6);
-    expect(value(finding, 'end-f1')).toBe(1);
+    expect(value(finding, 'optimism')).toBeCloseTo(0.05 * meanOf(watched(truth)), 5);
     const step = await find('one-step', { rewardBias });
-    expect([value(step, 'state-exact'), value(step, 'reward-exact')]).toEqual([1, 0]);
+    expect(value(step, 'state-exact')).toBe(1);
     expect(value(step, 'reward-error')).toBeCloseTo(0.05, 6);
     expect(value(await find('k-steps', { rewardBias }), 'drift')).toBeLessThan(1e-5);
   });
@@ -112,20 +105,6 @@ describe('a reward that is too high by a known size', () => {
     // A coin of the state: 0.2 or -0.1, mean 0.05.
     const finding = await find('reward-end', { rewardBias: (obs, at) => (obs[at + 2] > 0 ? 0.2 : -0.1) });
     expectHolds(finding, 'reward-bias', 0.05);
-  });
-
-  it('makes the dream promise more than the same actions earn', async () => {
-    const world = { ...WORLD, alive: 1, limit: 100 };
-    const replay = { name: 'still', policy: constantPolicy(0), environment: async () => realWorld(world) };
-    const judged = judgedBy(world, truthOf(world), { rewardBias: () => 0.5 }, replay);
-    const finding = await measured(judged, 'k-steps');
-    expect(value(finding, 'consistency-gap')).toBeCloseTo(-0.5 * 12, 4);
-    const ratio = metricOf(finding, 'consistency-ratio').value!;
-    expect(ratio).toBeGreaterThan(1 / 1.6);
-    expect(ratio).toBeLessThan(1 / 1.5);
-    expect(value(finding, 'ending-kept')).toBe(1);
-    const honest = await measured(judgedBy(world, truthOf(world), {}, replay), 'k-steps');
-    expect(value(honest, 'consistency-ratio')).toBeCloseTo(1, 5);
   });
 });
 
@@ -142,21 +121,18 @@ describe('ends that are said wrongly with a known chance', () => {
   });
 });
 
-describe('doubt of known size', () => {
-  // Entropy and expected CRPS of a Gaussian forecast of its own noise, in standard deviations of change.
+describe('disagreement of known size', () => {
+  // Expected CRPS of a Gaussian forecast of its own noise, in standard deviations of change.
   const scales = () => judgedBy(NOISY, noisyTruth).ground.scales.change.map((scale) => NOISY.noise / scale);
-  const mean = (values: readonly number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
 
-  it('that is honest is calibrated, with the likelihood and CRPS that theory gives', async () => {
+  it('that is honest is calibrated, with the CRPS that theory gives', async () => {
     const finding = await find('calibration', {}, NOISY);
-    expectHolds(finding, 'coverage-50', 0.5);
     expectHolds(finding, 'coverage-90', 0.9);
     expectHolds(finding, 'std-factor', 1);
     expect(value(finding, 'calibration-error')).toBeLessThan(0.02);
     const step = await find('one-step', {}, NOISY);
-    expectHolds(step, 'nll', mean(scales().map((std) => Math.log(std) + 0.5 * Math.log(2 * Math.PI * Math.E))));
-    expectHolds(step, 'crps', mean(scales()) / Math.sqrt(Math.PI));
-    expectHolds(step, 'state-error', Math.sqrt(mean(scales().map((std) => std ** 2))));
+    expectHolds(step, 'crps', meanOf(scales()) / Math.sqrt(Math.PI));
+    expectHolds(step, 'state-error', Math.sqrt(meanOf(scales().map((std) => std ** 2))));
   });
 
   it('that is too small by a factor is found to be', async () => {
@@ -170,7 +146,7 @@ describe('doubt of known size', () => {
     expect(value(sure, 'state-error')).toBe(value(honest, 'state-error'));
   });
 
-  it('that goes with the errors warns of them, and doubt of nothing does not', async () => {
+  it('that goes with the errors warns of them, and disagreement on nothing does not', async () => {
     const quiet: World = { ...WORLD, noise: 0.02 };
     const quietTruth = truthOf(quiet);
     const isHard = (obs: Float32Array, at: number) => obs[at + 1] > 0;
@@ -180,7 +156,6 @@ describe('doubt of known size', () => {
     const judge = (apart: Faults['apart']) => measured(judgedBy(quiet, quietTruth, { next, apart }), 'calibration');
     const wise = await judge((obs, at) => (isHard(obs, at) ? 0.5 : 0.1));
     expect(metricOf(wise, 'doubt-auroc').low).toBeGreaterThan(0.95);
-    expect(value(wise, 'doubt-aurc')).toBeLessThan(0.2);
     const blind = await judge((obs, at) => (coin(obs, at) ? 0.5 : 0.1));
     expectHolds(blind, 'doubt-auroc', 0.5);
   });

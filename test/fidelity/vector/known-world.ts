@@ -1,14 +1,10 @@
 // A linear world with noise of known size, and models of it whose every fault is put in by hand.
 
-import type { VectorEnvironment } from '../../../src/core/environment.js';
-import type { Policy } from '../../../src/core/policy.js';
 import { Rng } from '../../../src/core/rng.js';
 import { boxSpace, unboundedSpace } from '../../../src/env/space-values.js';
-import type { Finding, Instrument } from '../../../src/fidelity/measure.js';
 import type { Metric, SectionId } from '../../../src/fidelity/report.js';
-import { instrumentsOf } from '../../../src/fidelity/setup.js';
-import type { VectorTruth } from '../../../src/fidelity/vector/ground.js';
-import { groundOf, type Judged, type Replay, type VectorPlan } from '../../../src/fidelity/vector/ground.js';
+import { type Finding, type Instrument, instrumentsOf } from '../../../src/fidelity/section.js';
+import { groundOf, type Judged, type VectorPlan, type VectorTruth } from '../../../src/fidelity/vector/ground.js';
 import { VECTOR_QUESTIONS } from '../../../src/fidelity/vector/opening.js';
 import type { Forecast } from '../../../src/worldmodel/dynamics.js';
 import {
@@ -89,7 +85,7 @@ export function truthOf(world: World, options: TruthOptions = {}): VectorTruth {
       truncated: new Uint8Array(rows),
     },
     episodes,
-    starts: drawn.map((row) => ({ row })),
+    starts: drawn,
   };
 }
 
@@ -185,50 +181,14 @@ export class FaultyModel extends MemorylessDynamics {
   async close(): Promise<void> {}
 }
 
-/** The world itself, to act in. */
-export function realWorld(world: World, maxEpisodeSteps = 30): VectorEnvironment {
-  let x = new Float32Array(DIM);
-  const rng = Rng.fromSeed(0);
-  return {
-    id: 'known',
-    family: 'vector',
-    ...SPACES,
-    maxEpisodeSteps,
-    reset: ({ seed = 0 } = {}) => {
-      x = Float32Array.from(startOf(seed));
-      return { observation: x.slice(), info: {} };
-    },
-    step: (action) => {
-      x = Float32Array.from(meanNext(world, x, 0, action[0]), (mean) => mean + world.noise * rng.normal());
-      const terminated = Math.abs(x[0]) > world.limit;
-      return { observation: x.slice(), reward: rewardOf(world, x, 0), terminated, truncated: false, info: {} };
-    },
-    snapshot: () => ({ env: 'known', state: null }),
-    restore: () => x,
-    close: () => {},
-  };
-}
+const PLAN: VectorPlan = { seed: 7, horizon: 12, tolerance: 0.5, propagation: 'ts1' };
 
-/** Always the same action. */
-export function constantPolicy(action: number): Policy {
-  return { version: `always ${action}`, act: (_obs, rows) => ({ action: new Float32Array(rows).fill(action) }) };
-}
-
-export const PLAN: VectorPlan = { seed: 7, horizon: 12, tolerance: 0.5, propagation: 'ts1' };
-
-export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}, replay?: Replay, plan = PLAN): Judged {
+export function judgedBy(world: World, truth: VectorTruth, faults: Faults = {}): Judged {
   const model = new FaultyModel(world, faults);
   const forecast: Judged['subject']['forecast'] =
     world.noise > 0 || faults.apart ? (carry, action) => model.forecast(carry as ObservationCarry, action) : undefined;
-  const subject = {
-    name: 'faulty',
-    kind: 'ensemble',
-    version: 'faulty',
-    model,
-    forecast,
-    dream: async () => realWorld(world),
-  };
-  return { ground: groundOf(truth, plan, replay), subject };
+  const subject = { name: 'faulty', kind: 'ensemble', version: 'faulty', notes: [], model, forecast };
+  return { ground: groundOf(truth, PLAN), subject };
 }
 
 /** A section, measured chunk by chunk. */

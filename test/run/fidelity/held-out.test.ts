@@ -5,14 +5,14 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { episodeOverlap, refuseSeenEpisodes } from '../../../src/fidelity/tools/held-out.js';
-import { seenRows } from '../../../src/fidelity/vector/opening.js';
+import { episodeOverlap, refuseSeenEpisodes } from '../../../src/fidelity/tools/truth.js';
+import { seenRows } from '../../../src/fidelity/vector/truth.js';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { allocateBatch } from '../../../src/replay/columns.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
-import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools.js';
-import { trainingFolders } from '../../../src/run/pipeline/fidelity/vector-host.js';
+import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools-judged.js';
+import { trainingFolders } from '../../../src/run/pipeline/fidelity/vector.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../src/run/scenario.js';
 

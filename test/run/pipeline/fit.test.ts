@@ -4,11 +4,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { FitResult, JobResult } from '../../../src/run/job.js';
+import type { Report } from '../../../src/core/report.js';
+import type { JobResult } from '../../../src/run/job.js';
 import { launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
+import type { FitResult } from '../../../src/run/pipeline/fit.js';
 import { terminalText } from '../../../src/run/report.js';
-import { vectorResultText } from '../../../src/run/vector-result-text.js';
 import { recordingStream } from '../streams.js';
 
 let folder: string;
@@ -20,31 +21,32 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 const at = (...path: string[]) => join(folder, ...path);
 
+/** Of the last run. */
+let shown = '';
+
 function run(job: 'collect' | 'fit', set: readonly string[], out: string = job): Promise<JobResult> {
   const inputs = job === 'fit' ? { data: at('collect') } : {};
   const given = { scenario: 'pendulum', seed: 1, stream: recordingStream(), command: `reverie ${job}`, quiet: true };
-  return launch<JobResult>(job, { ...given, set: [...set], inputs, out: at(out) });
+  const onReport = (report: Report) => {
+    shown = terminalText(report);
+  };
+  return launch<JobResult>(job, { ...given, set: [...set], inputs, out: at(out), onReport });
 }
 
 const fitted = (set: readonly string[], out: string) =>
   run('fit', ['model.members=3', 'model.elites=2', ...set], out) as Promise<FitResult>;
 
 describe('a fit', () => {
-  it('says that a good model is worth dreaming in, how sure it is, and what more records would bring', async () => {
+  it('says that a good model is worth dreaming in, and what to do next', async () => {
     const result = await fitted(['model.hidden=[32, 32]'], 'good');
     const verdict = result.verdict!;
     expect(verdict.isWorthDreaming).toBe(true);
-    expect(verdict.within90).toBeGreaterThan(0.8);
-    expect(verdict.moreData!.twice).toBeLessThanOrEqual(result.holdoutError);
-    expect(verdict.moreData!.half).toBeGreaterThan(0);
     expect(verdict.next).toMatch(/^reverie synth pendulum --model .*good.* --data /);
-    expect(existsSync(result.report)).toBe(true);
+    expect(existsSync(result.report!)).toBe(true);
     const events = readMetrics(at('good', 'metrics.jsonl'));
     expect(events.filter(({ kind }) => kind === 'epoch').length).toBeGreaterThan(3);
     expect(events.at(-1)).toMatchObject({ kind: 'fit', verdict: { isWorthDreaming: true } });
-    expect(terminalText(vectorResultText.fit(result))).toMatch(
-      /verdict +worth dreaming in: held out, the model explains \d+/,
-    );
+    expect(shown).toMatch(/verdict +worth dreaming in: held out, the model explains \d+/);
   });
 
   it('says why a bad one is not, and what to do about it', async () => {
@@ -54,6 +56,6 @@ describe('a fit', () => {
     expect(verdict.faults.join('\n')).toMatch(/obs\[\d\]: (a simple model explains more|hardly explained)/);
     expect(verdict.faults.at(-1)).toMatch(/^3 of 3 networks were stopped at model.maxEpochs=1 /);
     expect(verdict.next).toMatch(/--set model.maxEpochs=4$/);
-    expect(terminalText(vectorResultText.fit(result))).toMatch(/verdict +not worth dreaming in: /);
+    expect(shown).toMatch(/verdict +not worth dreaming in: /);
   });
 });

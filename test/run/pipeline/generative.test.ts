@@ -5,13 +5,14 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Report } from '../../../src/core/report.js';
 import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { describeBuffer } from '../../../src/replay/describe.js';
-import type { TrainResult } from '../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../src/run/launch.js';
 import { readMetrics } from '../../../src/run/metrics.js';
+import type { TrainResult } from '../../../src/run/pipeline/train.js';
 import { trainJob } from '../../../src/run/pipeline/train.js';
-import { resultText } from '../../../src/run/result-text.js';
+import { terminalText } from '../../../src/run/report.js';
 import { fileHashes } from '../../e2e/reverie.js';
 import { recordingStream } from '../streams.js';
 import { brokenOffAt } from './broken-off.js';
@@ -34,6 +35,8 @@ const ONLINE = [
 let folder: string;
 /** Of the run `drawn`. */
 let result: TrainResult;
+/** Of the last run. */
+let shown = '';
 const at = (...names: string[]) => join(folder, ...names);
 
 beforeAll(async () => {
@@ -46,7 +49,10 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 function train(options: Options, job = trainJob): Promise<TrainResult> {
   const launched = { jobs: { vector: async () => job }, stream: recordingStream(), command: 'reverie train' };
-  return launch('train', { ...launched, ...options, quiet: true });
+  const onReport = (report: Report) => {
+    shown = terminalText(report);
+  };
+  return launch('train', { ...launched, ...options, onReport, quiet: true });
 }
 
 const pendulum = (set: readonly string[], out: string, data?: string): Options => ({
@@ -82,7 +88,7 @@ describe('training from records alone', () => {
     expect(offline).not.toHaveProperty('generative');
     const given = await describeBuffer(at('lived', 'data'));
     expect((await describeBuffer(at('real-rows', 'checkpoint', 'real'))).rowsBy).toEqual(given.rowsBy);
-    expect(await resultText(offline)).toMatch(/given +400 real and 0 synthetic rows/);
+    expect(shown).toMatch(/given +400 real and 0 synthetic rows/);
   });
 
   it('goes on to the same bytes, and other seeds give others', async () => {
@@ -100,7 +106,6 @@ describe('rows drawn from a diffusion of records', () => {
     expect(records).toEqual({ real: 400, synthetic: 0 });
     expect(generative).toMatchObject({ fits: 1, rows: 300, share: 0.5, fittedTo: 400 });
     expect(result).not.toHaveProperty('dream');
-    expect(await resultText(result)).toMatch(/drawn +300 rows from one diffusion, 50 % of each batch/);
   });
 
   it('say in stored data by which diffusion they were drawn', async () => {
@@ -134,7 +139,7 @@ describe('generative replay beside real steps', () => {
     const online = await train(pendulum(ONLINE, 'online'));
     expect(online.realSteps).toBe(600);
     expect(online.generative).toMatchObject({ fits: 2, rows: 600, fittedTo: 600 });
-    expect(await resultText(online)).toMatch(/lived +600 real steps\n/);
+    expect(shown).toMatch(/steps +600 real.*\ndrawn +600 rows from 2 diffusions, 50 % of each batch/);
     const { rowsBy } = await describeBuffer(at('online', 'checkpoint', 'synthetic'));
     expect(Object.values(rowsBy.modelVersion)).toEqual([300, 300]);
     await goesOn(pendulum(ONLINE, 'online'), 'online', atTheEnds, aroundDraws);
@@ -149,7 +154,7 @@ describe('generative replay beside real steps', () => {
   it('says so where no diffusion was due', async () => {
     const never = await train(pendulum([...ONLINE, 'replay.generative.refitEvery=5000'], 'never'));
     expect(never.generative).toMatchObject({ fits: 0, rows: 0, modelVersion: null });
-    expect(await resultText(never)).toContain('replay.generative.refitEvery');
+    expect(shown).toContain('replay.generative.refitEvery');
   });
 });
 

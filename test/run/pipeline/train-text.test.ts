@@ -4,7 +4,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
-import type { RealEpisodesResult, TextQuickstartResult, TextTrainResult } from '../../../src/run/tools-results.js';
+import type { TextQuickstartResult } from '../../../src/run/pipeline/tools/quickstart-text.js';
+import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/real-episodes.js';
+import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const walkthrough = ['open crate', 'take book from crate', 'go to south', 'open chest', 'put book into chest'];
@@ -24,8 +26,8 @@ it('trains a policy, keeps it, and judges it again from its checkpoint', async (
   const judged = await run<RealEpisodesResult>('eval', 'judged', { inputs });
   expect(judged).toMatchObject({ episodes: 12, abstained: 0, policy: trained.policy });
   expect(judged.success!.value).toBeGreaterThan(0.5);
-  const played = readFileSync(join(judged.data, 'played.jsonl'), 'utf8').trimEnd().split('\n');
-  const won = played.map((line) => JSON.parse(line)).filter(({ reward }) => reward === 1);
+  const played = readFileSync(join(judged.data, 'episodes.jsonl'), 'utf8').trimEnd().split('\n');
+  const won = played.map((line) => JSON.parse(line)).filter((record) => record.return === 1);
   expect(won.length / 12).toBe(judged.success!.value);
 
   // Stopped after a round, it goes on to the same bytes.
@@ -123,7 +125,12 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
   const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
   expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
   const page = readFileSync(found.report, 'utf8');
-  for (const part of ['Success against real steps', 'Who answered, seed 0', 'The dream beside the real environment'])
+  for (const part of [
+    'Success against real steps',
+    'The simulation, seed 0',
+    'Who answered',
+    'The simulation beside the real environment',
+  ])
     expect(page).toContain(part);
 
   await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({

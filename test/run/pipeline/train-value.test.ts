@@ -3,7 +3,7 @@
 
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import type { TextTrainResult } from '../../../src/run/tools-results.js';
+import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
 const relevance = { vocabulary: 256, embedding: 8, hidden: [16, 16], rows: 16 };
@@ -33,8 +33,6 @@ it('learns from what recorded choices came to, and steps nothing but what it gat
   expect(values!.heldOutEpisodes).toBe(20);
   expect(values!.steps + values!.heldOutSteps + values!.skipped).toBe(steps);
   expect(values!.skill.low).toBeGreaterThan(0);
-  // Opening the crate at once is worth more than anything else that may be done first.
-  expect(values!.rightPairs / values!.pairs).toBeGreaterThan(0.6);
   const [before, after] = [trained.evaluations[0], trained.evaluations.at(-1)!];
   expect(after.meanLength).toBeLessThan(before.meanLength);
   expect(readFileSync(trained.report, 'utf8')).toContain('What the value model was made of');

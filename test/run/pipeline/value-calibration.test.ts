@@ -28,8 +28,6 @@ it('lets pass what knows which choice is better', async () => {
   expect(fit).toMatchObject({ episodes: 80, steps: 80, heldOutEpisodes: 40, heldOutSteps: 40 });
   expect(fit.skill.value).toBeGreaterThan(0.4);
   expect(fit.skill.low).toBeGreaterThan(0);
-  expect(fit.pairs).toBeGreaterThan(100);
-  expect(fit.rightPairs).toBe(fit.pairs);
   expect(() => requireSkill(fit)).not.toThrow();
 });
 

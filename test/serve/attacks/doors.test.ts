@@ -60,7 +60,7 @@ describe('an address that others reach', () => {
     const port = Number(new URL(open.url).port);
     await expect(serveScenarios(['pendulum'], { port })).rejects.toMatchObject({
       code: 'ADDRESS_UNUSABLE',
-      message: `Port ${port} of "127.0.0.1" is taken: something listens there already.`,
+      message: `Cannot listen on "127.0.0.1", port ${port}: something listens there already.`,
     });
   });
 });
@@ -174,7 +174,7 @@ describe('a page of another site', () => {
   it('is refused where the browser tells of it without an origin', async () => {
     const from = (site: string, mode: string) => {
       const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': mode };
-      return send(`${open.url}/docs`, { headers }).then(({ status }) => status);
+      return send(`${open.url}/openapi.json`, { headers }).then(({ status }) => status);
     };
     expect(await from('cross-site', 'no-cors')).toBe(403);
     expect(await from('same-site', 'no-cors')).toBe(403);

@@ -197,21 +197,6 @@ describe('a frame', () => {
     expect(answers.map((answer) => JSON.parse(answer).type)).toEqual(frames.map(() => 'error'));
   });
 
-  it('of MessagePack without end, or that reaches for a prototype, is answered with an error', async () => {
-    const { body } = await postJson(`${server.url}/v1/vector`, { env: 'pendulum', num_envs: 2 });
-    const map = (key: string) =>
-      Buffer.concat([Uint8Array.of(0x81, 0xa0 + key.length), Buffer.from(key), Uint8Array.of(0x80)]);
-    for (const frame of [new Uint8Array(60_000).fill(0x91), new Uint8Array(60_000).fill(0x81), map('__proto__')]) {
-      const socket = new WebSocket(`${server.url.replace('http', 'ws')}/v1/vector/${body.id}/ws`);
-      await once(socket, 'open');
-      socket.send(frame);
-      const [answer] = await once(socket, 'message');
-      expect(String(answer)).toContain('REQUEST_INVALID');
-      socket.close();
-    }
-    expect(({} as Record<string, unknown>)['type']).toBeUndefined();
-  });
-
   it('does not wait in a queue without end', async () => {
     const flood = Array.from({ length: 5000 }, () => '{"type":"state"}');
     expect([1008, 1013]).toContain(await closedWith('/ws', ...flood));

@@ -168,8 +168,9 @@ describe('a group', () => {
     const { id: snapshot } = await table.snapshot(id, owner);
     const group = await table.openGroup({ count: 2, owner, seeds: [7, 8] }, { snapshot });
     expect(group.map(({ turn }) => turn.observation)).toEqual(Array(2).fill(expectedObservations(3, ['add 5'])[1]));
-    const items = group.map(({ session }) => ({ id: session.id, action: 'add 0' }));
-    for (let i = 0; i < 5; i++) await table.stepMany(items, owner);
+    const items = group.map(({ session }) => session);
+    for (const { id: member } of items)
+      for (let i = 0; i < 5; i++) await table.step(member, { action: 'add 0' }, owner);
     const [one, other] = group.map(({ session }) => table.observe(session.id, owner).observation);
     expect(one).not.toBe(other);
   });
@@ -190,30 +191,6 @@ describe('a group', () => {
   });
 });
 
-describe('steps of several sessions', () => {
-  it('are answered one by one, errors too', async () => {
-    const table = tableOf({});
-    const [a, b] = [table.open({ owner }).id, table.open({ owner }).id];
-    await table.reset(a, { seed: 3 }, owner);
-    const outcomes = await table.stepMany(
-      [
-        { id: a, action: 'add 1' },
-        { id: b, action: 'add 1' },
-        { id: 'none', action: 'add 1' },
-        { id: a, action: 'add 2' },
-      ],
-      owner,
-    );
-    const [, one, two] = expectedObservations(3, ['add 1', 'add 2']);
-    expect(outcomes).toMatchObject([
-      { id: a, turn: { observation: one } },
-      { id: b, error: code('ENV_NOT_RESET') },
-      { id: 'none', error: code('SESSION_UNKNOWN') },
-      { id: a, turn: { observation: two } },
-    ]);
-  });
-});
-
 describe('quotas', () => {
   it('bound open sessions, each owner for itself', async () => {
     const table = tableOf({}, {}, { sessions: 2 });
@@ -225,31 +202,6 @@ describe('quotas', () => {
     expect(() => table.open({ owner })).toThrow(code('QUOTA_EXCEEDED'));
     await table.close(id, owner);
     table.open({ owner });
-  });
-
-  it('bound what models cost, resets included, before more is spent', async () => {
-    const table = tableOf({}, { money: 0.4, length: 10 }, { money: 1 });
-    const { id } = table.open({ owner });
-    await table.reset(id, { requestId: 'r' }, owner);
-    for (let i = 0; i < 2; i++) await table.step(id, { action: 'add 1' }, owner);
-    expect(table.quotas.spentBy(owner)).toEqual({ money: expect.closeTo(1.2), tokens: 30 });
-    await expect(table.step(id, { action: 'add 1' }, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
-    await expect(table.reset(id, {}, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
-    await table.reset(id, { requestId: 'r' }, owner);
-    await table.fork(id, 1, owner);
-    expect(table.quotas.spentBy(owner).tokens).toBe(30);
-  });
-
-  it('count what was spent on answers that came too late', async () => {
-    const slow = barrier();
-    const table = tableOf({}, { money: 1, hinder: (what) => (what === 'step' ? slow.wait() : undefined) });
-    const { id } = table.open({ owner });
-    await table.reset(id, {}, owner);
-    const late = table.step(id, { action: 'add 1', timeoutSeconds: 0.01 }, owner);
-    await expect(late).rejects.toEqual(code('STEP_DEADLINE'));
-    slow.open();
-    await table.snapshot(id, owner);
-    expect(table.quotas.spentBy(owner).money).toBe(2);
   });
 
   it('bound steps a minute', async () => {

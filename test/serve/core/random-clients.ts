@@ -125,17 +125,16 @@ export class RandomClient {
     const { model } = held;
     if (model === undefined || model.actions.length + 2 > this.episodeLength) return;
     const actions = [this.action(), this.action()];
-    const outcomes = await this.table.stepMany(
-      actions.map((action) => ({ id: held.id, action })),
-      held.owner,
+    const outcomes = await Promise.allSettled(
+      actions.map((action) => this.table.step(held.id, { action }, held.owner)),
     );
     for (const [i, outcome] of outcomes.entries()) {
-      if ('error' in outcome) {
-        this.count(outcome.error instanceof ReverieError ? outcome.error.code : 'failed');
+      if (outcome.status === 'rejected') {
+        this.count(outcome.reason instanceof ReverieError ? outcome.reason.code : 'failed');
         continue;
       }
       held.model = { ...held.model!, actions: [...held.model!.actions, actions[i]] };
-      this.note(held, 'race', outcome.turn);
+      this.note(held, 'race', outcome.value);
     }
   }
 

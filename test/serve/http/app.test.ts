@@ -5,15 +5,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { Sessions } from '../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../src/serve/http/app.js';
-import type { Facade } from '../../../src/serve/http/openapi.js';
+import type { ProtocolRoutes } from '../../../src/serve/http/openapi.js';
 import { serveFrames } from '../../../src/serve/http/sockets.js';
 import { makeLog } from '../../../src/serve/observe/log.js';
 import { recordingStream } from '../../run/streams.js';
 
 const SECRET = 'what only the log may say';
 
-/** Fails in every way a facade can. */
-const broken: Facade = {
+/** Fails in every way a protocol can. */
+const broken: ProtocolRoutes = {
   name: 'broken',
   reserved: ['broken'],
   register(app) {
@@ -49,7 +49,7 @@ const note = (error: unknown) => void unhandled.push(error);
 beforeAll(async () => {
   process.on('unhandledRejection', note);
   const logger = makeLog({ to: log, level: 'info' });
-  app = await makeApp({ sessions, facades: [broken], version: '0', logger });
+  app = await makeApp({ sessions, protocols: [broken], version: '0', logger });
   await app.listen({ host: '127.0.0.1', port: 0 });
   url = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
 });
@@ -59,7 +59,7 @@ afterAll(async () => {
   expect(unhandled).toEqual([]);
 });
 
-describe('a facade that fails', () => {
+describe('a protocol that fails', () => {
   it.each(['throws', 'rejects', 'circle'])('is answered for with a trace, and the log says why: %s', async (how) => {
     const reply = await fetch(`${url}/broken/${how}`, { headers: { 'x-request-id': `trace-${how}` } });
     const { error } = (await reply.json()) as { error: Record<string, unknown> };
@@ -93,8 +93,8 @@ describe('a facade that fails', () => {
   });
 
   it('may not take the name of an environment', async () => {
-    const clash: Facade = { name: 'clash', reserved: ['pendulum'], register: () => {} };
-    await expect(makeApp({ sessions, facades: [clash], version: '0' })).rejects.toMatchObject({
+    const clash: ProtocolRoutes = { name: 'clash', reserved: ['pendulum'], register: () => {} };
+    await expect(makeApp({ sessions, protocols: [clash], version: '0' })).rejects.toMatchObject({
       code: 'ENV_NAME_INVALID',
     });
   });

@@ -28,7 +28,7 @@ async function lines(metrics: ServerMetrics): Promise<string[]> {
 
 describe('metrics', () => {
   it('tell what happened, by environment and code', async () => {
-    const metrics = new ServerMetrics({ sessions, version: '1.2.3', gauges: () => ({ host_workers: 4 }) });
+    const metrics = new ServerMetrics({ sessions, version: '1.2.3' });
     const cost = { calls: 2, promptTokens: 10, cachedTokens: 4, completionTokens: 3, money: 0.5 };
     const info = { predictions: [{ cost }, { cost }], userCost: cost };
     const events: SessionEvent[] = [
@@ -74,7 +74,6 @@ describe('metrics', () => {
         'reverie_slots 8',
         'reverie_slots_taken 2',
         'reverie_slots_awaited 1',
-        'reverie_part{name="host_workers"} 4',
         `reverie_build_info{version="1.2.3",node="${process.versions.node}"} 1`,
       ]),
     );

@@ -1,4 +1,12 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -31,29 +39,27 @@ afterAll(() => server.stop(0));
 describe('what is live', () => {
   it('is told as it happens, and who answered', async () => {
     const client = await SessionClient.open(server.url, 'helpdesk', { task: 'unlock-after-holiday', seed: 1 });
-    const stream = await eventsOf(`${server.url}/web/api/live/events?env=helpdesk`);
+    const stream = await eventsOf(`${server.url}/web/api/live/events`);
     expect((await stream.next()).sessions[0]).toMatchObject({ id: client.id, status: 'running', stepCount: 0 });
     await unlockAccount(client);
     const told = await stream.until((live) => live.sessions[0].status === 'done');
     expect(told.sessions[0]).toMatchObject({
       stepCount: 6,
       return: 1,
-      answered: { rules: 4, user: 2 },
       source: 'real',
     });
-    expect(told.environments).toHaveLength(2);
-    expect(told.totals.steps).toBeGreaterThanOrEqual(6);
+    expect(told.environments).toMatchObject([{ episodes: 1, steps: 6, answered: { rules: 4, user: 2 } }, { steps: 0 }]);
     await ask(client.url, undefined, 'DELETE');
-    const closed = await stream.until((live) => live.sessions[0].status === 'closed');
-    expect(closed.counts.open).toBe(0);
+    await stream.until((live) => live.counts.open === 0);
     await stream.end();
   });
 
   it('says which steps failed', async () => {
     const client = await SessionClient.open(server.url, 'pendulum', { seed: 1 });
     await expect(client.act([9])).rejects.toThrow('ACTION_OUT_OF_SPACE');
-    const { sessions } = await api('live?env=pendulum&status=running');
-    expect(sessions[0]).toMatchObject({ id: client.id, failures: 1, lastFailure: 'ACTION_OUT_OF_SPACE' });
+    const { environments } = await api('live');
+    expect(environments[1]).toMatchObject({ name: 'pendulum', failures: 1 });
+    await ask(client.url, undefined, 'DELETE');
   });
 });
 
@@ -68,7 +74,7 @@ describe('the episode of a session', () => {
     expect(unlock.messages.map(({ role }) => role)).toEqual(['assistant', 'tool']);
     expect(unlock.answers[0]).toMatchObject({ tool: 'restore_access', backend: 'rules', confidence: 1 });
     const changes = (unlock.answers[0] as AnswerView).changes as ChangeView[];
-    expect(changes).toContainEqual(expect.objectContaining({ op: 'replace', before: 'locked', after: 'active' }));
+    expect(changes).toContainEqual(expect.objectContaining({ op: 'replace', after: 'active' }));
   });
 
   it('is known whole after a step back and in a fork', async () => {
@@ -97,23 +103,17 @@ describe('runs', () => {
       ['swing', 'train', 'finished'],
       ['desk', 'synth', 'finished'],
     ]);
-    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, hasReport: true });
+    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, report: 'desk/report.html' });
   });
 
-  it('are searched by words, task, return and who answered, a page at a time', async () => {
+  it('list their episodes, of a task alone too', async () => {
     const all = (await api('episodes')).episodes as EpisodeRow[];
     expect(all.length).toBeGreaterThan(8);
-    const kinds = await Promise.all(['full', 'part', 'none', 'unjudged'].map((kind) => api(`episodes?reward=${kind}`)));
-    const returns = kinds.map(({ episodes }) => [...new Set(episodes.map((row: EpisodeRow) => row.return))]);
-    expect(kinds.reduce((sum, { episodes }) => sum + episodes.length, 0)).toBe(all.length);
-    expect([returns[0], returns[2]]).toEqual([[1], [0]]);
     const [{ task }] = all;
-    expect((await api(`episodes?task=${task}`)).episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
-    expect((await api('episodes?backend=llm')).episodes).toEqual([]);
-    const found = await api('episodes?words=VERIFY_identity');
+    const found = await api(`episodes?run=desk&task=${task}`);
     expect(found.episodes.length).toBeGreaterThan(0);
+    expect(found.episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
     expect(found.looked).toBe(all.length);
-    expect((await api('episodes?words=verify_identity%20zzz')).episodes).toEqual([]);
     expect((await api('episodes?run=swing')).episodes).toEqual([]);
   });
 
@@ -121,7 +121,7 @@ describe('runs', () => {
     const [one] = (await api('episodes')).episodes as EpisodeRow[];
     const line = readFileSync(join(root, 'desk/data/episodes.jsonl'), 'utf8').split('\n')[0];
     mkdirSync(join(root, 'many/data'), { recursive: true });
-    writeFileSync(join(root, 'many/metrics.jsonl'), '');
+    copyFileSync(join(root, 'desk/run.json'), join(root, 'many/run.json'));
     appendFileSync(join(root, 'many/data/episodes.jsonl'), `${line}\n`.repeat(120));
     await expect.poll(async () => (await api('runs')).runs.length, { timeout: 5000 }).toBe(3);
     const first = await api('episodes?run=many');
@@ -136,8 +136,9 @@ describe('runs', () => {
   });
 
   it('show an episode with what changed', async () => {
-    const { episodes } = await api('episodes?words=restore_access');
-    const episode = await api(`episode?run=desk&at=${episodes[0].at}`);
+    const { episodes } = await api('episodes');
+    const { at } = episodes.find(({ return: sum }: EpisodeRow) => sum === 1);
+    const episode = await api(`episode?run=desk&at=${at}`);
     expect(episode).toMatchObject({ family: 'tools', source: 'synthetic', notes: [] });
     const changes = episode.turns.flatMap(({ answers }: TurnView) => answers.flatMap((one) => one.changes));
     expect(changes.some(({ after }: ChangeView) => after !== undefined)).toBe(true);
@@ -147,8 +148,6 @@ describe('runs', () => {
   });
 
   it('have reports that can do nothing', async () => {
-    const reports = await api('reports');
-    expect(reports[0]).toMatchObject({ path: 'desk/report.html', run: 'desk' });
     const reply = await fetch(`${server.url}/web/api/report?path=desk/report.html`);
     expect(reply.headers.get('content-security-policy')).toMatch(/^sandbox; default-src 'none'/);
     expect(await reply.text()).toContain('<!doctype html>');
@@ -157,14 +156,14 @@ describe('runs', () => {
   it('never lead out of their folder', async () => {
     const outside = mkdtempSync(join(tmpdir(), 'reverie-page-outside-'));
     writeFileSync(join(outside, 'report.html'), 'secret');
-    writeFileSync(join(outside, 'metrics.jsonl'), '');
+    copyFileSync(join(root, 'desk/run.json'), join(outside, 'run.json'));
     symlinkSync(outside, join(root, 'linked'));
     for (const path of ['..', '../..', '/etc', 'desk/../..', 'linked', 'linked/report.html', 'desk\0']) {
       expect(await refusal(`episode?at=0&run=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
       expect(await refusal(`report?path=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
     }
     expect(await refusal('report?path=desk/run.json')).toBe('RUN_NOT_FOUND');
-    expect(JSON.stringify([await api('reports'), await api('runs')])).not.toContain('linked');
+    expect(JSON.stringify(await api('runs'))).not.toContain('linked');
   });
 
   it('are not shown where no folder is given', async () => {

@@ -8,12 +8,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import { Rng } from '../../../src/core/rng.js';
 
 export type Defect =
-  | 'no-health'
-  | 'no-version'
-  | 'no-description'
-  | 'no-state-schema'
-  | 'mcp-silent'
-  | 'modes-mixed'
+  | 'no-schema'
   | 'observation-off-schema'
   | 'episode-id-lost'
   | 'step-count-stuck'
@@ -36,8 +31,7 @@ export type Defect =
   | 'verifier-moody'
   | 'shared-stream'
   | 'shared-scratch'
-  | 'seed-lost-in-a-crowd'
-  | 'leaks-slots';
+  | 'seed-lost-in-a-crowd';
 
 const SHOTS = 5;
 const TASKS = 3;
@@ -128,13 +122,8 @@ class Session {
 
 /** Each defect with the check that has to find it. */
 export const PLANTED: readonly [defect: Defect, check: string, options?: ToyOptions][] = [
-  ['no-version', 'openapi'],
-  ['no-health', 'health'],
-  ['no-description', 'metadata'],
-  ['no-state-schema', 'schema'],
-  ['mcp-silent', 'mcp'],
-  ['modes-mixed', 'modes'],
-  ['observation-off-schema', 'observation-schema'],
+  ['no-schema', 'schemas'],
+  ['observation-off-schema', 'observations'],
   ['episode-id-lost', 'state'],
   ['step-count-stuck', 'state'],
   ['reward-nan', 'rewards'],
@@ -145,20 +134,18 @@ export const PLANTED: readonly [defect: Defect, check: string, options?: ToyOpti
   ['ignores-seed', 'seed-control'],
   ['one-seed', 'seed-control', { tasks: false }],
   ['steps-unseeded', 'determinism'],
-  ['shared-state', 'isolation'],
-  ['state-of-another', 'isolation'],
-  ['remembers', 'replay'],
+  ['shared-state', 'concurrency'],
+  ['state-of-another', 'concurrency'],
+  ['remembers', 'determinism'],
   ['pays-for-nothing', 'floor-gap'],
   ['pays-at-random', 'floor-gap'],
   ['solution-in-card', 'no-leakage'],
   ['solution-in-observation', 'no-leakage'],
   ['task-broken', 'declarations'],
   ['verifier-moody', 'determinism'],
-  ['shared-stream', 'seeds-under-load'],
-  ['seed-lost-in-a-crowd', 'seeds-under-load'],
-  ['shared-scratch', 'threads'],
-  ['leaks-slots', 'slots', { capacity: 20 }],
-  ['leaks-slots', 'slots', { capacity: 1 }],
+  ['shared-stream', 'concurrency'],
+  ['seed-lost-in-a-crowd', 'concurrency'],
+  ['shared-scratch', 'concurrency'],
 ];
 
 export interface ToyServer {
@@ -194,15 +181,13 @@ export async function toyServer(
       return;
     }
     common.live++;
-    let isSaid = false;
     const session = has.has('shared-state') ? shared : new Session(has, common);
     latest = session;
     socket.on('error', () => undefined);
     socket.on('close', () => {
-      if (isSaid || !has.has('leaks-slots')) common.live--;
+      common.live--;
     });
     socket.on('message', (data) => {
-      isSaid ||= JSON.parse(String(data)).type === 'close';
       void answer(socket, String(data), session, has.has('state-of-another') ? () => latest : undefined);
     });
   });
@@ -248,14 +233,9 @@ function routeOf(
   tasks: boolean,
 ): [status: number, answer: unknown] {
   const routes: Record<string, unknown> = {
-    '/health': { status: has.has('no-health') ? 'ill' : 'healthy' },
-    '/metadata': { name: 'toy', ...(has.has('no-description') ? {} : { description: 'Aim.' }) },
+    '/health': { status: 'healthy' },
+    '/metadata': { name: 'toy', description: 'Aim.' },
     '/schema': schemas(has),
-    '/mcp': has.has('mcp-silent') ? {} : { jsonrpc: '2.0', id: null, error: { code: -32600, message: 'Invalid' } },
-    '/openapi.json': {
-      info: has.has('no-version') ? {} : { version: '1.0.0' },
-      paths: { '/reset': {}, '/step': {}, ...(has.has('modes-mixed') ? {} : { '/state': {} }) },
-    },
     ...(tasks ? taskRoutes(body, has) : {}),
   };
   return url in routes ? [200, routes[url]] : [404, { detail: 'Not Found' }];
@@ -272,17 +252,18 @@ function schemas(has: ReadonlySet<Defect>) {
       },
       required: ['values'],
     },
-    observation: {
-      type: 'object',
-      properties: {
-        wind: number,
-        left: { type: 'integer' },
-        ...(has.has('solution-in-observation') ? { ground_truth: number } : {}),
-      },
-      required: ['wind', 'left'],
-      additionalProperties: false,
-    },
-    ...(has.has('no-state-schema') ? {} : { state: { type: 'object' } }),
+    observation: has.has('no-schema')
+      ? null
+      : {
+          type: 'object',
+          properties: {
+            wind: number,
+            left: { type: 'integer' },
+            ...(has.has('solution-in-observation') ? { ground_truth: number } : {}),
+          },
+          required: ['wind', 'left'],
+          additionalProperties: false,
+        },
   };
 }
 

@@ -3,12 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { runCommandLine } from '../../../src/cli/command-line.js';
-import type { JsonObject } from '../../../src/core/canonical-json.js';
-import { Rng } from '../../../src/core/rng.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import { type ValidationReport, validateScenario, validateUrl, validationText } from '../../../src/serve/index.js';
-import { FAIRNESS_CHECKS } from '../../../src/serve/validate/checks.js';
-import { type Hidden, NotChecked, type Subject, serverAt } from '../../../src/serve/validate/players.js';
 import { recordingStream } from '../../run/streams.js';
 import { type Defect, PLANTED, type ToyOptions, toyServer } from './toy-server.js';
 
@@ -38,14 +34,13 @@ describe('a sound server of somebody else', () => {
     const report = await toy([]);
     expect(validationText(report)).toMatch(/: sound\n/);
     expect(named(report, 'failed')).toEqual([]);
-    expect(named(report, 'not-checked')).toEqual(['oracle']);
+    expect(named(report, 'not-checked')).toEqual([]);
   });
 
   it('passes where it takes one session at a time, which leaves little to see of a crowd', async () => {
     const report = await toy([], { capacity: 1 });
     expect(named(report, 'failed')).toEqual([]);
-    expect(named(report, 'not-checked')).toEqual(expect.arrayContaining(['isolation', 'seeds-under-load', 'threads']));
-    expect(report.checks.find(({ name }) => name === 'slots')?.detail).toMatch(/^\d+ clients vanished/);
+    expect(named(report, 'not-checked')).toContain('concurrency');
   });
 
   it('passes without tasks', async () => {
@@ -56,51 +51,10 @@ describe('a sound server of somebody else', () => {
 });
 
 describe('a defect is found by the check for it', () => {
-  // Together: a slot that is lost shows after many seconds of waiting.
   it.concurrent.each<[Defect, string, ToyOptions?]>(PLANTED)('%s: %s', async (defect, check, options) => {
     const report = await toy([defect], options);
     expect(report.passed).toBe(false);
     expect(named(report, 'failed')).toContain(check);
-  });
-});
-
-describe('what only the owner of a scenario knows', () => {
-  const GOAL = 'You want the third target and nobody is to know of it.';
-  const nothing: Hidden = { solutions: new Map(), secrets: [], calls: [] };
-
-  async function outcome(check: string, hidden: Partial<Hidden>, card: JsonObject = {}): Promise<string> {
-    const server = await toyServer([]);
-    try {
-      const at = serverAt(server.url);
-      const schemas = (await at.ask('/schema')).body as Subject['schemas'];
-      const tasks = [{ id: 'aim-0', split: 'train', index: 0, ...card }];
-      const subject = { server: at, schemas, tools: [], tasks, hidden: { ...nothing, ...hidden }, options: OPTIONS };
-      return await FAIRNESS_CHECKS.find(({ name }) => name === check)!.run(subject);
-    } finally {
-      await server.stop();
-    }
-  }
-  const OPTIONS = { seed: 1, steps: 6, tasks: 1, rewardRange: [0, 1] as const };
-  const shots = (aim: number) => new Map([['aim-0', Array.from({ length: 5 }, () => ({ values: [aim] }))]]);
-  // The target of the toy's first task for seed 1.
-  const target = 3 + Rng.fromSeed(1).split('noise', 0).uniform();
-
-  it('a reference has to earn the maximum', async () => {
-    expect(await outcome('oracle', { solutions: shots(target) })).toBe('the reference of 1 tasks earns 1');
-    await expect(outcome('oracle', { solutions: shots(0) })).rejects.toThrow(
-      'the reference of task "aim-0" earns 0, not 1',
-    );
-    await expect(outcome('oracle', {})).rejects.toThrow(NotChecked);
-  });
-
-  it('hidden goals and calls of the reference may not be read', async () => {
-    const secrets = [{ what: 'the hidden goal of task "aim-0"', text: GOAL }];
-    const calls = [{ aim: 3, wind: 'west' }];
-    await expect(outcome('no-leakage', { secrets }, { note: `Psst. ${GOAL}` })).rejects.toThrow(
-      'holds the hidden goal',
-    );
-    await expect(outcome('no-leakage', { calls }, { hint: { wind: 'west', aim: 3 } })).rejects.toThrow('of a call');
-    expect(await outcome('no-leakage', { secrets, calls })).toMatch(/looked through$/);
   });
 });
 
@@ -110,7 +64,7 @@ describe('scenarios', () => {
     expect(validationText(report)).toMatch(new RegExp(`^${name}: sound`));
     // The users of the service desk vary with the seed; those of the inn do not.
     const notChecked: Record<string, string[]> = { helpdesk: [], cellar: ['seed-control'] };
-    expect(named(report, 'not-checked')).toEqual(notChecked[name] ?? ['floor-gap', 'oracle']);
+    expect(named(report, 'not-checked')).toEqual(notChecked[name] ?? ['floor-gap']);
   });
 });
 
@@ -126,7 +80,7 @@ describe('reverie validate', () => {
     try {
       const passed = await run(good.url, '--steps', '6');
       expect(passed.code).toBe(0);
-      expect(passed.out.trim().split('\n')).toHaveLength(21);
+      expect(passed.out.trim().split('\n')).toHaveLength(10);
       const failed = await run(bad.url, '--steps', '6', '--json');
       expect(failed.code).toBe(1);
       const { checks } = JSON.parse(failed.out);

@@ -8,8 +8,6 @@ export async function loadWorldModel({ backend, modelVersion, payload }) {
 }
 
 class AnalyticModel {
-  context = 0;
-
   constructor(backend, modelVersion, payload) {
     if (!(payload.weights instanceof Float32Array)) throw new Error('weights did not arrive as Float32Array');
     if (payload.weights.buffer instanceof SharedArrayBuffer) throw new Error('weights arrived in shared memory');

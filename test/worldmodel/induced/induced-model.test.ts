@@ -82,23 +82,6 @@ describe('accepted rules from logs', () => {
   ] as const)('leave to others %s', (_, name, given, isAccepted, reason) => {
     expect(ask(name, given, rulesWith(isAccepted))).toEqual({ declined: expect.stringContaining(reason) });
   });
-
-  it('leave to others a record in a condition that no log showed', () => {
-    const inHouse = applyOperations(induction.state, [
-      { op: 'replace', path: '/bookings/B-1001/status', value: 'in house' },
-    ]);
-    expect(ask('cancel_booking', { booking_id: 'B-1001' }, undefined, inHouse)).toEqual({
-      declined: 'no log has cancel_booking where bookings[booking_id].status is "in house"',
-    });
-  });
-
-  it('fail with the rule’s name where an expression cannot be read', () => {
-    const [first, ...rest] = rulesWith(() => true).rules;
-    const rules = { ...induction.rules, rules: [{ ...first, order: 'each.' } as typeof first, ...rest] };
-    expect(() => new InducedModel(rules)).toThrow(
-      expect.objectContaining({ code: 'FILE_INVALID', message: expect.stringContaining('find_rooms.list') }),
-    );
-  });
 });
 
 describe('other backends', () => {

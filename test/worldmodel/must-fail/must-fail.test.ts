@@ -17,7 +17,6 @@ import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
 import { generateProbes, generateSuccesses, type Probe, readProbes } from '../../../src/worldmodel/must-fail/probes.js';
 import {
-  type MustFailReport,
   requireMustFail,
   requireMustSucceed,
   runMustFail,
@@ -78,18 +77,6 @@ describe('what must succeed', () => {
     expect(sound.byKind['missing-entity']).toMatchObject({ value: 1 });
   });
 
-  it('is not done by one whose replies are all cut off', async () => {
-    const cutOff: Responder = {
-      version: 'cut-off',
-      answer: () => Promise.reject(reverieError('LLM_REPLY_INVALID', { model: 'm', problem: 'it is cut off' })),
-      close: () => {},
-    };
-    const report = await tried(cutOff);
-    expect(report).toMatchObject({ passed: 0, byFault: { 'without an answer': report.total } });
-    expect(() => requireMustSucceed(report, 0.5)).toThrow(useless);
-    expect(() => requireMustSucceed(report, 0.5)).toThrow(`${report.total} without an answer`);
-  });
-
   it('is not done by one that says yes to everything, nor by one that says nothing', async () => {
     const yes = await tried(yesMan);
     expect(yes).toMatchObject({ passed: 0 });
@@ -101,23 +88,6 @@ describe('what must succeed', () => {
       const silent = await tried(simulator(`silent ${nothing}`, () => ({ observation: nothing })));
       expect(silent.passed).toBe(0);
     }
-  });
-
-  it('is not done by one that only says again what it is asked, nor by one that always writes the same', async () => {
-    const echo: Responder = {
-      ...yesMan,
-      answer: (query) => ({
-        ...(yesMan.answer(query) as Prediction),
-        observation: JSON.stringify(query.call.arguments),
-      }),
-    };
-    const reads = (report: MustFailReport) => report.failures.filter(({ probe }) => probe.expect === 'answer').length;
-    const all = (await generateSuccesses(domain)).filter(({ expect: wanted }) => wanted === 'answer').length;
-    expect(reads(await tried(echo))).toBe(all);
-    const operations = [{ op: 'add', path: '/tickets/TCK-1', value: { status: 'open' } }] as const;
-    const report = await tried(simulator('scribbler', () => ({ operations })));
-    expect(report.passed).toBe(0);
-    expect(report.byFault['changed otherwise']).toBeGreaterThan(0);
   });
 
   it('is done by one that leaves something out and writes in another order', async () => {
@@ -175,16 +145,6 @@ describe('probes of the service desk', () => {
     const unsound = expect.objectContaining({ code: 'SIMULATOR_UNSOUND' });
     expect(() => requireMustFail(report, 0.95)).toThrow(unsound);
     expect(() => requireMustFail(report, 0.95)).toThrow('"employee that does not exist" was answered without an error');
-  });
-
-  it('are failed by one that answers an error and changes the state all the same', async () => {
-    const changing = simulator('silent', ({ initialState }) => {
-      const [key] = Object.keys(initialState);
-      return { isError: true, operations: [{ op: 'remove', path: `/${key}` }] };
-    });
-    const report = await runMustFail({ domain, responder: changing, probes: written });
-    const changes = report.failures.filter(({ problem }) => problem.startsWith('changed /'));
-    expect(changes).toHaveLength(written.filter(({ expect: wanted }) => wanted !== 'no-reward').length);
   });
 
   it('count an answer that is none, and do not count a server that is away', async () => {
@@ -256,28 +216,6 @@ describe('generated probes', () => {
     expect((await runMustFail({ domain, responder: naysayer, probes: missing })).rate.value).toBe(1);
   });
 
-  it('tell one that takes the user at its word from one that looks', async () => {
-    const { probes } = await generateProbes(domain);
-    const claimed = probes.filter(({ claim }) => claim !== undefined);
-    const kinds = (kind: string) => claimed.filter((probe) => probe.kind === kind).length;
-    expect(kinds('contradiction')).toBeGreaterThan(15);
-    expect(kinds('flattery')).toBeGreaterThan(10);
-    const grounds = claimed.filter(({ name }) => name.includes('on the word that'));
-    expect(grounds.length).toBeGreaterThan(2);
-    // Right until somebody says otherwise.
-    const real = rulesResponder(domain);
-    const credulous: Responder = {
-      ...yesMan,
-      answer: (query) => {
-        const { role } = query.messages.at(-2)!;
-        return role === 'user' && query.messages.length > 3 ? yesMan.answer(query) : real.answer(query);
-      },
-    };
-    expect((await runMustFail({ domain, responder: credulous, probes: claimed })).passed).toBe(0);
-    const plain = probes.filter(({ kind }) => kind === 'missing-entity');
-    expect((await runMustFail({ domain, responder: credulous, probes: plain })).rate.value).toBe(1);
-  });
-
   it('need no rules: an id that the state does not have is missing', async () => {
     const { rules: _, ...specified } = domain;
     const { probes, skipped } = await generateProbes(specified);
@@ -340,10 +278,6 @@ describe('a file of probes', () => {
     writeFileSync(path, text);
     await expect(readProbes(path, domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
     await expect(readProbes(path, domain)).rejects.toThrow(problem);
-  });
-
-  it('that is missing is one, too', async () => {
-    await expect(readProbes(join(folder, 'none.yaml'), domain)).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 });
 

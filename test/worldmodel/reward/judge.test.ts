@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
-import { reverieError } from '../../../src/core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../../src/env/tools/domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import {
@@ -10,7 +9,6 @@ import {
   type JudgeConfigInput,
   type JudgeQuestion,
   judgeEpisode,
-  judgeSchema,
 } from '../../../src/worldmodel/reward/judge.js';
 import { DoubleModel, obedientModel, sectionOf, verdict } from './judge-models.js';
 
@@ -64,13 +62,6 @@ describe('votes', () => {
     expect(cost.calls).toBe(votes.length);
   });
 
-  it('that disagree count as failed where pessimism is wanted, and only those', async () => {
-    const pessimist = { onDisagreement: 'fail', margin: 0.5 } as const;
-    expect((await judgeWith([true, false, true], pessimist).judge.judge(question())).checks[0].passed).toBe(false);
-    expect((await judgeWith(['garbage', 'garbage'], pessimist).judge.judge(question())).checks[0].passed).toBeNull();
-    expect((await judgeWith([null, null], pessimist).judge.judge(question())).checks[0].passed).toBeNull();
-  });
-
   it('are different requests, the same every time, and the instructions are in the system message alone', async () => {
     const { judge, model } = judgeWith([true, true, true]);
     await judge.judge(question());
@@ -82,13 +73,6 @@ describe('votes', () => {
     expect(JSON.stringify(model.requests)).not.toContain('pretend');
     expect(model.requests[0].schema?.name).toBe('verdict');
     expect(JSON.stringify(model.requests[0].schema)).toMatch(/"properties":\{"reasoning"/);
-  });
-
-  it('pass on what is no reply at all', async () => {
-    const model = new DoubleModel('away', () => {
-      throw reverieError('LLM_UNREACHABLE', { endpoint: 'e', problem: 'refused' });
-    });
-    await expect(new Judge(model).judge(question())).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });
   });
 });
 
@@ -126,14 +110,6 @@ describe('injection', () => {
     const { checks } = await new Judge(model, { votes: 1 }).judge(question(changes));
     expect(checks[0].passed).toBe(false);
     expect(sectionOf(model.requests[0], 'Conversation')).toMatchObject([{ speaker: 'user', content: text }, {}, {}]);
-  });
-
-  it('would be obeyed by that model if it were not data', async () => {
-    const model = obedientModel();
-    const reply = await model.chat({
-      messages: [{ role: 'user', content: `## Criteria\n[{}]\n\nok\n${order}` }],
-    });
-    expect(reply.json).toMatchObject({ verdicts: [{ passed: true }] });
   });
 });
 
@@ -194,9 +170,4 @@ describe('judgeEpisode', () => {
     expect(await of({ rubric })).toMatchObject({ reward: null });
     expect(await of({}, judgeWith([true]).judge)).toMatchObject({ reward: null });
   });
-});
-
-it('the section judge has defaults and refuses unknown keys', () => {
-  expect(judgeSchema.parse({})).toMatchObject({ votes: 3, onDisagreement: 'abstain', audit: { repeats: 2 } });
-  expect(() => judgeSchema.parse({ panel: 3 })).toThrow('panel');
 });

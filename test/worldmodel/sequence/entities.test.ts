@@ -6,18 +6,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
-import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import { stateHash } from '../../../src/env/state/state.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/entry.js';
 import { fitSequence } from '../../../src/worldmodel/sequence/fit.js';
 import type { LearnedEpisode } from '../../../src/worldmodel/sequence/recorded-steps.js';
 import { type SequenceContents, saveSequence } from '../../../src/worldmodel/sequence/sequence-model.js';
-import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
-import { toolsBackendContract } from '../tools/contract.js';
 import { DESK_TASK, deskDomain, deskRules } from '../tools/desk.js';
 
 const root = mkdtempSync(join(tmpdir(), 'reverie-entities-'));
@@ -78,18 +76,5 @@ describe('a model of entities', () => {
       }
     }
     expect(answered.sequence).toBeGreaterThan(24);
-  });
-});
-
-describe('as a backend', () => {
-  toolsBackendContract({
-    domain,
-    backend: 'sequence',
-    calls: [
-      { name: 'get_ticket', arguments: { ticket_id: 'T1003' } },
-      { name: 'close_ticket', arguments: { ticket_id: 'T1003' } },
-      { name: 'close_ticket', arguments: { ticket_id: 'T1003' } },
-    ],
-    make: async () => ({ responder: await router(['sequence'], { minConfidence: 0 }), spent: () => NO_COST }),
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
 import { calibrate, confidenceOf } from '../../../src/worldmodel/from-records.js';
 import { recordedSteps, worldOf } from '../../../src/worldmodel/sequence/recorded-steps.js';
-import { Names, type Piece, readText, SLOTS, written } from '../../../src/worldmodel/sequence/script.js';
+import { Names, type Piece, readText, written } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { factsOf, objectTypes } from '../../../src/worldmodel/sequence/worlds.js';
 import { depot } from '../../games/depot.js';
@@ -34,25 +34,13 @@ describe('texts with slots', () => {
     expect(readText(pieces, names)).toBe(text);
     expect(shown(pieces)).not.toContain('box 1');
   });
-
-  it('have no text where a slot means nothing', () => {
-    expect(readText([{ text: 'a' }, { slot: 3 }], new Names())).toBeUndefined();
-  });
-
-  it('spell names once all slots are taken', () => {
-    const names = new Names();
-    for (let i = 0; i <= SLOTS; i++) names.assign(`box ${i}`);
-    const text = `from box 0 to box ${SLOTS}`;
-    expect(shown(written(text, split, names))).toBe(`from<0> to box ${SLOTS}`);
-    expect(readText(written(text, split, names), names)).toBe(text);
-  });
 });
 
 describe('questions and answers', () => {
   const domain = depot(['one']);
-  const steps = [...recordedSteps(depotEpisodes(domain, [1, 2], 30), domain, { typed: true })];
-  const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world!.scene!, facts: factsOf(world!) })));
-  const form = new StepForm({ world: 'facts', history: 0, memory: 0, types, shared: [] });
+  const steps = [...recordedSteps(depotEpisodes(domain, [1, 2], 30), domain)];
+  const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world.scene!, facts: factsOf(world) })));
+  const form = new StepForm({ world: 'facts', types, shared: [] });
 
   it('know the agent by being the only one of its type', () => {
     expect(types).toEqual({ constant: [], sole: ['robot'] });
@@ -62,7 +50,7 @@ describe('questions and answers', () => {
     const state = initialStateOf(domain, domain.tasks[0]);
     const world = worldOf(domain, state);
     const call = { name: 'act', arguments: { text: 'take apple from chest' } };
-    const { pieces, names } = form.ask({ call, goal: '', world, past: [] });
+    const { pieces, names } = form.ask({ call, goal: '', world });
     expect(names.all()).toEqual(['apple', 'chest', 'robby', 'hall', 'cellar', 'shelf']);
     expect(shown(pieces)).toBe(
       '[call]act: take<0> from<1>[goal][facts] at<2><3> in<0><1> lidded<1> light<0> linked<3><4><4><3> stands<1><3><5><3>[answer]',
@@ -79,33 +67,12 @@ describe('questions and answers', () => {
     }
   });
 
-  it('have no words for operations that are no changes of facts', () => {
-    const [{ question, answer }] = steps;
-    const operations = [{ op: 'replace' as const, path: '/game', value: 'other' }];
-    expect(form.answer({ ...answer, operations }, form.ask(question))).toBeUndefined();
-  });
-
   it('say why an answer cannot be read', () => {
     const asked = form.ask(steps[0].question);
     expect(form.read([], asked)).toMatch(/does not say whether/);
     expect(form.read([{ mark: 'done' }, { mark: 'says' }, { text: 'You' }], asked)).toMatch(/breaks off/);
     const nowhere: Piece[] = [{ mark: 'done' }, { mark: 'says' }, { slot: 60 }, { mark: 'goes-on' }];
     expect(form.read(nowhere, asked)).toMatch(/no name here/);
-  });
-
-  it('from text alone show what earlier steps said of the same things', () => {
-    const text = new StepForm({
-      ...{ world: 'unseen', history: 1, memory: 1, types: { constant: [], sole: [] }, shared: [] },
-    });
-    const say = (command: string, observation: string) => ({
-      call: { name: 'act', arguments: { text: command } },
-      observation,
-    });
-    const past = [say('open box 1', 'In it: a pen 2.'), say('go to bed 1', 'Soft.'), say('look', 'A room.')];
-    const { pieces } = text.ask({ call: { name: 'act', arguments: { text: 'open box 1' } }, goal: 'rest', past });
-    expect(shown(pieces)).toBe(
-      '[call]act: open<0>[goal]rest[names]<0> box 1<1> pen 2[memory]act: open<0>[says]In it: a<1>.[past]act: look[says]A room.[answer]',
-    );
   });
 });
 

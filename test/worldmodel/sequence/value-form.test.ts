@@ -14,29 +14,21 @@ const values: JsonObject = {
   tickets: { 'T-1': { id: 'T-1', customer: 'C-2', subject: 'No light', notes: [] } },
 };
 const form = new StepForm({
-  ...{ world: 'values', history: 0, memory: 0, types: { constant: [], sole: [] } },
+  ...{ world: 'values', types: { constant: [], sole: [] } },
   shared: sharedValues([values]),
 });
 const ask = (given: JsonObject) =>
-  form.ask({ call: { name: 'close', arguments: given }, goal: 'rest', world: { values }, past: [] });
+  form.ask({ call: { name: 'close', arguments: given }, goal: 'rest', world: { values } });
 const shown = (pieces: readonly Piece[]) =>
   pieces.map((one) => ('text' in one ? one.text : 'slot' in one ? `<${one.slot}>` : `[${one.mark}]`)).join('');
 
 describe('entities in words', () => {
-  it('spell what many share, and nothing that is of one', () => {
-    expect(sharedValues([values])).toEqual(['Graz', 'Porto']);
-  });
-
   it('are those that the call names, and what these refer to', () => {
     const { pieces, names } = ask({ ticket: 'T-1' });
     expect(names.all().slice(0, 2)).toEqual(['T-1', 'C-2']);
     expect(shown(pieces)).toBe(
       '[call]close:<0>[facts] ; today<4>[name]tickets<0> ; id<0> ; customer<1> ; subject<2>[name]customers<1> ; id<1> ; name<3> ; city Graz[answer]',
     );
-  });
-
-  it('are found by a value, too', () => {
-    expect(ask({ name: 'Person 7', reason: 'moved' }).names.all().slice(0, 3)).toEqual(['Person 7', 'moved', 'C-7']);
   });
 
   it.each<[string, readonly Operation[], string]>([
@@ -55,19 +47,5 @@ describe('entities in words', () => {
     const asked = ask({ ticket: 'T-1' });
     const answer = { isError: false, operations, observation };
     expect(form.read(form.answer(answer, asked)!, asked)).toEqual(answer);
-  });
-
-  it('have no words for moves, and read no path that is none', () => {
-    const asked = ask({ ticket: 'T-1' });
-    const moved = [{ op: 'move' as const, from: '/tickets/T-1', path: '/tickets/T-2' }];
-    expect(form.answer({ isError: false, operations: moved, observation: '' }, asked)).toBeUndefined();
-    const wrong: Piece[] = [
-      { mark: 'done' },
-      { mark: 'add' },
-      { text: 'tickets' },
-      { mark: 'says' },
-      { mark: 'goes-on' },
-    ];
-    expect(form.read(wrong, asked)).toBe('it changes what cannot be read');
   });
 });

@@ -9,7 +9,6 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { ExperienceStep } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
-import { shadowResponder } from '../../../src/worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { type ContractCase, toolsBackendContract } from './contract.js';
 import { deskDomain, deskQuery, deskRules } from './desk.js';
@@ -92,11 +91,10 @@ describe('a language model, plain text', () => {
   toolsBackendContract({ domain: bare, calls, backend: 'llm', make: modelled(plain, { mode: 'text' }) });
 });
 
-describe('the real environment, by proxy and under a shadow', () => {
+describe('the real environment, by proxy', () => {
   const make = async () => {
     const real = rulesResponder(ruled);
-    const responder = await makeRouter(config('real'), { domain: ruled, real });
-    return { responder: shadowResponder({ responder, real, share: 0.5, seed: 1 }), spent: free };
+    return { responder: await makeRouter(config('real'), { domain: ruled, real }), spent: free };
   };
   toolsBackendContract({ domain: ruled, calls, backend: 'real', make });
 });

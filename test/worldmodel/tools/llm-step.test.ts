@@ -43,10 +43,6 @@ describe('several samples', () => {
       refused: [expect.stringContaining('below 0.9')],
     });
   });
-
-  it('must be able to differ', () => {
-    expect(() => parseToolsModelConfig({ kind: 'tools', llm: { consistency: 3 } })).toThrow(/temperature/);
-  });
 });
 
 describe('a model in plain text', () => {
@@ -59,13 +55,6 @@ describe('a model in plain text', () => {
     expect(Object.keys(sectionsOf(model.requests[0]))).toEqual(['References', 'History', 'Call']);
     expect(model.requests[0].schema?.name).toBe('text_prediction');
     expect(answer).toMatchObject({ observation: 'closed', operations: [] });
-  });
-
-  it('keeps no state where it is refused, either', async () => {
-    const wrong = { reasoning: '', observation: 'Ticket T9999 closed', reward: null, terminated: false, confidence: 1 };
-    const refused = async (llm: object) => (await (await routed(() => wrong, llm)).router.answer(closing)).stateless;
-    expect(await refused({ mode: 'text' })).toBe(true);
-    expect(await refused({ mode: 'typed' })).toBeUndefined();
   });
 });
 
@@ -87,12 +76,6 @@ describe('text that is data', () => {
     const { router } = await routed(() => prediction({ observation: 'ok', reward: 1, terminated: true }));
     const answer = await router.answer(deskQuery('get_ticket', { ticket_id: 'T1001' }));
     expect(answer).toMatchObject({ reward: null, terminated: false, claimed: { reward: 1, terminated: true } });
-  });
-
-  it('ends an episode by a tool that does', async () => {
-    expect(await (await routed(truthful)).router.answer(deskQuery('hand_over', {}))).toMatchObject({
-      terminated: true,
-    });
   });
 });
 
@@ -214,33 +197,6 @@ describe('retrieval', () => {
     const [reference] = sectionsOf(model.requests[0]).References as JsonObject[];
     expect(reference).toMatchObject({ episode: 'other', call: lived.call, operations: lived.operations });
     expect(JSON.stringify(reference).length).toBeLessThanOrEqual(2_000);
-  });
-
-  it('is off where k is 0', async () => {
-    const asked: [RetrievalQuery, number][] = [];
-    const config = parseToolsModelConfig({ kind: 'tools', backends: ['llm'], llm: { retrieval: { k: 0 } } });
-    const parts = { domain: closing.domain, model: new ScriptedModel(truthful), index: indexOf(asked) };
-    await (await makeRouter(config, parts)).answer(closing);
-    expect(asked).toEqual([]);
-  });
-
-  it('keeps what this episode was told where the conversation shown has lost it', async () => {
-    const query = deskQuery('close_ticket', { ticket_id: 'T1002' });
-    const early = [
-      {
-        role: 'assistant' as const,
-        content: null,
-        toolCalls: [{ id: 'c0', name: 'get_ticket', arguments: { ticket_id: 'T1002' } }],
-      },
-      { role: 'tool' as const, toolCallId: 'c0', name: 'get_ticket', content: 'Matter 1' },
-      { role: 'user' as const, content: 'blah '.repeat(1_000) },
-    ];
-    const messages = [query.messages[0], ...early, query.messages[2]];
-    const { model, router } = await routed(truthful, { historyTokens: 300 });
-    await router.answer({ ...query, messages });
-    const { References, History } = sectionsOf(model.requests[0]) as Record<string, Json[]>;
-    expect(History).toEqual([]);
-    expect(References).toMatchObject([{ episode: 'own', call: { name: 'get_ticket' }, observation: 'Matter 1' }]);
   });
 });
 

@@ -59,15 +59,4 @@ describe('a user by language model', () => {
     const down = reverieError('LLM_UNREACHABLE', { url: 'u', problem: 'p' });
     await expect(user(() => down).user.reply(query())).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });
   });
-
-  it('draws by seed and turn', async () => {
-    const { model, user: bo } = user(() => says('a'));
-    await bo.reply(query());
-    await bo.reply(query());
-    await bo.reply({ ...query(), seed: 6 });
-    await bo.reply({ ...query(), messages: [...messages, { role: 'user', content: 'x' }] });
-    const [a, again, other, later] = model.requests.map(({ seed }) => seed);
-    expect(again).toBe(a);
-    expect(new Set([a, other, later]).size).toBe(3);
-  });
 });

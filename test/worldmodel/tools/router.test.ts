@@ -6,7 +6,6 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
-import { routerBackends } from '../../../src/worldmodel/tools/backends.js';
 import { makeRouter, Router } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { deskDomain, deskQuery, deskRules, realDesk } from './desk.js';
@@ -29,18 +28,6 @@ describe('a typed step by a language model', () => {
       'replay: there are no records whose state is known',
       'llm: answered',
     ]);
-  });
-
-  it('is asked by the sections that servers and readers rely on', async () => {
-    const model = new ScriptedModel(truthful);
-    await (await makeRouter(config(), { domain: closing.domain, model })).answer(closing);
-    const [request] = model.requests;
-    expect(request.schema?.name).toBe('prediction');
-    expect(Object.keys(request.schema?.schema.properties as object)).toEqual([
-      ...['reasoning', 'operations', 'observation', 'reward', 'terminated', 'confidence'],
-    ]);
-    expect(Object.keys(sectionsOf(request))).toEqual(['References', 'History', 'State', 'Call']);
-    expect(sectionsOf(request).Call).toEqual({ name: 'close_ticket', arguments: { ticket_id: 'T1001' } });
   });
 
   it('is repaired once, with the reasons', async () => {
@@ -70,12 +57,6 @@ describe('a typed step by a language model', () => {
     expect(answer.observation).toMatch(/^Error: /);
     expect(answer.refused?.join()).toContain('ticket T1001 was deleted');
     expect(answer.cost.calls).toBe(2);
-  });
-
-  it('takes a confidence that is no probability for none', async () => {
-    const model = new ScriptedModel(() => prediction({ observation: 'ok', confidence: 1e15 }));
-    const router = await makeRouter(config({ backends: ['llm'] }), { domain: closing.domain, model });
-    expect(await router.answer(closing)).toMatchObject({ backend: 'llm', observation: 'ok', confidence: 0 });
   });
 
   it('falls to the next backend, and counts what it cost', async () => {
@@ -124,13 +105,6 @@ describe('a backend of somebody else', () => {
 
   it('is held to the bar that is declared for it', async () => {
     expect(await asked('proposal', 0.8).answer(reading)).toMatchObject({ isError: true, confidence: 0 });
-  });
-
-  it('cannot take a name that means something else', () => {
-    const entry = { name: 'check', summary: 'Taken.', make: async () => () => model };
-    const refused = expect.objectContaining({ code: 'PLUGIN_UNUSABLE' });
-    expect(() => routerBackends.register(entry)).toThrowError(refused);
-    expect(() => routerBackends.register({ ...entry, name: 'rules' })).toThrowError(refused);
   });
 });
 

@@ -1,4 +1,4 @@
-// The runs there are, and a search through the episodes they have kept.
+// The runs there are, and the episodes they have kept.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { EpisodeRow, EpisodesPage as Found, RunRow, RunsView } from '../../../src/serve/page/wire.js';
@@ -8,23 +8,11 @@ import { Loading } from '../parts/loading.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { SharesOf } from '../parts/shares.js';
 import { Reward } from '../parts/verdict.js';
-import { linkTo, replaceRoute } from '../route.js';
-
-const FILTERS = ['run', 'words', 'task', 'backend', 'reward'] as const;
-const BACKENDS = ['schema', 'rules', 'replay', 'llm', 'real'];
-const REWARDS = [
-  ['full', '1: solved'],
-  ['part', 'between 0 and 1'],
-  ['none', '0: not solved'],
-  ['unjudged', 'not judged'],
-] as const;
+import { linkTo } from '../route.js';
 
 export function EpisodesPage({ params }: { params: URLSearchParams }) {
   const runs = useAsked<RunsView>('/web/api/runs');
-  const filter = Object.fromEntries(FILTERS.map((name) => [name, params.get(name) ?? '']));
-  const isSearch = FILTERS.some((name) => filter[name] !== '');
-  const rows = runs.data?.runs ?? [];
-  const set = (name: string, value: string) => replaceRoute(linkTo('episodes', { ...filter, [name]: value }));
+  const filter = { run: params.get('run') ?? '', task: params.get('task') ?? '' };
   return (
     <>
       <h1>Episodes</h1>
@@ -34,82 +22,9 @@ export function EpisodesPage({ params }: { params: URLSearchParams }) {
           This server shows no runs: start it with <code>--runs FOLDER</code>.
         </Empty>
       ) : null}
-      {rows.some(({ hasEpisodes }) => hasEpisodes) ? <SearchForm filter={filter} runs={rows} onSet={set} /> : null}
-      {isSearch ? <Results filter={filter} /> : null}
+      {filter.run === '' && filter.task === '' ? null : <Results filter={filter} />}
       {runs.data === undefined || runs.data.root === null ? null : <Runs view={runs.data} />}
     </>
-  );
-}
-
-interface SearchFormProps {
-  readonly filter: Readonly<Record<string, string>>;
-  readonly runs: readonly RunRow[];
-  readonly onSet: (name: string, value: string) => void;
-}
-
-function SearchForm({ filter, runs, onSet }: SearchFormProps) {
-  const [words, setWords] = useState(filter.words);
-  const [task, setTask] = useState(filter.task);
-  useEffect(() => setWords(filter.words), [filter.words]);
-  const submit = (event: Event) => {
-    event.preventDefault();
-    onSet('words', words.trim());
-  };
-  return (
-    <search>
-      <form class="filters" onSubmit={submit}>
-        <label class="grow">
-          said, called or answered
-          <input
-            type="search"
-            value={words}
-            placeholder="words, all of which must occur"
-            onInput={(event) => setWords(event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          run
-          <select value={filter.run} onChange={(event) => onSet('run', event.currentTarget.value)}>
-            <option value="">all</option>
-            {runs
-              .filter(({ hasEpisodes }) => hasEpisodes)
-              .map(({ path }) => (
-                <option key={path}>{path}</option>
-              ))}
-          </select>
-        </label>
-        <label>
-          return
-          <select value={filter.reward} onChange={(event) => onSet('reward', event.currentTarget.value)}>
-            <option value="">any</option>
-            {REWARDS.map(([value, text]) => (
-              <option key={value} value={value}>
-                {text}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          answered by
-          <select value={filter.backend} onChange={(event) => onSet('backend', event.currentTarget.value)}>
-            <option value="">anyone</option>
-            {BACKENDS.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          task
-          <input
-            value={task}
-            size={16}
-            onInput={(event) => setTask(event.currentTarget.value)}
-            onChange={() => onSet('task', task.trim())}
-          />
-        </label>
-        <button type="submit">Search</button>
-      </form>
-    </search>
   );
 }
 
@@ -260,12 +175,11 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
 }
 
 /** What can be opened of a run. */
-function Holdings({ run: { path, hasEpisodes, hasReport } }: { run: RunRow }) {
-  const report = `${path}/report.html`;
+function Holdings({ run: { path, hasEpisodes, report } }: { run: RunRow }) {
   return (
     <span class="links">
       {hasEpisodes ? <a href={linkTo('episodes', { run: path })}>episodes</a> : null}
-      {hasReport ? <a href={linkTo('report', { path: report })}>report</a> : null}
+      {report === undefined ? null : <a href={linkTo('report', { path: report })}>report</a>}
     </span>
   );
 }

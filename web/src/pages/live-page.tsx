@@ -1,54 +1,61 @@
 // What the server does now: how fast, for whom, and who answers.
 
-import { useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { EnvironmentRow, LiveView, SessionRow } from '../../../src/serve/page/wire.js';
-import { useAsked, useEvents, withQuery } from '../api.js';
+import { useAsked, useEvents } from '../api.js';
 import { formatAge, formatCount } from '../format.js';
-import { Legend, LineChart } from '../parts/line-chart.js';
+import { LineChart } from '../parts/line-chart.js';
 import { Empty, Problem } from '../parts/problem.js';
 import { SharesOf } from '../parts/shares.js';
 import { Reward } from '../parts/verdict.js';
 import { linkTo } from '../route.js';
 
+/** Points of the chart: five minutes of views, two a second. */
+const KEPT = 600;
+
+interface Point {
+  readonly at: number;
+  readonly steps: number;
+}
+
 export function LivePage() {
-  const [env, setEnv] = useState('');
-  const [status, setStatus] = useState('');
-  const query = { env, status };
-  const first = useAsked<LiveView>(withQuery('/web/api/live', query));
-  const [told, setTold] = useState<{ key: string; view: LiveView }>();
-  const key = JSON.stringify(query);
-  const isConnected = useEvents<LiveView>(withQuery('/web/api/live/events', query), 'live', (view) =>
-    setTold({ key, view }),
-  );
-  const view = told?.key === key ? told.view : (first.data ?? told?.view);
+  const first = useAsked<LiveView>('/web/api/live');
+  const [view, setView] = useState<LiveView>();
+  const points = useRef<Point[]>([]);
+  const isConnected = useEvents<LiveView>('/web/api/live/events', 'live', (next) => {
+    points.current = [...points.current, { at: next.at, steps: sumOf(next, 'steps') }].slice(-KEPT);
+    setView(next);
+  });
+  const shown = view ?? first.data;
   return (
     <>
       <h1 class="sr">Live</h1>
       <Problem error={first.error} />
-      {view === undefined ? null : (
+      {shown === undefined ? null : (
         <>
-          <Figures view={view} isConnected={isConnected} />
-          <Throughput view={view} />
-          <Environments rows={view.environments} />
-          <Sessions view={view} env={env} status={status} onEnv={setEnv} onStatus={setStatus} />
+          <Figures view={shown} isConnected={isConnected} />
+          <Throughput points={points.current} />
+          <Environments rows={shown.environments} />
+          <Sessions view={shown} />
         </>
       )}
     </>
   );
 }
 
+function sumOf({ environments }: LiveView, name: 'steps' | 'episodes' | 'failures'): number {
+  return environments.reduce((sum, row) => sum + row[name], 0);
+}
+
 function Figures({ view, isConnected }: { view: LiveView; isConnected: boolean }) {
-  const { counts, totals, activity } = view;
-  const lately = activity.steps.slice(-5);
-  const rate = lately.reduce((sum, one) => sum + one, 0) / Math.max(1, lately.length);
+  const { counts } = view;
   const figures = [
-    [formatCount(Math.round(rate)), 'steps/s'],
     [formatCount(counts.open), 'sessions'],
     [`${formatCount(counts.active)}/${formatCount(counts.slots)}`, 'slots taken'],
     [formatCount(counts.waiting), 'waiting'],
-    [formatCount(totals.episodes), 'episodes'],
-    [formatCount(totals.steps), 'steps'],
-    [formatCount(totals.failures), 'failures'],
+    [formatCount(sumOf(view, 'episodes')), 'episodes'],
+    [formatCount(sumOf(view, 'steps')), 'steps'],
+    [formatCount(sumOf(view, 'failures')), 'failures'],
   ] as const;
   return (
     <ul class="figures">
@@ -65,32 +72,25 @@ function Figures({ view, isConnected }: { view: LiveView; isConnected: boolean }
   );
 }
 
-function Throughput({ view: { activity } }: { view: LiveView }) {
-  const line = (name: string, values: readonly number[], colour: number) => ({
-    name,
-    colour,
-    points: values.map((value, i): [number, number] => [i - values.length + 1, value]),
+/** Steps a second between one view and the next, since the page was opened. */
+function Throughput({ points }: { points: readonly Point[] }) {
+  const last = points.at(-1)?.at ?? 0;
+  const rates = points.slice(1).map(({ at, steps }, i): [number, number] => {
+    return [(at - last) / 1000, (1000 * (steps - points[i].steps)) / Math.max(1, at - points[i].at)];
   });
-  // What never happened would only cover the axis.
-  const lines = [
-    line('steps', activity.steps, 0),
-    line('waiting for a slot', activity.waiting, 3),
-    line('failures', activity.failures, 1),
-  ].filter(({ points }, i) => i === 0 || points.some(([, value]) => value > 0));
   return (
     <section class="panel" aria-label="Throughput">
       <h2>
-        Steps per second <small>over the last five minutes</small>
+        Steps per second <small>since this page was opened</small>
       </h2>
       <LineChart
-        label="Steps per second over the last five minutes"
-        lines={lines}
+        label="Steps per second"
+        lines={[{ name: 'steps', colour: 0, points: rates }]}
         height={150}
         floor={0}
         area
         formatX={(x) => (x === 0 ? 'now' : `${Math.round(x)} s`)}
       />
-      <Legend lines={lines} />
     </section>
   );
 }
@@ -155,16 +155,7 @@ function Environments({ rows }: { rows: readonly EnvironmentRow[] }) {
   );
 }
 
-interface SessionsProps {
-  readonly view: LiveView;
-  readonly env: string;
-  readonly status: string;
-  readonly onEnv: (env: string) => void;
-  readonly onStatus: (status: string) => void;
-}
-
-function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
-  const { sessions, sessionsInAll, environments, at } = view;
+function Sessions({ view: { sessions, sessionsInAll, at } }: { view: LiveView }) {
   return (
     <section class="panel" aria-label="Sessions">
       <h2>
@@ -173,30 +164,9 @@ function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
           {sessionsInAll > sessions.length ? `latest ${sessions.length} of ${formatCount(sessionsInAll)}` : ''}
         </small>
       </h2>
-      <div class="filters">
-        <label>
-          environment{' '}
-          <select value={env} onChange={(event) => onEnv(event.currentTarget.value)}>
-            <option value="">all</option>
-            {environments.map(({ name }) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-        <label>
-          status{' '}
-          <select value={status} onChange={(event) => onStatus(event.currentTarget.value)}>
-            <option value="">any</option>
-            {['running', 'done', 'idle', 'closed'].map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
-        </label>
-      </div>
       {sessions.length === 0 ? (
         <Empty>
-          {env === '' && status === '' ? 'No session yet: a client opens one, or ' : 'None of these: '}
-          <a href={linkTo('play')}>play one by hand</a>.
+          No session yet: a client opens one, or <a href={linkTo('play')}>play one by hand</a>.
         </Empty>
       ) : (
         <table class="cards">
@@ -212,8 +182,6 @@ function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
               <th scope="col" class="num">
                 return
               </th>
-              <th scope="col">answered by</th>
-              <th scope="col">failures</th>
               <th scope="col">used</th>
             </tr>
           </thead>
@@ -229,22 +197,7 @@ function Sessions({ view, env, status, onEnv, onStatus }: SessionsProps) {
 }
 
 function Session({ row, now }: { row: SessionRow; now: number }) {
-  const {
-    key,
-    id,
-    env,
-    status,
-    task,
-    seed,
-    stepCount,
-    return: sum,
-    answered,
-    failures,
-    lastFailure,
-    lastUsedAt,
-    source,
-    parent,
-  } = row;
+  const { key, id, env, status, task, seed, stepCount, return: sum, lastUsedAt, source, parent } = row;
   return (
     <tr>
       <th scope="row">
@@ -264,19 +217,7 @@ function Session({ row, now }: { row: SessionRow; now: number }) {
         {formatCount(stepCount)}
       </td>
       <td data-label="return" class="num">
-        {stepCount === 0 ? '–' : <Reward value={sum} isFinal={status === 'done' || status === 'closed'} />}
-      </td>
-      <td data-label="answered by">
-        <SharesOf shares={answered} />
-      </td>
-      <td data-label="failures">
-        {failures === 0 ? (
-          '–'
-        ) : (
-          <span class="bad">
-            {failures} <small>{lastFailure}</small>
-          </span>
-        )}
+        {stepCount === 0 ? '–' : <Reward value={sum} isFinal={status === 'done'} />}
       </td>
       <td data-label="used">{formatAge(lastUsedAt, now)}</td>
     </tr>

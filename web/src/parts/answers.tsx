@@ -61,23 +61,21 @@ export function Changes({ changes }: { changes: readonly ChangeView[] }) {
   if (changes.length === 0) return <p class="quiet">the state stays as it was</p>;
   return (
     <ul class="diff" aria-label="Changes of the state">
-      {changes.map(({ op, path, before, after }, i) => (
+      {changes.map(({ op, path, after }, i) => (
         <li key={i}>
           <span class="path">{path}</span>
-          {before === undefined ? null : <Value sign="−" of="before" value={before} />}
-          {after === undefined ? null : <Value sign="+" of="after" value={after} />}
-          {before === undefined && after === undefined ? <span class="quiet">{op}</span> : null}
+          {after === undefined ? <span class="quiet">{op}</span> : <Value value={after} />}
         </li>
       ))}
     </ul>
   );
 }
 
-function Value({ sign, of, value }: { sign: string; of: 'before' | 'after'; value: WireJson }) {
+function Value({ value }: { value: WireJson }) {
   return (
-    <span class={of}>
-      <i role="img" aria-label={of}>
-        {sign}
+    <span class="after">
+      <i role="img" aria-label="after">
+        +
       </i>
       <span>{typeof value === 'string' ? value : jsonText(value)}</span>
     </span>

@@ -45,10 +45,6 @@ class Session:
     def step(self, action: Any) -> Dict[str, Any]:
         return self._post("step", {"action": action})
 
-    def observe(self) -> Dict[str, Any]:
-        """The last turn again, without a step."""
-        return self.connection.get(f"{self._path}/observation")
-
     def state(self) -> Dict[str, Any]:
         return self.connection.get(self._path)
 

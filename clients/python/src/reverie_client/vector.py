@@ -18,7 +18,7 @@ if gymnasium is not None:
 
     _Base = VectorEnv
 
-_MODES = {"next_step": "NEXT_STEP", "same_step": "SAME_STEP", "disabled": "DISABLED"}
+_MODES = {"next_step": "NEXT_STEP", "same_step": "SAME_STEP"}
 _MAX_SEED = 2**31
 
 
@@ -28,7 +28,6 @@ def make_vec(
     env: Optional[str] = None,
     *,
     autoreset_mode: Any = "next_step",
-    infos: bool = False,
     token: Optional[str] = None,
     timeout: float = DEFAULT_TIMEOUT,
     retries: int = DEFAULT_RETRIES,
@@ -39,8 +38,7 @@ def make_vec(
         url: Where the server is, e.g. ``http://127.0.0.1:8000``.
         num_envs: How many; each takes one of the server's slots.
         env: Name of the environment; the server's default unless given.
-        autoreset_mode: ``next_step``, ``same_step`` or ``disabled``, or Gymnasium's ``AutoresetMode``.
-        infos: Whether to fetch the info of every row, which is slower.
+        autoreset_mode: ``next_step`` or ``same_step``, or Gymnasium's ``AutoresetMode`` of that name.
         token: Sent as ``Authorization: Bearer``; the environment variable ``REVERIE_TOKEN`` unless given.
         timeout: Seconds until an answer is given up.
         retries: How often a request is sent again where no answer came. A repeated step is not a second step.
@@ -54,7 +52,7 @@ def make_vec(
         raise GymnasiumMissing("make_vec()")
     connection = Connection(url, token, timeout, retries)
     try:
-        return ReverieVectorEnv(connection, card_of(connection, env), num_envs, _mode_of(autoreset_mode), infos)
+        return ReverieVectorEnv(connection, card_of(connection, env), num_envs, _mode_of(autoreset_mode))
     except BaseException:
         connection.close()
         raise
@@ -63,13 +61,11 @@ def make_vec(
 class ReverieVectorEnv(_Base):
     """A batch of environments, with Gymnasium's vector interface; made by :func:`make_vec`.
 
-    With an integer seed row i gets ``seed + i``. In mode ``same_step`` ``infos["final_obs"]`` and ``infos["final_info"]``
-    have what the rows that ended ended with.
+    With an integer seed row i gets ``seed + i``. In mode ``same_step`` ``infos["final_obs"]`` has what
+    the rows that ended ended with; else infos are empty.
     """
 
-    def __init__(
-        self, connection: Connection, card: Mapping[str, Any], num_envs: int, mode: str, infos: bool
-    ) -> None:
+    def __init__(self, connection: Connection, card: Mapping[str, Any], num_envs: int, mode: str) -> None:
         if gymnasium is None:
             raise GymnasiumMissing("ReverieVectorEnv")
         self.connection = connection
@@ -79,7 +75,7 @@ class ReverieVectorEnv(_Base):
         self.single_action_space = space_of(card["action_space"], "action")
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        wanted = {"env": card["name"], "num_envs": num_envs, "autoreset_mode": mode, "infos": infos}
+        wanted = {"env": card["name"], "num_envs": num_envs, "autoreset_mode": mode}
         # It has no id of ours: sent again it would be a second one.
         self._path = f"/v1/vector/{connection.post('/v1/vector', wanted, repeatable=False)['id']}"
         self._was_reset = False
@@ -94,7 +90,7 @@ class ReverieVectorEnv(_Base):
 
         Args:
             seed: An integer: row i gets ``seed + i``; or one a row. Without, the first reset draws one and later ones go on.
-            options: ``reset_mask``, a boolean array of the rows to reset; all of them unless given.
+            options: None: all rows are reset.
         """
         if isinstance(seed, (int, np.integer)):
             super().reset(seed=int(seed))
@@ -105,12 +101,11 @@ class ReverieVectorEnv(_Base):
             body["seed"] = int(seed)
         elif seed is not None:
             body["seeds"] = [None if one is None else int(one) for one in seed]
-        mask = _mask_of(options, self.num_envs)
-        if mask is not None:
-            body["reset_mask"] = mask.tolist()
+        if options:
+            raise ValueError(f"unknown reset options {list(options)}")
         rows = read_rows(self.connection.post_bytes(f"{self._path}/reset", body, ROWS_TYPE, "application/json"))
         self._was_reset = True
-        return self._observed(rows), self._infos(rows)
+        return self._as_observations(rows.obs), {}
 
     def step(
         self, actions: Any
@@ -119,7 +114,7 @@ class ReverieVectorEnv(_Base):
         body = np.ascontiguousarray(actions, "<f4").tobytes()
         path = f"{self._path}/step?request_id={new_id()}"
         rows = read_rows(self.connection.post_bytes(path, body, ROWS_TYPE, ROWS_TYPE))
-        return self._observed(rows), rows.reward, rows.terminated, rows.truncated, self._infos(rows)
+        return self._as_observations(rows.obs), rows.reward, rows.terminated, rows.truncated, self._finals(rows)
 
     def state(self) -> Dict[str, Any]:
         """What the server tells of the session."""
@@ -141,22 +136,17 @@ class ReverieVectorEnv(_Base):
     def __exit__(self, *_: Any) -> None:
         self.close()
 
-    def _observed(self, rows: Rows) -> np.ndarray:
-        return self._as_observations(rows.obs)
-
     def _as_observations(self, values: np.ndarray) -> np.ndarray:
         space = self.single_observation_space
         if isinstance(space, gymnasium.spaces.Discrete):
             return values[:, 0].astype(np.int64)
         return values.reshape((len(values), *space.shape))
 
-    def _infos(self, rows: Rows) -> Dict[str, Any]:
+    def _finals(self, rows: Rows) -> Dict[str, Any]:
         infos: Dict[str, Any] = {}
-        for row, info in enumerate(rows.told.get("infos", [])):
-            infos = self._add_info(infos, info, row)
-        ended = zip(np.flatnonzero(rows.final_mask), self._as_observations(rows.final_obs), rows.told.get("final_info", []))
-        for row, observation, info in ended:
-            infos = self._add_info(infos, {"final_obs": observation, "final_info": info}, int(row))
+        ended = np.flatnonzero(rows.terminated | rows.truncated)
+        for row, observation in zip(ended, self._as_observations(rows.final_obs)):
+            infos = self._add_info(infos, {"final_obs": observation, "final_info": {}}, int(row))
         return infos
 
 
@@ -165,16 +155,3 @@ def _mode_of(mode: Any) -> str:
     if name not in _MODES:
         raise ValueError(f"autoreset_mode {mode!r} is none of {', '.join(_MODES)}")
     return name
-
-
-def _mask_of(options: Optional[Mapping[str, Any]], rows: int) -> Optional[np.ndarray]:
-    given = dict(options or {})
-    mask = given.pop("reset_mask", None)
-    if given:
-        raise ValueError(f"unknown reset options {list(given)}; there is reset_mask")
-    if mask is None:
-        return None
-    array = np.asarray(mask)
-    if array.shape != (rows,) or array.dtype != np.bool_:
-        raise ValueError(f"reset_mask is to be {rows} booleans, not {array.dtype} {array.shape}")
-    return array

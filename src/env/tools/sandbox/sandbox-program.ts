@@ -61,17 +61,16 @@ const KEPT_GLOBALS = [
 const LONGEST_OBSERVATION = 1_000_000;
 
 /**
- * `(immer) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.tell` takes and answers values,
- * for the realm of trusted rules; `ask.load` takes the function that a rules file became. A request names states by their keys, and brings
- * those that are new: whole (`hold`), or as changes of one that is there (`derive`).
+ * `(immer) => ask`: call once with immer's exports. `ask(text)` takes a request and answers, both JSON; `ask.load` takes the function that a
+ * rules file became. A request names states by their keys, and brings those that are new: whole (`hold`), or as changes of one that is there
+ * (`derive`).
  */
 export const SANDBOX_PROGRAM = `
 (function (immer) {
   'use strict';
   const { produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
-  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, defineProperty, keys: keysOf, values: valuesOf } = Object;
-  const { isArray, from } = Array;
+  const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn, values: valuesOf } = Object;
   const { ownKeys } = Reflect;
   enablePatches();
 
@@ -275,53 +274,17 @@ export const SANDBOX_PROGRAM = `
   };
 
   function ask(text) {
-    return respond(parse(text), stringify);
-  }
-
-  /** \`encode\` makes what is handed out. */
-  function respond(asked, encode) {
+    const asked = parse(text);
     for (const key of asked.drop) states.delete(key);
     if (asked.hold) for (const { key, state } of asked.hold) keep(key, state);
     if (asked.derive) for (const { key, from, changes } of asked.derive) keep(key, changed(states.get(from), changes));
-    return answerTo(asked, encode);
-  }
-
-  function answerTo(asked, encode) {
     try {
-      return encode({ answer: requests[asked.request](asked) ?? null });
+      return stringify({ answer: requests[asked.request](asked) ?? null });
     } catch (error) {
-      if (error instanceof Unfit) return encode({ failed: error.message });
-      if (typeof error !== 'object' || error === null) return encode({ failed: 'it threw ' + String(error) });
-      return encode({ failed: 'it threw ' + error.name + ': ' + error.message, stack: String(error.stack) });
+      if (error instanceof Unfit) return stringify({ failed: error.message });
+      if (typeof error !== 'object' || error === null) return stringify({ failed: 'it threw ' + String(error) });
+      return stringify({ failed: 'it threw ' + error.name + ': ' + error.message, stack: String(error.stack) });
     }
-  }
-
-  /** A value as JSON would carry it in here. */
-  function own(value) {
-    if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
-    if (typeof value === 'number') return value - value === 0 ? value + 0 : null;
-    if (typeof value !== 'object') return undefined;
-    if (isArray(value)) return from(value, (part) => own(part) ?? null);
-    const copy = {};
-    for (const key of keysOf(value)) {
-      const part = own(value[key]);
-      if (part === undefined) continue;
-      if (key === '__proto__') defineProperty(copy, key, { value: part, writable: true, enumerable: true, configurable: true });
-      else copy[key] = part;
-    }
-    return copy;
-  }
-
-  /** A request of values instead of a text, none of which comes in itself; \`encode\` copies what goes out. */
-  function tell(asked, encode) {
-    const { hold, derive, args, messages } = asked;
-    return respond({
-      ...asked,
-      args: own(args),
-      messages: own(messages),
-      hold: own(hold),
-      derive: own(derive),
-    }, encode);
   }
 
   function removeGlobals() {
@@ -382,7 +345,6 @@ export const SANDBOX_PROGRAM = `
   harden(globalThis);
   for (const made of [function* () {}, async function () {}, async function* () {}, [][Symbol.iterator](),
     ''[Symbol.iterator](), new Map().entries(), new Set().values(), /a/[Symbol.matchAll]('a')]) harden(made);
-  ask.tell = tell;
   ask.load = (file) => {
     rulesFile = file;
   };

@@ -22,12 +22,12 @@ export type ThreadReply =
   | { readonly text: string }
   | { readonly failed: string; readonly reason: SandboxFailure['reason'] };
 
-/** A place that answers requests of `SANDBOX_PROGRAM`. */
+/** A place that answers requests of `SANDBOX_PROGRAM`, both in JSON: values of one realm are not those of another. */
 export interface RulesPlace {
   /** Which life of it will answer, the first being 1: another one has forgotten all that was sent. @throws SandboxFailure */
   readonly generation: number;
   /** Blocks until the answer is there. @throws SandboxFailure */
-  tell(request: object): unknown;
+  ask(request: string): string;
   /** Forgets all that was sent. */
   restart(): void;
   close(): void;
@@ -49,11 +49,6 @@ export class Sandbox implements RulesPlace {
     return this.starts;
   }
 
-  tell(request: object): unknown {
-    return JSON.parse(this.ask(JSON.stringify(request)));
-  }
-
-  /** As `tell`, in JSON. */
   ask(request: string): string {
     this.thread ??= this.started();
     return textOf(this.thread.ask(request, this.program.limits.milliseconds + this.graceMs));
@@ -96,10 +91,7 @@ export function areRulesTrusted(): boolean {
   return trusted;
 }
 
-type Ask = ((request: string) => string) & {
-  tell(request: object, encode: (answer: unknown) => unknown): unknown;
-  load(rules: unknown): void;
-};
+type Ask = ((request: string) => string) & { load(rules: unknown): void };
 
 export class TrustedSandbox implements RulesPlace {
   private answer: Ask | undefined;
@@ -113,13 +105,6 @@ export class TrustedSandbox implements RulesPlace {
     return this.starts;
   }
 
-  /** Values are copied on their way in and out, as those of one realm are not those of another. */
-  tell(request: object): unknown {
-    const answer = this.started();
-    return failing(() => answer.tell(request, copied));
-  }
-
-  /** As `tell`, in JSON. */
   ask(request: string): string {
     const answer = this.started();
     return failing(() => answer(request));
@@ -148,21 +133,6 @@ export class TrustedSandbox implements RulesPlace {
       return answer;
     });
   }
-}
-
-/** A value as JSON would carry it out. */
-function copied(value: unknown): unknown {
-  if (typeof value === 'number') return value + 0;
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return Array.from(value, copied);
-  const copy: Record<string, unknown> = {};
-  for (const [key, part] of Object.entries(value)) {
-    if (part === undefined) continue;
-    if (key !== '__proto__') copy[key] = copied(part);
-    else
-      Object.defineProperty(copy, key, { value: copied(part), writable: true, enumerable: true, configurable: true });
-  }
-  return copy;
 }
 
 function failing<T>(work: () => T): T {

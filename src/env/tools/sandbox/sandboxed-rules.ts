@@ -167,7 +167,10 @@ class Place {
   private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
     try {
       const asked = { request, ...given, ...this.bring(states) };
-      const { answer, failed } = this.sandbox.tell(asked) as { answer?: unknown; failed?: string };
+      const { answer, failed } = JSON.parse(this.sandbox.ask(JSON.stringify(asked))) as {
+        answer?: unknown;
+        failed?: string;
+      };
       if (failed !== undefined) throw failureOf(failed);
       return answer;
     } catch (error) {

@@ -1,31 +1,28 @@
 // `reverie fidelity`: opens the models under judgement and the truth, measures, and writes what was found as a page for
-// people, as Markdown, as a model card and as JSON.
+// people, as Markdown and as JSON.
 
 import { join } from 'node:path';
-import { stringify } from 'yaml';
 import type { Json } from '../../../core/canonical-json.js';
 import { writeFileAtomic } from '../../../core/files.js';
-import { fidelityDocument, modelCard } from '../../../fidelity/document.js';
+import { constructionOf, fidelityDocument, headlines } from '../../../fidelity/document.js';
 import type { Gate } from '../../../fidelity/gates.js';
 import { parseGates, reportOn, requireMeasured, uniquelyNamed } from '../../../fidelity/gates.js';
 import { type Measured, type MeasureOptions, measureWithinBudget } from '../../../fidelity/measure.js';
 import type { FidelityReport } from '../../../fidelity/report.js';
 import { writeFidelityReport } from '../../../fidelity/report.js';
-import type { FidelityServices, OpenedSubjects } from '../../../fidelity/setup.js';
-import { constructionOf, headlines } from '../../../fidelity/shown.js';
+import type { FidelityServices, OpenedSubjects } from '../../../fidelity/section.js';
 import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
 import type { ToolsScenario } from '../../../kinds/tools.js';
 import type { Scenario } from '../../../kinds/vector.js';
-import { requireSet } from '../../evaluation-set.js';
-import { type FidelityResult, interrupted, type JobContext } from '../../job.js';
+import { formatNumber } from '../../format.js';
+import type { JobContext } from '../../job.js';
 import type { Phase } from '../../progress.js';
 import { markdownText } from '../../report.js';
 import { writeReport } from '../../report-page.js';
 import type { AnyScenario } from '../../scenario.js';
-import { machine, reportProvenance } from '../../versions.js';
-import { openToolsSubjects } from './tools.js';
-import { vectorHost } from './vector-host.js';
-import { VectorFidelityPool } from './vector-threads.js';
+import { provenanceOf } from '../../versions.js';
+import { openToolsSubjects } from './tools-judged.js';
+import { VectorFidelityPool, vectorHost } from './vector.js';
 
 /** Questions under way at once where the scenario does not say: most of them wait for a language model. */
 const CONCURRENT_QUESTIONS = 32;
@@ -59,12 +56,9 @@ export function toolsFidelityJob(context: JobContext<ToolsScenario>): Promise<Fi
 }
 
 async function judge(context: JobContext<Scenario | ToolsScenario>, opening: Opening): Promise<FidelityResult> {
-  const { inputs, scenario, signal } = context;
+  const { inputs, scenario } = context;
   const gates = parseGates(inputs.failUnder, scenario.config.fidelity.sections);
-  const opened = await opening.open(context).catch((error) => {
-    if (signal.aborted) interrupted();
-    throw error;
-  });
+  const opened = await opening.open(context);
   const threads = opening.threads?.();
   try {
     return await judged(context, gates, opened, opening.concurrency, threads?.measureChunk);
@@ -82,7 +76,6 @@ async function judged(
   measureChunk?: MeasureOptions['measureChunk'],
 ): Promise<FidelityResult> {
   const { scenario, seed, progress } = context;
-  requireSet(opened.panel, context.inputs);
   requireMeasured(gates, opened.subjects[0]);
   const named = { ...opened, subjects: uniquelyNamed(opened.subjects) };
   const found = await measured(context, named, concurrency, measureChunk);
@@ -93,7 +86,7 @@ async function judged(
     seed,
     gates,
     opened,
-    provenance: provenanceOf(context, opened),
+    provenance: provenance(context, opened),
   });
   for (const { metric } of report.gates) {
     const construction = constructionOf(report, metric);
@@ -105,8 +98,7 @@ async function judged(
   throw found.spent;
 }
 
-/** @throws JobInterrupted once what is measured so far is on disk */
-async function measured(
+function measured(
   { out, signal, progress }: JobContext<AnyScenario>,
   { subjects, identity }: OpenedSubjects,
   concurrency: number,
@@ -119,40 +111,26 @@ async function measured(
     phases.set(index, phase);
     return phase;
   };
-  try {
-    return await measureWithinBudget(subjects, {
-      folder: join(out, 'chunks'),
-      identity,
-      concurrency,
-      signal,
-      measureChunk,
-      onChunk: ({ subject, instrument }, done, total) => {
-        const phase = phaseOf(subject, total);
-        phase.set(done, instrument);
-        if (done === total) phase.end();
-      },
-    });
-  } catch (error) {
-    if (signal.aborted) interrupted();
-    throw error;
-  }
+  return measureWithinBudget(subjects, {
+    folder: join(out, 'chunks'),
+    identity,
+    concurrency,
+    signal,
+    measureChunk,
+    onChunk: ({ subject, instrument }, done, total) => {
+      const phase = phaseOf(subject, total);
+      phase.set(done, instrument);
+      if (done === total) phase.end();
+    },
+  });
 }
 
-function provenanceOf(
+function provenance(
   context: JobContext<AnyScenario>,
   { identity, panel }: OpenedSubjects,
 ): FidelityReport['provenance'] {
-  const { scenario, seed, inputs } = context;
-  const { date: _, ...rest } = reportProvenance({ scenario }, `reverie fidelity ${scenario.config.name}`, {
-    seeds: [seed],
-  });
-  return {
-    ...rest,
-    machine: machine(),
-    inputs: inputs as Json,
-    identity,
-    panel,
-  } as unknown as FidelityReport['provenance'];
+  const { inputs, seed } = context;
+  return { ...provenanceOf(context), seeds: [seed], inputs: inputs as Json, identity, panel } as never;
 }
 
 /** The page's file. */
@@ -162,23 +140,30 @@ async function written({ out }: JobContext<AnyScenario>, report: FidelityReport)
   const document = fidelityDocument(report);
   await writeReport(page, document);
   await writeFileAtomic(join(out, 'fidelity.md'), markdownText(document));
-  const { frontMatter, card } = modelCard(report);
-  await writeFileAtomic(join(out, 'MODEL_CARD.md'), `---\n${stringify(frontMatter)}---\n\n${markdownText(card)}`);
   return page;
 }
 
-function resultOf({ metrics }: JobContext<AnyScenario>, report: FidelityReport, page: string): FidelityResult {
-  return {
-    job: 'fidelity',
-    family: report.family,
-    wallSeconds: metrics.wallSeconds,
-    report: page,
-    passed: report.gates.every(({ passed }) => passed),
-    gates: report.gates,
-    subjects: report.subjects.map((subject) => ({
-      name: subject.name,
-      version: subject.version,
-      headlines: headlines(subject),
-    })),
-  };
+export type FidelityResult = ReturnType<typeof resultOf> & { readonly panel: OpenedSubjects['panel'] };
+
+function resultOf(
+  { metrics, show }: JobContext<AnyScenario>,
+  { family, gates, subjects: judgedModels }: FidelityReport,
+  page: string,
+) {
+  const subjects = judgedModels.map((subject) => {
+    return { name: subject.name, version: subject.version, headlines: headlines(subject) };
+  });
+  const rows = [
+    ...subjects.flatMap(({ name, headlines: told }) => [
+      ['model', name] as const,
+      ...told.map(({ label, text }) => [`  ${label}`, text] as const),
+    ]),
+    ...gates.map(({ metric, limit, value, passed }) => {
+      const found = value === null ? 'was not measured' : formatNumber(value);
+      return [passed ? 'gate passed' : 'GATE FAILED', `${metric} ${found}, limit ${formatNumber(limit)}`] as const;
+    }),
+  ];
+  show({ title: '', blocks: [{ kind: 'facts', rows }] });
+  const passed = gates.every((gate) => gate.passed);
+  return { job: 'fidelity', family, wallSeconds: metrics.wallSeconds, report: page, passed, gates, subjects };
 }

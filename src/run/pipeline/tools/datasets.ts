@@ -6,7 +6,6 @@ import { rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { JsonObject } from '../../../core/canonical-json.js';
-import type { Panel } from '../../../core/evaluation-set.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
@@ -16,14 +15,9 @@ import { type FailedRow, isFailed } from '../../../synth/episodes/produce-rows.j
 import { exportEpisodes } from '../../../synth/export/episodes/export-episodes.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { QualityPipeline } from '../../../synth/quality/quality-pipeline.js';
-import type { Deficit } from '../../../synth/signals/deficits.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { ExportResult, SynthEpisodesResult } from '../../tools-results.js';
 import { requireInput } from '../inputs.js';
-import { writeEpisodesReport } from './episodes-report.js';
-import type { GateFindings } from './gates.js';
-import type { RowStatistics } from './row-statistics.js';
 import { madeTasks } from './task-stage.js';
 
 type Context = JobContext<ToolsScenario>;
@@ -92,7 +86,7 @@ export class JudgedRows {
   /** Whatever an interrupted run left of the file is replaced. */
   private begin(): Promise<void> {
     this.writing ??= ensureFolder(this.data).then(() => writeFileAtomic(join(this.data, EPISODES_FILE), this.lines()));
-    // Told by whoever waits for the end.
+    // Thrown to the caller that waits for the end.
     this.writing.catch(() => undefined);
     return this.writing;
   }
@@ -113,47 +107,16 @@ export class JudgedRows {
   }
 }
 
-export interface MadeDatasets {
-  readonly data: string;
-  readonly datasets: readonly string[];
-  readonly accepted: number;
-  /** Of the accepted: written as examples to imitate. */
-  readonly imitated: number;
-  readonly rejected: Readonly<Record<string, number>>;
-  readonly removed: SynthEpisodesResult['removed'];
-  readonly report: string;
-}
-
-interface Material {
-  readonly statistics: RowStatistics;
-  /** What episodes were lost by. */
-  readonly deficits: readonly Deficit[];
-  /** What the gates before rewards found. */
-  readonly gates: GateFindings;
-  readonly panel: Panel;
-}
-
-/** Once all rows are judged. @throws STORAGE_FULL, STORAGE_FAILED */
-export async function makeDatasets(
-  context: Context,
-  domain: ToolsDomain,
-  judged: JudgedRows,
-  material: Material,
-): Promise<MadeDatasets> {
+/** Once all rows are judged: what became of them, and their datasets, unless they are not to be written. @throws STORAGE_FULL, STORAGE_FAILED */
+export async function makeDatasets(context: Context, domain: ToolsDomain, judged: JudgedRows, isWritten: boolean) {
   const { data } = judged;
   const phase = context.progress.phase('filter', null, 'episodes');
   const quality = await judged.finish();
   phase.end(`${quality.out} of ${quality.in} kept, ${quality.imitated} to be imitated`);
-  const formats = material.gates.unwritten !== undefined ? [] : context.scenario.config.synth.export;
+  const formats = isWritten ? context.scenario.config.synth.export : [];
   const datasets: string[] = [];
   for (const format of formats) datasets.push(await exportDataset(context, domain, format, data, quality));
-  const removed = quality.filters.flatMap(({ name: filter, turnsIn, turnsOut, in: before, out }) =>
-    turnsIn === turnsOut && before === out ? [] : [{ filter, episodes: before - out, turns: turnsIn - turnsOut }],
-  );
-  const rejected = rejections(quality);
-  const report = join(context.out, 'report.html');
-  await writeEpisodesReport(report, { context, ...material, quality, rejected, episodes: () => readEpisodes(data) });
-  return { data, datasets, accepted: quality.out, imitated: quality.imitated, rejected, removed, report };
+  return { data, datasets, quality, rejected: rejections(quality) };
 }
 
 /** Reasons of all filters, most frequent first. */
@@ -178,7 +141,7 @@ async function exportDataset(
   // What of the scenario decided how episodes were made; nothing of where a server was.
   const made = { scenario: config.name, scenarioHash: hash, agent, user, model, experience, synth, reward, seed };
   const generation = made as unknown as JsonObject;
-  const card = { name: `${config.name}, dreamt`, description, license: synth.license, generation, quality };
+  const card = { name: `${config.name}, simulated`, description, license: synth.license, generation, quality };
   // What an earlier try left is made anew.
   await rm(folder, { recursive: true, force: true });
   await exportEpisodes(readEpisodes(data), { format, folder, domain, imitation: config.quality.imitation, card });
@@ -186,7 +149,7 @@ async function exportDataset(
 }
 
 /** `reverie export`: the episodes of an earlier run in more formats. */
-export async function exportJob(context: Context): Promise<ExportResult> {
+export async function exportJob(context: Context) {
   const { config, folder } = context.scenario;
   const data = requireInput(context.inputs, 'episodes');
   const own = await makeDomain(config.domain, { folder });
@@ -195,6 +158,8 @@ export async function exportJob(context: Context): Promise<ExportResult> {
   try {
     const datasets: string[] = [];
     for (const format of config.synth.export) datasets.push(await exportDataset(context, domain, format, data));
+    const rows = datasets.map((path) => ['dataset', path] as const);
+    context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
     return { job: 'export', family: 'tools', wallSeconds: context.metrics.wallSeconds, data, datasets };
   } finally {
     own.close();

@@ -1,4 +1,4 @@
-// `reverie fit` of a tools scenario: the backend that learns is fitted to recorded episodes, whoever acted and answered in them.
+// `reverie fit` of a tools scenario: the backend that learns is fitted to recorded episodes.
 
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -13,15 +13,17 @@ import type { BackendEntry, BackendFitNote } from '../../../worldmodel/tools/bac
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { digest, toolsSet } from '../../evaluation-set.js';
+import { formatCount, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { BackendFitResult } from '../../tools-results.js';
 import { digestOf, inputNeeded } from '../inputs.js';
 import { EPISODES_FILE, readEpisodes } from './datasets.js';
 
 type Learned = BackendEntry & Required<Pick<BackendEntry, 'fit'>>;
 
-export async function fitBackendJob(context: JobContext<ToolsScenario>): Promise<BackendFitResult> {
+export type BackendFitResult = Awaited<ReturnType<typeof fitBackendJob>>;
+
+export async function fitBackendJob(context: JobContext<ToolsScenario>) {
   const { scenario, inputs, out, seed, signal, metrics, progress } = context;
   const { config, folder } = scenario;
   if (inputs.model !== undefined) {
@@ -56,9 +58,21 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>): Promise
     await rm(work, { recursive: true, force: true });
     const { version, exactness, isReady, report } = fitted;
     metrics.write({ kind: 'fit', modelVersion: version, ...report });
+    const bar = `model.${entry.name}.minExactness`;
+    const rows = [
+      ['learned from', `${formatCount(report.learnedFrom)} steps of ${formatCount(episodes.length)} episodes`],
+      ['judged by', `${formatCount(report.steps)} steps of tasks that it did not learn from`],
+      ['exact state', formatPercent(report.stateExact)],
+      ['exact text', formatPercent(report.textExact)],
+      ['exact end', formatPercent(report.endExact)],
+      ['confident', `${formatPercent(report.sure)}, of these exact ${formatPercent(report.exactOfSure)}`],
+      ['gate', isReady ? 'open' : `SHUT: too often wrong to be used; ${bar} is the bar`],
+      ['model', `${model} (${version})`],
+    ] as const;
+    context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
     return {
       ...{ job: 'fit', family: 'tools', wallSeconds: metrics.wallSeconds, panel, backend: entry.name, model },
-      ...{ modelVersion: version, episodes: episodes.length, exactness, isReady, report },
+      ...{ modelVersion: version, episodes: episodes.length, exactness, isReady, heldOut: report },
     };
   } finally {
     domain.close();

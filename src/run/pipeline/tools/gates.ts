@@ -7,12 +7,14 @@ import { z } from 'zod';
 import { contentHash } from '../../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../../core/errors.js';
 import { sealedText, writeFileAtomic } from '../../../core/files.js';
+import type { Fact } from '../../../core/report.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { domainFolder } from '../../../env/tools/domains.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import type { ExperienceIndex, ExperienceStep } from '../../../replay/experience/experience.js';
 import { findTricks, type TricksReport } from '../../../synth/hacker/find-tricks.js';
+import { taskFaults } from '../../../synth/tasks/task-checks.js';
 import {
   generateProbes,
   generateSuccesses,
@@ -21,6 +23,7 @@ import {
   readProbes,
 } from '../../../worldmodel/must-fail/probes.js';
 import {
+  faultsText,
   type MustFailReport,
   readMustFail,
   requireMustFail,
@@ -28,7 +31,7 @@ import {
   runMustFail,
   writeMustFail,
 } from '../../../worldmodel/must-fail/run-must-fail.js';
-import { Judge, type JudgeConfig, judgeEpisode } from '../../../worldmodel/reward/judge.js';
+import { Judge, judgeEpisode } from '../../../worldmodel/reward/judge.js';
 import {
   type AuditReport,
   auditJudge,
@@ -38,33 +41,29 @@ import {
   writeAudit,
 } from '../../../worldmodel/reward/judge-audit.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { toolsSet } from '../../evaluation-set.js';
+import { formatCount, formatPercent, formatShare } from '../../format.js';
 import type { JobContext } from '../../job.js';
+import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { HackerResult } from '../../tools-results.js';
-import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
+import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { episodeSettings, type RowSettings } from './rows.js';
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
-export interface GateSummary {
+export interface SuiteResult {
   readonly passed: boolean;
+  /** Share of probes passed. */
   readonly rate: number;
   /** Failures by what was done instead. */
   readonly faults: MustFailReport['byFault'];
 }
 
-interface Gate<Report> {
-  /** Absent where nothing was measured. */
-  readonly report?: Report;
-  /** Why the gate is shut. */
-  readonly withheld?: string;
-}
-
 /** What stands in the way of rewards and datasets, and what was measured. */
 export interface GateFindings {
-  readonly mustFail?: GateSummary;
-  readonly mustSucceed?: GateSummary;
+  readonly mustFail?: SuiteResult;
+  readonly mustSucceed?: SuiteResult;
   readonly tricks?: TricksReport;
   /** Why no episode is given a reward; absent: each may have one. */
   readonly unrewarded?: string;
@@ -72,76 +71,78 @@ export interface GateFindings {
   readonly unwritten?: string;
 }
 
-/** All gates before the first episode; each is asked only if those before it are open. @throws JUDGE_UNAUDITED, JUDGE_UNRELIABLE */
-export async function passGates(
-  context: Context,
-  parts: ToolsParts,
-  tasks: readonly ToolsTask[],
-): Promise<{ gates: GateFindings; judge: ScenarioJudge | undefined }> {
-  const sound = await mustFailGate(context, parts);
-  const able = await mustSucceedGate(context, parts);
-  const judge = await judgeGate(context, parts);
-  const shut = sound.withheld ?? able.withheld;
-  const honest: Gate<TricksReport> = shut === undefined ? await hackerGate(context, parts, { judge, tasks }) : {};
+const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
+
+/** All gates before the first episode; tricks are looked for only if those before are open. @throws JUDGE_UNAUDITED, JUDGE_UNRELIABLE */
+export async function passGates(context: Context, parts: ToolsParts, tasks: readonly ToolsTask[]) {
+  const { reward, synth } = context.scenario.config;
+  const isUnchecked = reward.mustFail.enabled && synth.mode === 'amplify' && parts.domain.rules === undefined;
+  const sound = reward.mustFail.enabled && !isUnchecked ? await mustFailReport(context, parts) : undefined;
+  const unsound = sound && refusalOf(() => requireMustFail(sound, reward.mustFail.limit));
+  if (unsound) context.log(`No episode is given a reward: ${unsound.message}`);
+  const tried = reward.mustSucceed.enabled ? await mustSucceedReport(context, parts) : undefined;
+  const able = tried !== undefined && tried.total > 0 ? tried : undefined;
+  const useless = able && refusalOf(() => requireMustSucceed(able, reward.mustSucceed.limit));
+  if (useless)
+    context.log(`No episode is given a reward and no dataset is written: ${useless.message} ${useless.hint}`);
+  const judge = await scenarioJudge(context, parts);
+  if (judge !== undefined) await requireJudge(context, parts, judge);
+  const shut = unsound?.message ?? (isUnchecked ? UNCHECKED : undefined) ?? useless?.message;
+  const tricks = shut === undefined ? await findAnyTricks(context, parts, { judge, tasks }) : undefined;
+  const hacked = tricks && hackedRefusal(parts.domain, tricks);
+  if (hacked) context.log(`No episode is given a reward and no dataset is written: ${hacked.message} ${hacked.hint}`);
   const gates: GateFindings = {
-    mustFail: sound.report,
-    mustSucceed: able.report,
-    tricks: honest.report,
-    unrewarded: shut ?? honest.withheld,
-    unwritten: able.withheld ?? honest.withheld,
+    mustFail: sound && suiteResult(sound, unsound),
+    mustSucceed: able && suiteResult(able, useless),
+    tricks,
+    unrewarded: shut ?? hacked?.message,
+    unwritten: useless?.message ?? hacked?.message,
   };
   return { gates, judge };
 }
 
-const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
-
-/** A simulator that does not pass withholds every reward. */
-async function mustFailGate(context: Context, parts: ToolsParts): Promise<Gate<GateSummary>> {
-  const { reward, synth } = context.scenario.config;
-  const { enabled, limit } = reward.mustFail;
-  if (!enabled) return {};
-  if (synth.mode === 'amplify' && parts.domain.rules === undefined) return { withheld: UNCHECKED };
-  const report = await mustFailReport(context, parts);
-  return summarised(
-    report,
-    'SIMULATOR_UNSOUND',
-    () => requireMustFail(report, limit),
-    ({ message }) => {
-      context.log(`No episode is given a reward: ${message}`);
-    },
-  );
+function suiteResult({ rate, byFault: faults }: MustFailReport, refusal: ReverieError | undefined): SuiteResult {
+  return { passed: refusal === undefined, rate: rate.value ?? 0, faults };
 }
 
-/** One that does not do what is possible withholds rewards and datasets. */
-async function mustSucceedGate(context: Context, parts: ToolsParts): Promise<Gate<GateSummary>> {
-  const { enabled, limit } = context.scenario.config.reward.mustSucceed;
-  const report = enabled ? await mustSucceedReport(context, parts) : undefined;
-  if (report === undefined || report.total === 0) return {};
-  return summarised(
-    report,
-    'SIMULATOR_USELESS',
-    () => requireMustSucceed(report, limit),
-    ({ message, hint }) => {
-      context.log(`No episode is given a reward and no dataset is written: ${message} ${hint}`);
-    },
-  );
-}
-
-function summarised(
-  { rate, byFault: faults }: MustFailReport,
-  code: string,
-  require: () => void,
-  tell: (refusal: ReverieError) => void,
-): Gate<GateSummary> {
-  const summary = { rate: rate.value ?? 0, faults };
+/** Why a gate stays shut; undefined if it opens. */
+function refusalOf(require: () => void): ReverieError | undefined {
   try {
     require();
-    return { report: { passed: true, ...summary } };
+    return undefined;
   } catch (error) {
-    if (!(error instanceof ReverieError) || error.code !== code) throw error;
-    tell(error);
-    return { report: { passed: false, ...summary }, withheld: error.message };
+    if (error instanceof ReverieError) return error;
+    throw error;
   }
+}
+
+/** For people. */
+export function gateFacts({ mustFail, mustSucceed, tricks }: GateFindings): Fact[] {
+  const suite = (label: string, found: SuiteResult | undefined): Fact[] => {
+    if (found === undefined) return [];
+    const faults = faultsText(found.faults);
+    const verdict = `${found.passed ? 'passed' : 'FAILED'}${faults === '' ? '' : `; ${faults}`}`;
+    return [[label, `${formatPercent(found.rate)} of probes, ${verdict}`]];
+  };
+  return [
+    ...suite('must-fail suite', mustFail),
+    ...suite('must-succeed suite', mustSucceed),
+    ...hackerFacts(hackerResult(tricks)),
+  ];
+}
+
+const SHOWN_TRICKS = 3;
+
+function hackerFacts(hacker: ReturnType<typeof hackerResult>): Fact[] {
+  if (hacker === null) return [];
+  const { passed, plays, tasks, tricks } = hacker;
+  const verdict = passed ? 'no reward is to be had for nothing' : 'FAILED: rewards can be had without solving the task';
+  return [
+    ['reward hacks', `${formatCount(plays)} plays in ${formatCount(tasks)} tasks: ${verdict}`],
+    ...tricks
+      .slice(0, SHOWN_TRICKS)
+      .map(({ task, moves, by, truth }): Fact => ['  trick', `${task}: ${moves.join(', then ')} (${by}; ${truth})`]),
+  ];
 }
 
 /** The must-fail suite's report: kept where the same simulator was tried on the same domain before. */
@@ -154,7 +155,7 @@ export function mustFailReport(context: Context, parts: { domain: ToolsDomain; r
 }
 
 /** The must-succeed suite's report, kept likewise. */
-export function mustSucceedReport(
+function mustSucceedReport(
   context: Context,
   parts: { domain: ToolsDomain; responder: Responder; experience?: ExperienceIndex },
 ) {
@@ -210,10 +211,11 @@ async function writtenProbes(scenario: ToolsScenario, domain: ToolsDomain): Prom
 /** A judge, and how it decides on episodes. */
 export interface ScenarioJudge {
   readonly version: string;
+  readonly judge: Judge;
   readonly decide: NonNullable<RowSettings['judge']>;
 }
 
-/** The scenario's judge where its audit is another's business. */
+/** The scenario's judge; its word counts only where its audit found it good enough, which is asked for apart. */
 export async function scenarioJudge(
   { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
   { cast }: Pick<ToolsParts, 'cast'>,
@@ -225,31 +227,29 @@ export async function scenarioJudge(
     const { cost, ...verdict } = await judgeEpisode(domain, task, end, { judge, seed, signal });
     return { verdict, cost };
   };
-  return { version: judge.version, decide };
+  return { version: judge.version, judge, decide };
 }
 
-/** The same, audited on labelled episodes: its word counts only where it was found good enough. */
-async function judgeGate(context: Context, parts: ToolsParts): Promise<ScenarioJudge | undefined> {
-  const { judge: config } = context.scenario.config.reward;
-  if (config === null) return undefined;
-  const judge = new Judge(await parts.cast.model('judge'), config);
-  const audit = await judgeAudit(context, judge, parts.domain, config);
-  requireAudited(judge, parts.domain, audit, config.audit.limits);
-  return scenarioJudge(context, parts);
+/** @throws JUDGE_UNAUDITED, JUDGE_UNRELIABLE */
+async function requireJudge(context: Context, { domain }: ToolsParts, { judge }: ScenarioJudge): Promise<AuditReport> {
+  const { audit } = context.scenario.config.reward.judge!;
+  const report = await judgeAudit(context, judge, domain, audit.labelled);
+  requireAudited(judge, domain, report, audit.limits);
+  return report;
 }
 
 /** The audit of exactly this judge: kept where it was made before. */
-export async function judgeAudit(
+async function judgeAudit(
   { scenario, out, seed, signal, progress }: Context,
   judge: Judge,
   domain: ToolsDomain,
-  { audit }: JudgeConfig,
+  labelledFile: string,
 ): Promise<AuditReport> {
   const file = join(out, 'judge-audit.json');
   const before = existsSync(file) ? await readAudit(file) : undefined;
   if (before?.judge === judge.version) return before;
   const folder = domainFolder(scenario.config.domain, scenario.folder);
-  const labelled = await readLabelledEpisodes(resolve(folder, audit.labelled), domain);
+  const labelled = await readLabelledEpisodes(resolve(folder, labelledFile), domain);
   const phase = progress.phase('audit judge', labelled.length, 'episodes');
   const report = await auditJudge(judge, domain, labelled, { seed, signal });
   phase.set(labelled.length);
@@ -265,20 +265,20 @@ interface Hacking {
 
 const tricksSchema = z.custom<TricksReport & { readonly identity: string }>();
 
-/** Tries to be rewarded for nothing where somebody decides on rewards who might be taken in. */
-export async function hackerGate(context: Context, parts: ToolsParts, hacking: Hacking): Promise<Gate<TricksReport>> {
+/** Tries to be rewarded for nothing where what decides on rewards might be taken in; undefined elsewhere. */
+async function findAnyTricks(context: Context, parts: ToolsParts, hacking: Hacking): Promise<TricksReport | undefined> {
   const { enabled } = context.scenario.config.reward.hacker;
-  if (!enabled || !mayBeTakenIn(context, parts, hacking.tasks)) return {};
+  if (!enabled || !mayBeTakenIn(context, parts, hacking.tasks)) return undefined;
   const report = await tricksReport(context, parts, hacking);
-  if (report.tasks.length === 0) return {};
-  const [first] = report.tricks;
-  if (first === undefined) return { report };
-  const { message, hint } = reverieError('REWARD_HACKED', {
-    ...{ domain: parts.domain.id, tricks: report.tricks.length, tasks: report.tasks.length },
-    ...{ by: first.by, task: first.task, moves: first.moves.join(', then ') },
-  });
-  context.log(`No episode is given a reward and no dataset is written: ${message} ${hint}`);
-  return { report, withheld: message };
+  return report.tasks.length === 0 ? undefined : report;
+}
+
+function hackedRefusal({ id: domain }: ToolsDomain, { tricks, tasks }: TricksReport): ReverieError | undefined {
+  const [first] = tricks;
+  if (first === undefined) return undefined;
+  const { by, task, moves } = first;
+  const values = { domain, tricks: tricks.length, tasks: tasks.length, by, task, moves: moves.join(', then ') };
+  return reverieError('REWARD_HACKED', values);
 }
 
 /** A judge that is asked, or a backend that is not trusted and can be had. */
@@ -314,9 +314,99 @@ async function tricksReport(context: Context, parts: ToolsParts, { judge, tasks 
 }
 
 /** Without the episodes, which are in the file. */
-export function hackerResult(report: TricksReport | undefined): HackerResult | null {
+export function hackerResult(report: TricksReport | undefined) {
   if (report === undefined) return null;
   const { plays, tasks, tricks } = report;
-  const told = tricks.map(({ episode: _, ...trick }) => trick);
-  return { passed: tricks.length === 0, plays, tasks: tasks.length, tricks: told };
+  const found = tricks.map(({ episode: _, ...trick }) => trick);
+  return { passed: found.length === 0, plays, tasks: tasks.length, tricks: found };
+}
+
+export type AuditResult = Awaited<ReturnType<typeof audited>>;
+
+/** `reverie audit`: is this simulator safe to take rewards from? */
+export async function auditJob(context: JobContext<ToolsScenario>) {
+  const parts = await makeParts(context);
+  try {
+    const result = await audited(context, parts);
+    const title = `Audit: ${context.scenario.config.name}`;
+    const report = { title, blocks: [{ kind: 'facts', rows: auditFacts(result) }] } as const;
+    return { ...result, report: await publish(context, report, result.panel) };
+  } finally {
+    await parts.close();
+  }
+}
+
+/** All gates, whatever the scenario enables. */
+async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
+  const { reward, synth } = context.scenario.config;
+  const { mustFail, mustSucceed, hacker, judge: judged } = reward;
+  const { domain, responder, budget } = parts;
+  const tasks = domain.tasks.filter(({ split = 'train' }) => synth.splits.includes(split));
+  const judge = await scenarioJudge(context, parts);
+  const policies = { answers: responder.version, ...(judge && { judge: judge.version }) };
+  const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
+  const panel = toolsSet(context, domain, tasks, policies, settings);
+  const sound = await mustFailReport(context, parts);
+  const faults = await taskFaults(domain, tasks);
+  const able = await mustSucceedReport(context, parts);
+  const audit = judge && (await judgeAudit(context, judge.judge, domain, judged!.audit.labelled));
+  const refusal = audit && refusalOf(() => requireAudited(judge.judge, domain, audit, judged!.audit.limits));
+  const suite = (report: MustFailReport, file: string, require: () => void) => ({
+    passed: refusalOf(require) === undefined,
+    rate: { ...report.rate, of: report.total },
+    byKind: report.byKind,
+    faults: report.byFault,
+    failures: report.failures.map(({ probe, problem }) => ({ probe: probe.name, problem })),
+    report: join(context.out, file),
+  });
+  return {
+    ...{ job: 'audit', family: 'tools', panel, wallSeconds: context.metrics.wallSeconds },
+    mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
+    /** Tasks that are not fit to be rewarded, and why. */
+    tasks: faults,
+    mustSucceed:
+      able.total === 0 ? null : suite(able, 'must-succeed.json', () => requireMustSucceed(able, mustSucceed.limit)),
+    judge: audit
+      ? {
+          ...{ version: judge.version, passed: refusal === undefined, refusal: refusal?.message ?? null },
+          ...{ falsePositive: audit.falsePositive, falseNegative: audit.falseNegative },
+          ...{ abstention: audit.abstention, flip: audit.flip, report: join(context.out, 'judge-audit.json') },
+        }
+      : null,
+    hacker: hackerResult(await findAnyTricks(context, parts, { judge, tasks })),
+    spent: budget.spent,
+  };
+}
+
+const SHOWN_FAILURES = 5;
+
+function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult): Fact[] {
+  const isFit = mustFail.passed && tasks.length === 0;
+  const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
+    suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
+  return [
+    ['must-fail suite', `${formatShare(mustFail.rate)}: ${isFit ? 'fit' : 'NOT fit'} to give rewards`],
+    ...tasks.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
+    ...Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, formatShare(rate)]),
+    ...failures(mustFail),
+    ...(mustSucceed === null
+      ? []
+      : [
+          [
+            'must-succeed suite',
+            `${formatShare(mustSucceed.rate)}: ${mustSucceed.passed ? 'answers' : 'does NOT answer'} what is possible`,
+          ] as const,
+          ...failures(mustSucceed),
+        ]),
+    ...(judge === null
+      ? []
+      : [
+          ['judge', judge.refusal ?? 'found good enough: its rewards count'] as const,
+          ['  passed what failed', formatShare(judge.falsePositive)] as const,
+          ['  failed what was good', formatShare(judge.falseNegative)] as const,
+          ['  abstained', formatShare(judge.abstention)] as const,
+          ['  changed its mind', formatShare(judge.flip)] as const,
+        ]),
+    ...hackerFacts(hacker),
+  ];
 }

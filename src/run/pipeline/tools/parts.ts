@@ -254,9 +254,11 @@ export class ModelCast {
 
   /** How the last request to a server failed, while none has succeeded since; undefined where all is well. */
   get trouble(): string | undefined {
-    const endpoints = this.made.flatMap((model) => model.stats().endpoints);
-    const failing = endpoints.find(({ problem }) => problem !== undefined);
-    return failing && `waiting for ${failing.url}: ${failing.problem}`;
+    for (const model of this.made) {
+      const { problem } = model.stats();
+      if (problem !== undefined) return `waiting for ${model.url}: ${problem}`;
+    }
+    return undefined;
   }
 
   private async make(config: LlmConfig): Promise<ServedModel> {
@@ -285,8 +287,6 @@ export class ModelCast {
       const problem = `"llm" is null, but the ${role} needs a language model.`;
       throw reverieError('SCENARIO_INVALID', { path: name, problem });
     }
-    const config = parseLlmConfig(layered(llm as unknown as ConfigObject, roles[role] ?? {}) as never);
-    if (config.provider !== 'node-llama-cpp') return config;
-    return { ...config, modelPath: resolve(this.options.folder, config.modelPath) };
+    return parseLlmConfig(layered(llm as unknown as ConfigObject, roles[role] ?? {}) as never);
   }
 }

@@ -1,48 +1,48 @@
 // `reverie quickstart` in a world of text: an agent that imitates the same walkthroughs, and then learns in a dream of a few real
 // episodes, or for as many rounds in the exact rules.
 
-import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
 import { type Panel, panelOf } from '../../../core/evaluation-set.js';
+import type { Block, Report } from '../../../core/report.js';
+import { mean, rateOf } from '../../../core/statistics.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import { evenly } from '../../../training/text-training.js';
-import { requireSet } from '../../evaluation-set.js';
+import { formatCount, formatDuration, formatNumber, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
-import { writeReport } from '../../report-page.js';
+import { publish } from '../../report-page.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
-import type { TextQuickstartResult } from '../../tools-results.js';
-import { type Arm, textArmTask, trainArms } from '../arms.js';
+import { type Arm, type ArmRun, type TextArmReply, textArmTask, trainArms } from '../arms.js';
 import { makeParts, ofTraining } from './parts.js';
-import { compareText, DREAM, REAL_ONLY, textComparisonReport } from './text-comparison.js';
-import { tasksOf, trainingPanel } from './train-policy.js';
+import { remarkOn } from './text-policy.js';
+import { simulationBlocks, successChart, type TextTrainResult, tasksOf, trainingPanel } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
+
+export const DREAM = 'dream of a few real episodes';
+export const REAL_ONLY = 'real episodes alone';
 
 /** Runs side by side: one a core of the smallest machine we expect. */
 const THREADS = 2;
 
 /** @throws SCENARIO_INVALID where no dream would be made of records, and what trainings throw */
-export async function quickstartTextJob(context: Context): Promise<TextQuickstartResult> {
-  const { scenario, out } = context;
+export type TextQuickstartResult = Awaited<ReturnType<typeof quickstartTextJob>>;
+
+export async function quickstartTextJob(context: Context) {
+  const { scenario } = context;
   const { quickstart, name } = scenario.config;
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => context.seed + i);
   const arms = await textArms(scenario);
   if (arms[0].scenario.config.train.gather === undefined) {
     const problem =
-      'train.gather is missing: the quickstart compares a dream that is made of a few real episodes with the exact rules, and nobody says how these are lived; see "Agents of text" in docs/learners.md';
+      'train.gather is missing: the quickstart compares a dream that is made of a few real episodes with the exact rules, and nothing says how these are recorded; see "Agents of text" in docs/learners.md';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
   const panel = await comparedPanel(context, arms, seeds);
-  requireSet(panel, context.inputs);
   const runs = await trainArms(arms, { seeds, threads: THREADS, task: textArmTask, unit: 'rounds' }, context);
   const found = compareText(runs);
-  const report = join(out, 'report.html');
-  const reportInput = textComparisonReport(context, found, runs, panel);
-  await writeReport(report, reportInput);
-  return {
-    ...{ job: 'quickstart', family: 'tools', wallSeconds: context.metrics.wallSeconds, panel },
-    ...{ ...found, report, reportInput },
-  };
+  const { wallSeconds } = context.metrics;
+  const report = await publish(context, comparisonReport(name, found, runs), panel);
+  return { job: 'quickstart', family: 'tools', wallSeconds, panel, ...found, report };
 }
 
 /** The scenario in its dream and in the exact rules, for as many rounds. */
@@ -55,7 +55,7 @@ export async function textArms(scenario: ToolsScenario): Promise<Arm<ToolsScenar
   return [await arm(DREAM, 'dream', train), await arm(REAL_ONLY, 'real', { ...train, ...realOnly })];
 }
 
-/** Known before anything is lived. */
+/** Known before anything is run. */
 async function comparedPanel(
   context: Context,
   arms: readonly Arm<ToolsScenario>[],
@@ -82,4 +82,103 @@ async function comparedPanel(
   } finally {
     await parts.close();
   }
+}
+
+type Run = ArmRun<TextArmReply>;
+
+/**
+ * Both ways of training with the same seeds, in pairs. The exact rules are given the benefit of the doubt: where evaluations lie apart,
+ * the later one counts.
+ */
+export function compareText(runs: readonly Run[]) {
+  const of = (arm: string) => runs.filter((run) => run.arm === arm);
+  const pairs = of(DREAM).map(({ seed, result }) =>
+    pairOf(result, of(REAL_ONLY).find((run) => run.seed === seed)!.result),
+  );
+  return {
+    arms: [DREAM, REAL_ONLY].map((arm) =>
+      summaryOf(
+        arm,
+        of(arm).map(({ result }) => result),
+      ),
+    ),
+    realForAsMany: pairs.map(({ forAsMany }) => forAsMany),
+    stepsRatios: pairs.map(({ ratio }) => ratio),
+  };
+}
+
+function pairOf(dream: TextTrainResult, real: TextTrainResult): { forAsMany: number | null; ratio: number | null } {
+  const end = dream.evaluations.at(-1)!;
+  const learned = real.evaluations.filter(({ after }) => after !== 'nothing');
+  const asMany = learned.find(({ realSteps }) => realSteps >= end.realSteps);
+  const asGood = learned.find(({ success }) => success.value! >= end.success.value!);
+  return {
+    forAsMany: asMany?.success.value ?? null,
+    ratio: asGood === undefined ? null : asGood.realSteps / end.realSteps,
+  };
+}
+
+function summaryOf(arm: string, results: readonly TextTrainResult[]) {
+  const ends = results.map(({ evaluations }) => evaluations.at(-1)!);
+  const episodes = ends.reduce((sum, { success }) => sum + success.of, 0);
+  const wins = ends.reduce((sum, { success }) => sum + Math.round(success.value! * success.of), 0);
+  return {
+    arm,
+    success: rateOf(wins, episodes),
+    bySeed: ends.map(({ success }) => success.value!),
+    imitated: results.map(
+      ({ evaluations }) => evaluations.find(({ after }) => after === 'cloning')?.success.value ?? null,
+    ),
+    realSteps: results.map(({ realSteps }) => realSteps),
+    dreamtSteps: results.map(({ dreamtSteps }) => dreamtSteps),
+    wallSeconds: mean(results.map(({ wallSeconds }) => wallSeconds)),
+  };
+}
+
+type TextComparison = ReturnType<typeof compareText>;
+type ArmSummary = TextComparison['arms'][number];
+
+function comparisonReport(name: string, found: TextComparison, runs: readonly Run[]): Report {
+  const dreamt = runs.filter(({ arm }) => arm === DREAM);
+  return {
+    title: `An agent that learned in simulation: ${name}`,
+    blocks: [
+      { kind: 'paragraph', tone: 'lead', text: leadOf(found) },
+      {
+        kind: 'table',
+        columns: ['', 'won', '95 %', 'by seed', 'after imitation', 'real steps', 'simulated steps', 'wall time a run'],
+        rows: found.arms.map(({ arm, success, bySeed, imitated, realSteps, dreamtSteps, wallSeconds }) => [
+          arm,
+          formatPercent(success.value),
+          `${formatPercent(success.low)} to ${formatPercent(success.high)}`,
+          bySeed.map(formatPercent).join(', '),
+          imitated.map(formatPercent).join(', '),
+          formatCount(Math.round(mean(realSteps))),
+          formatCount(Math.round(mean(dreamtSteps))),
+          formatDuration(wallSeconds),
+        ]),
+        note: `Won: unseen tasks at the end of training, all seeds together. Steps: means over seeds, of walkthroughs, records and rounds, none of evaluations. Intervals are those of episodes, not of training again. ${remarkOn('The policy')}`,
+      },
+      successChart(runs.map(({ arm, seed, result: { evaluations } }) => ({ arm, seed, evaluations }))),
+      ...dreamt.map(({ seed, result }): Block => {
+        return { kind: 'details', title: `The simulation, seed ${seed}`, blocks: simulationBlocks(result) };
+      }),
+    ],
+  };
+}
+
+function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextComparison): string {
+  const known = realForAsMany.filter((value) => value !== null);
+  const asMany =
+    known.length === realForAsMany.length ? `${formatPercent(mean(known))} for at least as many, and ` : '';
+  const reached = stepsRatios.filter((value) => value !== null).map((value) => `${formatNumber(value)}×`);
+  const missing = stepsRatios.length - reached.length;
+  const needed =
+    reached.length === 0 ? [] : [`for as many wins they took ${reached.join(', ')} the dream's real steps`];
+  const never = missing === 0 ? [] : [`with ${missing} of ${stepsRatios.length} seeds they never won as many`];
+  return `Of unseen tasks the policy that learned in the dream wins ${formatPercent(dream.success.value)}, after ${steps(dream)} real steps. Real episodes alone lead to ${asMany}${formatPercent(real.success.value)} in the end, after ${steps(real)}; ${[...needed, ...never].join(', and ')}.`;
+}
+
+function steps({ realSteps }: ArmSummary): string {
+  return formatCount(Math.round(mean(realSteps)));
 }

@@ -12,6 +12,7 @@ import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
+import { trustHorizon } from '../../../core/statistics.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -33,15 +34,8 @@ import { fitterOf } from '../../../synth/train-backend.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
 import type { Gathered, TextDream } from '../../../training/text-training.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
+import { comparableObservation } from '../../../worldmodel/tools/checks.js';
 import { backendSettings } from '../../../worldmodel/tools/router.js';
-import {
-  addRowCounts,
-  difference,
-  type ShadowCounts,
-  ShadowEstimates,
-  type ShadowRow,
-  trustHorizon,
-} from '../../../worldmodel/tools/shadow.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
@@ -271,35 +265,33 @@ export class RecordedDream implements TextDream {
   /** Held-out episodes, each recorded call put to `responder` in the state that it was made in. */
   private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {
     const { context, parts } = this.given;
+    const { domain } = parts;
     const { heldOut } = await this.records.split(this.section.heldOut);
     if (heldOut.length === 0) return { heldOut: null, trustHorizon: null };
-    const estimates = new ShadowEstimates();
-    for (const [row, record] of heldOut.entries()) {
+    let [steps, wrongStates, wrongObservations] = [0, 0, 0];
+    for (const { task: id, seed, steps: turns, messages } of heldOut) {
       context.signal.throwIfAborted();
-      estimates.addRow(row, await comparedRecord(responder, parts.domain, record));
+      const task = domain.tasks.find((one) => one.id === id)!;
+      let state = initialStateOf(domain, task);
+      let step = 0;
+      for (const { action, message, predictions } of turns) {
+        for (const [i, real] of predictions.entries()) {
+          const call = action.toolCalls![i];
+          const shown = messages.slice(0, message + 1);
+          const predicted = await responder.answer({ domain, task, state, messages: shown, call, step: step++, seed });
+          const after = stateHash(applyOperations(state, predicted.operations));
+          state = applyOperations(state, real.operations);
+          steps++;
+          if (after !== stateHash(state)) wrongStates++;
+          if (comparableObservation(predicted.observation) !== comparableObservation(real.observation))
+            wrongObservations++;
+        }
+      }
     }
-    const { all } = estimates.counts();
-    return { heldOut: all, trustHorizon: trustHorizon(all, context.scenario.config.shadow.tolerance) };
+    const { tolerance } = context.scenario.config.fidelity;
+    return {
+      heldOut: { steps, wrongStates, wrongObservations },
+      trustHorizon: trustHorizon(wrongStates, steps, tolerance),
+    };
   }
-}
-
-async function comparedRecord(
-  responder: Responder,
-  domain: ToolsDomain,
-  { task: id, seed, steps, messages }: EpisodeRecord,
-): Promise<ShadowRow> {
-  const task = domain.tasks.find((one) => one.id === id)!;
-  const sum: Record<string, ShadowCounts> = {};
-  let state = initialStateOf(domain, task);
-  let made = 0;
-  for (const { action, message, predictions } of steps) {
-    for (const [i, real] of predictions.entries()) {
-      const call = action.toolCalls![i];
-      const query = { domain, task, state, messages: messages.slice(0, message + 1), call, step: made++, seed };
-      const predicted = await responder.answer(query);
-      addRowCounts(sum, { [predicted.backend]: difference(query, predicted, real) });
-      state = applyOperations(state, real.operations);
-    }
-  }
-  return sum;
 }

@@ -9,9 +9,7 @@ import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn } from '../../../env/tools/text-environment.js';
-import { spearman } from '../../../fidelity/statistics/agreement.js';
-import { bootstrapEstimate } from '../../../fidelity/statistics/bootstrap.js';
-import { auroc } from '../../../fidelity/statistics/scores.js';
+import { bootstrapEstimate } from '../../../fidelity/statistics.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { TextValueModel } from '../../../rl/text/text-learner.js';
 import type { TextSituation } from '../../../rl/text/text-policy.js';
@@ -135,19 +133,10 @@ function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: ()
     records.flatMap((record) => (record.return === null ? [] : [episode(record)]));
 }
 
-interface Judged {
-  readonly value: number;
-  readonly return: number;
-  readonly won: boolean;
-  readonly state: string;
-  readonly choice: number;
-}
-
 type Comparison = Omit<ValueFit, 'skipped'>;
 
 /**
- * A value model held against recorded episodes that it was not made of: does it know more than a constant, does it rank steps as their
- * returns do, and, what a policy learns from, other choices in one and the same state?
+ * A value model beside recorded episodes that it was not made of: does it know more than a constant?
  * @param gamma  as the model was fitted with
  */
 export async function compareValues(
@@ -165,58 +154,25 @@ export async function compareValues(
   const known = used.flatMap((episode) => returns(episode).filter((_, t) => isKnown(episode.steps[t])));
   const constant = mean(known);
   const values = await recordedValues(model, heldOut);
-  const judged = heldOut.map((episode, e): Judged[] => {
-    const came = returns(episode);
-    return episode.steps.flatMap((step, t) => {
-      if (!isKnown(step)) return [];
-      const { state, choice } = step;
-      return [{ value: values[e][t]!, return: came[t], won: episode.won, state, choice }];
-    });
-  });
-  const steps = judged.flat();
-  const squares = (list: readonly Judged[], of: (step: Judged) => number) =>
-    list.reduce((sum, step) => sum + (step.return - of(step)) ** 2, 0);
-  const own = ({ value }: Judged) => value;
-  const skillOf = (episodes: readonly (readonly Judged[])[]) => {
-    const list = episodes.flat();
-    const base = squares(list, () => constant);
-    return base === 0 ? null : 1 - squares(list, own) / base;
+  /** Squared errors of each step: of the model, and of the constant. */
+  const errors = heldOut.map((episode, e) =>
+    returns(episode).flatMap((came, t) =>
+      isKnown(episode.steps[t]) ? [[(came - values[e][t]!) ** 2, (came - constant) ** 2] as const] : [],
+    ),
+  );
+  const sumOf = (steps: readonly (readonly [number, number])[], which: 0 | 1) =>
+    steps.reduce((sum, step) => sum + step[which], 0);
+  const skillOf = (episodes: readonly (typeof errors)[number][]) => {
+    const base = sumOf(episodes.flat(), 1);
+    return base === 0 ? null : 1 - sumOf(episodes.flat(), 0) / base;
   };
-  const { value, low, high } = bootstrapEstimate(judged, skillOf, rng);
+  const { value, low, high } = bootstrapEstimate(errors, skillOf, rng);
+  const steps = errors.flat();
   const count = Math.max(steps.length, 1);
-  const told = steps.map(own);
   return {
     ...{ episodes: used.length, steps: known.length, heldOutEpisodes: heldOut.length, heldOutSteps: steps.length },
-    error: squares(steps, own) / count,
-    constantError: squares(steps, () => constant) / count,
-    skill: { value, low, high },
-    rank: spearman(
-      told,
-      steps.map((step) => step.return),
-    ),
-    auc: auroc(
-      told,
-      steps.map(({ won }) => won),
-    ),
-    ...pairsInOneState(steps),
+    ...{ error: sumOf(steps, 0) / count, constantError: sumOf(steps, 1) / count, skill: { value, low, high } },
   };
-}
-
-/** A policy is taught by differences between choices in one situation, of which values across situations say nothing. */
-function pairsInOneState(steps: readonly Judged[]): Pick<ValueFit, 'pairs' | 'rightPairs'> {
-  const byState = new Map<string, Judged[]>();
-  for (const step of steps) byState.set(step.state, [...(byState.get(step.state) ?? []), step]);
-  let [pairs, rightPairs] = [0, 0];
-  for (const here of byState.values()) {
-    for (const [i, a] of here.entries()) {
-      for (const b of here.slice(i + 1)) {
-        if (a.choice === b.choice || a.return === b.return) continue;
-        pairs += 1;
-        if (a.return > b.return === a.value > b.value) rightPairs += 1;
-      }
-    }
-  }
-  return { pairs, rightPairs };
 }
 
 /** The gate: a model that is no better than a constant would teach noise. @throws DOMAIN_UNFIT */

@@ -1,5 +1,5 @@
-// The rows of a tools job: each an episode, durable when it ends. One contract for who runs them: this process, threads (../../queue/
-// threaded-rows.ts), or workers of a queue (../../queue/coordinator.ts). What a row depends on comes with it.
+// The rows of a tools job: each an episode, durable when it ends. They run in this process, in threads (../../queue/threaded-rows.ts),
+// or in workers of a queue (../../queue/coordinator.ts); what a row depends on comes with it.
 
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
@@ -23,7 +23,6 @@ import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 import { type MakeRow, wrappedRows } from './row-makers.js';
-import type { Shadow } from './shadow.js';
 
 /** Everything of a row that rows before it decide, or the job's seed. */
 export interface PlannedRow {
@@ -43,7 +42,7 @@ export interface RowRunner {
   readonly concurrency: number;
   /** For the progress bar; may be empty. */
   readonly note: string;
-  /** Told of each row that is durable, and known to all that may depend on it. */
+  /** Called for each row that is durable, and known to all that may depend on it. */
   known(row: number): void;
   close(): Promise<void>;
 }
@@ -56,7 +55,6 @@ export interface RowSettings {
   readonly keepPicture?: EpisodeSettings['keepPicture'];
   /** Why no episode may be given a reward; absent: each may. */
   readonly withheld?: string;
-  readonly shadow?: Shadow;
   /** How a row's episode comes about; by default turn by turn. */
   readonly make?: MakeRow;
 }
@@ -67,7 +65,7 @@ type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>;
 export function rowsHere(context: Context, parts: ToolsParts, settings: RowSettings): RunRow {
   const { scenario } = context;
   const { domain } = parts;
-  const { shadow, source, responder } = settings;
+  const { source, responder } = settings;
   const byTurns: MakeRow = async (plan, task, own, signal) =>
     runEpisode(makeEpisodeEnvironment(parts, responder, scenario.config), parts.agent, task, plan, own, signal);
   const isWrapped = scenario.config.synth.wrap !== undefined && source === 'synthetic';
@@ -75,14 +73,11 @@ export function rowsHere(context: Context, parts: ToolsParts, settings: RowSetti
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
-      // What an earlier try of the row found is none of this one's.
-      shadow?.take(plan.row);
       const made = await make(plan, task, { ...episode, maxSteps }, signal);
       const lost = lostStep(domain, task, made);
-      const told = { ...made, ...(lost !== undefined && { lostStep: lost }) };
-      const lostBy = deficitOf(domain, task, told);
-      const found = shadow?.take(plan.row) ?? {};
-      return { ...told, ...(lostBy && { lostBy }), ...(Object.keys(found).length > 0 && { shadow: found }) };
+      const record = { ...made, ...(lost !== undefined && { lostStep: lost }) };
+      const lostBy = deficitOf(domain, task, record);
+      return { ...record, ...(lostBy && { lostBy }) };
     } finally {
       // Before the row is: a row that is there is never asked for again, so its replies would stay missing.
       await parts.cast.flush();
@@ -94,7 +89,7 @@ export function rowsHere(context: Context, parts: ToolsParts, settings: RowSetti
 export function episodeSettings(
   { scenario: { config, hash }, seed }: Context,
   { user }: Pick<ToolsParts, 'user'>,
-  { source, responder, judge, withheld, keepPicture }: Omit<RowSettings, 'shadow' | 'make'>,
+  { source, responder, judge, withheld, keepPicture }: Omit<RowSettings, 'make'>,
 ): EpisodeSettings {
   return {
     ...{ scenario: config.name, scenarioHash: hash, seed, source, maxSteps: config.synth.maxSteps },
@@ -106,13 +101,11 @@ export function episodeSettings(
 
 export interface RowsSettings extends RowSettings {
   readonly tasks: readonly ToolsTask[];
-  /** Turns after which nothing simulated is trusted; absent: as many as an episode may have. */
-  readonly trustedTurns?: number;
   /** Rows under way at once, where less than the job's own number are possible. */
   readonly concurrency?: number;
   /** Who runs them, if not this process. */
   readonly runner?: RowRunner;
-  /** Told of every row in order, as soon as all before it are there. */
+  /** Called for every row in order, as soon as all before it are there. */
   readonly observe: (value: EpisodeRecord | FailedRow) => void;
   readonly onProgress: (progress: RowsProgress) => void;
 }
@@ -140,14 +133,13 @@ export async function episodeRows(
   const { seed, workers, device, signal, out, scenario, metrics } = context;
   const { config } = scenario;
   const { episodes: rows, groupSize, branchAt } = config.synth;
-  const { shadow, runner, trustedTurns = Number.POSITIVE_INFINITY, responder } = settings;
+  const { runner, responder } = settings;
   const rowTasks = makeRowTasks(settings.tasks, config, (event) => metrics.write(event));
   const run = runner?.run ?? rowsHere(context, parts, settings);
   // What decides the rows: a journal of others is not resumed.
   const journal = await RowJournal.open<EpisodeRecord | FailedRow>(join(out, 'journal'), {
     ...{ format: 'reverie episodes 1', scenario: scenario.hash, seed, domain: parts.domain.version },
     ...{ responder: responder.version, user: parts.user.version, agent: parts.agent.version },
-    ...(settings.trustedTurns !== undefined && { trustedTurns }),
   });
   const own = workers === 0 || device !== undefined ? DEFAULT_CONCURRENCY : workers;
   const tell = () => settings.onProgress({ done: journal.size, trouble: parts.cast.trouble });
@@ -158,12 +150,10 @@ export async function episodeRows(
     const outcome = await produceRows<EpisodeRecord>({
       ...{ rows, journal, signal, onProgress: tell },
       concurrency: Math.min(runner?.concurrency ?? own, settings.concurrency ?? Number.POSITIVE_INFINITY),
-      lag: Math.min(rowTasks.lag, experienceLag(config), shadow?.lag ?? Number.POSITIVE_INFINITY),
+      lag: Math.min(rowTasks.lag, experienceLag(config)),
       make: (row, stop) => {
         const plan = planRow(row, { seed, groupSize, branchAt });
-        const horizon = shadow?.horizon(row) ?? Number.POSITIVE_INFINITY;
-        const maxSteps = Math.min(config.synth.maxSteps, trustedTurns, horizon);
-        return run({ plan, task: rowTasks.taskOf(plan), maxSteps }, stop);
+        return run({ plan, task: rowTasks.taskOf(plan), maxSteps: config.synth.maxSteps }, stop);
       },
       observe: async (row, value) => {
         const record = isFailed(value) ? undefined : value;
@@ -171,7 +161,6 @@ export async function episodeRows(
         rowTasks.observe(row, record?.task ?? '', record?.return ?? null);
         if (record !== undefined && config.experience.enrich !== 'never')
           await parts.experience.add(episodeSteps(record));
-        if (record !== undefined) shadow?.observe(record);
         runner?.known(row);
         settings.observe(value);
       },

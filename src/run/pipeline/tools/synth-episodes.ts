@@ -9,32 +9,31 @@ import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-epis
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
-import { openQueue } from '../../../synth/queue/open-queue.js';
-import type { RolloutQueue } from '../../../synth/queue/rollout-queue.js';
 import { DeficitLedger } from '../../../synth/signals/deficits.js';
 import { toolsSet } from '../../evaluation-set.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { describedJob } from '../../queue/messages.js';
+import { RowQueue } from '../../queue/redis-queue.js';
 import { ThreadedRows } from '../../queue/threaded-rows.js';
+import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { SynthEpisodesResult } from '../../tools-results.js';
-import { trustedTurns } from '../fidelity/auto-horizon.js';
-import { estimateJob } from './cost-estimate.js';
 import { JudgedRows, makeDatasets, readEpisodes } from './datasets.js';
+import { episodesReport, removedTurns } from './episodes-report.js';
 import { type GateFindings, hackerResult, passGates, type ScenarioJudge } from './gates.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
 import { amplifiedRows } from './row-makers.js';
 import { RowStatistics } from './row-statistics.js';
 import { type EpisodeRows, episodeRows, type RowRunner } from './rows.js';
-import { makeShadow, type Shadow } from './shadow.js';
 import { type TaskStage, taskStage } from './task-stage.js';
 
 type Context = JobContext<ToolsScenario>;
 
 /** Resumable: finished rows are in the journal, and the same bytes come out however often it was stopped. */
-export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesResult> {
-  const queue = context.queue === undefined ? undefined : await openQueue(context.queue, { onTrouble: context.log });
+export type SynthEpisodesResult = Awaited<ReturnType<typeof synthEpisodesJob>>;
+
+export async function synthEpisodesJob(context: Context) {
+  const queue = context.queue === undefined ? undefined : await RowQueue.open(context.queue, context.log);
   try {
     const given = await makeParts(context);
     try {
@@ -47,15 +46,11 @@ export async function synthEpisodesJob(context: Context): Promise<SynthEpisodesR
   }
 }
 
-async function madeEpisodes(
-  context: Context,
-  given: ToolsParts,
-  queue: RolloutQueue | undefined,
-): Promise<SynthEpisodesResult> {
+async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
   const { scenario, out, log, metrics } = context;
   const { config } = scenario;
   const stage = await taskStage(context, given);
-  const { tasks } = stage;
+  const { tasks, added } = stage;
   const parts = { ...given, domain: stage.domain };
   const { domain, agent, user, responder, budget } = parts;
   const { episodes, groupSize, branchAt, maxSteps, pick, mode } = config.synth;
@@ -69,33 +64,36 @@ async function madeEpisodes(
   const { gates, judge } = await passGates(context, parts, tasks);
   const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
   if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
-  const estimate = estimateJob(config, domain, tasks);
-  if (estimate !== undefined) log(estimate);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
-  const shadow = makeShadow(context, parts);
-  const turns = await trustedTurns(context, responder.version);
   const judged = new JudgedRows(context, domain);
-  const work: Work = { stage, gates, judge, statistics, ledger, judged, shadow, queue, turns };
-  const rows = await runRows(context, parts, work);
+  const rows = await runRows(context, parts, { stage, gates, judge, statistics, ledger, judged, queue });
   try {
     const deficits = ledger.report();
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
-    const made = await makeDatasets(context, domain, judged, { statistics, deficits, gates, panel });
-    const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, made.data);
-    const { walks, lostBy, cost, failedFor } = statistics;
+    const { data, quality, rejected, ...made } = await makeDatasets(
+      context,
+      domain,
+      judged,
+      gates.unwritten === undefined,
+    );
+    const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, data);
+    const datasets = early === undefined ? made.datasets : [...made.datasets, early];
+    const { spent } = budget;
+    const stoppedBy = rows.stoppedBy ?? null;
+    const shown = await episodesReport({
+      ...{ name: config.name, statistics, quality, rejected, deficits, gates, datasets, newTasks: added.length },
+      ...{ spent, stoppedBy, episodes: readEpisodes(data) },
+    });
+    const { answeredBy, refusedOf, repairedOf } = statistics;
     return {
-      ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, panel, ...made },
-      datasets: early === undefined ? made.datasets : [...made.datasets, early],
-      ...{ episodes: statistics.episodes, failed: statistics.failed },
-      ...(Object.keys(failedFor).length > 0 && { failedFor }),
-      ...{ steps: statistics.steps, success: statistics.success, abstained: statistics.abstained },
-      ...{ answeredBy: statistics.answeredBy, refusedOf: statistics.refusedOf, repairedOf: statistics.repairedOf },
-      ...(Object.keys(walks).length > 0 && { walks }),
-      ...{ lostBy, deficits, cost, spent: budget.spent, stoppedBy: rows.stoppedBy ?? null },
+      ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, panel, data, datasets },
+      ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected },
+      ...{ removed: removedTurns(quality), answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
-      ...{ hacker: hackerResult(gates.tricks), shadow: shadow?.result() ?? null, newTasks: stage.added.length },
+      ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
+      report: await publish(context, shown, panel),
     };
   } finally {
     await rows.journal.close();
@@ -106,19 +104,16 @@ interface Work {
   readonly stage: TaskStage;
   readonly gates: GateFindings;
   readonly judge: ScenarioJudge | undefined;
-  readonly queue: RolloutQueue | undefined;
+  readonly queue: RowQueue | undefined;
   readonly statistics: RowStatistics;
   readonly ledger: DeficitLedger;
   readonly judged: JudgedRows;
-  readonly shadow: Shadow | undefined;
-  /** That the simulation is trusted for. */
-  readonly turns: number | undefined;
 }
 
 async function runRows(context: Context, parts: ToolsParts, work: Work): Promise<EpisodeRows> {
-  const { stage, gates, judge, statistics, ledger, judged, shadow, turns } = work;
+  const { stage, gates, judge, statistics, ledger, judged } = work;
   const { config } = context.scenario;
-  const phase = context.progress.phase('live', config.synth.episodes, 'episodes');
+  const phase = context.progress.phase('run', config.synth.episodes, 'episodes');
   let done = 0;
   let trouble: string | undefined;
   const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
@@ -126,8 +121,8 @@ async function runRows(context: Context, parts: ToolsParts, work: Work): Promise
   const isAmplified = config.synth.mode === 'amplify' && runner === undefined;
   try {
     const rows = await episodeRows(context, parts, {
-      ...{ source: 'synthetic', responder: shadow?.responder ?? parts.responder, tasks: stage.tasks },
-      ...{ trustedTurns: turns, withheld: gates.unrewarded, judge: judge?.decide, shadow, runner },
+      ...{ source: 'synthetic', responder: parts.responder, tasks: stage.tasks },
+      ...{ withheld: gates.unrewarded, judge: judge?.decide, runner },
       make: isAmplified ? await amplifiedRows(context.scenario, parts) : undefined,
       observe: (row) => {
         statistics.add(row);
@@ -154,11 +149,10 @@ async function runRows(context: Context, parts: ToolsParts, work: Work): Promise
 /** Who runs the rows, if not this thread: workers of a queue, or threads where rows only compute. */
 async function runnerOf(
   context: Context,
-  { domain, user, agent, responder: dream, budget }: ToolsParts,
-  { stage, gates, judge, shadow, queue }: Work,
+  { domain, user, agent, responder, budget }: ToolsParts,
+  { stage, gates, judge, queue }: Work,
   onTick: () => void,
 ): Promise<RowRunner | undefined> {
-  const responder = shadow?.responder ?? dream;
   const versions = {
     ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
     judge: judge?.version ?? null,
@@ -166,8 +160,8 @@ async function runnerOf(
   const facts = { tasks: stage.added, withheld: gates.unrewarded, versions };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
-    const description = await describedJob(context, facts);
-    return RowCoordinator.begin({ queue, url: context.queue ?? '', description, budget, window: workers, log, onTick });
+    const description = describedJob(context, facts);
+    return RowCoordinator.begin({ queue, description, budget, window: workers, log, onTick });
   }
   // What asks a device is asked side by side here: it answers all of them at once.
   if (workers === 0 || device !== undefined || elsewhere(domain) !== undefined) return undefined;

@@ -25,9 +25,7 @@ import { groupEstimators } from '../../../rl/group-estimators.js';
 import { type RelevanceSettings, relevanceSchema } from '../../../rl/text/relevance.js';
 import { TextLearner, type TextLearnerState } from '../../../rl/text/text-learner.js';
 import type { TextProgress } from '../../../training/text-training.js';
-import { wilson } from '../../../worldmodel/tools/shadow.js';
 import { readSealed } from '../../run-folder.js';
-import type { Rate } from '../../tools-results.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
 
 /** Episodes under way at once, where the world says no less; never changes which. */
@@ -65,8 +63,9 @@ export function lanes(
   return Array.from({ length: Math.min(LANES, responder.atOnce ?? LANES) }, make);
 }
 
-export function rateOf(wins: number, of: number): Rate {
-  return { ...wilson(wins, of), of };
+/** What is to be said beside a policy's figures. */
+export function remarkOn(who: string): string {
+  return `${who} chooses among admissible commands: its success is not that of an agent that writes its own.`;
 }
 
 /** Of a scenario: what is asked of its learner. */

@@ -2,10 +2,11 @@
 // stopped or killed resumes to the same bytes.
 
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { contentHash } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { type Panel, panelOf } from '../../../core/evaluation-set.js';
+import type { Block, CurvesBlock, Fact, Report } from '../../../core/report.js';
+import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
@@ -17,13 +18,14 @@ import {
   newProgress,
   roundsOf,
   type TextDream,
+  type TextEvaluation,
   type TextProgress,
   type TextTraining,
 } from '../../../training/text-training.js';
-import { requireSet } from '../../evaluation-set.js';
+import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
+import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import type { TextTrainResult } from '../../tools-results.js';
 import { makeParts, ofTraining, type ToolsParts } from './parts.js';
 import { RecordedDream } from './recorded-dream.js';
 import { RecordedValues } from './recorded-values.js';
@@ -32,15 +34,16 @@ import {
   loadTextPolicy,
   makeTextLearner,
   policyFolder,
-  rateOf,
+  remarkOn,
   saveTextPolicy,
   textViewOf,
 } from './text-policy.js';
-import { writeTextTrainReport } from './text-train-report.js';
 
 type Context = JobContext<ToolsScenario>;
 
-export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
+export type TextTrainResult = Awaited<ReturnType<typeof trainPolicyJob>>;
+
+export async function trainPolicyJob(asked: Context) {
   const context = { ...asked, scenario: ofTraining(asked.scenario) };
   const { scenario, seed } = context;
   const { train, rl } = scenario.config;
@@ -55,7 +58,6 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
     const learner = await makeTextLearner(scenario, seed);
     try {
       const panel = trainingPanel(context, parts, evalTasks, real.version);
-      requireSet(panel, context.inputs);
       const progress = await progressOf(context, learner, domain);
       const others = othersOf(context, parts, tasks, learner, progress);
       const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, scenario.config));
@@ -68,8 +70,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
         await others.values?.close();
       }
       const result = { ...resultOf(context, learner, progress, domain), panel };
-      await writeTextTrainReport(result.report, context, result);
-      return result;
+      return { ...result, report: await publish(context, trainReport(scenario.config.name, result), panel) };
     } finally {
       await learner.close();
     }
@@ -78,7 +79,7 @@ export async function trainPolicyJob(asked: Context): Promise<TextTrainResult> {
   }
 }
 
-/** Judged on `tasks` where `answers` answers; who learns, and in what, is told by digests. */
+/** Judged on `tasks` where `answers` answers; who learns, and in what, is given by digests. */
 export function trainingPanel(
   { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
   { domain, user, responder }: Pick<ToolsParts, 'domain' | 'user' | 'responder'>,
@@ -87,7 +88,7 @@ export function trainingPanel(
 ): Panel {
   const { rl, train, synth } = scenario.config;
   const { evalEvery, evalChoice, evalSplits, evalTasks, checkpointSeconds: _, ...how } = train;
-  // A dream that is made of records is told by how they are gathered.
+  // A simulation that is made of records is given by how they are gathered.
   const isGiven = train.mode !== 'real' && train.gather === undefined;
   const learner = `${rl.algorithm}@${contentHash({ rl, how }).slice(0, 12)}`;
   const dream: Record<string, string> = isGiven ? { dream: responder.version } : {};
@@ -148,13 +149,13 @@ async function progressOf(
     throw reverieError('CHECKPOINT_CORRUPT', { path: folder, problem });
   }
   learner.restore(state);
-  // Events of a later round, gathering or check are told again.
+  // Events of a later round, gathering or check are written again.
   const times: Partial<Record<string, number>> = { gather: progress.gathered.length, check: progress.checks.length };
   metrics.rewindTo(({ kind, round = 0, time }) => {
     const known = times[kind];
     return round <= progress.round && (known === undefined || (time as number) < known);
   });
-  log(`Going on after ${progress.round} rounds.`);
+  log(`Resuming after ${progress.round} rounds.`);
   return progress;
 }
 
@@ -202,7 +203,7 @@ function resultOf(
   learner: TextLearner,
   progress: TextProgress,
   domain: ToolsDomain,
-): Omit<TextTrainResult, 'panel'> {
+) {
   const { round: rounds, cloned: _cloned, grown: _grown, evaluations, ...rest } = progress;
   const { rl, train } = scenario.config;
   return {
@@ -210,6 +211,123 @@ function resultOf(
     policy: { version: learner.policy.version, choosesAmong: 'admissible commands' },
     ...{ parameters: learner.parameters, checkpoint: policyFolder(out), domain: domain.version, rounds, ...rest },
     evaluations: evaluations.map(({ wins, episodes, ...one }) => ({ ...one, success: rateOf(wins, episodes) })),
-    report: join(out, 'report.html'),
+  };
+}
+
+/** What the policy of an evaluation had behind it. */
+function momentOf({ after, round }: Pick<TextEvaluation, 'after' | 'round'>): string {
+  if (after === 'rounds') return `after ${formatCount(round)} rounds`;
+  return after === 'cloning' ? 'after imitation' : 'untrained';
+}
+
+type Reported = ReturnType<typeof resultOf>;
+
+function trainReport(name: string, result: Reported): Report {
+  const { evaluations, mode, algorithm, alarms } = result;
+  const facts: Fact[] = [
+    ['policy', `${result.policy.version}, ${formatCount(result.parameters)} parameters`],
+    ['learned', `${formatCount(result.rounds)} rounds of ${algorithm} (${mode})`],
+    ['real steps', `${formatCount(result.realSteps)}, ${formatCount(result.clonedSteps)} of them of walkthroughs`],
+    mode === 'value'
+      ? ['valued choices', formatCount(result.valuedChoices ?? 0)]
+      : ['simulated steps', formatCount(result.dreamtSteps)],
+    ...alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
+    ['checkpoint', result.checkpoint],
+  ];
+  return {
+    title: `An agent of ${name}`,
+    blocks: [
+      { kind: 'facts', rows: facts },
+      {
+        kind: 'table',
+        columns: ['', 'success', '95 %', 'real steps', 'simulated steps', 'length'],
+        rows: evaluations.map((evaluation) => {
+          const { success, realSteps, dreamtSteps, meanLength } = evaluation;
+          const interval = `${formatPercent(success.low)} to ${formatPercent(success.high)}`;
+          const steps = [formatCount(realSteps), formatCount(dreamtSteps), meanLength.toFixed(1)];
+          return [momentOf(evaluation), formatPercent(success.value), interval, ...steps];
+        }),
+        note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
+      },
+      successChart([{ arm: mode, evaluations }]),
+      ...simulationBlocks(result),
+    ],
+  };
+}
+
+export function successChart(
+  runs: readonly { readonly arm: string; readonly seed?: number; readonly evaluations: Reported['evaluations'] }[],
+): CurvesBlock {
+  return {
+    ...{
+      kind: 'curves',
+      title: 'Success against real steps',
+      xTitle: 'real steps',
+      yTitle: 'success',
+      yScale: 'share',
+    },
+    caption: 'Share of unseen tasks won, an episode each in the real environment.',
+    curves: runs.map(({ arm: name, seed, evaluations }) => ({
+      ...{ name, seed },
+      points: evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 })),
+    })),
+  };
+}
+
+/** What the simulation or the value model was made of, how it did on what was held out, and how it did beside the real environment. */
+export function simulationBlocks({ gathered, checks, answeredBy, dreamtSteps }: Reported): Block[] {
+  const isValued = gathered.some(({ values }) => values !== undefined);
+  const share = (wrong: number | undefined, of: number | undefined) =>
+    wrong === undefined || of === undefined ? '–' : formatPercent(wrong / of);
+  const records: Block[] =
+    gathered.length === 0
+      ? []
+      : [
+          {
+            kind: 'table',
+            title: isValued ? 'What the value model was made of' : 'What the simulation was made of',
+            columns: isValued
+              ? ['played by', 'episodes', 'steps', 'steps held out', 'skill over a constant']
+              : ['played by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
+            rows: gathered.map(({ agent, episodes, wins, steps, heldOut, trustHorizon, values }) => [
+              ...[agent.split(',')[0], `${formatCount(episodes)} (${formatCount(wins)} won)`, formatCount(steps)],
+              ...(values === undefined
+                ? [
+                    share(heldOut?.wrongStates, heldOut?.steps),
+                    share(heldOut?.wrongObservations, heldOut?.steps),
+                    trustHorizon === null ? '–' : trustHorizon > 1e6 ? 'any number' : formatCount(trustHorizon),
+                  ]
+                : [formatCount(values.heldOutSteps), skillText(values)]),
+            ]),
+            note: `${gathered.at(-1)!.made.join('; ')}. Figures are of recorded steps that it was not made of.`,
+          },
+        ];
+  const answers = Object.entries(answeredBy).map(([label, value]) => {
+    return { label, bar: { value }, text: formatPercent(value / dreamtSteps) };
+  });
+  return [
+    ...records,
+    ...(answers.length === 0 ? [] : [{ kind: 'bars', title: 'Who answered', bars: answers } as const]),
+    ...(checks.length === 0 ? [] : [checkTable(checks)]),
+  ];
+}
+
+function skillText({ skill: { value, low, high } }: NonNullable<Reported['gathered'][number]['values']>): string {
+  const number = (one: number | null) => (one === null ? 'unknown' : one.toFixed(2));
+  return `${number(value)} (${number(low)} to ${number(high)})`;
+}
+
+function checkTable(checks: Reported['checks']): Block {
+  return {
+    kind: 'table',
+    title: 'The simulation beside the real environment',
+    columns: ['after', 'steps', 'went wrong', 'how', 'simulated wins', 'confirmed', 'real wins'],
+    rows: checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }) => {
+      const wrong = Object.entries(apart).filter(([, count]) => count > 0);
+      const share = formatPercent(wrong.reduce((sum, [, count]) => sum + count, 0) / steps);
+      const wins = [dreamWins, confirmedWins, realWins].map((count) => `${count} of ${episodes}`);
+      return [`${formatCount(round)} rounds`, formatCount(steps), share, formatCounts(apart), ...wins];
+    }),
+    note: 'Each of these episodes was run twice, with the same draws, so that both are one until the simulation goes wrong. Confirmed: simulated wins whose commands win in the real environment. Nothing is learned from them.',
   };
 }

@@ -163,7 +163,7 @@ const RL: ParquetColumns = {
 
 /**
  * verl, as Parquet: one row for each start, for RLHFDataset: prompt, tools, how the reward is decided, and what the agent loop that
- * `reverie client --verl` prints needs. Tools are text: as Arrow structs every schema would get every other's keys.
+ * clients/reverie_verl.py needs. Tools are text: as Arrow structs every schema would get every other's keys.
  */
 export function verlFormat({ tools, domain, taskOf, adapt }: FormatContext): EpisodeFormat {
   const tool_schemas = JSON.stringify(tools);

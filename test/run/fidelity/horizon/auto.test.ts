@@ -1,6 +1,6 @@
 // `auto` in a scenario: numbers of a fidelity report take its place, if it judges exactly that model, and nothing else does.
 
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -9,8 +9,6 @@ import { writeFidelityReport } from '../../../../src/fidelity/report.js';
 import type { JobResult } from '../../../../src/run/job.js';
 import { type LaunchOptions, launch } from '../../../../src/run/launch.js';
 import { readMetrics } from '../../../../src/run/metrics.js';
-import { makeParts } from '../../../../src/run/pipeline/tools/parts.js';
-import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readManifest } from '../../../../src/worldmodel/model-folder.js';
 import { recordingStream } from '../../streams.js';
 
@@ -83,7 +81,7 @@ describe('auto horizons', () => {
     const dreams = readMetrics(at('trained', 'metrics.jsonl')).filter(({ kind }) => kind === 'dream');
     expect(dreams.length).toBeGreaterThan(0);
     for (const dream of dreams) expect(dream.horizon).toBe(4);
-    expect(stream.text()).toMatch(/Trusted by the report on fitted: 4 dreamt steps, 20 % real rows/);
+    expect(stream.text()).toMatch(/Trusted by the report on fitted: 4 simulated steps, 20 % real rows/);
   });
 
   it('synth branches as far as is trusted', async () => {
@@ -114,7 +112,7 @@ describe('auto horizons', () => {
     const inputs = { model: at('fitted'), data: at('seen') };
     const set = ['rollout.horizon=auto', 'synth.starts=20', 'synth.export=[]'];
     await run('synth', { inputs, set, out: at('tried'), stream, quiet: false });
-    expect(stream.text()).toMatch(/\d+ dreamt steps \(.*real.*\), a limit of disagreement of /);
+    expect(stream.text()).toMatch(/\d+ simulated steps \(.*real.*\), a limit of disagreement of /);
   });
 
   it('ask for the model that a report judges', async () => {
@@ -132,44 +130,5 @@ describe('auto horizons', () => {
       out: at('refused'),
     });
     await expect(real).rejects.toMatchObject({ code: 'FLAG_INVALID' });
-  });
-});
-
-describe('episodes of tools', () => {
-  const set = [
-    'synth.episodes=6',
-    'synth.export=[]',
-    'shadow.limit=auto',
-    'agent={kind: reference, error: 0}',
-    'reward.mustFail.enabled=false',
-  ];
-
-  it('are truncated after as many turns as are trusted', async () => {
-    const scenario = await loadToolsScenario('helpdesk', { set });
-    const parts = await makeParts({ scenario, out: at('parts'), log: () => {} });
-    const { version: responder } = parts.responder;
-    await parts.close();
-    const of = { scenario: 'helpdesk', family: 'tools', version: responder } as const;
-    const inputs = { fidelity: await report('tools', 2, of) };
-    const limited = await run('synth', { scenario: 'helpdesk', profile: undefined, inputs, set, out: at('desk') });
-    expect(limited).toMatchObject({ episodes: 6 });
-    expect((limited as unknown as { steps: number }).steps).toBeLessThanOrEqual(12);
-    const free = await run('synth', {
-      scenario: 'helpdesk',
-      profile: undefined,
-      set: set.filter((one) => !one.startsWith('shadow')),
-      out: at('free'),
-    });
-    expect((free as unknown as { steps: number }).steps).toBeGreaterThan(12);
-    const other = { fidelity: await report('others', 2, { ...of, version: 'router of others' }) };
-    const refused = run('synth', {
-      scenario: 'helpdesk',
-      profile: undefined,
-      inputs: other,
-      set,
-      out: at('refused-desk'),
-    });
-    await expect(refused).rejects.toMatchObject({ code: 'INPUT_INVALID' });
-    expect(existsSync(at('refused-desk', 'data'))).toBe(false);
   });
 });

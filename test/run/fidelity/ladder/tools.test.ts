@@ -1,4 +1,4 @@
-// Ladders of agents: a dream of exact rules ranks them perfectly; one that helps along is found optimistic.
+// Ladders of agents: a simulation by exact rules ranks them perfectly; one that helps along is found optimistic.
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
@@ -8,10 +8,10 @@ import { makeDomain } from '../../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../../src/env/tools/scripted-user.js';
 import type { CallQuery, Responder } from '../../../../src/env/tools/tools-family.js';
-import type { Finding } from '../../../../src/fidelity/measure.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
-import type { FidelitySetup } from '../../../../src/fidelity/setup.js';
-import { agentLadder, toolsRankInstrument } from '../../../../src/fidelity/tools/rank.js';
+import type { FidelitySetup, Finding } from '../../../../src/fidelity/section.js';
+import { runFidelityEpisode } from '../../../../src/fidelity/tools/episodes.js';
+import { agentLadder, toolsRank } from '../../../../src/fidelity/tools/rank.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scenario.js';
 
 let domain: ToolsDomain;
@@ -23,8 +23,13 @@ beforeAll(async () => {
 });
 afterAll(() => domain.close());
 
-async function rank(dream: Responder, world = domain): Promise<{ rows: RankRow[]; finding: Finding }> {
-  const instrument = toolsRankInstrument(setup, { domain: world, user: new ScriptedUser() }, dream);
+async function rank(responder: Responder, world = domain): Promise<{ rows: RankRow[]; finding: Finding }> {
+  const { scenario, seed } = setup;
+  const user = new ScriptedUser();
+  const stage = { scenario, seed, user, domain: world, responder };
+  const instrument = toolsRank({ setup, domain: world, user }, (cast, signal) =>
+    runFidelityEpisode(stage, { ...cast, source: 'synthetic' }, signal),
+  );
   const rows: Json[] = [];
   for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
   return { rows: rows as RankRow[], finding: instrument.conclude(rows) };
@@ -60,9 +65,9 @@ describe('a ladder of agents', () => {
     expect(new Set(agentLadder(30).map(({ name }) => name)).size).toBe(30);
   });
 
-  it('ranks perfectly in a dream of exact rules, episode by episode', async () => {
+  it('ranks perfectly in a simulation by exact rules, episode by episode', async () => {
     const { rows, finding } = await rank(rulesResponder(domain, 'rules'));
-    for (const { real, dreamt } of rows) expect(dreamt).toEqual(real);
+    for (const { real, simulated } of rows) expect(simulated).toEqual(real);
     expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
     expect(value(finding, 'mmrv')).toBe(0);
     expect(value(finding, 'optimism')).toBe(0);
@@ -72,7 +77,7 @@ describe('a ladder of agents', () => {
     expect(Number.parseFloat(told[0][1])).toBeGreaterThan(0.9);
   });
 
-  it('finds a dream pessimistic that forgets to carry calls out, the more the more it forgets', async () => {
+  it('finds a simulation pessimistic that forgets to carry calls out, the more the more it forgets', async () => {
     const optimism = [];
     for (const share of [0.2, 0.8]) optimism.push(value((await rank(lazyRules(share))).finding, 'optimism'));
     expect(optimism[0]).toBeLessThan(-0.02);
@@ -83,7 +88,7 @@ describe('a ladder of agents', () => {
     const { rules: _, ...without } = domain;
     const { rows, finding } = await rank(rulesResponder(domain), without);
     expect(rows).toEqual([]);
-    expect(finding.section.metrics).toEqual([]);
+    expect(finding.section.metrics.every(({ estimate }) => estimate.value === null)).toBe(true);
     expect(finding.section.notes.join()).toMatch(/no exact rules/);
   });
 });

@@ -1,4 +1,4 @@
-// Ladders of policies for environments of numbers: paired episodes, exact dreams that rank perfectly, broken ones that do not.
+// Ladders of policies for environments of numbers: paired episodes, exact simulations that rank perfectly, broken ones that do not.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,15 +7,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Json } from '../../../../src/core/canonical-json.js';
 import { Rng } from '../../../../src/core/rng.js';
 import { makeEnvironment } from '../../../../src/env/make-environment.js';
-import type { Finding } from '../../../../src/fidelity/measure.js';
 import type { RankRow } from '../../../../src/fidelity/rank.js';
-import type { VectorHost, VectorSetup } from '../../../../src/fidelity/vector/ground.js';
-import { type LadderDream, openVectorLadder } from '../../../../src/fidelity/vector/ladder.js';
+import type { Finding } from '../../../../src/fidelity/section.js';
+import type { VectorHost, VectorSetup, VectorSubjectModel } from '../../../../src/fidelity/vector/ground.js';
+import { openVectorLadder } from '../../../../src/fidelity/vector/ladder.js';
 import { saveLearner } from '../../../../src/rl/checkpoint.js';
 import type { PlanningLearner } from '../../../../src/rl/learner.js';
 import { makePets } from '../../../../src/rl/pets.js';
 import { makePpo } from '../../../../src/rl/ppo.js';
-import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
+import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';
 
@@ -30,9 +30,12 @@ async function setup(name: string, out: string): Promise<VectorSetup> {
   return { scenario: await loadScenario(name, { set }), seed: 3, inputs: {}, out: join(folder, out), host: vectorHost };
 }
 
-async function lived(given: VectorSetup, dream: LadderDream): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
+async function ranked(
+  given: VectorSetup,
+  world: Pick<VectorSubjectModel, 'model'>,
+): Promise<{ rows: readonly RankRow[]; finding: Finding }> {
   const { rank, close } = await openVectorLadder(given);
-  const instrument = rank(dream);
+  const instrument = rank(world);
   try {
     const rows: Json[] = [];
     for (let chunk = 0; chunk < instrument.chunks; chunk++) rows.push(...(await instrument.measure(chunk)));
@@ -42,8 +45,8 @@ async function lived(given: VectorSetup, dream: LadderDream): Promise<{ rows: re
   }
 }
 
-async function rank(given: VectorSetup, dream: LadderDream): Promise<Finding> {
-  return (await lived(given, dream)).finding;
+async function rank(given: VectorSetup, world: Pick<VectorSubjectModel, 'model'>): Promise<Finding> {
+  return (await ranked(given, world)).finding;
 }
 
 function value({ section }: Finding, key: string): number | null {
@@ -55,49 +58,36 @@ const LEARNED_FROM = {
   worldModelVersions: [],
 };
 
-const noEnvironment = async () => {
-  throw new Error('asked for an environment');
-};
-
 describe('a ladder of policies', () => {
   it('ranks perfectly in an exact model, asked for many rows at once', async () => {
-    const finding = await rank(await setup('pendulum', 'exact'), { model: pendulumModel(), dream: noEnvironment });
+    const finding = await rank(await setup('pendulum', 'exact'), { model: pendulumModel() });
     expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
     expect(value(finding, 'mmrv')).toBe(0);
     // Observations are float32 and the environment's state is not: the same to what that rounds.
     expect(Math.abs(value(finding, 'optimism')!)).toBeLessThan(0.5);
     const [{ rows }] = finding.section.tables;
     expect(rows).toHaveLength(10);
-    expect(rows[0][0]).toBe('scripted');
   });
 
-  it('ranks perfectly in an environment of its own, such as a served one, to the last bit', async () => {
-    const given = await setup('cartpole', 'served');
-    const finding = await rank(given, { dream: () => makeEnvironment(given.scenario.config.env) });
-    expect(value(finding, 'spearman')).toBeCloseTo(1, 12);
-    expect(value(finding, 'optimism')).toBe(0);
-    expect(value(finding, 'return-gap')).toBe(0);
-  });
-
-  it('finds a dream that pulls the other way worthless, and one that pays too much optimistic', async () => {
+  it('finds a simulation that pulls the other way worthless, and one that pays too much optimistic', async () => {
     const mirrored = await rank(await setup('pendulum', 'mirrored'), {
       model: pendulumModel({ torque: -1 }),
-      dream: noEnvironment,
     });
     expect(value(mirrored, 'spearman')).toBeLessThan(0.8);
     const kind = await rank(await setup('pendulum', 'kind'), {
       model: pendulumModel({ bonus: 0.5 }),
-      dream: noEnvironment,
     });
     expect(value(kind, 'spearman')).toBeCloseTo(1, 12);
     expect(value(kind, 'optimism')).toBeCloseTo(0.5 * 60, 0);
   });
 
   it('leaves out episodes in which the model answers with no number, and keeps the others as they were', async () => {
-    const sound = await lived(await setup('pendulum', 'sound'), { model: pendulumModel(), dream: noEnvironment });
+    const sound = await ranked(await setup('pendulum', 'sound'), { model: pendulumModel() });
     const model = pendulumModel({ breaksAbove: 7.5 });
-    const broken = await lived(await setup('pendulum', 'broken'), { model, dream: noEnvironment });
-    const kept = broken.rows.flatMap(({ dreamt }, i) => (dreamt === null ? [] : [[dreamt, sound.rows[i].dreamt]]));
+    const broken = await ranked(await setup('pendulum', 'broken'), { model });
+    const kept = broken.rows.flatMap(({ simulated }, i) =>
+      simulated === null ? [] : [[simulated, sound.rows[i].simulated]],
+    );
     expect(kept.length).toBeGreaterThan(20);
     expect(kept.length).toBeLessThan(60);
     for (const [one, other] of kept) expect(one).toEqual(other);
@@ -117,7 +107,7 @@ describe('a ladder of policies', () => {
       close: async () => {},
     });
     const host = { ...vectorHost, planner };
-    const dream = { model: pendulumModel(), dream: noEnvironment };
+    const dream = { model: pendulumModel() };
     const { section } = await rank({ ...given, host, inputs: { checkpoint: run } }, dream);
     const [{ rows }] = section.tables;
     const returnOf = (wanted: string) => Number.parseFloat(rows.find(([name]) => name === wanted)![1]);
@@ -132,13 +122,13 @@ describe('a ladder of policies', () => {
       ...(await setup('pendulum', 'unplanned')),
       inputs: { checkpoint: run },
     });
-    const { section } = rankOf({ model: pendulumModel(), dream: noEnvironment }).conclude([]);
+    const { section } = rankOf({ model: pendulumModel() }).conclude([]);
     expect(section.notes.join(' ')).not.toContain('The planner');
     await close();
   });
 
   it('has a rung for each policy that a training run kept on the way', async () => {
-    const given = await setup('cartpole', 'trained');
+    const given = await setup('pendulum', 'trained');
     const env = await makeEnvironment(given.scenario.config.env);
     const run = join(folder, 'run');
     for (const [i, name] of ['policies/000000100', 'policies/000000200', 'checkpoint/learner'].entries()) {
@@ -146,16 +136,13 @@ describe('a ladder of policies', () => {
       await saveLearner(join(run, name), ppo, LEARNED_FROM);
       await ppo.close();
     }
-    const finding = await rank(
-      { ...given, inputs: { checkpoint: run } },
-      { dream: () => makeEnvironment(given.scenario.config.env) },
-    );
+    const finding = await rank({ ...given, inputs: { checkpoint: run } }, { model: pendulumModel() });
     const [{ rows }] = finding.section.tables;
     expect(rows.map(([name]) => name)).toEqual(
       expect.arrayContaining(['checkpoint', 'after 100 steps', 'after 200 steps', 'random']),
     );
     expect(rows).toHaveLength(10);
-    expect(value(finding, 'optimism')).toBe(0);
+    expect(Math.abs(value(finding, 'optimism')!)).toBeLessThan(0.5);
     const returnOf = (wanted: string) => rows.find(([name]) => name === wanted)![1];
     expect(returnOf('after 100 steps')).not.toBe(returnOf('after 200 steps'));
     await env.close();
@@ -168,8 +155,6 @@ describe('a ladder of policies', () => {
     const first = readFileSync(join(given.out, 'ladder.json'), 'utf8');
     await open();
     expect(readFileSync(join(given.out, 'ladder.json'), 'utf8')).toBe(first);
-    const { policies } = JSON.parse(first).ladder;
-    expect(policies).toHaveLength(10);
-    expect(new Set(policies.map((one: { name: string }) => one.name)).size).toBe(10);
+    expect(JSON.parse(first).found).toHaveLength(8);
   });
 });

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
-import type { OpenedSubjects } from '../../../../src/fidelity/setup.js';
-import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools.js';
+import type { OpenedSubjects } from '../../../../src/fidelity/section.js';
+import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools-judged.js';
 import { makeProgress } from '../../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
@@ -76,7 +76,8 @@ describe('the service desk', () => {
   });
 
   it('is held against its own records, with a tier of the router left out', async () => {
-    const set = ['fidelity.truth=recorded', 'fidelity.tiersOff=true', 'model.backends=[rules, replay]'];
+    // The scenario's language model is not there: no tier of it is left out, and none needs it.
+    const set = ['fidelity.truth=recorded', 'fidelity.tiersOff=true'];
     const { opened, reports } = await judge('helpdesk', [...set, 'fidelity.sections=[one-step]']);
     expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 116, transitions: 30 });
     expect(reports.map(({ name }) => name)).toEqual(['helpdesk', 'without rules', 'without replay']);
@@ -140,7 +141,12 @@ describe('a domain without rules', () => {
       const { reports } = await judge(folder, [...llm, 'fidelity.truth=recorded', 'fidelity.questions=15']);
       const [report] = reports;
       expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
-      const unknown = ['one-step.state-exact', 'k-steps.divergence-rate', 'k-steps.consistency-ratio', 'reward-end.f1'];
+      const unknown = [
+        'one-step.state-exact',
+        'k-steps.divergence-rate',
+        'k-steps.consistency-ratio',
+        'reward-end.precision',
+      ];
       for (const name of unknown) expect(figureOf(report, name), name).toBeNull();
       expect(notesOf(report, 'one-step')).toContain('no state is known');
       expect(notesOf(report, 'reward-end')).toContain('what episodes were truly worth is not known');

@@ -1,5 +1,5 @@
-// Models held against their real environment, from the scenario to the findings: with and without threads, broken off, on
-// records of the user's, and over the network.
+// Models held against their real environment, from the scenario to the findings: with and without threads, broken off, and on
+// records of the user's.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,17 +7,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type MeasureOptions, measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { Section, SectionId, SubjectReport } from '../../../../src/fidelity/report.js';
-import type { FidelitySetup as Setup } from '../../../../src/fidelity/setup.js';
+import type { FidelitySetup as Setup } from '../../../../src/fidelity/section.js';
 import { openVectorSubjects } from '../../../../src/fidelity/vector/opening.js';
 import type { Scenario } from '../../../../src/kinds/vector.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { collectJob } from '../../../../src/run/pipeline/collect.js';
-import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector-host.js';
-import { VectorFidelityPool } from '../../../../src/run/pipeline/fidelity/vector-threads.js';
+import { VectorFidelityPool, vectorHost } from '../../../../src/run/pipeline/fidelity/vector.js';
 import { fitJob } from '../../../../src/run/pipeline/fit.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
-import { serveScenarios } from '../../../serve/running-server.js';
 import { recordingStream } from '../../streams.js';
 
 const OWN = ['one-step', 'k-steps', 'reward-end', 'calibration'];
@@ -112,13 +110,12 @@ describe('a fitted ensemble', () => {
     expect(sectionOf(report, 'reward-end').notes.join()).toMatch(/No recorded transition ends/);
   });
 
-  it('shows what costs nothing beside it, by the names of the elements', () => {
-    const [chart] = sectionOf(report, 'one-step').charts;
-    const series = chart.kind === 'bars' ? [] : chart.series;
-    expect(series.map(({ name }) => name)).toEqual(['model', 'persistence', 'linear']);
-    expect(series[0].points.map(({ label }) => label)).toEqual(['cos θ', 'sin θ', 'dθ/dt']);
-    const drift = sectionOf(report, 'k-steps').charts[0];
-    expect(drift.kind === 'bars' ? [] : drift.series.map(({ points }) => points.length)).toEqual([8, 8, 8]);
+  it('shows what costs nothing beside it, by element', () => {
+    const [{ series }] = sectionOf(report, 'one-step').charts;
+    expect(series.map(({ name }) => name)).toEqual(['model', 'persistence']);
+    expect(series[0].points.map(({ label }) => label)).toEqual(['obs[0]', 'obs[1]', 'obs[2]']);
+    const [drift] = sectionOf(report, 'k-steps').charts;
+    expect(drift.series.map(({ points }) => points.length)).toEqual([8, 8, 8]);
   });
 
   it('is found the same by threads', async () => {
@@ -146,7 +143,6 @@ describe('truth that the user brings', () => {
   it('is told from what the model was made from', async () => {
     const [report] = await judged(await setupOf('brought', { model: fitted, data: records }));
     expect(sectionOf(report, 'one-step').notes.join()).toMatch(/800 of these transitions are among those/);
-    expect(sectionOf(report, 'k-steps').notes.join()).toMatch(/begin at its resets/);
     const held = await setupOf('held', { model: fitted, heldOut: records });
     await expect(openVectorSubjects(held, vectorHost)).rejects.toMatchObject({ code: 'INPUT_INVALID' });
   });
@@ -159,21 +155,5 @@ describe('a model', () => {
     });
     const other = await setupOf('other', { model: fitted }, 'cartpole');
     await expect(openVectorSubjects(other, vectorHost)).rejects.toMatchObject({ code: 'INPUT_UNFIT' });
-  });
-});
-
-describe('a served environment', () => {
-  it('is lived in from the starts of recorded episodes', async () => {
-    const server = await serveScenarios([], { scenarios: [await loadScenario('pendulum')] });
-    try {
-      const [report] = await judged(await setupOf('served', { url: server.url }));
-      expect(report.kind).toBe('served');
-      expect(found(report, 'k-steps', 'drift')).toBe(0);
-      expect(found(report, 'reward-end', 'optimism')).toBeCloseTo(0, 4);
-      expect(found(report, 'one-step', 'state-error')).toBeNull();
-      expect(sectionOf(report, 'one-step').notes.join()).toMatch(/can only act in this model/);
-    } finally {
-      await server.stop(0);
-    }
   });
 });

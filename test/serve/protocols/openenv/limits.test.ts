@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { SessionLimits } from '../../../../src/serve/core/limits.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
-import { makeOpenEnvFacade } from '../../../../src/serve/protocols/openenv/openenv.js';
+import { openEnvRoutes } from '../../../../src/serve/protocols/openenv.js';
 import { barrier, type Hindrance, servedCounter } from '../../core/doubles.js';
 import { FramesClient } from './frames-client.js';
 
@@ -19,9 +19,9 @@ afterEach(async () => {
   }
 });
 
-async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}, replySeconds = 0.2) {
-  const sessions = new Sessions([servedCounter({ hinder })], { limits });
-  const app = await makeApp({ sessions, facades: [makeOpenEnvFacade(replySeconds)], version: '1' });
+async function serving(hinder?: Hindrance, limits: Partial<SessionLimits> = {}) {
+  const sessions = new Sessions([servedCounter({ hinder })], { limits: { stepSeconds: 0.2, ...limits } });
+  const app = await makeApp({ sessions, protocols: [openEnvRoutes], version: '1' });
   servers.push({ app, sessions });
   await app.listen({ host: '127.0.0.1', port: 0 });
   return { url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`, sessions };
@@ -63,7 +63,7 @@ describe('a step that takes too long', () => {
 
 describe('a server that is full', () => {
   it('lets a reset wait for its slot', async () => {
-    const { url, sessions } = await serving(undefined, { slots: 1 }, 30);
+    const { url, sessions } = await serving(undefined, { slots: 1, stepSeconds: 30 });
     const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
     await first.ask(reset);
     second.send(reset);
@@ -87,20 +87,6 @@ describe('a server that is full', () => {
     await first.leave();
     await expect.poll(async () => (await second.ask(reset)).type).toBe('observation');
     await second.leave();
-  });
-
-  it('says it over JSON-RPC with -32000', async () => {
-    const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
-    const first = await FramesClient.connect(url);
-    await first.ask(reset);
-    const reply = await fetch(`${url}/mcp`, {
-      method: 'POST',
-      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'openenv/session/create' }),
-    });
-    expect(await reply.json()).toMatchObject({
-      error: { code: -32000, data: { active_sessions: 1, max_sessions: 1 } },
-    });
-    await first.leave();
   });
 });
 

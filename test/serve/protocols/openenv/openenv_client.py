@@ -62,13 +62,10 @@ async def tools():
         }
 
 
-async def mcp(production):
+async def mcp():
     async with MCPToolClient(base_url=helpdesk) as env:
-        env.use_production_mode = production
         names = [tool.name for tool in await env.list_tools()]
-        told = {}
-        if not production:
-            told = (await env.reset(task=given["task"])).observation.metadata
+        told = (await env.reset(task=given["task"])).observation.metadata
         answers = [await env.call_tool(call["tool_name"], **call["arguments"]) for call in given["calls"]]
         try:
             await env.call_tool("no_such_tool")
@@ -106,8 +103,7 @@ result = {
     "numbers": asyncio.run(numbers()),
     "text": text(),
     "tools": asyncio.run(tools()),
-    "mcp": asyncio.run(mcp(False)),
-    "production": asyncio.run(mcp(True)),
+    "mcp": asyncio.run(mcp()),
     "stepping": asyncio.run(stepping()),
     "crowd": asyncio.run(crowd()),
     "validated": [validated(url), validated(helpdesk)],

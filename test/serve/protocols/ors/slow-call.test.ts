@@ -9,7 +9,7 @@ import { loadAnyScenario } from '../../../../src/run/scenario.js';
 import { openServable, type Servable } from '../../../../src/run/servable.js';
 import { Sessions } from '../../../../src/serve/core/sessions.js';
 import { makeApp } from '../../../../src/serve/http/app.js';
-import { makeOrsFacade } from '../../../../src/serve/protocols/ors.js';
+import { makeOrsRoutes } from '../../../../src/serve/protocols/ors.js';
 import { eventsOf, parseEvents } from './sse-events.js';
 
 let app: FastifyInstance;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-slow-'));
   served = slow(await openServable(await loadAnyScenario('helpdesk'), { folder, log: () => {} }));
   sessions = new Sessions([served]);
-  app = await makeApp({ sessions, facades: [makeOrsFacade(0.02)], version: '0' });
+  app = await makeApp({ sessions, protocols: [makeOrsRoutes(0.02)], version: '0' });
   url = await app.listen({ host: '127.0.0.1', port: 0 });
 });
 afterAll(async () => {

@@ -1,0 +1,144 @@
+// Clients for trainers, run by Python as they are; TRL's and verl's own code is run in trl.test.ts and verl.test.ts.
+
+import { execFile, execFileSync } from 'node:child_process';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RunningServer } from '../../src/serve/index.js';
+import { serveScenarios } from '../serve/running-server.js';
+import { call, record } from '../synth/episode-records.js';
+import { exported } from '../synth/export-episodes/exported.js';
+
+const execute = promisify(execFile);
+const isPythonThere = (() => {
+  try {
+    execFileSync('python3', ['--version']);
+    return true;
+  } catch {
+    return false;
+  }
+})();
+
+let server: RunningServer;
+let folder: string;
+
+beforeAll(async () => {
+  server = await serveScenarios(['helpdesk', 'cellar', 'pendulum']);
+  folder = mkdtempSync(join(tmpdir(), 'reverie-clients-'));
+});
+afterAll(() => server.stop(0));
+
+/** What a script says that imports a client for an environment of a server. */
+async function driven(url: string, env: string | undefined, driver: string) {
+  const path = join(mkdtempSync(join(folder, 'run-')), 'driver.py');
+  writeFileSync(path, driver);
+  const variables = { PYTHONPATH: resolve('clients'), PYTHONDONTWRITEBYTECODE: '1', REVERIE_URL: url };
+  const { stdout } = await execute('python3', [path], {
+    env: { ...process.env, ...variables, ...(env === undefined ? {} : { REVERIE_ENV: env }) },
+  });
+  return JSON.parse(stdout.trim().split('\n').at(-1)!);
+}
+
+describe.skipIf(!isPythonThere)('what connects a trainer to a server', () => {
+  it('is Python that parses', () => {
+    for (const name of ['reverie_trl.py', 'reverie_verl.py']) {
+      execFileSync('python3', ['-c', 'import ast, sys; ast.parse(open(sys.argv[1]).read())', `clients/${name}`]);
+    }
+  });
+
+  it('makes methods of the tools for TRL, by which a task can be solved', async () => {
+    const { default: yaml } = { default: await import('yaml') };
+    const { readFileSync } = await import('node:fs');
+    const tasks = yaml.parse(readFileSync('packs/helpdesk/tasks.yaml', 'utf8')) as {
+      id: string;
+      split?: string;
+      reference?: { calls: { name: string; arguments: object }[]; say?: string };
+    }[];
+    const task = tasks.find(({ reference, split }) => reference !== undefined && split !== 'test')!;
+    const driver = `
+import inspect, json
+from reverie_trl import Environment, ask, reward
+env = Environment()
+opening = env.reset(task=${JSON.stringify(task.id)}, seed=1, prompt="a column of the dataset")
+for call in json.loads(${JSON.stringify(JSON.stringify(task.reference!.calls))}):
+    getattr(env, call["name"])(**call["arguments"])
+while not env._done:
+    env.respond_to_user(content=${JSON.stringify(task.reference!.say ?? 'It is done. Good-bye.')})
+try:
+    env.respond_to_user(content="more")
+    over = "went on"
+except ValueError as error:
+    over = str(error)
+tools = [name for name, _ in inspect.getmembers(Environment, inspect.isfunction) if not name.startswith("_")]
+doc = inspect.getdoc(getattr(Environment, ${JSON.stringify(task.reference!.calls[0].name)}))
+rewards = reward(environments=[env], completions=["a column of TRL"])
+ask("DELETE", f"/v1/sessions/{env._session}")
+again = env.reset(task=${JSON.stringify(task.id)}, seed=1)
+try:
+    env.reset(task="nothing like it")
+    refusal = None
+except RuntimeError as error:
+    refusal = str(error)
+print(json.dumps({"opening": opening, "rewards": rewards, "over": over, "tools": tools, "doc": doc, "again": again,
+                  "refusal": refusal}))
+`;
+    const found = await driven(server.url, 'helpdesk', driver);
+    expect(found).toMatchObject({ rewards: [1], over: 'The episode is over.', again: found.opening });
+    expect(found.refusal).toContain('nothing like it');
+    expect(found.opening.length).toBeGreaterThan(100);
+    expect(found.tools).toEqual(expect.arrayContaining(['reset', 'respond_to_user']));
+    // Beside a reward function, TRL would count it again; before it knew the name, as a tool.
+    expect(found.tools).not.toContain('get_reward');
+    expect(found.doc).toMatch(/\n\nArgs:\n {4}\w+: /);
+  });
+
+  it('makes rollouts of exported episodes for TRL: speech is a call, as names are that Python can bind', async () => {
+    const episodes = join(folder, 'export');
+    await exported(episodes, 'trl', [
+      record({
+        turns: [
+          { user: 'Where?' },
+          call('get_parcel', { parcel_id: 'P100', weight: 0.7 }, 'here'),
+          { say: 'Here.', reasoning: 'So.' },
+          { user: 'Thanks.' },
+          { say: 'Bye.' },
+        ],
+      }),
+    ]);
+    const properties = { parcel_id: { type: 'string' }, from: { type: 'string' } };
+    const tool = { name: 'get-user', description: 'Who?', parameters: { type: 'object', properties } };
+    const card = { name: 'desk', family: 'tools', is_default: true, tools: [tool] };
+    const other = createServer((_, response) => response.end(JSON.stringify({ environments: [card] })));
+    await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
+    const driver = `
+import json, reverie_trl
+print(json.dumps([list(reverie_trl.imitation(${JSON.stringify(episodes)})), reverie_trl.RENAMED, reverie_trl.HOW]))`;
+    const desk = await driven(`http://127.0.0.1:${(other.address() as AddressInfo).port}`, undefined, driver);
+    other.close();
+    const called = (name: string, given: object) => ({ type: 'function', function: { name, arguments: given } });
+    const turn = (...calls: object[]) => ({ role: 'assistant', content: '', tool_calls: calls });
+    const [[{ messages }], renamed, how] = desk;
+    const rules = 'You help with parcels. Make one call at a time.';
+    expect(renamed).toMatchObject({ 'get-user': ['get_user', { parcel_id: 'parcel_id', from: 'from_' }] });
+    expect(messages).toEqual([
+      { role: 'user', content: `${how}${rules}\n\nWhere?` },
+      turn(called('get_parcel', { parcel_id: 'P100', weight: 0.7 })),
+      { role: 'tool', name: 'get_parcel', content: 'here' },
+      { ...turn(called('respond_to_user', { content: 'Here.' })), reasoning_content: 'So.' },
+      { role: 'tool', name: 'respond_to_user', content: 'Thanks.' },
+      turn(called('respond_to_user', { content: 'Bye.' })),
+    ]);
+    const [[game], , wish] = await driven(server.url, 'cellar', driver);
+    expect(game.messages[0]).toEqual({ role: 'user', content: `${wish}Where?` });
+    expect(game.messages.at(-1)).toEqual({ role: 'assistant', content: 'Bye.' });
+  });
+
+  it('is refused where trainer and family do not go together, or nothing is served by that name', async () => {
+    await expect(driven(server.url, 'pendulum', 'import reverie_trl')).rejects.toThrow('are numbers');
+    await expect(driven(server.url, 'nowhere', 'import reverie_trl')).rejects.toThrow('does not serve nowhere');
+  });
+});
