@@ -39,7 +39,7 @@ async function jobApart(...args: string[]): Promise<Answer> {
 
 function answerOf(args: readonly string[], { code, stdout, stderr }: Outcome): Answer {
   if (code !== 0) throw new Error(`reverie ${args.join(' ')} ended with ${code}:\n${stderr}`);
-  expect(stderr).not.toMatch(/^error|warning/im);
+  expect(stderr).not.toMatch(/^error|warning:/im);
   expect(stdout.endsWith('\n')).toBe(true);
   expect(stdout.trimEnd()).not.toContain('\n');
   return JSON.parse(stdout);
