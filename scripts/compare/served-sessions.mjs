@@ -167,25 +167,25 @@ async function nativeSession(url, env, actions, start) {
 async function nativeGroup(url) {
   const { sessions, turn } = (await ask(`${url}/v1/groups`, { env: 'helpdesk', count: 3, seeds: [1, 2, 3] })).body;
   const [name, given] = CALLS[0];
-  const steps = sessions.map(({ id }) => ({ session: id, action: { tool_calls: [{ name, arguments: given }] } }));
-  const { results } = (await ask(`${url}/v1/step`, { steps })).body;
+  const action = { tool_calls: [{ name, arguments: given }] };
+  const results = [];
+  for (const { id } of sessions) results.push((await ask(`${url}/v1/sessions/${id}/step`, { action })).body);
   for (const { id } of sessions) await ask(`${url}/v1/sessions/${id}`, undefined, { method: 'DELETE' });
   return { opening: turn, steps: [sessions.map(({ id }) => ({ session: id })), results] };
 }
 
 async function nativeRows(url, env) {
-  const opened = (await ask(`${url}/v1/vector`, { env, num_envs: 4, infos: true })).body;
-  const { id, ...opening } = opened;
+  const { id, ...opening } = (await ask(`${url}/v1/vector`, { env, num_envs: 4 })).body;
   const rows = `${url}/v1/vector/${id}`;
-  const steps = [{ session: id }, (await ask(`${rows}/reset`, { seed: SEED })).body];
+  const frame = async (path, body, type) => {
+    const reply = await fetch(`${rows}/${path}`, { method: 'POST', headers: { 'content-type': type }, body });
+    return Buffer.from(await reply.arrayBuffer()).toString('base64');
+  };
+  const steps = [{ session: id }, await frame('reset', JSON.stringify({ seed: SEED }), 'application/json')];
   for (const push of PUSHES) {
-    const action = [1, 0.5, -0.5, -1].map((share) => [share * push]);
-    steps.push((await ask(`${rows}/step`, { action })).body);
+    const action = Float32Array.from([1, 0.5, -0.5, -1], (share) => share * push);
+    steps.push(await frame('step', action, 'application/vnd.reverie.rows'));
   }
-  const frame = new Float32Array([1, 0.5, -0.5, -1]);
-  const type = 'application/vnd.reverie.rows';
-  const reply = await fetch(`${rows}/step`, { method: 'POST', headers: { 'content-type': type }, body: frame });
-  steps.push(Buffer.from(await reply.arrayBuffer()).toString('base64'));
   await ask(rows, undefined, { method: 'DELETE' });
   return { opening, steps };
 }

@@ -129,8 +129,17 @@ function provenance(
   context: JobContext<AnyScenario>,
   { identity, panel }: OpenedSubjects,
 ): FidelityReport['provenance'] {
-  const { inputs, seed } = context;
-  return { ...provenanceOf(context), seeds: [seed], inputs: inputs as Json, identity, panel } as never;
+  const { scenario, seed, inputs } = context;
+  // Without folders, so that the same seed gives the same bytes wherever they are written.
+  const command = `reverie fidelity ${scenario.config.name}`;
+  return {
+    ...provenanceOf(context),
+    command,
+    seeds: [seed],
+    inputs: inputs as Json,
+    identity,
+    panel: panel as unknown as Json,
+  };
 }
 
 /** The page's file. */
