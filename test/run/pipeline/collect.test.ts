@@ -54,7 +54,7 @@ function expectSame(run: string): void {
   expect(timeless(run)).toEqual(timeless('whole'));
   expect(existsSync(at(run, 'checkpoint'))).toBe(false);
   const result = (of: string) => {
-    const { wallSeconds: _, data: __, ...rest } = JSON.parse(readFileSync(at(of, 'result.json'), 'utf8'));
+    const { wallSeconds: _, data: __, report: ___, ...rest } = JSON.parse(readFileSync(at(of, 'result.json'), 'utf8'));
     return rest;
   };
   expect(result(run)).toEqual(result('whole'));
