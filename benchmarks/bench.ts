@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { nearest, ReverieError, reverieError } from '../src/core/errors.js';
-import { type Panel, panelDifferences, panelOf } from '../src/core/evaluation-set.js';
+import { type EvaluationSet, evaluationSetOf, setDifferences } from '../src/core/evaluation-set.js';
 import { writeFileAtomic } from '../src/core/files.js';
 import { versions } from '../src/run/versions.js';
 import type { BenchmarkEntry, Measurement } from './benchmark.js';
@@ -27,11 +27,11 @@ async function main(): Promise<void> {
   const log = (line: string): void => console.error(`[${id}] ${line}`);
   const { run } = await entry.load();
   const measurement = await run({ quick, root, log });
-  const panel = panelFor(id, entry, measurement);
-  const result = { ...summarise(id, entry, measurement), panel: panel.hash };
+  const evaluationSet = evaluationSetFor(id, entry, measurement);
+  const result = { ...summarise(id, entry, measurement), evaluationSet: evaluationSet.hash };
   if (!quick) {
-    tellDifferences(root, id, panel, log);
-    await keep(root, result, measurement, panel);
+    tellDifferences(root, id, evaluationSet, log);
+    await keep(root, result, measurement, evaluationSet);
   }
   console.log(JSON.stringify(result));
 }
@@ -60,10 +60,14 @@ function summarise(id: string, { unit, baseline }: BenchmarkEntry, { value, low,
 }
 
 /** Whoever is compared with, and the packages that can move a figure, belong to it; our own commit is what is measured. */
-function panelFor(id: string, { unit, baseline }: BenchmarkEntry, { panel = {}, raw, versions: peers }: Measurement) {
+function evaluationSetFor(
+  id: string,
+  { unit, baseline }: BenchmarkEntry,
+  { evaluationSet = {}, raw, versions: peers }: Measurement,
+) {
   const { reverie: _, node: __, ...packages } = versions();
-  const { environment = {}, tasks = [], seeds = seedsIn(raw), policies = {}, settings = {} } = panel;
-  return panelOf({
+  const { environment = {}, tasks = [], seeds = seedsIn(raw), policies = {}, settings = {} } = evaluationSet;
+  return evaluationSetOf({
     environment: { benchmark: id, unit, ...packages, ...(environment as object) },
     tasks,
     seeds,
@@ -77,21 +81,28 @@ function seedsIn({ seeds }: Measurement['raw']): readonly number[] {
   return isList ? (seeds as number[]) : [];
 }
 
-/** The result that is kept is of another panel: its figure and this one say nothing of each other. */
-function tellDifferences(root: string, id: string, panel: Panel, log: (line: string) => void): void {
+/** The result that is kept is of another evaluation set: its figure and this one say nothing of each other. */
+function tellDifferences(root: string, id: string, evaluationSet: EvaluationSet, log: (line: string) => void): void {
   const file = join(root, 'benchmarks', 'results', `${id}.json`);
-  const kept = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')).panel as Panel | undefined) : undefined;
-  if (kept === undefined || kept.hash === panel.hash) return;
-  log(`the result kept before is of panel ${kept.hash}, this one of ${panel.hash}:`);
-  for (const difference of panelDifferences(panel, kept)) log(`  ${difference}`);
+  const kept = existsSync(file)
+    ? (JSON.parse(readFileSync(file, 'utf8')).evaluationSet as EvaluationSet | undefined)
+    : undefined;
+  if (kept === undefined || kept.hash === evaluationSet.hash) return;
+  log(`the result kept before is of evaluation set ${kept.hash}, this one of ${evaluationSet.hash}:`);
+  for (const difference of setDifferences(evaluationSet, kept)) log(`  ${difference}`);
 }
 
-async function keep(root: string, result: object & { id: string }, measurement: Measurement, panel: Panel) {
+async function keep(
+  root: string,
+  result: object & { id: string },
+  measurement: Measurement,
+  evaluationSet: EvaluationSet,
+) {
   const folder = join(root, 'benchmarks', 'results');
   mkdirSync(folder, { recursive: true });
   const kept = {
     ...result,
-    panel,
+    evaluationSet,
     command: `npm run bench -- ${result.id}`,
     date: new Date().toISOString(),
     versions: { reverie: versions().reverie, commit: commit(root), ...measurement.versions },

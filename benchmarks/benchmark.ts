@@ -1,6 +1,6 @@
 // What a benchmark is: a module with `run`, entered in `registry.ts`.
 
-import type { PanelParts } from '../src/core/evaluation-set.js';
+import type { EvaluationSetParts } from '../src/core/evaluation-set.js';
 
 export interface BenchmarkEntry {
   readonly title: string;
@@ -34,7 +34,7 @@ export interface Measurement {
   /** Every single measurement, with the units in the names; kept with the result. */
   readonly raw: Readonly<Record<string, unknown>>;
   /** What decides what was measured, as far as it is not in the code: tasks, seeds, policies, settings. */
-  readonly panel?: Partial<PanelParts>;
+  readonly evaluationSet?: Partial<EvaluationSetParts>;
   /** Versions of what was compared. */
   readonly versions?: Readonly<Record<string, string>>;
 }

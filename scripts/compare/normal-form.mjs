@@ -11,7 +11,7 @@ const NO_RESULT = /(^|\/)(run\.json|run\.lock|scenario\.json|[^/]*\.html|(journa
 
 /** Keys of when, how fast, by what and where. */
 const PASSING =
-  /^(wall_?seconds|seconds|ms|.*per_?second|(started|ended|created|opened|last_used)_?at|time|command|versions|machine|seal|identity|panel|pid)$/i;
+  /^(wall_?seconds|seconds|ms|.*per_?second|(started|ended|created|opened|last_used)_?at|time|command|versions|machine|seal|identity|panel|evaluationSet|pid)$/i;
 
 /** Hashes of states are content; every other hash names a version of something that is compared itself. */
 const STATE = /state_?hash(es)?$/i;

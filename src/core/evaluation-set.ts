@@ -1,9 +1,9 @@
-// The panel of a figure: which tasks in which order, which seeds, which environment and which policies it was measured on. Two
-// figures may be compared where their panels have one hash, whatever machine they come from; nothing in one names a place.
+// The evaluation set of a figure: which tasks in which order, which seeds, which environment and which policies it was measured on. Two
+// figures may be compared where their sets have one hash, whatever machine they come from; nothing in one names a place.
 
 import { canonicalJson, type Json, sha256 } from './canonical-json.js';
 
-export interface PanelParts {
+export interface EvaluationSetParts {
   /** Version of the environment: rules, data, constants of a body, the packages it runs on. */
   readonly environment: Json;
   /** Ids in the order they are taken in; empty in a world without tasks. */
@@ -15,19 +15,19 @@ export interface PanelParts {
   readonly settings: Json;
 }
 
-export interface Panel extends PanelParts {
+export interface EvaluationSet extends EvaluationSetParts {
   /** First 16 hex digits of the SHA-256 of the rest. */
   readonly hash: string;
 }
 
-export function panelOf(parts: PanelParts): Panel {
+export function evaluationSetOf(parts: EvaluationSetParts): EvaluationSet {
   return { hash: sha256(canonicalJson(parts)).slice(0, 16), ...parts };
 }
 
 const PARTS = ['environment', 'tasks', 'seeds', 'policies', 'settings'] as const;
 
 /** One sentence a part: what it is here and what it was there. */
-export function panelDifferences(own: PanelParts, other: Partial<PanelParts>): string[] {
+export function setDifferences(own: EvaluationSetParts, other: Partial<EvaluationSetParts>): string[] {
   return PARTS.flatMap((part) => {
     const [here, there] = [own[part] as Json, other[part] as Json | undefined];
     if (there === undefined || canonicalJson(here) === canonicalJson(there)) return [];

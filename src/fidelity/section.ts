@@ -2,7 +2,7 @@
 // values they are made from, and numbers as sections say them.
 
 import type { Json } from '../core/canonical-json.js';
-import type { Panel } from '../core/evaluation-set.js';
+import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { OpenPhase } from '../core/progress.js';
 import { Rng } from '../core/rng.js';
 import type { Metric, Point, Samples, Section, SectionId, TruthReport } from './report.js';
@@ -77,7 +77,7 @@ export interface OpenedSubjects {
   /** Identifies truth, plan and seed: kept chunks of another are not taken. */
   readonly identity: string;
   /** The evaluation set. */
-  readonly panel: Panel;
+  readonly evaluationSet: EvaluationSet;
   readonly subjects: readonly Subject[];
   close(): Promise<void>;
 }

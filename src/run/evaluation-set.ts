@@ -2,7 +2,7 @@
 // may be compared where the hashes of their sets are the same.
 
 import { contentHash, type Json } from '../core/canonical-json.js';
-import { type Panel, type PanelParts, panelOf } from '../core/evaluation-set.js';
+import { type EvaluationSet, type EvaluationSetParts, evaluationSetOf } from '../core/evaluation-set.js';
 import type { ToolsDomain, ToolsTask } from '../env/tools/domain.js';
 import type { JobContext } from './job.js';
 import { digestOf, findInput } from './pipeline/inputs.js';
@@ -14,10 +14,10 @@ export function toolsSet(
   { seed }: { readonly seed: number },
   domain: ToolsDomain,
   tasks: readonly ToolsTask[],
-  policies: PanelParts['policies'],
+  policies: EvaluationSetParts['policies'],
   settings: object,
-): Panel {
-  return panelOf({
+): EvaluationSet {
+  return evaluationSetOf({
     environment: domain.version,
     tasks: tasks.map(({ id }) => id),
     seeds: [seed],
@@ -29,7 +29,7 @@ export function toolsSet(
 type Config = Scenario['config'];
 
 interface Measured {
-  readonly policies: PanelParts['policies'];
+  readonly policies: EvaluationSetParts['policies'];
   /** Inputs that take part, by their bytes. */
   readonly given?: readonly ('data' | 'model' | 'checkpoint')[];
   readonly settings?: object;
@@ -39,31 +39,31 @@ interface Measured {
 export async function vectorSet(
   { scenario, seed, inputs }: Pick<JobContext, 'scenario' | 'seed' | 'inputs'>,
   { policies, given = [], settings = {} }: Measured,
-): Promise<Panel> {
+): Promise<EvaluationSet> {
   const found: Record<string, string> = {};
   for (const name of given) {
     const folder = findInput(inputs, name);
     if (folder !== undefined) found[name] = await digestOf(folder);
   }
-  return panelOf({
+  return evaluationSetOf({
     ...{ environment: environmentOf(scenario.config), tasks: [], seeds: [seed] },
     ...{ policies: { ...policies, ...found }, settings: settings as Json },
   });
 }
 
 /** Of several trainings side by side: an arm each, and what all are judged by. */
-export function comparisonPanel(
+export function comparisonSet(
   { config }: Scenario,
   arms: readonly { readonly name: string; readonly scenario: Scenario }[],
   seeds: readonly number[],
-): Panel {
+): EvaluationSet {
   const policies = arms.map(({ name, scenario: { config: own } }) => [
     name,
     digest({ ...learnerVersions(own), ...evaluationSettings(own) }),
   ]);
   const { threshold } = config.train;
   const { finalEpisodes } = config.quickstart;
-  return panelOf({
+  return evaluationSetOf({
     ...{ environment: environmentOf(config), tasks: [], seeds, policies: Object.fromEntries(policies) },
     settings: { threshold, finalEpisodes, ...config.eval },
   });

@@ -80,13 +80,13 @@ function runFacts(folder: string): Facts {
   // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
   const scenario = existsSync(join(folder, SCENARIO_FILE)) ? readJson(join(folder, SCENARIO_FILE)) : undefined;
   const result = join(folder, RESULT_FILE);
-  const { panel, ...figures } = existsSync(result) ? readJson(result) : {};
+  const { evaluationSet, ...figures } = existsSync(result) ? readJson(result) : {};
   return {
     ...record,
     scenario: (scenario?.config as { name?: unknown } | undefined)?.name,
     ...{ profile: scenario?.profile, scenarioHash: scenario?.hash },
     ...scalars(figures),
-    evaluationSet: (panel as { hash?: unknown } | undefined)?.hash,
+    evaluationSet: (evaluationSet as { hash?: unknown } | undefined)?.hash,
     ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
   };
 }

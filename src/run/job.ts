@@ -1,6 +1,6 @@
 // What every job is given, and what every job answers.
 
-import type { Panel } from '../core/evaluation-set.js';
+import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { Report } from '../core/report.js';
 import type { DeviceTarget } from '../nn/cuda.js';
 import type { Precision } from '../nn/cuda-addon.js';
@@ -82,7 +82,7 @@ export interface JobResult {
   readonly family?: string;
   readonly wallSeconds: number;
   /** What its figures were measured on; absent where it has none. */
-  readonly panel?: Panel;
+  readonly evaluationSet?: EvaluationSet;
   /** File of the HTML report. */
   readonly report?: string;
 }

@@ -1,7 +1,7 @@
 // Reports as a page: one HTML file that needs nothing else and no script. All text is escaped.
 
 import { join } from 'node:path';
-import type { Panel } from '../core/evaluation-set.js';
+import type { EvaluationSet } from '../core/evaluation-set.js';
 import { writeFileAtomic } from '../core/files.js';
 import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report, TableBlock } from '../core/report.js';
 import type { JobContext } from './job.js';
@@ -11,10 +11,14 @@ import type { AnyScenario } from './scenario.js';
 import { provenanceBlock } from './versions.js';
 
 /** Shows a job's report, and writes it with where its figures come from; answers the page's file. */
-export async function publish(context: JobContext<AnyScenario>, report: Report, panel?: Panel): Promise<string> {
+export async function publish(
+  context: JobContext<AnyScenario>,
+  report: Report,
+  evaluationSet?: EvaluationSet,
+): Promise<string> {
   const file = join(context.out, 'report.html');
   context.show(report);
-  await writeReport(file, { ...report, blocks: [...report.blocks, provenanceBlock(context, panel)] });
+  await writeReport(file, { ...report, blocks: [...report.blocks, provenanceBlock(context, evaluationSet)] });
   return file;
 }
 

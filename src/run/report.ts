@@ -116,12 +116,12 @@ function narrow(widths: number[], room: number): void {
 
 /** What the terminal shows of a job: its report, or the plain values of its result, and what every result has. */
 export function resultText(result: JobResult, report: Report | undefined, columns?: number): string {
-  const { job: _, family: __, wallSeconds, panel, report: page, ...rest } = result;
+  const { job: _, family: __, wallSeconds, evaluationSet, report: page, ...rest } = result;
   const plainFacts = Object.entries(rest).flatMap(([key, value]): Fact[] =>
     typeof value === 'object' ? [] : [[key, typeof value === 'number' ? formatNumber(value) : String(value)]],
   );
   const about: Fact[] = [
-    ...(panel === undefined ? [] : [['evaluation set', panel.hash] as const]),
+    ...(evaluationSet === undefined ? [] : [['evaluation set', evaluationSet.hash] as const]),
     ['wall time', formatDuration(wallSeconds)],
     ...(page === undefined ? [] : [['report', page] as const]),
   ];

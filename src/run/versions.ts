@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { arch, cpus, platform, totalmem } from 'node:os';
 import { join } from 'node:path';
-import type { Panel } from '../core/evaluation-set.js';
+import type { EvaluationSet } from '../core/evaluation-set.js';
 import { packageRoot } from '../core/packs.js';
 import type { Block } from '../core/report.js';
 import type { JobContext } from './job.js';
@@ -26,9 +26,15 @@ function machine(): string {
 }
 
 /** Where the figures of a report on this job come from. */
-export function provenanceOf({ scenario: { config, hash }, seed, command }: Made, panel?: Panel) {
+export function provenanceOf({ scenario: { config, hash }, seed, command }: Made, evaluationSet?: EvaluationSet) {
   return {
-    ...{ command, scenario: config.name, scenarioHash: hash, seeds: panel?.seeds ?? [seed], panel: panel?.hash },
+    ...{
+      command,
+      scenario: config.name,
+      scenarioHash: hash,
+      seeds: evaluationSet?.seeds ?? [seed],
+      evaluationSet: evaluationSet?.hash,
+    },
     ...{ machine: machine(), versions: versions() },
   };
 }
@@ -36,8 +42,8 @@ export function provenanceOf({ scenario: { config, hash }, seed, command }: Made
 type Made = Pick<JobContext<AnyScenario>, 'scenario' | 'seed' | 'command'>;
 
 /** The foot of a report. */
-export function provenanceBlock(context: Made, panel?: Panel): Block {
-  const from = provenanceOf(context, panel);
+export function provenanceBlock(context: Made, evaluationSet?: EvaluationSet): Block {
+  const from = provenanceOf(context, evaluationSet);
   const packages = Object.entries(from.versions).map(([name, version]) => `${name} ${version}`);
   return {
     kind: 'facts',
@@ -45,7 +51,7 @@ export function provenanceBlock(context: Made, panel?: Panel): Block {
       ...(from.command === undefined ? [] : [['Command', from.command] as const]),
       ['Scenario', `${from.scenario} ${from.scenarioHash.slice(0, 12)}`],
       ['Seeds', from.seeds.join(', ')],
-      ...(from.panel === undefined ? [] : [['Evaluation set', from.panel] as const]),
+      ...(from.evaluationSet === undefined ? [] : [['Evaluation set', from.evaluationSet] as const]),
       ['Machine', from.machine],
       ['Versions', packages.join(' · ')],
       ['Made', new Date().toISOString()],

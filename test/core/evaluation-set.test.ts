@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type PanelParts, panelDifferences, panelOf } from '../../src/core/evaluation-set.js';
+import { type EvaluationSetParts, evaluationSetOf, setDifferences } from '../../src/core/evaluation-set.js';
 
-const PARTS: PanelParts = {
+const PARTS: EvaluationSetParts = {
   environment: 'rules 1',
   tasks: ['a', 'b', 'c'],
   seeds: [0],
@@ -9,10 +9,10 @@ const PARTS: PanelParts = {
   settings: { episodes: 3 },
 };
 
-describe('a panel', () => {
+describe('a evaluationSet', () => {
   it('has one hash for the same parts, whatever the order of their keys', () => {
     const { settings, ...rest } = PARTS;
-    expect(panelOf({ settings, ...rest }).hash).toBe(panelOf(PARTS).hash);
+    expect(evaluationSetOf({ settings, ...rest }).hash).toBe(evaluationSetOf(PARTS).hash);
   });
 
   it.each([
@@ -23,8 +23,8 @@ describe('a panel', () => {
     [{ policies: { agent: 'reference', user: 'model' } }, 'policies.user: scripted here, model there'],
     [{ settings: { episodes: 3, groupSize: 2 } }, 'settings.groupSize: nothing here, 2 there'],
   ])('is another with %j, which is told', (changed, difference) => {
-    const other = panelOf({ ...PARTS, ...changed });
-    expect(other.hash).not.toBe(panelOf(PARTS).hash);
-    expect(panelDifferences(PARTS, other)).toEqual([difference]);
+    const other = evaluationSetOf({ ...PARTS, ...changed });
+    expect(other.hash).not.toBe(evaluationSetOf(PARTS).hash);
+    expect(setDifferences(PARTS, other)).toEqual([difference]);
   });
 });

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import { canonicalJson, type Json } from '../../core/canonical-json.js';
-import { panelOf } from '../../core/evaluation-set.js';
+import { evaluationSetOf } from '../../core/evaluation-set.js';
 import { service } from '../../core/services.js';
 import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
@@ -87,7 +87,7 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
     truth: truth.report,
     identity: createHash('sha256').update(decided).digest('hex').slice(0, 16),
     // The agents whose calls are asked about, and their number, are part of the scenario's section.
-    panel: panelOf({
+    evaluationSet: evaluationSetOf({
       environment: { domain: domain.version, truth: truth.report.version },
       tasks: domain.tasks.map(({ id }) => id),
       seeds: [seed],

@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path';
 import type { Json } from '../../core/canonical-json.js';
 import type { VectorEnvironment } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
-import { panelOf } from '../../core/evaluation-set.js';
+import { evaluationSetOf } from '../../core/evaluation-set.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { describeSpace } from '../../env/space-values.js';
 import type { Scenario } from '../../kinds/vector.js';
@@ -78,7 +78,7 @@ export async function openVectorSubjects(
         derive: (findings) => (sections.includes('horizon') ? horizonFindings(findings, driftRule, tolerance) : []),
       };
     });
-    const panel = panelOf({
+    const evaluationSet = evaluationSetOf({
       environment: truth.version,
       tasks: [],
       seeds: [setup.seed],
@@ -86,7 +86,7 @@ export async function openVectorSubjects(
       settings: { plan, fidelity: config.fidelity } as unknown as Json,
     });
     const identity = hashOf('vector fidelity 2', truth.version, plan, ladder?.identity ?? null);
-    return { truth: report, identity, panel, subjects, close };
+    return { truth: report, identity, evaluationSet, subjects, close };
   } catch (error) {
     await close();
     throw error;

@@ -48,7 +48,7 @@ export async function collectJob(context: JobContext) {
   const { policy, close } = await policyFor(context, env);
   try {
     const { steps } = config.collect;
-    const panel = await vectorSet(context, { policies: { agent: policy.version }, settings: { steps } });
+    const evaluationSet = await vectorSet(context, { policies: { agent: policy.version }, settings: { steps } });
     const checkpoint = join(out, 'checkpoint');
     const bar = progress.phase('collect', steps, 'real steps');
     const recording = await begun(context, env, policy, checkpoint);
@@ -71,11 +71,11 @@ export async function collectJob(context: JobContext) {
     const report = await publish(
       context,
       { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] },
-      panel,
+      evaluationSet,
     );
     const { wallSeconds } = metrics;
     const counts = { transitions: buffer.size, episodes: episodes.length, meanReturn };
-    return { job: 'collect', family: 'vector', wallSeconds, panel, data, ...counts, report };
+    return { job: 'collect', family: 'vector', wallSeconds, evaluationSet, data, ...counts, report };
   } finally {
     await close();
     await env.close();

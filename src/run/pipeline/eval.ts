@@ -19,7 +19,7 @@ export async function evalJob(context: JobContext) {
   const agent = await agentFor(env, checkpoint);
   try {
     const settings = scenario.config.eval;
-    const panel = await vectorSet(context, { policies: { agent: agent.policy.version }, settings });
+    const evaluationSet = await vectorSet(context, { policies: { agent: agent.policy.version }, settings });
     const phase = progress.phase('evaluate', episodes, 'episodes');
     const returns: number[] = [];
     const lengths: number[] = [];
@@ -45,10 +45,10 @@ export async function evalJob(context: JobContext) {
     const report = await publish(
       context,
       { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] },
-      panel,
+      evaluationSet,
     );
     const { wallSeconds } = metrics;
-    return { job: 'eval', family: 'vector', wallSeconds, panel, checkpoint, returns, ...summary, report };
+    return { job: 'eval', family: 'vector', wallSeconds, evaluationSet, checkpoint, returns, ...summary, report };
   } finally {
     await agent.close();
     await env.close();

@@ -45,7 +45,7 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     throw reverieError('SCENARIO_INVALID', { path: config.name, problem });
   }
   const learner = `${config.model.kind}@${digest(config.model)}`;
-  const panel = await vectorSet(context, { policies: { learner }, given: ['data', 'model'] });
+  const evaluationSet = await vectorSet(context, { policies: { learner }, given: ['data', 'model'] });
   const env = await makeEnvironment(config.env, { folder });
   const data = requireInput(inputs, 'data');
   const real = await recordsOf(env, data);
@@ -80,9 +80,9 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     const { epochs: count, holdoutError, rewardError } = fitted.report;
     const result = {
       ...{ job: 'fit', wallSeconds: metrics.wallSeconds, model, modelVersion, device: deviceText(context.device) },
-      ...{ transitions: real.size, epochs: count, holdoutError, rewardError, heldOut, verdict, panel },
+      ...{ transitions: real.size, epochs: count, holdoutError, rewardError, heldOut, verdict, evaluationSet },
     };
-    return { ...result, report: await publish(context, fitReport(config.name, result, epochs), panel) };
+    return { ...result, report: await publish(context, fitReport(config.name, result, epochs), evaluationSet) };
   } finally {
     await env.close();
     await previous?.close();

@@ -16,7 +16,7 @@ import {
   SCRATCH_ARM,
   type WarmStart,
 } from '../../training/warm-start.js';
-import { comparisonPanel } from '../evaluation-set.js';
+import { comparisonSet } from '../evaluation-set.js';
 import { formatCount, formatDuration, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
@@ -37,7 +37,7 @@ export async function quickstartJob(context: JobContext) {
   }
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
-  const panel = comparisonPanel(scenario, asked, seeds);
+  const evaluationSet = comparisonSet(scenario, asked, seeds);
   const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
   const found = compareWarmStart(
     runs.map(({ arm, result, finalReturns, events }) => {
@@ -56,14 +56,14 @@ export async function quickstartJob(context: JobContext) {
   const result = {
     job: 'quickstart',
     wallSeconds: metrics.wallSeconds,
-    panel,
+    evaluationSet,
     threshold,
     arms,
     best,
     ratio,
     breakEven,
   };
-  return { ...result, policy, report: await publish(context, reportOf(runs, found, policy, context), panel) };
+  return { ...result, policy, report: await publish(context, reportOf(runs, found, policy, context), evaluationSet) };
 }
 
 function sumOf(events: readonly MetricsEvent[], key: string): number {

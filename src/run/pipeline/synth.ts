@@ -46,7 +46,7 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
   const { rollout, synth } = scenario.config;
   const policy = await actor(context, env);
   const { horizon, disagreementLimit, propagation, chunkRows } = rollout;
-  const panel = await vectorSet(context, {
+  const evaluationSet = await vectorSet(context, {
     policies: { agent: policy.version, dream: model.modelVersion },
     given: ['data'],
     settings: {
@@ -83,10 +83,10 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     ] as const;
     const title = `Synthetic transitions: ${scenario.config.name}`;
     return {
-      ...{ job: 'synth', family: 'vector', wallSeconds: metrics.wallSeconds, panel, data, datasets },
+      ...{ job: 'synth', family: 'vector', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ modelVersion: model.modelVersion, device: deviceText(device), transitions: counts.rows },
       ...{ truncatedByDoubt: counts.doubted, transitionsPerSecond: perSecond },
-      report: await publish(context, { title, blocks: [{ kind: 'facts', rows }] }, panel),
+      report: await publish(context, { title, blocks: [{ kind: 'facts', rows }] }, evaluationSet),
     };
   } finally {
     await pool.close();

@@ -25,7 +25,7 @@ export async function trainJob(asked: JobContext) {
   const context = await withTrustedHorizon(asked);
   const { scenario, out, signal, progress, metrics } = context;
   const { train: settings } = scenario.config;
-  const panel = await vectorSet(context, {
+  const evaluationSet = await vectorSet(context, {
     policies: learnerVersions(scenario.config),
     given: ['data', 'model', 'checkpoint'],
     settings: evaluationSettings(scenario.config),
@@ -63,8 +63,8 @@ export async function trainJob(asked: JobContext) {
     await train(training);
     await saveRun(folder, training, context);
     bar.end(show(training));
-    const result = { ...resultOf(training, context, folder), panel };
-    return { ...result, report: await publish(context, trainReport(scenario.config.name, result), panel) };
+    const result = { ...resultOf(training, context, folder), evaluationSet };
+    return { ...result, report: await publish(context, trainReport(scenario.config.name, result), evaluationSet) };
   } finally {
     await training.close();
   }

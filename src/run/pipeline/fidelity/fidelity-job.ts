@@ -93,7 +93,7 @@ async function judged(
     if (construction !== undefined) context.log(`The gate on ${metric} proves nothing: ${construction}`);
   }
   const page = await written(context, report);
-  if (found.spent === undefined) return { ...resultOf(context, report, page), panel: opened.panel };
+  if (found.spent === undefined) return { ...resultOf(context, report, page), evaluationSet: opened.evaluationSet };
   progress.log(`A budget is spent. What was measured until then is in ${page}.`);
   throw found.spent;
 }
@@ -127,7 +127,7 @@ function measured(
 
 function provenance(
   context: JobContext<AnyScenario>,
-  { identity, panel }: OpenedSubjects,
+  { identity, evaluationSet }: OpenedSubjects,
 ): FidelityReport['provenance'] {
   const { scenario, seed, inputs } = context;
   // Without folders, so that the same seed gives the same bytes wherever they are written.
@@ -138,7 +138,7 @@ function provenance(
     seeds: [seed],
     inputs: inputs as Json,
     identity,
-    panel: panel as unknown as Json,
+    evaluationSet: evaluationSet as unknown as Json,
   };
 }
 
@@ -152,7 +152,7 @@ async function written({ out }: JobContext<AnyScenario>, report: FidelityReport)
   return page;
 }
 
-export type FidelityResult = ReturnType<typeof resultOf> & { readonly panel: OpenedSubjects['panel'] };
+export type FidelityResult = ReturnType<typeof resultOf> & { readonly evaluationSet: OpenedSubjects['evaluationSet'] };
 
 function resultOf(
   { metrics, show }: JobContext<AnyScenario>,

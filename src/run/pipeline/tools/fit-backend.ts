@@ -39,7 +39,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const settings = backendSettings(entry, config.model);
     // It is judged on tasks held out of the same records.
     const policies = { learner: `${entry.name}@${digest(settings)}`, data: await digestOf(data) };
-    const panel = toolsSet(context, domain, [], policies, {});
+    const evaluationSet = toolsSet(context, domain, [], policies, {});
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
@@ -71,7 +71,7 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     ] as const;
     context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
     return {
-      ...{ job: 'fit', family: 'tools', wallSeconds: metrics.wallSeconds, panel, backend: entry.name, model },
+      ...{ job: 'fit', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, backend: entry.name, model },
       ...{ modelVersion: version, episodes: episodes.length, exactness, isReady, heldOut: report },
     };
   } finally {

@@ -330,7 +330,7 @@ export async function auditJob(context: JobContext<ToolsScenario>) {
     const result = await audited(context, parts);
     const title = `Audit: ${context.scenario.config.name}`;
     const report = { title, blocks: [{ kind: 'facts', rows: auditFacts(result) }] } as const;
-    return { ...result, report: await publish(context, report, result.panel) };
+    return { ...result, report: await publish(context, report, result.evaluationSet) };
   } finally {
     await parts.close();
   }
@@ -345,7 +345,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
   const judge = await scenarioJudge(context, parts);
   const policies = { answers: responder.version, ...(judge && { judge: judge.version }) };
   const settings = { mustFail, mustSucceed, hacker, judge: judged?.audit ?? null };
-  const panel = toolsSet(context, domain, tasks, policies, settings);
+  const evaluationSet = toolsSet(context, domain, tasks, policies, settings);
   const sound = await mustFailReport(context, parts);
   const faults = await taskFaults(domain, tasks);
   const able = await mustSucceedReport(context, parts);
@@ -360,7 +360,7 @@ async function audited(context: JobContext<ToolsScenario>, parts: ToolsParts) {
     report: join(context.out, file),
   });
   return {
-    ...{ job: 'audit', family: 'tools', panel, wallSeconds: context.metrics.wallSeconds },
+    ...{ job: 'audit', family: 'tools', evaluationSet, wallSeconds: context.metrics.wallSeconds },
     mustFail: suite(sound, 'must-fail.json', () => requireMustFail(sound, mustFail.limit)),
     /** Tasks that are not fit to be rewarded, and why. */
     tasks: faults,

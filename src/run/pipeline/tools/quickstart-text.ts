@@ -2,7 +2,7 @@
 // episodes, or for as many rounds in the exact rules.
 
 import { reverieError } from '../../../core/errors.js';
-import { type Panel, panelOf } from '../../../core/evaluation-set.js';
+import { type EvaluationSet, evaluationSetOf } from '../../../core/evaluation-set.js';
 import type { Block, Report } from '../../../core/report.js';
 import { mean, rateOf } from '../../../core/statistics.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
@@ -14,7 +14,7 @@ import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import { type Arm, type ArmRun, type TextArmReply, textArmTask, trainArms } from '../arms.js';
 import { makeParts, ofTraining } from './parts.js';
 import { remarkOn } from './text-policy.js';
-import { simulationBlocks, successChart, type TextTrainResult, tasksOf, trainingPanel } from './train-policy.js';
+import { simulationBlocks, successChart, type TextTrainResult, tasksOf, trainingSet } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -37,12 +37,12 @@ export async function quickstartTextJob(context: Context) {
       'train.gather is missing: the quickstart compares a dream that is made of a few real episodes with the exact rules, and nothing says how these are recorded; see "Agents of text" in docs/learners.md';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
-  const panel = await comparedPanel(context, arms, seeds);
+  const evaluationSet = await comparedSet(context, arms, seeds);
   const runs = await trainArms(arms, { seeds, threads: THREADS, task: textArmTask, unit: 'rounds' }, context);
   const found = compareText(runs);
   const { wallSeconds } = context.metrics;
-  const report = await publish(context, comparisonReport(name, found, runs), panel);
-  return { job: 'quickstart', family: 'tools', wallSeconds, panel, ...found, report };
+  const report = await publish(context, comparisonReport(name, found, runs), evaluationSet);
+  return { job: 'quickstart', family: 'tools', wallSeconds, evaluationSet, ...found, report };
 }
 
 /** The scenario in its dream and in the exact rules, for as many rounds. */
@@ -56,11 +56,11 @@ export async function textArms(scenario: ToolsScenario): Promise<Arm<ToolsScenar
 }
 
 /** Known before anything is run. */
-async function comparedPanel(
+async function comparedSet(
   context: Context,
   arms: readonly Arm<ToolsScenario>[],
   seeds: readonly number[],
-): Promise<Panel> {
+): Promise<EvaluationSet> {
   const [{ scenario }] = arms;
   const parts = await makeParts({ ...context, scenario: ofTraining(scenario), dreamsLater: true });
   try {
@@ -68,11 +68,8 @@ async function comparedPanel(
     const { evalSplits, evalTasks } = scenario.config.train;
     const tasks = evenly(tasksOf(domain, evalSplits, 'to be judged on'), evalTasks);
     const answers = (domain.rules === undefined ? parts.responder : rulesResponder(domain)).version;
-    const policies = arms.map((arm) => [
-      arm.name,
-      trainingPanel({ ...arm, seed: seeds[0] }, parts, tasks, answers).hash,
-    ]);
-    return panelOf({
+    const policies = arms.map((arm) => [arm.name, trainingSet({ ...arm, seed: seeds[0] }, parts, tasks, answers).hash]);
+    return evaluationSetOf({
       environment: domain.version,
       tasks: tasks.map(({ id }) => id),
       seeds,

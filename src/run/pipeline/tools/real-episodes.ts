@@ -60,7 +60,7 @@ async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 
   const parts = { ...given, domain };
   const responder = realResponder(domain);
   const { episodes, groupSize, branchAt, maxSteps, pick, mode } = synth;
-  const panel = toolsSet(
+  const evaluationSet = toolsSet(
     context,
     domain,
     tasks,
@@ -100,11 +100,11 @@ async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 
   ];
   const shown = { title: `Real episodes: ${name}`, blocks: [{ kind: 'facts', rows: facts }] } as const;
   return {
-    ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, panel, data, logs, ...statistics.counts },
+    ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, logs, ...statistics.counts },
     ...{ spent, stoppedBy },
     byTask: Object.fromEntries([...statistics.returnsByTask].map(([task, returns]) => [task, mean(returns)])),
     ...(policy !== undefined && { policy: { version: policy, choosesAmong: 'admissible commands' } }),
-    report: await publish(context, shown, panel),
+    report: await publish(context, shown, evaluationSet),
   };
 }
 

@@ -54,7 +54,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
   const parts = { ...given, domain: stage.domain };
   const { domain, agent, user, responder, budget } = parts;
   const { episodes, groupSize, branchAt, maxSteps, pick, mode } = config.synth;
-  const panel = toolsSet(
+  const evaluationSet = toolsSet(
     context,
     domain,
     tasks,
@@ -88,12 +88,12 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
     });
     const { answeredBy, refusedOf, repairedOf } = statistics;
     return {
-      ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, panel, data, datasets },
+      ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected },
       ...{ removed: removedTurns(quality), answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
-      report: await publish(context, shown, panel),
+      report: await publish(context, shown, evaluationSet),
     };
   } finally {
     await rows.journal.close();

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs';
 import { contentHash } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import { type Panel, panelOf } from '../../../core/evaluation-set.js';
+import { type EvaluationSet, evaluationSetOf } from '../../../core/evaluation-set.js';
 import type { Block, CurvesBlock, Fact, Report } from '../../../core/report.js';
 import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -57,7 +57,7 @@ export async function trainPolicyJob(asked: Context) {
     const real = domain.rules === undefined ? parts.responder : rulesResponder(domain);
     const learner = await makeTextLearner(scenario, seed);
     try {
-      const panel = trainingPanel(context, parts, evalTasks, real.version);
+      const evaluationSet = trainingSet(context, parts, evalTasks, real.version);
       const progress = await progressOf(context, learner, domain);
       const others = othersOf(context, parts, tasks, learner, progress);
       const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, scenario.config));
@@ -69,8 +69,8 @@ export async function trainPolicyJob(asked: Context) {
       } finally {
         await others.values?.close();
       }
-      const result = { ...resultOf(context, learner, progress, domain), panel };
-      return { ...result, report: await publish(context, trainReport(scenario.config.name, result), panel) };
+      const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
+      return { ...result, report: await publish(context, trainReport(scenario.config.name, result), evaluationSet) };
     } finally {
       await learner.close();
     }
@@ -80,19 +80,19 @@ export async function trainPolicyJob(asked: Context) {
 }
 
 /** Judged on `tasks` where `answers` answers; who learns, and in what, is given by digests. */
-export function trainingPanel(
+export function trainingSet(
   { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
   { domain, user, responder }: Pick<ToolsParts, 'domain' | 'user' | 'responder'>,
   tasks: readonly ToolsTask[],
   answers: string,
-): Panel {
+): EvaluationSet {
   const { rl, train, synth } = scenario.config;
   const { evalEvery, evalChoice, evalSplits, evalTasks, checkpointSeconds: _, ...how } = train;
   // A simulation that is made of records is given by how they are gathered.
   const isGiven = train.mode !== 'real' && train.gather === undefined;
   const learner = `${rl.algorithm}@${contentHash({ rl, how }).slice(0, 12)}`;
   const dream: Record<string, string> = isGiven ? { dream: responder.version } : {};
-  return panelOf({
+  return evaluationSetOf({
     environment: domain.version,
     tasks: tasks.map(({ id }) => id),
     seeds: [seed],
