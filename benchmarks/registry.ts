@@ -202,7 +202,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'screens.exactness': {
     title:
-      "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, dreamt by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
+      "Next screens of MiniWoB++'s tasks in jsdom after actions of chance, simulated by lifted records of another seed and mechanics: F1 of elements on held-out seeds (raw: every seed; F1 of changes, outcomes, transitions, k steps; recorded seeds and tasks left out; each backend alone, and nothing at all); needs miniwob's pages",
     unit: 'F1',
     baseline: 'the page itself',
     load: () => import('./screens-exactness.js'),

@@ -1,4 +1,4 @@
-// How right are dreamt screens? Walks of chance are recorded on one seed of some of a world's tasks, and dreams are made of them. Each then
+// How right are simulated screens? Walks of chance are recorded on one seed of some of a world's tasks, and dreams are made of them. Each then
 // answers the actions of other walks, in the true screen and on its own: on the same seed, on one that nobody recorded, and on tasks of
 // which nothing was recorded. The value is the F1 of elements on other seeds, by records carried over to them and mechanics for what these
 // doubt; the interval is over tasks. Kept seed by seed; SCREENS_SEEDS names some. The world is MiniWoB++'s tasks in jsdom. `lifted` was
@@ -178,8 +178,8 @@ async function scores(
       const [said, onOwn] = [await answer(real), await answer(own)];
       const after = applyOperations(real, truth.operations);
       own = applyOperations(own, onOwn.operations);
-      const dreamt = applyOperations(real, said.operations);
-      const [before, is, was] = [real, after, dreamt].map((state) => state as ScreenState);
+      const simulated = applyOperations(real, said.operations);
+      const [before, is, was] = [real, after, simulated].map((state) => state as ScreenState);
       found.push({
         family: task.family,
         ...elementScores(before, is, was),

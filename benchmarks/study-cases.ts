@@ -18,7 +18,7 @@ export interface CaseName {
   readonly seed: number;
   /** Of all settings: a case of others is measured anew. */
   readonly hash: string;
-  /** What it dreamt and learned on, by the name of the flag; absent for the processor by ONNX Runtime. */
+  /** What it simulated and learned on, by the name of the flag; absent for the processor by ONNX Runtime. */
   readonly device?: 'native';
 }
 

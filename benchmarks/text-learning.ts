@@ -17,10 +17,10 @@ interface TextCase extends CaseName {
   readonly imitated?: number;
   readonly success: number;
   readonly realSteps: number;
-  readonly dreamtSteps: number;
+  readonly simulatedSteps: number;
   readonly wallSeconds: number;
   /** Each evaluation after the first. */
-  readonly curve?: readonly { readonly realSteps: number; readonly dreamtSteps: number; readonly success: number }[];
+  readonly curve?: readonly { readonly realSteps: number; readonly simulatedSteps: number; readonly success: number }[];
   /** Of the last check of a dream beside the real environment: episodes, those that stayed alike to their end, and wins. */
   readonly check?: {
     readonly episodes: number;
@@ -70,7 +70,7 @@ async function measuredText(
   }
 }
 
-function figuresOf({ evaluations, checks, realSteps, dreamtSteps, wallSeconds }: TextTrainResult) {
+function figuresOf({ evaluations, checks, realSteps, simulatedSteps, wallSeconds }: TextTrainResult) {
   const imitated = evaluations.find(({ after }) => after === 'cloning')?.success.value;
   const check = checks.at(-1);
   const apart = Object.values(check?.apart ?? {}).reduce((sum, count) => sum + count, 0);
@@ -78,9 +78,9 @@ function figuresOf({ evaluations, checks, realSteps, dreamtSteps, wallSeconds }:
     before: evaluations[0].success.value!,
     ...(imitated != null && { imitated }),
     success: evaluations.at(-1)!.success.value!,
-    ...{ realSteps, dreamtSteps, wallSeconds },
-    curve: evaluations.slice(1).map(({ realSteps: real, dreamtSteps: dreamt, success: { value } }) => ({
-      ...{ realSteps: real, dreamtSteps: dreamt, success: value! },
+    ...{ realSteps, simulatedSteps, wallSeconds },
+    curve: evaluations.slice(1).map(({ realSteps: real, simulatedSteps: simulated, success: { value } }) => ({
+      ...{ realSteps: real, simulatedSteps: simulated, success: value! },
     })),
     ...(check && {
       check: {
@@ -93,7 +93,7 @@ function figuresOf({ evaluations, checks, realSteps, dreamtSteps, wallSeconds }:
 
 const GAME_SEEDS = ['11', '12', '13', '14', '15'];
 
-/** Share of the evaluation games won: between what imitation alone and ten dreamt rounds came to with seed 21. */
+/** Share of the evaluation games won: between what imitation alone and ten simulated rounds came to with seed 21. */
 const THRESHOLD = 0.8;
 
 const ROUNDS = { dream: 20, afterDream: 5, real: 40 };
@@ -209,8 +209,8 @@ function stepsTo({ curve }: TextCase, threshold: number): number | null {
 
 /** The last evaluation before a real round: no real step is taken between those of the dream. */
 function endOfDream({ curve }: TextCase) {
-  const dreamt = curve!.filter(({ dreamtSteps }) => dreamtSteps > 0);
-  return dreamt.filter(({ realSteps }) => realSteps === dreamt[0].realSteps).at(-1)!;
+  const simulated = curve!.filter(({ simulatedSteps }) => simulatedSteps > 0);
+  return simulated.filter(({ realSteps }) => realSteps === simulated[0].realSteps).at(-1)!;
 }
 
 const SCREEN_SEEDS = ['1', '2', '3', '4', '5'];

@@ -1,5 +1,5 @@
 // What would happen next: the contract of every world model, whatever it is made of. Batched, and with a memory: a carry
-// is what a model has to remember of its rows between steps, and nobody but the model looks inside.
+// is what a model has to remember of its rows between steps, and only the model looks inside.
 // An ensemble's carry is the last observation; a model with a memory keeps more.
 
 import type { Awaitable, Space } from './environment.js';
@@ -61,7 +61,7 @@ export interface ImagineOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What one imagined step of all rows gave; structures of arrays that nobody writes to, as the carry may share them. */
+/** What one imagined step of all rows gave; structures of arrays that are never written to, as the carry may share them. */
 export interface Imagined<C extends Carry, O> {
   readonly carry: C;
   readonly observation: O;

@@ -1,4 +1,4 @@
-// What an environment is: one contract for real and dreamt ones, so that nothing downstream can tell which it has.
+// What an environment is: one contract for real and simulated ones, so that nothing downstream can tell which it has.
 // Words and meanings are Gymnasium's (gymnasium/core.py, v1): terminated = ended by the task, truncated = by the clock.
 
 /** Kinds of worlds that can be stepped and served. */

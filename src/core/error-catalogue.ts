@@ -1,5 +1,5 @@
 // Every failure that a user can cause: code, sentence, way out and HTTP status. Where the sentence is "{problem}", several failures share
-// a code that nobody tells apart, and the place that throws writes the sentence.
+// a code that no caller distinguishes, and the place that throws writes the sentence.
 
 export interface ErrorEntry {
   /** HTTP status a server answers with. */

@@ -9,7 +9,7 @@ export interface EvaluationSetParts {
   /** Ids in the order they are taken in; empty in a world without tasks. */
   readonly tasks: readonly string[];
   readonly seeds: readonly number[];
-  /** Versions of whoever acts, talks or answers, by role. */
+  /** Versions of agents, users and backends, by role. */
   readonly policies: Readonly<Record<string, string>>;
   /** What else decides what is measured: episodes, limits, questions. */
   readonly settings: Json;

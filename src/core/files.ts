@@ -22,7 +22,7 @@ function thisProcess(): ProcessName {
   return { pid: process.pid, host: hostname(), began: beganOf(process.pid) };
 }
 
-/** One of another machine is taken to live, as nobody here can tell. */
+/** One of another machine is taken to live, as it cannot be told here. */
 function isLiving({ pid, host, began }: ProcessName): boolean {
   return host !== hostname() || (isThere(pid) && (began === null || began === beganOf(pid)));
 }
@@ -119,7 +119,7 @@ function confirm(path: string, own: string, claim: string, first: Holder): boole
     rmSync(claim, { force: true });
     return false;
   }
-  // In this order: while claims are there, whoever read the lock before finds a living holder at their end.
+  // In this order: while claims are there, a reader of the lock finds a living holder at their end.
   renameSync(own, path);
   const folder = join(path, '..');
   for (const name of readdirSync(folder)) {
@@ -331,7 +331,7 @@ export async function replaceFolderAtomic(
  */
 export async function recoverFolder(path: string, files: FileSystem = nodeFiles): Promise<void> {
   const { target, next, previous } = swapPaths(path);
-  // The old folder is moved away only once the new one is complete and synced, so whoever finds it moved and the
+  // The old folder is moved away only once the new one is complete and synced, so a process that finds it moved and the
   // target missing may finish the swap.
   if ((await exists(target, files)) || !(await exists(previous, files))) return;
   const complete = (await exists(next, files)) ? next : previous;

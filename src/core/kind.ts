@@ -1,5 +1,5 @@
 // What a kind of world is: one object that says all that differs between worlds of numbers, of tool calls, of text. Whoever
-// handles scenarios, jobs and servers looks the kind up and asks it; nobody compares its name.
+// handles scenarios, jobs and servers looks the kind up and asks it; its name is compared nowhere.
 
 import type { ZodType } from 'zod';
 import type { Environment } from './environment.js';

@@ -47,7 +47,7 @@ type NetworkActions =
   | { readonly type: 'discrete'; readonly n: number; readonly start: number };
 
 /**
- * A policy as a network, for whoever runs it elsewhere than in `act`: `squashed` is the tanh of a Gaussian whose mean and
+ * A policy as a network, for code that runs it outside of `act`: `squashed` is the tanh of a Gaussian whose mean and
  * log standard deviation are the outputs, `gaussian` has its mean from the network and `logStd` of its own, `categorical`
  * has logits. Noise is drawn as `act` draws it: one word a box's element, or a choice.
  */

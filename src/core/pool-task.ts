@@ -32,7 +32,7 @@ export interface PoolReport {
 
 /** What a task is given beside its input. */
 export interface TaskContext {
-  /** Raised once nobody waits for the answer any more: the task ends at its next safe point. */
+  /** Raised once the answer is no longer awaited: the task ends at its next safe point. */
   readonly stop: StopFlag;
   /** Tells the caller something on the way; structured-clonable. */
   readonly report: (note: unknown) => void;
@@ -94,7 +94,7 @@ function collect(value: unknown, into: Set<ArrayBuffer>): void {
   }
 }
 
-// Work done a few pieces ahead of whoever reads it, and read in order: what keeps every thread busy and memory bounded.
+// Work done a few pieces ahead of its reader, and read in order: what keeps every thread busy and memory bounded.
 
 interface InOrderOptions {
   /** Pieces under way at once, at least 1. */

@@ -1,4 +1,4 @@
-// How long work tells how far it is. Who shows it, a terminal, a server or nobody, is not the work's business.
+// How long work tells how far it is. Who shows it, a terminal, a server or nothing, is not the work's business.
 
 /** One named stretch of work. Several may be open at once. */
 export interface Phase {

@@ -1,4 +1,4 @@
-// What rooms that nobody imports do for others: functions by name, loaded when one is asked for. Whoever asks says what type it expects.
+// What rooms that are imported nowhere do for others: functions by name, loaded when one is asked for. The caller says what type it expects.
 
 import { type Entry, Registry } from './registry.js';
 

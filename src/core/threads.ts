@@ -1,4 +1,4 @@
-// A worker thread that is asked like a function: whoever asks sleeps until it has answered. For what cannot be awaited, as rules of
+// A worker thread that is asked like a function: the caller sleeps until it has answered. For what cannot be awaited, as rules of
 // a domain are asked in the middle of a step.
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -24,7 +24,7 @@ export function compiledUrl(from: string, relative: string): string {
 }
 
 // Tells tasks on worker threads to stop. They are asked and end by themselves: a thread that is terminated while it is inside
-// native code can take the process with it, as calls of Node-API fail there and C++ throws what nobody catches.
+// native code can take the process with it, as calls of Node-API fail there and C++ throws what is not caught.
 
 /** Lies in shared memory: one word, other than 0 once a task is to stop. */
 export type StopFlag = Int32Array;
@@ -63,7 +63,7 @@ export interface ThreadLine {
 /** For a thread to put away what it has. */
 const DISMISSED_MS = 15_000;
 
-/** A thread keeps nobody from ending. It answers once by itself, when it is ready, and then once for each message. */
+/** A thread does not keep the process from ending. It answers once by itself, when it is ready, and then once for each message. */
 export class AskedThread<Reply> {
   private readonly worker: Worker;
   private readonly port: MessagePort;
@@ -76,7 +76,7 @@ export class AskedThread<Reply> {
     const line: ThreadLine = { port, signal: this.signal.buffer as SharedArrayBuffer };
     this.worker = new Worker(url, { ...options, workerData: { ...data, line }, transferList: [port] });
     this.worker.unref();
-    // A thread that ended answers no more, which is how whoever asks finds out.
+    // A thread that ended answers no more, which is how the caller finds out.
     this.worker.on('error', () => {});
   }
 
@@ -94,7 +94,7 @@ export class AskedThread<Reply> {
     return answered ? reply : undefined;
   }
 
-  /** As `ask`, while whoever asks does other things; one question at a time. Without a message, the answer to come. */
+  /** As `ask`, while the caller does other things; one question at a time. Without a message, the answer to come. */
   async answer(message: unknown, milliseconds: number): Promise<Reply | undefined> {
     const reply = await new Promise<Reply | undefined>((resolve) => {
       const settled = (given?: Reply) => {
@@ -126,7 +126,7 @@ export class AskedThread<Reply> {
   }
 }
 
-/** Within the thread: sends an answer, and wakes whoever waits for it. */
+/** Within the thread: sends an answer, and wakes its waiter. */
 export function answerOn({ port, signal }: ThreadLine, reply: unknown): void {
   port.postMessage(reply);
   const flag = new Int32Array(signal);
@@ -136,7 +136,7 @@ export function answerOn({ port, signal }: ThreadLine, reply: unknown): void {
 
 /**
  * Waits for the signal. Being woken is not enough: the thread may have been held between its last signal and its waking
- * of whoever waits for that, and would then wake who waits for the next.
+ * of its waiter, and would then wake who waits for the next.
  */
 function isSignalled(signal: Int32Array, milliseconds: number): boolean {
   const until = performance.now() + milliseconds;
@@ -162,7 +162,7 @@ export async function takeTurn(): Promise<void> {
 // Work on many things with a few at a time; results in the order of the things.
 
 /**
- * Rejects with the first failure in time, once nothing runs any more. `onFailure` is told of it at once, so that what runs can be
+ * Rejects with the first failure in time, once nothing runs any more. `onFailure` is called at once, so that what runs can be
  * stopped: what fails for that reason is not the first.
  */
 export async function concurrently<T, R>(

@@ -267,7 +267,7 @@ function tables(parts: readonly Part[], isAlone: boolean): FidelityTable[] {
 const MOST_LETTERS = 20_000;
 
 function worstBlock(worst: WorstTransition, whose: string): Block {
-  const { title, badness, backend, differences, context, action, real, dreamt: simulated } = worst;
+  const { title, badness, backend, differences, context, action, real, simulated } = worst;
   const by = backend === undefined ? '' : `answered by ${backend}, `;
   const code = (value: unknown): Block => {
     const text = JSON.stringify(value, null, 2);
@@ -275,7 +275,7 @@ function worstBlock(worst: WorstTransition, whose: string): Block {
     return { kind: 'code', text: more <= 0 ? text : `${text.slice(0, MOST_LETTERS)}\n… ${more} more letters` };
   };
   const cell = (value: unknown) => (value === undefined ? 'nothing there' : JSON.stringify(value));
-  const rows = differences.map((one) => [one.path, cell(one.real), cell(one.dreamt)]);
+  const rows = differences.map((one) => [one.path, cell(one.real), cell(one.simulated)]);
   const columns = ['what differs', 'real', 'simulated'];
   return {
     kind: 'details',

@@ -76,12 +76,12 @@ const worst = z.strictObject({
   context: z.record(text, json) as unknown as z.ZodType<JsonObject>,
   action: json,
   real: json,
-  dreamt: json,
+  simulated: json,
   differences: list(
     z.strictObject({
       path: text.describe('JSON Pointer (RFC 6901), or the name of an element.'),
       real: json.optional(),
-      dreamt: json.optional(),
+      simulated: json.optional(),
     }),
   ),
   backend: text.optional(),

@@ -257,7 +257,7 @@ function worstEpisodes(decided: readonly Decided[]): WorstTransition[] {
       context: { task, agent: policy, episode },
       action: calls,
       real: { reward: real },
-      dreamt: { reward: simulated },
-      differences: checks.map((check) => ({ path: check.name, real: check.real, dreamt: check.simulated })),
+      simulated: { reward: simulated },
+      differences: checks.map((check) => ({ path: check.name, real: check.real, simulated: check.simulated })),
     }));
 }

@@ -221,7 +221,7 @@ const trainKeys = z.strictObject({
     .enum(['real', 'dream', 'dream-then-real', 'interleaved', 'value'])
     .default('real')
     .describe(
-      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; there with `gather` every so many rounds; or, with nothing lived but what is gathered, from a model of what choices came to (`value`). It is judged in the rules.',
+      'Where it learns: in the exact rules of the domain; where `model` answers; there and then for `realRounds` in the rules; there with `gather` every so many rounds; or, with no steps but those of records, from a model of what choices came to (`value`). It is judged in the rules.',
     ),
   domain: z.looseObject({}).default({}).describe('Keys of `domain` that differ in training.'),
   model: z.looseObject({}).optional().describe('Keys of `model` that differ in the dream of a training.'),

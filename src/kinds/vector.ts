@@ -69,16 +69,16 @@ const generativeSection = z
 const replaySection = z
   .strictObject({
     realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
-    syntheticCapacity: positive.default(400_000).describe('Dreamt transitions kept; the oldest are overwritten.'),
+    syntheticCapacity: positive.default(400_000).describe('Simulated transitions kept; the oldest are overwritten.'),
     keepModels: positive
       .nullable()
       .default(4)
-      .describe('Dreamt transitions leave once so many newer models were fitted; null: they stay.'),
+      .describe('Simulated transitions leave once so many newer models were fitted; null: they stay.'),
     realRatio: z
       .union([share, z.literal('auto')])
       .default('auto')
       .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many dreamt ones as the report of `--fidelity` trusts, 5 % at least.',
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many simulated ones as the report of `--fidelity` trusts, 5 % at least.',
       ),
     generative: generativeSection,
     selector: selectorSection,
@@ -401,11 +401,11 @@ export function vectorSections(): ScenarioSections<ScenarioConfig> {
 /** What a run makes no use of changes no result. Runs from before a key was known lack it. */
 function whatCounts({ replay, train, ...rest }: Omit<ScenarioConfig, 'seed' | 'workers'>): object {
   const { generative, ...kept } = replay;
-  const { offlineUpdates, ...lived } = train;
+  const { offlineUpdates, ...online } = train;
   return {
     ...rest,
     replay: generative ? { ...kept, generative } : kept,
-    train: train.mode === 'offline' ? { ...lived, offlineUpdates } : lived,
+    train: train.mode === 'offline' ? { ...online, offlineUpdates } : online,
   };
 }
 

@@ -167,7 +167,7 @@ export class Limiter {
 const LONGEST_DELAY = 8;
 /** A server that asks for more is asked again after this. */
 export const LONGEST_RETRY_AFTER = 60;
-// Waits change when something is asked, never what is answered; so their stream is nobody's seed.
+// Waits change when something is asked, never what is answered; so their stream needs no seed.
 const backoff = Rng.fromSeed(0).split('llm-backoff');
 
 /** Seconds to wait before retry number `retry` (from 1). */

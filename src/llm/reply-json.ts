@@ -1,4 +1,4 @@
-// JSON from a stranger: refused if it is nested too deep, mended if it is nearly JSON, never trusted to be small.
+// JSON from a stranger: refused if it is nested too deep, repaired if it is nearly JSON, never trusted to be small.
 
 import type { ErrorObject } from 'ajv';
 import { jsonrepair } from 'jsonrepair';
@@ -11,10 +11,10 @@ export type JsonReading =
   | { readonly ok: true; readonly value: Json; readonly repaired: boolean }
   | { readonly ok: false; readonly problem: string };
 
-/** Longer texts are not mended: what is that long and broken was cut off or is no JSON. */
+/** Longer texts are not repaired: what is that long and broken was cut off or is no JSON. */
 const LONGEST_REPAIR = 256 * 1024;
 
-/** Reads JSON, which may stand in a code fence or amid a sentence and may have small faults, each mended once. */
+/** Reads JSON, which may stand in a code fence or amid a sentence and may have small faults, each repaired once. */
 export function readJson(text: string, maxDepth: number): JsonReading {
   if (depthExceeds(text, maxDepth)) return { ok: false, problem: `it is nested deeper than ${maxDepth} levels` };
   const whole = parse(text);
@@ -81,7 +81,7 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** As `depthExceeds`, with all brackets counted: in broken JSON nobody knows where strings end. */
+/** As `depthExceeds`, with all brackets counted: in broken JSON it is not known where strings end. */
 function bracketsExceed(text: string, limit: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {

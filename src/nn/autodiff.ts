@@ -1,5 +1,5 @@
 // Reverse-mode differentiation: walks a graph backwards from a scalar and adds the nodes of its gradients.
-// Gradients nobody uses cost nothing: nodes that lead to no output are left out when the model is written.
+// Unused gradients cost nothing: nodes that lead to no output are left out when the model is written.
 
 import type { Graph, Node, Value } from './graph.js';
 import {

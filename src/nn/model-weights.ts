@@ -1,4 +1,4 @@
-// The weights that lie in a model file, by name: for whoever computes with them elsewhere than in ONNX Runtime.
+// The weights that lie in a model file, by name: for code that computes with them outside of ONNX Runtime.
 
 import { decodeModel, ELEMENT_TYPE, elementCount, float32, type Tensor } from './graph.js';
 import { checkModel, unusable } from './model-check.js';

@@ -53,7 +53,7 @@ interface DeviceNeeds {
   readonly trains: boolean;
 }
 
-/** By family; undefined where the job computes with no network that a device is for. `server`: whoever serves the scenario. */
+/** By family; undefined where the job computes with no network that a device is for. `server`: what serves the scenario. */
 const NEEDS: Readonly<
   Record<string, (job: string, scenario: never, inputs: JobInputs) => Promise<DeviceNeeds | undefined>>
 > = {
@@ -83,7 +83,7 @@ const NEEDS: Readonly<
 export interface SettledDevice {
   /** Undefined: the processor, by ONNX Runtime. */
   readonly device?: RunDevice;
-  /** What was decided, and why, where nobody asked for exactly that. */
+  /** What was decided, and why, where that was not asked for. */
   readonly remark?: string;
 }
 

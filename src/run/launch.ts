@@ -150,7 +150,7 @@ async function reopened(name: string, folder: string, options: LaunchOptions): P
   const place = await sameDevice(record.device);
   const unlock = lockFolder(out);
   try {
-    // Once more, now that nobody else can end it.
+    // Once more, now that no other process can end it.
     await resumableRun(out, name);
     await writeRunRecord(out, { ...record, status: 'running' });
     return { scenario: adjusted, out, inputs, record, place, unlock };

@@ -47,7 +47,7 @@ export async function createRun(folder: string, record: RunRecord, scenario: Any
   await ensureFolder(folder);
   const unlock = lockFolder(folder);
   try {
-    // Once more, now that nobody else can begin a run here.
+    // Once more, now that no other process can begin a run here.
     requireFree(folder);
     await rm(join(folder, METRICS_FILE), { force: true });
     await writeFileAtomic(join(folder, SCENARIO_FILE), jsonText(scenario));

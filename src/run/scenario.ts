@@ -263,7 +263,7 @@ function hashOf(config: CommonConfig, { identity, files }: LoadedKind['sections'
   const hash = createHash('sha256').update(canonicalJson(identity?.(rest) ?? rest));
   const modules = (rest.plugins ?? []).map((name) => pluginFile(name, folder));
   for (const asset of [...(files?.(config, folder) ?? []), ...modules]) {
-    // What is no regular file is refused with its own words by whoever opens it.
+    // What is no regular file is refused with its own error when it is opened.
     if (statSync(asset, { throwIfNoEntry: false })?.isFile()) hash.update(readFileSync(asset));
   }
   return hash.digest('hex');

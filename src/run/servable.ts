@@ -1,5 +1,5 @@
 // What of a scenario can be served: an environment by name, with all that a client may know of it, and one way to make one more of it,
-// here or in another thread. Real or simulated, numbers or tools: whoever serves it cannot tell.
+// here or in another thread. Real or simulated, numbers or tools: a server cannot tell them apart.
 
 import type { EnvFamily, Environment, Space } from '../core/environment.js';
 import { threadPlugins } from '../core/plugins.js';
@@ -26,7 +26,7 @@ export interface Servable {
   readonly description: string;
   /** Who answers steps: the real environment, or a world model. */
   readonly source: 'real' | 'dream';
-  /** Changes whenever answers may: scenario, dynamics, whoever answers. */
+  /** Changes whenever answers may: scenario, dynamics, backends. */
   readonly version: string;
   /** Tools of the domain; none in family `vector`. */
   readonly tools: readonly ToolSpec[];
@@ -62,7 +62,7 @@ export interface Blueprint {
   readonly runsRules?: boolean;
 }
 
-/** What a thread gives to whoever makes environments in it. */
+/** What a thread gives to the code that makes environments in it. */
 export interface MakerThread {
   /** Puts what batches steps of single rows between dreams and the model they share. */
   readonly batched: (model: VectorDynamics) => VectorDynamics;

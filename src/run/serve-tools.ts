@@ -39,7 +39,7 @@ interface ModelQuestion {
   readonly request: ChatRequest;
 }
 
-/** Roles that somebody within an episode plays; whoever acts is the client. */
+/** Roles within an episode; the client acts. */
 const PLAYED = ['world', 'user'] as const satisfies readonly LlmRole[];
 
 export async function open(scenario: ToolsScenario, options: ServableOptions): Promise<Servable> {
@@ -61,7 +61,7 @@ export async function open(scenario: ToolsScenario, options: ServableOptions): P
     ...{ kind: scenario.family, asks, runsRules: true, scenario, real, version, models },
     trustsRules: areRulesTrusted(),
   };
-  // The first to be asked knows everything: nobody else ever answers.
+  // The first to be asked knows everything: no other backend ever answers.
   const isReal = real || routerBackends.get(config.model.backends[0]).isReal?.(domain) === true;
   return {
     name: config.name,

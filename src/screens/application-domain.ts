@@ -1,4 +1,4 @@
-// Applications as domains: whoever brings one says how it is found, how it is started, which tasks there are and who judges them. Which
+// Applications as domains: a pack says how one is found, how it is started, which tasks there are and who judges them. Which
 // settings a scenario has of it, its pages by seed and the browser are the same for all.
 
 import { resolve } from 'node:path';

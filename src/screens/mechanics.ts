@@ -62,7 +62,7 @@ function changeOf(state: ScreenState, { name, arguments: given }: CallSpec): Cha
     case 'tab_focus':
       return Number(given['index']) === tabsOf(state).tab ? {} : undefined;
     case 'go_forward':
-      // There is nothing before one where nobody went back.
+      // There is nothing before one before the first step back.
       return state.history.some((line) => line.startsWith('go_back(')) ? undefined : {};
     case 'focus':
       return FIELDS.has(element.role) ? { focused: bid } : undefined;

@@ -40,7 +40,7 @@ export interface BrowserPages {
   readonly settle?: number;
   /** Longest time for an answer before the browser counts as hung; 60. */
   readonly timeoutSeconds?: number;
-  /** Screens have a picture, and boxes of their elements, beside what is told of them: in Chromium. */
+  /** Screens have a picture, and boxes of their elements, beside their description: in Chromium. */
   readonly screenshots?: boolean;
 }
 
@@ -145,7 +145,7 @@ class ScreenPlays {
     this.machine.close();
   }
 
-  /** A page standing there, which nobody else has. */
+  /** A page standing there, for one caller. */
   private seatAt(page: PlayedPage, before: readonly CallSpec[]): Seat<PageMoment> {
     const key = keyOf(page, before);
     this.taken = this.pool.take(key);
@@ -201,7 +201,7 @@ function keyOf({ id }: PlayedPage, calls: readonly CallSpec[]): string {
   return [id, ...calls.map(actionLine)].join(SEPARATOR);
 }
 
-/** Of what is told of it: its picture is none of that. */
+/** Of its description: its picture is none of that. */
 function hashOf({ picture: _, ...moment }: PageMoment): string {
   return sha256(JSON.stringify(moment));
 }
@@ -313,7 +313,7 @@ interface Seat<M> {
 class SeatPool<M extends { readonly done: boolean }> {
   /** By the place where their games stand; several may stand at the same. */
   private readonly standing = new Map<string, Seat<M>[]>();
-  /** Those whose game nobody goes on with. */
+  /** Those whose game is not continued. */
   private idle: Seat<M>[] = [];
   private count = 0;
   private clock = 0;
@@ -328,7 +328,7 @@ class SeatPool<M extends { readonly done: boolean }> {
     private readonly nowhere: M,
   ) {}
 
-  /** One whose game stands there; it is nobody else's then. */
+  /** One whose game stands there; it belongs to one caller then. */
   take(place: string): Seat<M> | undefined {
     return this.standing.get(place)?.pop();
   }

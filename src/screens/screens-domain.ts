@@ -117,7 +117,7 @@ interface PlayedScreensOptions extends Pick<ScreensDomainOptions, 'id' | 'pages'
   readonly probedTasks?: number;
 }
 
-/** A domain of screens, whoever plays them. */
+/** A domain of screens, for any player. */
 export function playedScreens(options: PlayedScreensOptions): ToolsDomain {
   const { id, pages, policy = POLICY, actions, version } = options;
   const rules = new ScreenRules(options);
@@ -167,7 +167,7 @@ class ScreenRules implements ToolRules {
     return { opening: openingOf(state), goal: state.goal, operations: screenChanges(NO_SCREEN, state) };
   }
 
-  /** Actions that do the task, where somebody knows how; undefined where nobody does, or it fails. */
+  /** Actions that do the task, where one is known; undefined where that is not known, or it fails. */
   solution(id: string): readonly CallSpec[] | undefined {
     const { solve } = this.pages.get(id)!;
     if (solve === undefined) return this.player.solution?.(id);

@@ -12,7 +12,7 @@ export interface ScreenPage extends ActGame {
   readonly file: string;
   readonly app?: AppSpec;
   readonly seed: number;
-  /** The next action of whoever knows how this task is done; undefined where it is done, or not known how. */
+  /** The next action of a solution of this task; undefined where it is done, or not known how. */
   readonly solve?: (screen: ScreenState) => string | undefined;
 }
 

@@ -1,4 +1,4 @@
-// An append-only file of checksummed records that are durable once acknowledged: what a killed job goes on from.
+// An append-only file of checksummed records that are durable once acknowledged: what a killed job resumes from.
 // Record 0 is the job's description; record i + 1 is the job's i-th piece, so a job must append in order.
 //
 // A record is  magic(4) | number(4) | length(4) | crc32 of number, length and payload(4) | payload,  little-endian.

@@ -32,7 +32,7 @@ export interface Collected {
   readonly episodes: readonly EpisodeSummary[];
 }
 
-/** Where in the environment we are; `collect` goes on from there, so episodes may span several calls. */
+/** Where in the environment we are; `collect` resumes there, so episodes may span several calls. */
 export class Collector {
   private observation: Float32Array = new Float32Array(0);
   private live = false;

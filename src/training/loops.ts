@@ -145,7 +145,7 @@ function byPlanning(training: Training, learner: PlanningLearner): Promise<void>
   return rounds(training, round, { judged: async (rng) => learner.planner(await training.model(rng)) });
 }
 
-/** The real rows that a planner lived: what a policy can be taught. */
+/** The real rows that a planner collected: what a policy can be taught. */
 function plannedRows(real: ReplayBuffer): Demonstrations {
   const { obs, action, origin } = real.columns();
   const isPlanned = real.originList().map(({ policyVersion }) => policyVersion.startsWith(PLANNED));
@@ -197,7 +197,7 @@ class ReplayUpdates {
     }
   }
 
-  /** Of the buffers as they are now: that of dreamt rows is another one once old dreams have left it. */
+  /** Of the buffers as they are now: that of simulated rows is another one once old dreams have left it. */
   private samplerOf(realRatio: number): MixtureSampler {
     const { parts } = this.training;
     const { real, synthetic, selectors } = parts;

@@ -26,7 +26,7 @@ export interface TrainingSettings {
   readonly dream?: DreamSettings;
   /** Models, the newest first, whose synthetic rows are learned from; null: of all. */
   readonly keepModels: number | null;
-  /** Set where nothing is lived: gradient steps on given records. */
+  /** Set where nothing is collected: gradient steps on given records. */
   readonly offlineUpdates?: number;
 }
 
@@ -67,17 +67,17 @@ export interface RoundSettings {
   readonly stopAtThreshold: boolean;
 }
 
-/** The world model, and how branches are dreamt in it. */
+/** The world model, and how branches are simulated in it. */
 export interface DreamSettings {
   /** The scenario's `model:` section: what to learn, or of which kind the model is that was brought and stays as it is. */
   readonly model: ModelSection;
-  /** Folder of the model that was brought, or of one whose weights the first fit goes on from. */
+  /** Folder of the model that was brought, or of one whose weights the first fit starts from. */
   readonly modelFolder?: string;
-  /** A refit goes on from the last weights, or starts anew. */
+  /** A refit starts from the last weights, or starts anew. */
   readonly refit: 'continue' | 'anew';
   /** Real steps between refits; `auto`: once there is enough that is new. */
   readonly refitEvery: number | 'auto';
-  /** `auto`: a model without skill is not dreamt in. */
+  /** `auto`: a model without skill is not simulated with. */
   readonly gate: 'auto' | 'open';
   /** The real environment, from anywhere: a fitted model keeps it. */
   readonly env: EnvSpec;
@@ -165,7 +165,7 @@ function given(value: number | 'auto', otherwise: number): number {
 
 /** What is known of the model of the moment. Both absent for a kind that cannot say. */
 export interface ModelEvidence {
-  /** On real rows: of the model before the last fit those lived since then, or of a first model those it learned from. */
+  /** On real rows: of the model before the last fit those collected since then, or of a first model those it learned from. */
   readonly trial?: ModelTrial;
   /** On rows that the last fit held out. */
   readonly skill?: HeldOutSkill;
@@ -181,7 +181,7 @@ export interface HeldOutSkill {
 }
 
 export interface DreamPlan {
-  /** Whether the round is dreamt in; else the learner learns as much from real rows. */
+  /** Whether the round is simulated; else the learner learns as much from real rows. */
   readonly isOpen: boolean;
   readonly horizon: number;
   readonly disagreementLimit: number | null;
@@ -192,7 +192,7 @@ export interface DreamPlan {
   readonly reasons: Readonly<Record<string, string>>;
 }
 
-/** Below this share of the variance explained, a model is not dreamt in. */
+/** Below this share of the variance explained, a model is not simulated with. */
 const LEAST_SKILL = 0.5;
 /** A simple model may explain so much more without the model being worthless: of little variance all explain nearly everything. */
 const TOLERANCE = 0.02;
@@ -205,7 +205,7 @@ const LONGEST = 30;
 const DOUBT = 2;
 /** And not below this share of what a state usually moves: a few steps near a rest say nothing of the others. */
 const LEAST_DOUBT = 0.2;
-/** Dreamt rows of a round, about; and starts at least and at most. */
+/** Simulated rows of a round, about; and starts at least and at most. */
 const ROWS = 50_000;
 const LEAST_STARTS = 500;
 const MOST_STARTS = 10_000;
@@ -266,7 +266,7 @@ function gateOf({ trial, skill }: ModelEvidence): { readonly isOpen: boolean; re
       return shut(`held out, the model explains ${share(reward)} of the reward`);
   }
   if (trial?.r2 != null && trial.r2 < LEAST_UNSEEN)
-    return shut(`on the newest episodes the last model foresaw worse than the mean (R² ${trial.r2.toFixed(2)})`);
+    return shut(`on the newest episodes the last model predicted worse than the mean (R² ${trial.r2.toFixed(2)})`);
   if (skill?.model == null) return { isOpen: true, reason: 'open: nothing speaks against the model' };
   return { isOpen: true, reason: `open: held out, the model explains ${share(skill.model)} of what changes` };
 }
@@ -303,7 +303,7 @@ function ratioFor(asked: number | 'auto', skill: HeldOutSkill | undefined) {
 function startsFor({ startsPerRound }: Pick<DreamSettings, 'startsPerRound'>, horizon: number) {
   if (startsPerRound !== 'auto') return { value: startsPerRound, reason: 'pinned' };
   const value = Math.min(MOST_STARTS, Math.max(LEAST_STARTS, Math.ceil(ROWS / horizon)));
-  return { value, reason: `about ${ROWS.toLocaleString('en')} dreamt rows a round` };
+  return { value, reason: `about ${ROWS.toLocaleString('en')} simulated rows a round` };
 }
 
 function share(r2: number): string {

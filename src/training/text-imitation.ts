@@ -8,7 +8,7 @@ import type { ToolsTask } from '../env/tools/domain.js';
 import type { LineEnvironment } from '../env/tools/text-environment.js';
 import { isNumbered, kindOf, tokensOf } from '../rl/text/relevance.js';
 import type { TextLesson, TextSituation } from '../rl/text/text-policy.js';
-import { isWon, livedOrLost, type PlayedText, saidIn, TextEpisode } from './text-play.js';
+import { isWon, type PlayedText, playedOrLost, saidIn, TextEpisode } from './text-play.js';
 import { evenly, type TextTraining } from './text-training.js';
 
 /** What is to be imitated. */
@@ -79,11 +79,11 @@ async function demonstrations(
     // What is drawn is drawn again by another try.
     const from = search?.rng.state();
     const again = () => search && { ...search, rng: Rng.fromState(from!) };
-    const found = await livedOrLost(() => demonstrated(environment, task, walkthrough(task), again()));
+    const found = await playedOrLost(() => demonstrated(environment, task, walkthrough(task), again()));
     if ('lost' in found) ports.warn(`The walkthrough of "${task.id}" was lost, and is left out: ${found.lost.message}`);
     else {
-      taken += found.lived.back;
-      shown.push(...found.lived.played);
+      taken += found.played.back;
+      shown.push(...found.played.played);
     }
     phase.advance(1);
   };
@@ -203,7 +203,7 @@ async function said(episode: TextEpisode, command: string): Promise<boolean> {
   return true;
 }
 
-/** Whether the command is about a numbered thing that nothing told of yet. */
+/** Whether the command is about a numbered thing that nothing has mentioned yet. */
 function namesUnknown(command: string, { goal, text, turns, admissible }: TextSituation): boolean {
   const things = thingsOf(command);
   if (things.length === 0) return false;

@@ -13,8 +13,8 @@ import { demonstrate, imitate } from './text-imitation.js';
 import {
   isWon,
   livedOf,
-  livedOrLost,
   type PlayedText,
+  playedOrLost,
   playTexts,
   saidIn,
   stepsOf,
@@ -143,7 +143,7 @@ function count(progress: TextProgress, { where }: TextRound, groups: readonly Pl
     progress.realSteps += steps;
     return;
   }
-  progress.dreamtSteps += steps;
+  progress.simulatedSteps += steps;
   const { answeredBy } = progress;
   for (const step of groups.flat().flatMap((episode) => episode.steps)) {
     const who = whoAnswered(step);
@@ -238,10 +238,10 @@ async function evaluate(
   const all = await playTexts(learner.policy, starts, { environments, signal: ports.signal, onEpisode });
   tellLost(ports, all);
   const played = livedOf(all);
-  const { round, realSteps, dreamtSteps } = progress;
+  const { round, realSteps, simulatedSteps } = progress;
   const wins = played.filter(isWon).length;
   const meanLength = stepsOf([played]) / played.length;
-  const evaluation = { after, round, realSteps, dreamtSteps, episodes: played.length, wins, meanLength };
+  const evaluation = { after, round, realSteps, simulatedSteps, episodes: played.length, wins, meanLength };
   progress.evaluations.push(evaluation);
   phase.end(`${wins} of ${played.length} won`);
   ports.tell({ kind: 'eval', ...countersOf(progress), ...evaluation });
@@ -300,7 +300,7 @@ const LEAST_CONFIRMED = 0.5;
 
 /**
  * What the gate of a dream goes by: whether too few of its wins can be wins (the upper end of Wilson's interval). A policy would
- * learn how to be told that it won; where hardly anything is won, nobody can tell, and it is open.
+ * learn how to be told that it won; where hardly anything is won, it cannot be told, and rewards stay allowed.
  */
 export function areFalse({ dreamWins, confirmedWins }: Pick<DreamCheck, 'dreamWins' | 'confirmedWins'>): boolean {
   return dreamWins > 0 && wilson(confirmedWins, dreamWins).high < LEAST_CONFIRMED;
@@ -317,30 +317,33 @@ export async function checkDream({ settings, parts, progress, ports }: TextTrain
 
   const phase = ports.phase('check the dream', 2 * starts.length, 'episodes');
   const options = { signal: ports.signal, onEpisode: () => phase.advance(1) };
-  const allDreamt = await playTexts(learner.policy, drawn(), { ...options, environments: await dream.environments() });
-  const allLived = await playTexts(learner.policy, drawn(), { ...options, environments: real });
-  tellLost(ports, [...allDreamt, ...allLived]);
+  const allSimulated = await playTexts(learner.policy, drawn(), {
+    ...options,
+    environments: await dream.environments(),
+  });
+  const allPlayed = await playTexts(learner.policy, drawn(), { ...options, environments: real });
+  tellLost(ports, [...allSimulated, ...allPlayed]);
   const pairs = starts.flatMap((start, i) => {
-    const pair = [allDreamt[i], allLived[i]] as const;
+    const pair = [allSimulated[i], allPlayed[i]] as const;
     return pair.some(({ lost }) => lost !== undefined) ? [] : [{ start, pair }];
   });
-  const [dreamt, lived] = [pairs.map(({ pair }) => pair[0]), pairs.map(({ pair }) => pair[1])];
+  const [simulated, played] = [pairs.map(({ pair }) => pair[0]), pairs.map(({ pair }) => pair[1])];
 
-  const { parted, ...found } = compared(dreamt, lived);
-  const dreamWins = dreamt.filter(isWon).length;
-  const doubtful = parted.filter((i) => isWon(dreamt[i]));
+  const { parted, ...found } = compared(simulated, played);
+  const dreamWins = simulated.filter(isWon).length;
+  const doubtful = parted.filter((i) => isWon(simulated[i]));
   const again: Replayed[] = [];
   for (const i of doubtful) {
-    const said = await livedOrLost(() => saidAgain(real[0], pairs[i].start, dreamt[i].steps, ports.signal));
+    const said = await playedOrLost(() => saidAgain(real[0], pairs[i].start, simulated[i].steps, ports.signal));
     // A win that could not be said again is not confirmed.
-    again.push('lived' in said ? said.lived : { isLost: true, steps: 0 });
+    again.push('played' in said ? said.played : { isLost: true, steps: 0 });
   }
   const check: DreamCheck = {
     ...{ round: progress.round, episodes: pairs.length, ...found },
     dreamWins,
-    realWins: lived.filter(isWon).length,
+    realWins: played.filter(isWon).length,
     confirmedWins: dreamWins - again.filter(({ isLost }) => isLost).length,
-    realSteps: stepsOf([lived]) + again.reduce((sum, { steps }) => sum + steps, 0),
+    realSteps: stepsOf([played]) + again.reduce((sum, { steps }) => sum + steps, 0),
   };
   progress.checks.push(check);
   const wasShut = progress.isShut === true;
@@ -359,17 +362,17 @@ interface Compared extends Pick<DreamCheck, 'steps' | 'apart' | 'wrong'> {
   readonly parted: readonly number[];
 }
 
-/** Episode by episode, the dreamt one and the real one of the same start. */
-export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedText[]): Compared {
+/** Episode by episode, the simulated one and the real one of the same start. */
+export function compared(simulated: readonly PlayedText[], played: readonly PlayedText[]): Compared {
   const apart: Record<WayApart, number> = { unanswered: 0, state: 0, text: 0, commands: 0, end: 0 };
   const wrong: Record<string, number> = {};
   const parted: number[] = [];
   let steps = 0;
-  dreamt.forEach((dream, i) => {
-    const at = dream.steps.findIndex((_, t) => wayApart(dream, lived[i], t) !== undefined);
+  simulated.forEach((dream, i) => {
+    const at = dream.steps.findIndex((_, t) => wayApart(dream, played[i], t) !== undefined);
     steps += at < 0 ? dream.steps.length : at + 1;
     if (at < 0) return;
-    const way = wayApart(dream, lived[i], at)!;
+    const way = wayApart(dream, played[i], at)!;
     apart[way] += 1;
     parted.push(i);
     const what = `${saidIn(dream.steps[at]).split(' ')[0]}: ${way}`;
@@ -380,11 +383,11 @@ export function compared(dreamt: readonly PlayedText[], lived: readonly PlayedTe
 
 /** How step `t` went wrong in the dream, where all before it went alike; undefined where it did not. */
 function wayApart(dream: PlayedText, real: PlayedText, t: number): WayApart | undefined {
-  const [dreamt, lived] = [dream.steps[t], real.steps[t]];
-  if (whoAnswered(dreamt) === 'nobody') return 'unanswered';
-  if (dreamt.info.stateHash !== lived.info.stateHash) return 'state';
+  const [simulated, played] = [dream.steps[t], real.steps[t]];
+  if (whoAnswered(simulated) === 'none') return 'unanswered';
+  if (simulated.info.stateHash !== played.info.stateHash) return 'state';
   const seen = ({ info }: TextStep) => JSON.stringify(info.predictions.map(({ observation }) => observation));
-  if (seen(dreamt) !== seen(lived)) return 'text';
+  if (seen(simulated) !== seen(played)) return 'text';
   const [next, nextReal] = [dream.steps[t + 1]?.situation, real.steps[t + 1]?.situation];
   if (next === undefined || nextReal === undefined) {
     return next === nextReal && dream.reward === real.reward ? undefined : 'end';

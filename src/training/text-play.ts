@@ -146,13 +146,13 @@ async function faultOf(work: () => Promise<void>, tries: number): Promise<Episod
 }
 
 /** What `work`, an episode that is not played by a policy, comes to; the fault where it was lost. @throws as `playTexts` */
-export async function livedOrLost<T>(
+export async function playedOrLost<T>(
   work: () => Promise<T>,
-): Promise<{ readonly lived: T } | { readonly lost: ReverieError }> {
+): Promise<{ readonly played: T } | { readonly lost: ReverieError }> {
   for (let tries = 1; ; tries++) {
     const ended: T[] = [];
     const fault = await faultOf(async () => void ended.push(await work()), tries);
-    if (fault === undefined) return { lived: ended[0] };
+    if (fault === undefined) return { played: ended[0] };
     if (!fault.again) return { lost: fault.error };
   }
 }
@@ -273,9 +273,9 @@ export function saidIn({ situation, choice }: TextStep): string {
   return situation.admissible[choice];
 }
 
-/** The backend that answered; `nobody` where the call was refused because none could. */
+/** The backend that answered; `none` where the call was refused because no backend could. */
 export function whoAnswered({ info: { predictions } }: TextStep): string {
-  return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'nobody')).join('+');
+  return predictions.map(({ backend, refused }) => (refused === undefined ? backend : 'none')).join('+');
 }
 
 export function isWon({ reward }: Pick<PlayedText, 'reward'>): boolean {

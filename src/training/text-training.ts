@@ -46,7 +46,7 @@ export interface TextGroupSettings extends GroupOptions {
 }
 
 export interface TextRound {
-  /** `value`: nothing is lived, and a value model says what choices are worth. */
+  /** `value`: nothing is simulated, and a value model says what choices are worth. */
   readonly where: 'real' | 'dream' | 'value';
   /** Real episodes are gathered before it, and the dream is made anew of all there are. */
   readonly gathers: boolean;
@@ -79,7 +79,7 @@ export interface Gathered {
   readonly made: readonly string[];
   /** Recorded steps that the dream was not made of, answered by it; null where none were held out. */
   readonly heldOut: { readonly steps: number; readonly wrongStates: number; readonly wrongObservations: number } | null;
-  /** Steps after which a dreamt state is wrong with no more than the tolerated probability; null likewise. */
+  /** Steps after which a simulated state is wrong with no more than the tolerated probability; null likewise. */
   readonly trustHorizon: number | null;
   /** What a value model made of them is worth; absent where there is none. */
   readonly values?: ValueFit;
@@ -112,11 +112,11 @@ export interface TextValues {
   values(situations: readonly TextSituation[]): Promise<Float32Array[]>;
 }
 
-/** A world that is dreamt: made of records, if it is made at all. */
+/** A simulated world: made of records, if it is made at all. */
 export interface TextDream {
   /** As the last gathering left it. Each lives one episode at a time. */
   environments(): Promise<readonly LineEnvironment[]>;
-  /** Keeps real episodes that were lived already, those that were imitated, for it to be made of them, too. Absent: they are of no use to it. */
+  /** Keeps real episodes that were run already, those that were imitated, for it to be made of them, too. Absent: they are of no use to it. */
   remember?(episodes: readonly PlayedText[]): Promise<void>;
   /** Lives real episodes, keeps them, and makes the dream of all that are kept; `time` counts from 0. Absent: nothing is gathered. */
   gather?(time: number): Promise<Gathered>;
@@ -127,11 +127,11 @@ interface TextGroupParts {
   readonly algorithm: Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
   /** The real environment: each lives one episode at a time; as many as may be under way at once. */
   readonly environments: readonly LineEnvironment[];
-  /** What is dreamt in, in the modes that dream. */
+  /** What is simulated in, in the modes that simulate. */
   readonly dream?: TextDream;
   /** Who says what choices are worth, in mode `value`. */
   readonly values?: TextValues;
-  /** Where evaluations are lived, likewise. */
+  /** Where evaluations are run, likewise. */
   readonly evalEnvironments: readonly LineEnvironment[];
   /** Commands of a task's solution, which is imitated first; none where there is no solution. */
   readonly walkthrough: (task: ToolsTask) => readonly string[];
@@ -155,7 +155,7 @@ export interface DreamCheck {
   readonly wrong: Readonly<Record<string, number>>;
   readonly dreamWins: number;
   readonly realWins: number;
-  /** Dreamt wins whose commands win in the real environment, too. */
+  /** Simulated wins whose commands win in the real environment, too. */
   readonly confirmedWins: number;
   /** Steps in the real environment; nothing is learned from them. */
   readonly realSteps: number;
@@ -166,7 +166,7 @@ export interface TextEvaluation {
   readonly after: 'nothing' | 'cloning' | 'rounds';
   readonly round: number;
   readonly realSteps: number;
-  readonly dreamtSteps: number;
+  readonly simulatedSteps: number;
   readonly episodes: number;
   readonly wins: number;
   readonly meanLength: number;
@@ -175,20 +175,20 @@ export interface TextEvaluation {
 /** All that must survive between rounds beside the learner. */
 export interface TextProgress {
   round: number;
-  /** Steps lived in the real environment: of walkthroughs that were imitated, of records, of rounds; none of evaluations. */
+  /** Steps taken in the real environment: of walkthroughs that were imitated, of records, of rounds; none of evaluations. */
   realSteps: number;
-  /** Steps lived in the dream. */
-  dreamtSteps: number;
+  /** Steps taken in the simulation. */
+  simulatedSteps: number;
   /** Choices that a value model was asked about; absent where none was. */
   valuedChoices?: number;
   cloned: boolean;
   /** Those of walkthroughs that were imitated. */
   clonedSteps: number;
-  /** Dreamt steps by who answered them. */
+  /** Simulated steps by who answered them. */
   readonly answeredBy: Record<string, number>;
   readonly gathered: Gathered[];
   readonly evaluations: TextEvaluation[];
-  /** Of the dream: before its first round, and beside evaluations after dreamt rounds. */
+  /** Of the dream: before its first round, and beside evaluations after simulated rounds. */
   readonly checks: DreamCheck[];
   /** By family, where tasks are taken by it. */
   readonly grown: Grown;
@@ -202,7 +202,7 @@ export function newProgress(): TextProgress {
   return {
     round: 0,
     realSteps: 0,
-    dreamtSteps: 0,
+    simulatedSteps: 0,
     cloned: false,
     clonedSteps: 0,
     answeredBy: {},
@@ -232,8 +232,8 @@ export interface TextTraining {
 }
 
 /** Of an event of the journal. */
-export function countersOf({ round, realSteps, dreamtSteps }: TextProgress): Record<string, number> {
-  return { round, realSteps, syntheticSteps: dreamtSteps };
+export function countersOf({ round, realSteps, simulatedSteps }: TextProgress): Record<string, number> {
+  return { round, realSteps, syntheticSteps: simulatedSteps };
 }
 
 /** Says how many episodes were lost, and why the first of them was. */

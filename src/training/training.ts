@@ -1,5 +1,5 @@
 // A training run as its loop sees it: the parts it is made of, what it has done so far, and the steps that all loops share.
-// Every random stream is named by (seed, purpose, round), so a run that goes on from a checkpoint repeats nothing and skips
+// Every random stream is named by (seed, purpose, round), so a run that resumes from a checkpoint repeats nothing and skips
 // nothing.
 
 import type { VectorEnvironment } from '../core/environment.js';
@@ -131,7 +131,7 @@ export class Training {
     this.tell('plan', { ...this.plan, trial: this.world.state.evidence.trial });
   }
 
-  /** How the round is dreamt, as the last `fit` settled it. */
+  /** How the round is simulated, as the last `fit` settled it. */
   get dreamPlan(): DreamPlan {
     if (this.plan === undefined) throw new Error('A plan before the first fit: a defect of the loop.');
     return this.plan;
@@ -251,13 +251,13 @@ export class Training {
     const { collector, real } = this.parts;
     const { signal } = this.ports;
     const steps = Math.min(wanted, this.settings.train.realSteps - this.counters.realSteps);
-    const lived = await collector.collect(policy, steps, rng, signal);
+    const collected = await collector.collect(policy, steps, rng, signal);
     signal.throwIfAborted();
-    real.append(lived.batch, lived.provenance);
-    this.counters.realSteps += lived.batch.rows;
-    for (const { episode, return: total, length } of lived.episodes)
+    real.append(collected.batch, collected.provenance);
+    this.counters.realSteps += collected.batch.rows;
+    for (const { episode, return: total, length } of collected.episodes)
       this.tell('episode', { episode, return: total, length });
-    return lived;
+    return collected;
   }
 
   private tellDream({ counts, horizon, seconds }: DreamSummary): void {

@@ -22,7 +22,7 @@ export interface TrainedArm {
   /** Returns of the trained policy's final real episodes. */
   readonly finalReturns: readonly number[];
   readonly wallSeconds: number;
-  readonly dreamtTransitions: number;
+  readonly simulatedTransitions: number;
   readonly dreamSeconds: number;
 }
 
@@ -33,8 +33,8 @@ export interface ArmSummary {
   readonly realStepsToThreshold: readonly (number | null)[];
   readonly finalReturn: { readonly mean: number; readonly std: number };
   readonly wallSeconds: number;
-  readonly dreamtTransitions: number;
-  readonly dreamtPerSecond: number | null;
+  readonly simulatedTransitions: number;
+  readonly simulatedPerSecond: number | null;
 }
 
 export interface ArmsRequest<A, R> {
@@ -101,9 +101,9 @@ export function compareWarmStart(runs: readonly TrainedArm[]): WarmStart {
   const dream = arms.find(({ arm }) => arm === DREAM_ARM);
   const baselines = arms.filter((arm) => arm !== dream);
   const best = bestOf(baselines);
-  const dreamt = dream && medianSteps(dream.realStepsToThreshold);
+  const simulated = dream && medianSteps(dream.realStepsToThreshold);
   const steps = best && medianSteps(best.realStepsToThreshold);
-  const ratio = steps == null || dreamt == null ? null : steps / dreamt;
+  const ratio = steps == null || simulated == null ? null : steps / simulated;
   return { arms, best: best?.arm ?? null, ratio, breakEven: breakEven(dream, baselines), taken: takenOf(arms).arm };
 }
 
@@ -121,7 +121,7 @@ function bestOf(arms: readonly ArmSummary[]): ArmSummary | undefined {
   }, undefined);
 }
 
-/** Each way costs its wall time, and a price for each real step: the price at which the dream's sum is nobody's largest. */
+/** Each way costs its wall time, and a price for each real step: the price from which the simulation's sum is the smallest. */
 function breakEven(dream: ArmSummary | undefined, baselines: readonly ArmSummary[]): BreakEven {
   const steps = dream && medianSteps(dream.realStepsToThreshold);
   if (dream === undefined || steps == null) return { kind: 'unknown' };
@@ -144,14 +144,14 @@ export function medianSteps(steps: readonly (number | null)[]): number | null {
 
 function summariseArm(arm: string, runs: readonly TrainedArm[]): ArmSummary {
   const returns = runs.flatMap((run) => run.finalReturns);
-  const dreamtTransitions = runs.reduce((total, run) => total + run.dreamtTransitions, 0);
+  const simulatedTransitions = runs.reduce((total, run) => total + run.simulatedTransitions, 0);
   const seconds = runs.reduce((total, run) => total + run.dreamSeconds, 0);
   return {
     arm,
     realStepsToThreshold: runs.map((run) => run.realStepsToThreshold),
     finalReturn: { mean: mean(returns), std: sampleDeviation(returns) },
     wallSeconds: mean(runs.map((run) => run.wallSeconds)),
-    dreamtTransitions,
-    dreamtPerSecond: seconds > 0 ? dreamtTransitions / seconds : null,
+    simulatedTransitions,
+    simulatedPerSecond: seconds > 0 ? simulatedTransitions / seconds : null,
   };
 }

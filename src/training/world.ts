@@ -73,7 +73,7 @@ export class DreamWorld {
     this.pool = new RolloutPool({ workers: run.workers, device: run.device });
   }
 
-  /** Number of branches dreamt so far: the next branch's episode id. */
+  /** Number of branches simulated so far: the next branch's episode id. */
   get episodes(): number {
     return this.nextEpisode;
   }
@@ -104,7 +104,7 @@ export class DreamWorld {
   }
 
   /**
-   * Brings the model up to date with the real rows, where a refit is due, and finds out what it is worth: on rows lived since it
+   * Brings the model up to date with the real rows, where a refit is due, and finds out what it is worth: on rows collected since it
    * was fitted, before they are learnt from. A model that was brought is loaded once and stays as it is.
    */
   async fit(
@@ -179,7 +179,7 @@ export class DreamWorld {
     return { modelVersion: fitted.modelVersion, ...report, ...(judged && { skill: skillOf(judged) }), seconds };
   }
 
-  /** How the round is dreamt, and whether at all. */
+  /** How the round is simulated, and whether at all. */
   plan(realRatio: number | 'auto', realSteps: number): DreamPlan {
     return planDream(this.settings, realRatio, this.known.evidence, realSteps);
   }
@@ -196,7 +196,7 @@ export class DreamWorld {
     const started = performance.now();
     const { horizon } = plan;
     const { propagation, chunkRows: chunkSize } = this.settings;
-    const dreamt = await this.pool.branchedRollouts(
+    const simulated = await this.pool.branchedRollouts(
       {
         ...drawStarts(real, starts, rng.split('starts')),
         ...this.provenance(plan),
@@ -210,7 +210,8 @@ export class DreamWorld {
       { signal },
     );
     const { range } = this.settings;
-    const { batch, provenance, counts } = range === null ? dreamt : cutAtRange(dreamt, observedRange(real, range));
+    const { batch, provenance, counts } =
+      range === null ? simulated : cutAtRange(simulated, observedRange(real, range));
     synthetic.append(batch, provenance);
     this.nextEpisode += counts.episodes;
     return { counts, horizon, seconds: (performance.now() - started) / 1000 };

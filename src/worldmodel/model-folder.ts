@@ -306,16 +306,16 @@ export async function tryModel(
 ): Promise<ModelTrial> {
   const oldest = real.inserted - real.size;
   const first = Math.max(0, from - oldest);
-  const lived = real.slice(first, real.size - first);
+  const newest = real.slice(first, real.size - first);
   const { obsDim, actionDim } = real;
-  const stretches = stretchesOf(lived, real.size - first);
+  const stretches = stretchesOf(newest, real.size - first);
   const scale = deviations(real.columns().obs, obsDim);
   let firstStep: Pick<ModelTrial, 'r2' | 'rewardR2' | 'doubt'> = { r2: null, rewardR2: null, doubt: null };
   // Stretches that the carry holds, and whether each was near in all steps so far.
   let held: readonly Stretch[] = stretches;
   let near: readonly boolean[] = stretches.map(() => true);
   const rowsAt = stretches.map(({ row }) => row);
-  let carry = await model.begin(rowsOf(lived.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
+  let carry = await model.begin(rowsOf(newest.obs, obsDim, rowsAt), rng.split('step', 1).split('begin'));
   let [trustedSteps, longest, isTrusted] = [0, 0, true];
   for (let step = 1; step <= LONGEST; step++) {
     const living = Uint32Array.from(held.keys()).filter((i) => held[i].steps >= step);
@@ -326,7 +326,7 @@ export async function tryModel(
     }
     longest = step;
     const rows = held.map(({ row }) => row + step - 1);
-    const action = rowsOf(lived.action, actionDim, rows);
+    const action = rowsOf(newest.action, actionDim, rows);
     const disagreement = step === 1 && (model.opinions ?? 1) > 1;
     const options = { propagation: 'mean', deterministic: true, disagreement } as const;
     const stream = rng.split('step', step).split('model');
@@ -336,11 +336,11 @@ export async function tryModel(
       break;
     }
     carry = imagined.carry;
-    const after = rowsOf(lived.nextObs, obsDim, rows);
+    const after = rowsOf(newest.nextObs, obsDim, rows);
     if (step === 1) {
       firstStep = {
-        r2: explainedChange(rowsOf(lived.obs, obsDim, rows), after, imagined.observation, obsDim),
-        rewardR2: explained(rowsOf(lived.reward, 1, rows), imagined.reward, 0, 1),
+        r2: explainedChange(rowsOf(newest.obs, obsDim, rows), after, imagined.observation, obsDim),
+        rewardR2: explained(rowsOf(newest.reward, 1, rows), imagined.reward, 0, 1),
         doubt: imagined.disagreement === undefined ? null : percentile(imagined.disagreement, 0.95),
       };
     }

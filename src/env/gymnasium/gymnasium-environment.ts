@@ -191,13 +191,13 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     this.slot.close();
   }
 
-  /** A request that goes on from `moment`, wherever the process stands. */
+  /** A request that continues from `moment`, wherever the process stands. */
   private asked(request: Request, what: string): Promise<Moved> {
     return this.surviving(async () => {
       const { episode } = this.moment;
       const generation = this.slot.generation();
       if (request.verb === 'step' && this.at !== generation) await this.replayed(episode!);
-      // Where no answer comes nobody knows where it stands.
+      // Without an answer its state is not known.
       this.at = 0;
       const moved = this.movedBy(await this.slot.ask(request), what);
       this.at = generation;
@@ -210,7 +210,7 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     this.at = 0;
     const { seed, reseeds, steps, observation } = episode;
     const replay = { seed, reseeds, actions: actionsOf(episode) };
-    const moved = this.movedBy(await this.slot.ask({ verb: 'replay', replay }), 'an episode lived again');
+    const moved = this.movedBy(await this.slot.ask({ verb: 'replay', replay }), 'an episode run again');
     const isSame = moved.steps === steps && moved.observation.every((value, i) => value === observation[i]);
     if (!isSame) throw reverieError('GYMNASIUM_NOT_REPEATABLE', { id: this.id, seed, steps });
     this.at = generation;

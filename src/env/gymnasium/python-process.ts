@@ -1,5 +1,5 @@
 // Python processes that hold environments of Gymnasium: started, asked in the binary frames that clients/gymnasium/environments.py describes,
-// ended. Several environments of a kind share one: what they ask while it is busy goes to it as one batch. What was lived in a process is
+// ended. Several environments of a kind share one: what they ask while it is busy goes to it as one batch. What was run in a process is
 // lost with it; that is for others.
 
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -188,7 +188,7 @@ export class PythonProcess {
     this.waiting?.reject(this.ended);
   }
 
-  /** A process that nobody waits for keeps nobody from ending. */
+  /** A process without a waiter does not keep this process from ending. */
   private hold(how: 'ref' | 'unref'): void {
     this.child[how]();
     for (const pipe of [this.child.stdin, this.child.stdout, this.child.stderr]) {
@@ -234,7 +234,7 @@ export async function slotFor(spec: GymnasiumSpec): Promise<Slot> {
 
 interface Asked {
   readonly slot: number;
-  /** The process that knows what this request goes on from. */
+  /** The process that knows what this request continues from. */
   readonly generation: number;
   readonly request: Request;
   readonly resolve: (answer: Answer) => void;

@@ -88,7 +88,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /**
    * The reward is 0 where an episode ended that could not be judged, as `info.verdict` then says. Where no answer came at all
-   * nobody knows whether the step was taken: the episode is lost, and `reset` or `restore` begins another.
+   * it is not known whether the step was taken: the episode is lost, and `reset` or `restore` begins another.
    * @throws ENV_NOT_RESET, ACTION_OUT_OF_SPACE, and as `reset`
    */
   step(action: Act, signal?: AbortSignal): Promise<StepResult<Obs>> {
@@ -164,7 +164,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     return (await this.connection.post('/v1/sessions', { env: this.id }, sessionSchema)).id;
   }
 
-  /** Asks the session under an id of its own. What the server refused changed nothing; after any other failure nobody knows. */
+  /** Asks the session under an id of its own. What the server refused changed nothing; after any other failure it is not known. */
   private async asked<T>(verb: string, body: object, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
     const { phase } = this;
     this.phase = 'lost';

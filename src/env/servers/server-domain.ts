@@ -11,7 +11,7 @@ import { exactPrediction, type Prediction } from '../tools/prediction.js';
 import type { DomainElsewhere, RealEnvironment } from '../tools/rules-responder.js';
 import { ScriptedUser } from '../tools/scripted-user.js';
 import type { CallQuery, Responder, UserQuery, UserSimulator, UserTurn } from '../tools/tools-family.js';
-import { type Lived, ServerEpisodes } from './server-episodes.js';
+import { type EpisodeSoFar, ServerEpisodes } from './server-episodes.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,
@@ -114,15 +114,15 @@ class ServerResponder implements Responder {
   }
 
   async answer({ task, seed, messages, call }: CallQuery, signal?: AbortSignal): Promise<Prediction> {
-    const lived = this.livedIn(startOf(this.parts, task, seed), messages, call.id);
-    const { reward, done, ...outcome } = await this.parts.episodes.answer(lived, call, signal);
+    const soFar = this.episodeOf(startOf(this.parts, task, seed), messages, call.id);
+    const { reward, done, ...outcome } = await this.parts.episodes.answer(soFar, call, signal);
     const why = [`the server answered ${call.name}`];
     const told = exactPrediction({ operations: [], ...outcome }, { backend: BACKEND, modelVersion: this.version, why });
     return { ...told, reward, terminated: done };
   }
 
   ended({ task, seed, messages }: Pick<CallQuery, 'task' | 'seed' | 'messages'>): void {
-    const { start, played } = this.livedIn(startOf(this.parts, task, seed), messages);
+    const { start, played } = this.episodeOf(startOf(this.parts, task, seed), messages);
     this.parts.episodes.ended(
       start,
       played.map(({ call }) => call),
@@ -133,7 +133,7 @@ class ServerResponder implements Responder {
   close(): void {}
 
   /** @param until  the call that is to be made next */
-  private livedIn(start: EpisodeStart, messages: readonly Message[], until?: string): Lived {
+  private episodeOf(start: EpisodeStart, messages: readonly Message[], until?: string): EpisodeSoFar {
     const opening = messages.find(({ role }) => role === 'user')?.content ?? NOTHING_SHOWN;
     const played = callsMade(messages, this.parts.tools, until);
     return { start, played, ...(opening === NOTHING_SHOWN ? {} : { opening }) };
@@ -153,7 +153,7 @@ function callsMade(messages: readonly Message[], tools: readonly ToolSpec[], unt
   return made;
 }
 
-/** Shows what the server shows first; what is said to nobody is answered as a user without a script does. */
+/** Shows what the server shows first; what is said to no user is answered as a user without a script does. */
 class ServerUser implements UserSimulator {
   readonly version: string;
   private readonly listener = new ScriptedUser();

@@ -27,14 +27,14 @@ export interface Played {
 }
 
 /** How an episode went so far. */
-export interface Lived {
+export interface EpisodeSoFar {
   readonly start: EpisodeStart;
   /** What was seen first; absent where that does not matter. */
   readonly opening?: string;
   readonly played: readonly Played[];
 }
 
-/** A session in mid-episode that nobody asks at the moment. */
+/** A session in mid-episode that has no request at the moment. */
 interface Resting {
   readonly session: ServerSession;
   readonly key: string;
@@ -75,13 +75,13 @@ export class ServerEpisodes {
    * Makes the call after those that were played.
    * @throws EPISODE_LOST where no session comes to where the episode was; what the server is at fault with
    */
-  async answer(lived: Lived, call: CallSpec, signal?: AbortSignal): Promise<ServerAnswer> {
-    const { start, played } = lived;
+  async answer(soFar: EpisodeSoFar, call: CallSpec, signal?: AbortSignal): Promise<ServerAnswer> {
+    const { start, played } = soFar;
     const calls = played.map((one) => one.call);
     let session = this.taken(keyOf(start, calls));
     for (let losses = 0; ; ) {
       try {
-        session ??= await this.livedAgain(lived, signal);
+        session ??= await this.replayed(soFar, signal);
         const answer = await session.call(call, signal);
         if (answer.done) this.leave(session);
         else this.rest({ session, key: keyOf(start, [...calls, call]) });
@@ -109,7 +109,7 @@ export class ServerEpisodes {
   }
 
   /** @throws EPISODE_LOST where it goes otherwise than it went */
-  private async livedAgain({ start, opening, played }: Lived, signal?: AbortSignal): Promise<ServerSession> {
+  private async replayed({ start, opening, played }: EpisodeSoFar, signal?: AbortSignal): Promise<ServerSession> {
     const { session, opening: seen } = await this.begun(start, signal);
     try {
       if (opening !== undefined && seen !== opening) throw this.lost(0, otherwise('It begins', seen, opening));
@@ -198,7 +198,7 @@ export class ServerEpisodes {
     this.waiting.shift()?.();
   }
 
-  /** As users are told of it. A call that is never answered would not be in another session, either. */
+  /** As users are shown it. A call that is never answered would not be in another session, either. */
   private told(error: unknown, calls: number): unknown {
     if (error instanceof SessionLost) return this.lost(calls, error.message, error.cause);
     const { code, message } = error as { code?: string; message: string };

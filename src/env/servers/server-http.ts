@@ -88,7 +88,7 @@ export interface ServerOptions {
   readonly environment?: string;
 }
 
-/** The session is no more, or nobody knows where it stands: the server died, dropped the connection, or forgot it. */
+/** The session is no more, or its state is not known: the server died, dropped the connection, or forgot it. */
 export class SessionLost extends Error {}
 
 /** The server has no place for another session. */
@@ -299,7 +299,7 @@ export type ServerSettings = Readonly<Record<string, unknown>> & {
   readonly [Key in keyof typeof serverKeys]: z.output<(typeof serverKeys)[Key]>;
 };
 
-/** Makes a client; talks to nobody yet. @throws REMOTE_URL_INVALID */
+/** Makes a client; talks to no server yet. @throws REMOTE_URL_INVALID */
 type ServerMaker = (settings: ServerSettings, options: ServerOptions) => EnvironmentServer;
 
 /** `name` is the key of the section `domain` that holds the address. */

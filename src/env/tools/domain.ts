@@ -57,7 +57,7 @@ export interface ToolRules {
   /** Tools whose outcome `execute` knows. */
   readonly tools: ReadonlySet<string>;
   execute(state: JsonObject, call: ToolCall): ToolOutcome;
-  /** `execute` itself refuses what a precondition refuses: nobody need ask `preconditions` about what it carried out. */
+  /** `execute` itself refuses what a precondition refuses: `preconditions` need not be asked about what it carried out. */
   readonly refusesItself?: boolean;
   /** Reasons why the call must fail in this state, whatever else it would do; empty if none is known. */
   preconditions(state: JsonObject, call: ToolCall): readonly string[];
@@ -67,7 +67,7 @@ export interface ToolRules {
   unmet?(after: JsonObject, call: CallSpec): readonly string[];
   /** Parts of the state that say what was earned: a language model's changes of them are refused, as its word decides no reward. */
   readonly earned?: readonly string[];
-  /** What whoever proposes a change claims of it, and the state after it does not show: one reason each. */
+  /** What a proposed change claims of itself, and the state after it does not show: one reason each. */
   unshown?(before: JsonObject, after: JsonObject, claim: OutcomeClaim): readonly string[];
   /** What a state may never be, or never become from `before`: one reason each. */
   invariants(before: JsonObject, after: JsonObject): readonly string[];
@@ -85,14 +85,14 @@ export interface ToolRules {
   commands?(state: JsonObject): readonly string[];
   /** Where states are facts about objects (their `facts`): the scene of a state, the same object for all states of it. */
   scene?(state: JsonObject): Scene;
-  /** Episodes that may be under way at once without any of them being lived again; as many as one likes unless given. */
+  /** Episodes that may be under way at once without any of them being run again; as many as one likes unless given. */
   readonly atOnce?: number;
   /** Tasks that probes of a simulator are made of, each of another family, where each takes long; all unless given. */
   readonly probedTasks?: number;
   close(): void;
 }
 
-/** What is seen of a world that has a look, beside what is told of it in words. */
+/** What is seen of a world that has a look, beside what is said of it in words. */
 export interface Picture {
   readonly png: Uint8Array;
   /** In pixels. */
@@ -156,7 +156,7 @@ export interface VerifierSpec {
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
-  /** The episode is worth the sum of what the real environment paid on the way, and nobody else can tell. */
+  /** The episode is worth the sum of what the real environment paid on the way, and nothing else can tell. */
   readonly rewards?: 'sum';
 }
 
@@ -204,13 +204,13 @@ export interface ToolsDomain {
   readonly tasks: readonly ToolsTask[];
   /** How agents and users put things; absent: in the standard ways. */
   readonly phrases?: PhraseBook;
-  /** Absent where only a specification is known, or where it is lived elsewhere. */
+  /** Absent where only a specification is known, or where it runs elsewhere. */
   readonly rules?: ToolRules;
   /** The rules pay each call themselves, that which ends the episode too: the verdict says whether it was solved and pays nothing. */
   readonly paysCalls?: boolean;
-  /** How a state is shown, where that follows from the state alone: what is shown of a change is made of this, whoever answers. */
+  /** How a state is shown, where that follows from the state alone: what is shown of a change is made of this for every backend. */
   readonly rendering?: (state: JsonObject) => string;
-  /** The kind of world as which it is lived line by line, where it is another than its tools say. */
+  /** The kind of world as which it is run line by line, where it is another than its tools say. */
   readonly face?: string;
   /** What was found in logs of it, accepted or not. */
   readonly induced?: InducedRules;

@@ -96,7 +96,7 @@ type Problem = Parameters<z.RefinementCtx['addIssue']>[0];
 
 function misplaced(spec: DomainSpec): Problem[] {
   const given = Object.keys(spec).filter((key) => key !== 'id' && spec[key] !== undefined);
-  // A name of a pack that nobody loaded: whoever makes the domain does.
+  // A name of a pack that is not loaded: the maker of the domain does.
   if (spec.id !== undefined && !domains.has(spec.id)) return [];
   const entry = domainEntryFor(spec);
   if (entry === undefined) {
@@ -110,7 +110,7 @@ function misplaced(spec: DomainSpec): Problem[] {
   ];
 }
 
-/** The key by which a section names a server that the domain is lived on, or a program that is one; undefined for others. */
+/** The key by which a section names a server that the domain runs on, or a program that is one; undefined for others. */
 export function serverKeyOf(spec: DomainSpec): string | undefined {
   return spec.id === undefined ? domainEntryFor(spec)?.namedBy : undefined;
 }

@@ -1,4 +1,4 @@
-// What answers a tool call, exact or dreamt: changes of a typed state, and what the agent is shown of them.
+// What answers a tool call, exact or simulated: changes of a typed state, and what the agent is shown of them.
 
 import type { Json } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
@@ -28,7 +28,7 @@ export interface Prediction {
   readonly confidence: number;
   /**
    * Who answered: `schema` (refused before anybody was asked), `rules`, `replay`, `llm`, `real`, or a backend of a user's. How
-   * far it is trusted is said by whoever asked it, and never by its name.
+   * far it is trusted is said by its caller, and never by its name.
    */
   readonly backend: string;
   readonly modelVersion: string;
@@ -43,7 +43,7 @@ export interface Prediction {
   readonly cost: Cost;
 }
 
-/** What a call does, whoever says so; most leave reward and end to others. */
+/** What a call does, by any backend; most leave reward and end to others. */
 type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'> & {
   readonly reward?: number;
   readonly terminated?: boolean;

@@ -51,20 +51,20 @@ export function refusalsOf(
 
 /** What lives elsewhere, and is asked there. */
 export interface RealEnvironment {
-  /** Episodes that may be lived there at once. */
+  /** Episodes that may run there at once. */
   readonly sessions: number;
-  /** Answers calls; an episode that has to be lived again must go as it went. */
+  /** Answers calls; an episode that has to be run again must go as it went. */
   readonly responder: Responder;
   /** Tells what is seen first. */
   readonly user: UserSimulator;
 }
 
-/** A domain that is lived elsewhere; copies with other tasks are, too. */
+/** A domain that runs elsewhere; copies with other tasks are, too. */
 export interface DomainElsewhere extends ToolsDomain {
   readonly real: RealEnvironment;
 }
 
-/** Undefined for domains that are lived by their rules, or not at all. */
+/** Undefined for domains that run by their rules, or not at all. */
 export function elsewhere(domain: ToolsDomain): RealEnvironment | undefined {
   return (domain as Partial<DomainElsewhere>).real;
 }

@@ -1,5 +1,5 @@
-// Worlds that are lived line by line over the same core: the action is a line of text, which is a call of one of the domain's tools; the
-// observation is what the tool answers. Family `text` is a domain with the one tool `act` {text} and nobody to talk to.
+// Worlds that are run line by line over the same core: the action is a line of text, which is a call of one of the domain's tools; the
+// observation is what the tool answers. Family `text` is a domain with the one tool `act` {text} and no user to talk to.
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import type {
@@ -212,7 +212,7 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
   }
 }
 
-/** What the domain's rules know to be possible in a state, or the state names; undefined where nobody knows. */
+/** What the domain's rules know to be possible in a state, or the state names; undefined where that is not known. */
 export function admissibleIn({ rules, tools }: ToolsDomain, state: JsonObject): Admissible | undefined {
   const lines = rules?.admissible?.(state) ?? namedIn(state);
   if (lines === undefined) return undefined;

@@ -41,7 +41,7 @@ import { verifyEpisode } from './verify-episode.js';
 export interface ToolsEnvironmentOptions {
   readonly id: string;
   readonly domain: ToolsDomain;
-  /** Who answers calls; shared with other environments, and closed by whoever made it. */
+  /** Who answers calls; shared with other environments, and closed by its maker. */
   readonly responder: Responder;
   /** Who talks to the agent. */
   readonly user: UserSimulator;
@@ -158,7 +158,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
    * Answers the calls in order, or lets the user answer what is said. The reward is the sum of what exact backends gave
    * and, at the end (terminated or truncated), the verdict's, as 0 where `info.verdict.reward` is null. `info` is a
    * ToolsStepInfo. A language model can neither give reward nor end an episode, but by a tool
-   * that terminates; doubt of whoever runs it may truncate one.
+   * that terminates; a caller in doubt may truncate one.
    * @throws ENV_NOT_RESET, ACTION_OUT_OF_SPACE, ENV_BUSY; whatever responder or user throw
    */
   async step(action: ToolsAction, signal?: AbortSignal): Promise<StepResult<ToolsObservation>> {

@@ -1,5 +1,5 @@
 // The contract of family `tools`: an agent acts by messages and calls; calls change a typed state; a user answers what is
-// said. Real and dreamt environments are one class that differs in who answers a call.
+// said. Real and simulated environments are one class that differs in who answers a call.
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
@@ -144,12 +144,12 @@ export interface WalkNote {
 /** How a walk became a task that it solves. */
 interface WrapNote {
   readonly instruction: string;
-  /** Id of the recorded walk it was made of; absent where it was lived for this. */
+  /** Id of the recorded walk it was made of; absent where it was run for this. */
   readonly episode?: string;
   readonly modelVersion: string;
   /** Actions of the walk that were left out, as they changed nothing. */
   readonly leftOut: number;
-  /** Who found that the walk does what the instruction says: nobody, or so many judges who all agreed. */
+  /** Who found that the walk does what the instruction says: no judge, or so many judges who all agreed. */
   readonly judges: number;
 }
 
@@ -158,9 +158,9 @@ export interface ToolsTurn {
   readonly action: ToolsAction;
   readonly cost: Cost;
   readonly tokens?: TurnTokens;
-  /** A mistake made on purpose: it stays in the episode, and nobody is to learn it. */
+  /** A mistake made on purpose: it stays in the episode, and is not to be learned. */
   readonly isMistake?: boolean;
-  /** Its reply ended at the most tokens that one may have: what it says stays, and nobody is to learn it. */
+  /** Its reply ended at the most tokens that one may have: what it says stays, and is not to be learned. */
   readonly isCut?: boolean;
   /** Of who goes without a task: the whole walk so far. */
   readonly walk?: WalkNote;

@@ -82,7 +82,7 @@ function worstOf({ probe, problem, prediction, verdict }: ProbeFailure): WorstTr
     context: { kind: probe.kind, task: probe.task ?? null, before: probe.setup as Json },
     action: (probe.call ?? { say: probe.say ?? null }) as Json,
     real: { expect: probe.expect },
-    dreamt: {
+    simulated: {
       observation: prediction?.observation ?? null,
       operations: (prediction?.operations ?? []) as unknown as Json,
       reward: verdict?.reward ?? null,

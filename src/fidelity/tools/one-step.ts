@@ -232,9 +232,9 @@ function worstOf({ question, row }: JudgedStep, badness: number): WorstTransitio
     },
     action: { name: query.call.name, arguments: query.call.arguments },
     real: { observation: truth.observation, isError: truth.isError, operations: (truth.operations ?? null) as Json },
-    dreamt: { observation, isError, operations },
+    simulated: { observation, isError, operations },
     differences: [
-      ...(row.observation === false ? [{ path: 'observation', real: truth.observation, dreamt: observation }] : []),
+      ...(row.observation === false ? [{ path: 'observation', real: truth.observation, simulated: observation }] : []),
       ...differences,
     ],
     ...(row.backend === null ? {} : { backend: row.backend }),

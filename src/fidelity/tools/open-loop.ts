@@ -161,7 +161,7 @@ type Divergence = {
   readonly step: number;
   readonly call: { readonly name: string; readonly arguments: JsonObject };
   readonly real: Json;
-  readonly dreamt: Json;
+  readonly simulated: Json;
   readonly backend: string;
   readonly confidence: number;
   readonly differences: readonly LeafDifference[];
@@ -201,7 +201,7 @@ function divergenceAt({ call, answer, state }: SimulatedStep, real: TrueStep, st
     step,
     call: { name: call.name, arguments: call.arguments },
     real: { observation: real.observation, isError: real.isError },
-    dreamt: { observation, isError, operations: operations as unknown as Json },
+    simulated: { observation, isError, operations: operations as unknown as Json },
     backend,
     confidence,
     differences: wrong,

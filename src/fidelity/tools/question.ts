@@ -42,7 +42,7 @@ export type LeafDifference = {
   readonly path: string;
   readonly real?: Json;
   /** As saved reports call what was simulated. */
-  readonly dreamt?: Json;
+  readonly simulated?: Json;
 };
 
 /** Parts that are the same object are not looked into. Elements of lists are compared by position. */
@@ -68,7 +68,7 @@ function compare(a: Json | undefined, b: Json | undefined, path: string, found: 
   if (!isContainer(a) || !isContainer(b)) {
     // What gave way to a leaf is gone leaf by leaf, and the other way round.
     if (isContainer(a) || isContainer(b))
-      for (const leaf of [...leavesOf(a, path, 'real'), ...leavesOf(b, path, 'dreamt')]) found.push(leaf);
+      for (const leaf of [...leavesOf(a, path, 'real'), ...leavesOf(b, path, 'simulated')]) found.push(leaf);
     else found.push(difference(path, a, b));
   } else if (Array.isArray(a) !== Array.isArray(b)) found.push(difference(path, a, b));
   else {
@@ -83,15 +83,15 @@ function isContainer(value: Json | undefined): value is JsonObject | readonly Js
 }
 
 /** Empty containers are leaves; nothing has none. */
-function leavesOf(value: Json | undefined, path: string, side: 'real' | 'dreamt'): LeafDifference[] {
+function leavesOf(value: Json | undefined, path: string, side: 'real' | 'simulated'): LeafDifference[] {
   if (value === undefined) return [];
   const keys = isContainer(value) ? Object.keys(value) : [];
   if (keys.length === 0) return [{ path, [side]: value }];
   return keys.flatMap((key) => leavesOf((value as JsonObject)[key], pointer(path, key), side));
 }
 
-function difference(path: string, real: Json | undefined, dreamt: Json | undefined): LeafDifference {
-  return { path, ...(real === undefined ? {} : { real }), ...(dreamt === undefined ? {} : { dreamt }) };
+function difference(path: string, real: Json | undefined, simulated: Json | undefined): LeafDifference {
+  return { path, ...(real === undefined ? {} : { real }), ...(simulated === undefined ? {} : { simulated }) };
 }
 
 function pointer(path: string, key: string): string {

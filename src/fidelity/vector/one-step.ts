@@ -226,13 +226,13 @@ function inFull(
     context: { observation: named(rows.obs.subarray(row * obsDim, (row + 1) * obsDim)) },
     action: Array.from(rows.action.subarray(row * actionDim, (row + 1) * actionDim), short),
     real: { observation: named(next), reward, terminated: terminated === 1 },
-    dreamt: { observation: named(said.next), reward: said.reward, terminated: said.terminated === 1 },
+    simulated: { observation: named(said.next), reward: said.reward, terminated: said.terminated === 1 },
     differences: [
       ...wrong
         .sort((a, b) => Math.abs(errors[b]) - Math.abs(errors[a]))
-        .map((j) => ({ path: elements[j], real: short(next[j]), dreamt: said.next[j] })),
-      ...(isRewardWrong ? [{ path: 'reward', real: reward, dreamt: said.reward }] : []),
-      ...(terminated === said.terminated ? [] : [{ path: 'terminated', real: terminated, dreamt: said.terminated }]),
+        .map((j) => ({ path: elements[j], real: short(next[j]), simulated: said.next[j] })),
+      ...(isRewardWrong ? [{ path: 'reward', real: reward, simulated: said.reward }] : []),
+      ...(terminated === said.terminated ? [] : [{ path: 'terminated', real: terminated, simulated: said.terminated }]),
     ],
   };
 }

@@ -1,7 +1,7 @@
 // What an action needs. What held whenever it was carried out is a candidate, all of it together being the safe end of what agrees with the
 // tries (SAM learning, Stern and Juba 2017; version spaces, Mitchell 1982). Of this counts what held too often for chance and does not
 // follow from the rest, and then the least that explains the refusals still open: literals, or two of which one must hold. What is left
-// stays apart, as nobody knows whether it is needed.
+// stays apart, as it is not known whether it is needed.
 
 import type { Chances } from './effects.js';
 import { type Case, type Condition, holds, type Said } from './effects.js';

@@ -65,7 +65,7 @@ export function findGames(folder: string): FoundGame[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** ENV_UNUSABLE, for whoever looks for games in a place of its own. */
+/** ENV_UNUSABLE, for callers with a place of their own for games. */
 export function gamesNotFound(folder: string, problem: string): ReverieError {
   return reverieError('ENV_UNUSABLE', {
     problem: `No games are in "${folder}": ${problem}.`,
@@ -125,7 +125,7 @@ export const textGames: DomainEntry = {
     try {
       return [...new Set(findGames(path.resolve(folder, games as string)).flatMap(({ files }) => files))];
     } catch {
-      // What is missing is told by whoever plays the games.
+      // What is missing is reported when the games are played.
       return [];
     }
   },

@@ -47,7 +47,7 @@ export interface GroundTask {
   readonly goals: readonly { readonly needs: readonly number[]; readonly forbids: readonly number[] }[];
 }
 
-/** @throws PDDL_UNFIT for variables and objects that nobody declared */
+/** @throws PDDL_UNFIT for variables and objects that was not declared */
 export function groundTask(domain: PddlDomain, problem: PddlProblem, what: string): GroundTask {
   return new Grounder(domain, problem, what).ground();
 }

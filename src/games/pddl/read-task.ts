@@ -144,10 +144,10 @@ export interface Scope {
   readonly objectsOf: (type: string) => readonly string[];
 }
 
-/** More clauses than this are a domain that nobody could play. */
+/** More clauses than this are a domain that could not be played. */
 const MAX_CLAUSES = 20_000;
 
-/** @throws PDDL_UNFIT for a variable or object that nobody declared, and for more clauses than can be handled */
+/** @throws PDDL_UNFIT for a variable or object that was not declared, and for more clauses than can be handled */
 export function clausesOf(condition: Condition, scope: Scope): Clause[] {
   let fresh = 0;
   const walk = (one: Condition, names: ReadonlyMap<string, string>): Clause[] => {

@@ -83,7 +83,7 @@ export async function loadDecoder(folder: string): Promise<{ decoder: Decoder; t
 }
 
 /**
- * Writes (or atomically replaces) the folder of a training under way. Not the documents: whoever trains has them.
+ * Writes (or atomically replaces) the folder of a training under way. Without the documents: the caller has them.
  * @throws STORAGE_FULL or STORAGE_FAILED, leaving what was there
  */
 export async function saveTraining(

@@ -14,7 +14,7 @@ import { type DecoderConfig, type DecoderConfigInput, decoderConfig, inputInvali
 import { Decoder, DecoderSessions } from './decoder.js';
 import { chainLength, decayMask, hiddenOfRows, logProbOf, nextToken } from './network.js';
 
-/** All that training goes on from: weights, scaled moments of Adam, steps done. */
+/** All that training resumes from: weights, scaled moments of Adam, steps done. */
 export interface DecoderTrainingState {
   readonly step: number;
   readonly arrays: Readonly<Record<'theta' | 'm' | 'v', Float32Array>>;

@@ -64,7 +64,7 @@ const runSchema = z.strictObject({
   counters: z.strictObject({ round: count, realSteps: count, syntheticSteps: count, updates: count }),
   evaluations: z.array(written<TrainEvaluation>()),
   worldModelVersions: z.array(z.string()),
-  dreamtEpisodes: count,
+  simulatedEpisodes: count,
   /** What is known of the world model; absent before there is one. */
   world: written<WorldState>().optional(),
   /** Of rows drawn from a diffusion; absent where none are. */
@@ -87,7 +87,7 @@ export async function saveRun(folder: string, run: Training, { scenario, seed }:
     counters: { ...run.counters },
     evaluations: [...run.evaluations],
     worldModelVersions: [...run.worldModelVersions],
-    dreamtEpisodes: world?.episodes ?? 0,
+    simulatedEpisodes: world?.episodes ?? 0,
     ...(world !== undefined && run.worldModelVersions.length > 0 && { world: world.state }),
     ...(generator && { generative: generator.state }),
     collector: await collector.state(),
@@ -147,7 +147,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   if (manifest.generative) training.parts.generator?.resume(manifest.generative);
   await training.parts.collector.restore(manifest.collector);
   if (training.worldModelVersions.length > 0)
-    await training.parts.world?.resume(join(folder, 'model'), manifest.dreamtEpisodes, manifest.world);
+    await training.parts.world?.resume(join(folder, 'model'), manifest.simulatedEpisodes, manifest.world);
   return training;
 }
 
@@ -228,7 +228,7 @@ async function firstParts(
   for (const episode of real.columns().episode) nextEpisode = Math.max(nextEpisode, episode + 1);
   const { realRatio, selector, generative } = config.replay;
   const realShare = settings.dream ? realRatio : 1;
-  // Where every row of a batch is real, no model is fitted or simulated with that nobody would learn from.
+  // Where every row of a batch is real, no model is fitted or simulated with that would not be learned from.
   const isDreaming = settings.dream !== undefined && (realShare !== 1 || learner.learnsFrom !== 'replay');
   return {
     ...{ env, evalEnv, learner, before, real, synthetic, realRatio: realShare },

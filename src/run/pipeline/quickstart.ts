@@ -43,8 +43,8 @@ export async function quickstartJob(context: JobContext) {
     runs.map(({ arm, result, finalReturns, events }) => {
       const dreams = events.filter((event) => event.kind === 'dream');
       const { realStepsToThreshold, wallSeconds } = result;
-      const [dreamtTransitions, dreamSeconds] = [sumOf(dreams, 'rows'), sumOf(dreams, 'seconds')];
-      return { arm, realStepsToThreshold, finalReturns, wallSeconds, dreamtTransitions, dreamSeconds };
+      const [simulatedTransitions, dreamSeconds] = [sumOf(dreams, 'rows'), sumOf(dreams, 'seconds')];
+      return { arm, realStepsToThreshold, finalReturns, wallSeconds, simulatedTransitions, dreamSeconds };
     }),
   );
   const { arms, best, ratio, breakEven, taken } = found;
@@ -140,8 +140,8 @@ function reportOf(
           ratioText(arm, least),
           formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
           formatDuration(arm.wallSeconds),
-          arm.dreamtTransitions > 0 ? formatCount(arm.dreamtTransitions) : '–',
-          arm.dreamtPerSecond === null ? '–' : formatCount(arm.dreamtPerSecond),
+          arm.simulatedTransitions > 0 ? formatCount(arm.simulatedTransitions) : '–',
+          arm.simulatedPerSecond === null ? '–' : formatCount(arm.simulatedPerSecond),
         ]),
         note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Ratio: to the best baseline. Return: mean ± standard deviation over final episodes, of which none decided when to stop.`,
       },

@@ -304,7 +304,7 @@ function holds(condition: GraphCondition, scope: Scope): boolean {
   );
 }
 
-/** A field holds texts: "3" is 3 to whoever compares. */
+/** A field holds texts: "3" compares as 3. */
 function isSame(a: Scalar, b: Scalar): boolean {
   return a === b || String(a) === String(b);
 }

@@ -78,7 +78,7 @@ interface Memory {
 export class GuidedAgent implements ToolsPolicy {
   readonly version: string;
   private readonly kinds: readonly string[];
-  /** By the id of the walk's last call, which is made of what is remembered: whoever has the same remembers the same. */
+  /** By the id of the walk's last call, which is made of what is remembered: equal histories give equal answers. */
   private readonly memories = new LRUCache<string, Memory>({ max: MEMORIES });
 
   /** @throws DOMAIN_UNFIT for a domain of anything else */
@@ -98,7 +98,7 @@ export class GuidedAgent implements ToolsPolicy {
     const walk = walkOf(query.messages, query.task);
     const last = walk.steps.at(-1)?.call;
     const before = this.remembered(query, last);
-    // It has said that it is done, and nobody has more for it.
+    // It has said that it is done, and there is no more for it.
     if (query.messages.at(-1)?.role === 'user' && query.step > walk.steps.length)
       return { action: { content: CLOSING }, cost: NO_COST };
     const at = new Moment(this.options, query, walk, signal);

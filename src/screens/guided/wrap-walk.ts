@@ -146,7 +146,7 @@ export interface WrapRequest {
   readonly domain: ToolsDomain;
   /** The task that the walk began at. */
   readonly task: ToolsTask;
-  /** As it was lived or recorded. */
+  /** As it was run or recorded. */
   readonly record: EpisodeRecord;
   /** Whether the walk comes from records, and not from this row. */
   readonly isRecorded: boolean;
@@ -155,7 +155,7 @@ export interface WrapRequest {
   readonly model: LanguageModel;
   /** Asked whether the walk does what the instruction says. */
   readonly judge?: LanguageModel;
-  /** How often, each by itself; 0: nobody is asked. */
+  /** How often, each by itself; 0: no judge is asked. */
   readonly judges: number;
   readonly plan: RowPlan;
   readonly settings: EpisodeSettings;
@@ -181,7 +181,7 @@ export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
     cost = addCosts(cost, found.cost);
     if (found.against !== undefined) throw refused(task, `a judge finds that it does not do it: ${found.against}`);
   }
-  const lived = livedAs(played, written);
+  const asRecorded = recordedAs(played, written);
   const wrapped = {
     instruction: written.instruction,
     ...(request.isRecorded && { episode: record.id }),
@@ -190,7 +190,7 @@ export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
     judges,
   };
   const note: WalkNote = { ...(record.walk ?? { subgoals: [] }), wrapped };
-  return judged(request, { ...lived, cost, walk: note }, task, played);
+  return judged(request, { ...asRecorded, cost, walk: note }, task, played);
 }
 
 interface PlayedWalk {
@@ -279,7 +279,7 @@ async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: 
   return { instruction: instruction.trim(), thoughts, answer: answer?.trim() || null, cost: asked.cost };
 }
 
-/** What an instruction may not be: beside the walk, about what nobody did or saw, about ids. */
+/** What an instruction may not be: beside the walk, about what was neither done nor seen, about ids. */
 function instructionFaults(
   { instruction, thoughts, answer }: Pick<Written, 'instruction' | 'thoughts' | 'answer'>,
   walk: Walk,
@@ -303,7 +303,7 @@ function instructionFaults(
 }
 
 /** The conversation as it would have been. */
-function livedAs({ walk, played }: PlayedWalk, { instruction, thoughts, answer }: Written) {
+function recordedAs({ walk, played }: PlayedWalk, { instruction, thoughts, answer }: Written) {
   const messages = [...played.end.messages];
   const asked = messages.findIndex(({ role }) => role === 'user');
   messages[asked] = { role: 'user', content: `${instruction}\n\n${walk.first}` };
@@ -317,7 +317,7 @@ function livedAs({ walk, played }: PlayedWalk, { instruction, thoughts, answer }
     steps.push({ message: at, action, predictions: [prediction], reward: reward ?? 0, stateHash: stateHash(state) });
   }
   const { prediction } = played.answers.at(-1)!;
-  // Where the application itself ended the episode, nobody speaks any more.
+  // Where the application itself ended the episode, nothing is said any more.
   if (prediction.terminated) return { messages, steps };
   const said = { content: answer ?? 'Done.' };
   steps.push({
@@ -330,18 +330,18 @@ function livedAs({ walk, played }: PlayedWalk, { instruction, thoughts, answer }
   return { messages: [...messages, { role: 'assistant' as const, ...said }], steps };
 }
 
-/** With what an audited judge says of it, where the scenario has one; else nobody knows what it is worth. */
+/** With what an audited judge says of it, where the scenario has one; else its worth is not known. */
 async function judged(
   { domain, record, settings, model, plan, signal }: WrapRequest,
-  lived: ReturnType<typeof livedAs> & { readonly cost: Cost; readonly walk: WalkNote },
+  asRecorded: ReturnType<typeof recordedAs> & { readonly cost: Cost; readonly walk: WalkNote },
   task: ToolsTask,
   { played }: PlayedWalk,
 ): Promise<EpisodeRecord> {
-  const { instruction } = lived.walk.wrapped!;
+  const { instruction } = asRecorded.walk.wrapped!;
   const rubric = [`By the last screen this was done, completely and with nothing beside it: ${instruction}`];
   const claimed: ToolsTask = { ...task, verifier: { rubric } };
-  const end = { ...played.end, messages: lived.messages };
-  const predictions = lived.steps.flatMap((step) => step.predictions);
+  const end = { ...played.end, messages: asRecorded.messages };
+  const predictions = asRecorded.steps.flatMap((step) => step.predictions);
   const found = verifyEpisode(domain, claimed, end);
   const { verdict, cost } = await settleVerdict(
     { domain, task: claimed, end, verdict: found, predictions },
@@ -350,12 +350,12 @@ async function judged(
   );
   const made = episodeRecord(
     {
-      ...lived,
+      ...asRecorded,
       terminated: predictions.at(-1)?.terminated === true,
       truncated: false,
       verdict,
       policyVersion: `${record.policyVersion}; wrapped by ${model.version}`,
-      cost: addCosts(lived.cost, cost),
+      cost: addCosts(asRecorded.cost, cost),
     },
     task,
     plan,

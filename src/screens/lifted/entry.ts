@@ -14,10 +14,10 @@ const fit = z
 
 export const liftedBackend = recordedBackend<LiftedContents, RecordedSettings>({
   name: 'lifted',
-  summary: 'Recorded changes of screens, carried over to the elements that play the same part on another screen.',
-  // Without a default: where nobody asks for it, a scenario says nothing of it.
+  summary: 'Recorded changes of screens, transferred to the elements that play the same part on another screen.',
+  // Without a default: where it is not asked for, a scenario says nothing of it.
   section: recordedSection({ minConfidence: 0, minExactness: 0.3 }, fit).describe(
-    'Backend `lifted`: recorded changes of screens, carried over to other screens.',
+    'Backend `lifted`: recorded changes of screens, transferred to other screens.',
   ),
   file: 'lifted.json',
   learns: isScreenDomain,

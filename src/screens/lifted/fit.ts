@@ -37,14 +37,14 @@ function judge(
   const said = book.say(act, (one) => (hasOthers ? one.task !== task : one.episode !== episode));
   const changes = Object.keys(after.elements).filter((id) => after.elements[id] !== act.state.elements[id]).length;
   const isErrorRight = said !== undefined && (said.after === undefined) === isError;
-  const dreamt = said?.after ?? act.state;
-  const isStateExact = isErrorRight && treeText(dreamt) === treeText(after);
+  const simulated = said?.after ?? act.state;
+  const isStateExact = isErrorRight && treeText(simulated) === treeText(after);
   return {
     changes: Math.min(changes, MANY),
     isStateExact,
     // The text is drawn from the state.
     isTextExact: isStateExact,
-    isEndExact: dreamt.done === after.done && dreamt.reward === after.reward,
+    isEndExact: simulated.done === after.done && simulated.reward === after.reward,
     evidence: said?.evidence ?? 0,
   };
 }

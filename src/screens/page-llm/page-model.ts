@@ -491,7 +491,7 @@ function pageOfChanges(before: ScreenState, operations: readonly Operation[]): W
   }
 }
 
-/** Another page in the same tab: where there are tabs, its title is told there. Its address is nobody's to say. */
+/** Another page in the same tab: where there are tabs, its title is told there. Its address is not asked for. */
 function shownNext(before: ScreenState, view: ScreenView, title: string): ScreenState {
   const { tabs, tab } = tabsOf(before);
   const told = tabs.map((one, i) => (i === tab ? `${one.split(' ')[0]} ${title}`.trim() : one));

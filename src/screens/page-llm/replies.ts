@@ -173,7 +173,7 @@ export const pageLlmSection = z
     ...replyKeys('reply of a stage'),
     minConfidence,
   })
-  // Without a default: where nobody asks for it, a scenario says nothing of it.
+  // Without a default: where it is not asked for, a scenario says nothing of it.
   .describe('Backend `page-llm`: a language model (section `llm` says which) that writes what pages become.');
 
 export type PageLlmSettings = z.output<typeof pageLlmSection>;

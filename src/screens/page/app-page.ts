@@ -107,11 +107,11 @@ export class AppPage implements OpenPage {
     await this.settle(this.spec.settle);
   }
 
-  /** A new one is the one that is seen, whoever opened it. */
+  /** A new one is the one that is seen. */
   private opened(tab: ChromiumPage): void {
     this.tabs.push(tab);
     this.active = tab;
-    // What the page asks is meant: whoever clicked was told nothing of it.
+    // What the page asks is meant: the agent was told nothing of it.
     tab.on('dialog', (dialog) => dialog.accept());
     tab.on('close', () => {
       this.tabs = this.tabs.filter((one) => one !== tab);

@@ -49,7 +49,7 @@ export async function openChromium(executable: string): Promise<PageBrowser> {
     await opened.begin();
     return opened;
   };
-  // It is told of its process's end a little later than its pages are.
+  // It learns of its process's end a little later than its pages are.
   const isAlive = () =>
     contextOf(VIEWPORT).then(
       (probe) => probe.close().then(() => true),

@@ -68,7 +68,7 @@ async function begun(): Promise<PageReply> {
   }
 }
 
-// What a page throws where nobody catches it is the page's.
+// What a page throws and does not catch is the page's.
 process.on('uncaughtException', () => {});
 process.on('unhandledRejection', () => {});
 line.port.on('message', async (request: PageRequest) => answerOn(line, await answered(request)));

@@ -94,7 +94,7 @@ export interface Turn {
 
 export type SessionStatus = 'idle' | 'running' | 'done';
 
-/** What may be told of a session: no state of its world, nothing of how its task is judged. */
+/** What may be shown of a session: no state of its world, nothing of how its task is judged. */
 export interface SessionState {
   readonly id: string;
   readonly env: string;

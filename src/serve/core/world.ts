@@ -42,7 +42,7 @@ export function perform(environment: LiveEnvironment, command: Command, signal?:
   return environment.restore(command.snapshot, command.options);
 }
 
-/** The environment's state is gone with the thread it lived in. */
+/** The environment's state is gone with the thread it was in. */
 export class StateLost extends Error {
   /**
    * @param wasAsked  whether the request was under way, and so may have killed the thread

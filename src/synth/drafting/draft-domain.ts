@@ -1,6 +1,6 @@
 // A domain written by a language model from a description, in the way of AWM, EnvScaler and AutoEnv: drafted in stages, run, tried by
 // probes, repaired with the reasons a bounded number of times, and admitted only if nothing speaks against it. What the model writes
-// is data: rules run in the sandbox, and nobody believes what it says of them.
+// is data: rules run in the sandbox, and its claims about them are not believed.
 
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -200,7 +200,7 @@ const draftReplySchema = z.strictObject({
 const DRAFT_REPLY = { name: 'domain_files', schema: z.toJSONSchema(draftReplySchema) as JsonObject };
 
 interface DraftWishes {
-  /** What the domain is about, in the words of whoever wants it. */
+  /** What the domain is about, in the words of its author. */
   readonly description: string;
   /** Least number of tasks. */
   readonly tasks: number;
@@ -354,7 +354,7 @@ async function taskFaults(domain: ToolsDomain): Promise<string[]> {
 }
 
 /**
- * Probes that were written beside the tasks, and those that can be made of any domain. The latter are made as if nobody knew the
+ * Probes that were written beside the tasks, and those that can be made of any domain. The latter are made as if it were not known that the
  * rules, and what must succeed is tried without them: rules would only agree with themselves.
  */
 async function probeFaults(domain: ToolsDomain, written: readonly Probe[]) {

@@ -57,7 +57,7 @@ export interface WorldModelRow extends RowBase {
   /** Who answered, each once. */
   readonly backends: readonly string[];
   readonly modelVersions: readonly string[];
-  /** Least of the answers; null where nobody can say (a simulated user). */
+  /** Least of the answers; null where that is not known (a simulated user). */
   readonly confidence: number | null;
 }
 

@@ -120,7 +120,7 @@ function nameOf(id: string, state: JsonObject): string | undefined {
 
 /**
  * Whether the call would be refused now, and change nothing: by its schema, or by the domain's rules after what was done so far.
- * Where nobody can say, it is no mistake that is known to be harmless.
+ * Where that is not known, it is no mistake that is known to be harmless.
  */
 async function isHarmless(
   call: CallSpec,

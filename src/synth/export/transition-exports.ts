@@ -46,7 +46,7 @@ export const transitionExports = new Registry<TransitionExport>('transition expo
         const { observationSpace, actionSpace, maxEpisodeSteps } = spaces;
         const metadata = { scenario_hash, seed };
         const envSpec = gymnasiumSpecOf(env, maxEpisodeSteps);
-        const datasetId = `${scenario}/dreamt-v0`;
+        const datasetId = `${scenario}/simulated-v0`;
         return exportMinari(rows, { ...options, root, datasetId, observationSpace, actionSpace, envSpec, metadata });
       };
     },

@@ -1,4 +1,4 @@
-// A start for a domain that nobody has written rules for: a state, its schema, and rules, each with what speaks for and against
+// A start for a domain without written rules: a state, its schema, and rules, each with what speaks for and against
 // it, from records of what its tools answered. In the way of Daikon's likely invariants (Ernst et al., 2007) and of action models
 // from plan traces (ARMS, Yang et al., 2007): a grammar of simple hypotheses, of which those stay that no record contradicts.
 // Two rounds: what the first finds that calls change, the second knows of the state that later calls were made in.

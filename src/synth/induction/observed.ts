@@ -35,7 +35,7 @@ interface SeenRecord {
   readonly fields: JsonObject;
 }
 
-/** Calls of tools that the domain does not have are left out: nobody could call them. */
+/** Calls of tools that the domain does not have are left out: they could not be called. */
 export function observedLogs(episodes: readonly EpisodeRecord[], { tools }: Pick<ToolsDomain, 'tools'>): ObservedLog[] {
   return episodes.map(({ messages, verdict }, i) => {
     const name = `log ${i + 1}`;

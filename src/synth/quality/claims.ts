@@ -61,7 +61,7 @@ export class SeenText {
     else if (message.role !== 'assistant') this.text += `${message.content.toLowerCase()} `;
   }
 
-  /** Whether a call has an id among its arguments that nobody has mentioned. */
+  /** Whether a call has an id among its arguments that was not mentioned. */
   lacksIdOf(call: Pick<ToolCall, 'arguments'>): boolean {
     return idsOf(call).some((id) => !this.has(id));
   }

@@ -30,7 +30,7 @@ export const qualitySchema = z
   .strictObject({
     structure: on.describe('Cut where calls and answers do not match, and before an empty turn.'),
     schema: on.describe("Repair, mask or cut calls that do not fit their tool's schema."),
-    provenance: on.describe('Mask or cut calls with ids that nobody mentioned before.'),
+    provenance: on.describe('Mask or cut calls with ids that were not mentioned before.'),
     claims: on.describe(
       'Mask failed calls, what is said right after them, and texts with ids that the agent was never told.',
     ),

@@ -142,7 +142,7 @@ function verdictFaults(checks: readonly CheckResult[]): Rejection[] {
 
 const ID_KEY = /(^|_)ids?$|Ids?$/;
 
-/** One sentence for each id in calls that neither the state nor any answer before the call has: nobody can solve such a task. */
+/** One sentence for each id in calls that neither the state nor any answer before the call has: such a task cannot be solved. */
 export function unknownIds(initialState: JsonObject, answers: readonly PlayedCall[]): string[] {
   let state = initialState;
   let told = '';

@@ -120,9 +120,9 @@ export class EnsembleModel extends MemorylessDynamics {
 
   rollout(request: WholeRollout): Promise<WholeRolloutAnswer> | undefined {
     const { endReward } = this.description;
-    const lived = this.propagation.rollout?.(request);
-    if (lived === undefined || endReward === undefined) return lived;
-    return lived.then((answer) => {
+    const rolled = this.propagation.rollout?.(request);
+    if (rolled === undefined || endReward === undefined) return rolled;
+    return rolled.then((answer) => {
       addAtEnds(answer.reward, answer.terminated, endReward);
       return answer;
     });

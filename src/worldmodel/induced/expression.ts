@@ -26,7 +26,7 @@ export interface Scope {
 /** undefined: not known, as an argument was not given or a record or field is not in the state. */
 export type Expression = (scope: Scope) => Json | undefined;
 
-/** A sentence on what cannot be read; whoever asked knows where it stands. */
+/** A sentence on what cannot be read; the caller knows where it stands. */
 export class ExpressionProblem extends Error {}
 
 const TOKEN = /\s*(?:(\d+(?:\.\d+)?)|("(?:[^"\\]|\\.)*")|([\p{L}_][\p{L}\p{N}_]*)|(==|!=|<=|>=|[<>[\]().*+-]))/uy;

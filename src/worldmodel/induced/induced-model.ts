@@ -1,4 +1,4 @@
-// Accepted rules from logs that hold whoever answers: when calls must fail, and what the state may never become. A language
+// Accepted rules from logs that hold for every backend: when calls must fail, and what the state may never become. A language
 // model's answers are held to them as to the preconditions and invariants of a domain's own rules.
 
 import { canonicalJson, isJsonObject, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';

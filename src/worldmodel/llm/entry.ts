@@ -68,10 +68,12 @@ export function retrievalSection(called: string, k: z.ZodDefault<z.ZodInt>, maxC
       sources: z
         .enum(['real', 'both'])
         .default('real')
-        .describe('Show records of the real environment alone, or also what was dreamt before.'),
+        .describe('Show records of the real environment alone, or also what was simulated before.'),
       lag: count
         .default(256)
-        .describe(`Of dreamt ${called}, row r sees those of rows before r - lag, so that nothing depends on timing.`),
+        .describe(
+          `Of simulated ${called}, row r sees those of rows before r - lag, so that nothing depends on timing.`,
+        ),
       maxChars,
       exceptOwnTask: z
         .boolean()

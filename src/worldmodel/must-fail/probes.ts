@@ -107,7 +107,7 @@ function probedTasks({ tasks, rules }: ToolsDomain): readonly ToolsTask[] {
   return most === undefined ? tasks : firstOfEach(tasks, ({ family }) => family, 1).slice(0, most);
 }
 
-/** Between calls of the real environment, which may hold the thread for seconds: whoever stops the job is heard. */
+/** Between calls of the real environment, which may hold the thread for seconds: a stop of the job is noticed. */
 async function nextTurn(signal?: AbortSignal): Promise<void> {
   await turn();
   signal?.throwIfAborted();
@@ -424,7 +424,7 @@ function likeIt(character: string, rng: Rng): string {
 
 /**
  * What a simulator that is any good does, made of solutions and of the real environment's answers in `records`. A call that the rules do not know or refuse is no
- * probe, nor is a read whose true answer tells nothing: whoever says nothing would give it.
+ * probe, nor is a read whose true answer tells nothing: saying nothing would give it.
  * @throws the signal's reason, between calls of the rules
  */
 export async function generateSuccesses(

@@ -80,7 +80,7 @@ export function onnxFiles(folder: string): string[] {
   return [manifest, join(folder, modelNamed(manifest))];
 }
 
-/** What is wrong with a manifest is said by whoever opens the model. */
+/** What is wrong with a manifest is reported when the model is opened. */
 function modelNamed(manifest: string): string {
   try {
     return onnxManifestSchema.shape.model.parse((JSON.parse(readFileSync(manifest, 'utf8')) as OnnxManifest).model);

@@ -118,7 +118,7 @@ export interface BackendFitRequest {
   readonly episodes: readonly EpisodeRecord[];
   readonly settings: BackendSettings;
   readonly rng: Rng;
-  /** Folder for what a fit that was stopped goes on from. */
+  /** Folder for what a stopped fit resumes from. */
   readonly work: string;
   /** Folder that the model is written to, whole or not at all. */
   readonly out: string;

@@ -11,8 +11,8 @@ import { realBackend } from './real-backend.js';
 import { replayBackend } from './replay-backend.js';
 import { rulesBackend } from './rules-backend.js';
 
-/** Keys of the section `model` that are no backend's, and what answers for nobody (`schema`: a call that was not asked for). */
-const TAKEN = ['kind', 'backends', 'check', 'schema', 'nobody'];
+/** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for). */
+const TAKEN = ['kind', 'backends', 'check', 'schema', 'none'];
 
 class Backends extends Registry<BackendEntry> {
   override register(entry: BackendEntry): void {

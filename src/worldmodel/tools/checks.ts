@@ -404,7 +404,7 @@ function says(message: Message, word: string): boolean {
   return said.includes(word) && wordsOf(said).includes(word);
 }
 
-/** Ids among a call's arguments that nobody has said and no policy names: an agent cannot know them. */
+/** Ids among a call's arguments that no message has mentioned and no policy names: an agent cannot know them. */
 export function unsaidIds(
   given: JsonObject,
   messages: readonly Message[],

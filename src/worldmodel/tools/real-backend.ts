@@ -1,4 +1,4 @@
-// The real environment as a backend: asked where nobody else could answer, and where the scenario allows it.
+// The real environment as a backend: asked where no other backend could answer, and where the scenario allows it.
 
 import { elsewhere } from '../../env/tools/rules-responder.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
@@ -6,7 +6,7 @@ import type { BackendEntry, BackendModel, PredictOptions, RawProposal } from './
 
 export const realBackend: BackendEntry = {
   name: 'real',
-  summary: 'The real environment, asked where nobody else could answer.',
+  summary: 'The real environment, asked where no other backend could answer.',
   trust: 'exact',
   isReal: (domain) =>
     elsewhere(domain) !== undefined || domain.tools.every(({ name }) => domain.rules?.tools.has(name) === true),

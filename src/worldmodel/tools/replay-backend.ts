@@ -1,4 +1,4 @@
-// Exact replay as a backend: the same call in the same state was lived before, so its outcome is known.
+// Exact replay as a backend: the same call in the same state was run before, so its outcome is known.
 
 import { NO_COST } from '../../core/cost.js';
 import { stateHash } from '../../env/state/state.js';

@@ -24,7 +24,7 @@ import { routerBackends } from './backends.js';
 import { checkProposal, PROPOSAL_LIMITS, toolOf } from './checks.js';
 import { DEFAULT_BACKENDS, type ToolsModelConfig } from './tools-model-schema.js';
 
-/** What an agent is shown of a call that nobody could answer. */
+/** What an agent is shown of a call that no backend could answer. */
 export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
 
 /** A backend in its place. */
@@ -63,7 +63,7 @@ export class Router implements Responder {
     return this.refusal(trail);
   }
 
-  /** Models, records and environments are closed by whoever made them. */
+  /** Models, records and environments are closed by their maker. */
   close(): void {}
 
   private async ask(
@@ -147,7 +147,7 @@ export class Router implements Responder {
       confidence: 0,
       backend: last.name,
       modelVersion: last.model.version,
-      why: [...trail.why, 'nobody could answer: refused'],
+      why: [...trail.why, 'no backend could answer: refused'],
       refused: trail.refused.length > 0 ? trail.refused : trail.why,
       ...(last.trust === 'text' ? { stateless: true } : {}),
       cost: trail.cost,

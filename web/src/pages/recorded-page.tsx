@@ -1,4 +1,4 @@
-// An episode that a run has kept; beside it, where one wants to see both, another of the same task: what was dreamt beside what was real.
+// An episode that a run has kept; beside it, where one wants to see both, another of the same task: what was simulated beside what was real.
 
 import type { EpisodesPage, EpisodeView } from '../../../src/serve/page/wire.js';
 import { useAsked, withQuery } from '../api.js';

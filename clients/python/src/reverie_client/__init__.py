@@ -1,4 +1,4 @@
-"""Environments served by Reverie, dreamt or real, as Gymnasium environments.
+"""Environments served by Reverie, simulated or real, as Gymnasium environments.
 
     import reverie_client
 

@@ -127,7 +127,7 @@ function summaryOf(arm: string, results: readonly TextTrainResult[]) {
       ({ evaluations }) => evaluations.find(({ after }) => after === 'cloning')?.success.value ?? null,
     ),
     realSteps: results.map(({ realSteps }) => realSteps),
-    dreamtSteps: results.map(({ dreamtSteps }) => dreamtSteps),
+    simulatedSteps: results.map(({ simulatedSteps }) => simulatedSteps),
     wallSeconds: mean(results.map(({ wallSeconds }) => wallSeconds)),
   };
 }
@@ -136,7 +136,7 @@ type TextComparison = ReturnType<typeof compareText>;
 type ArmSummary = TextComparison['arms'][number];
 
 function comparisonReport(name: string, found: TextComparison, runs: readonly Run[]): Report {
-  const dreamt = runs.filter(({ arm }) => arm === DREAM);
+  const simulated = runs.filter(({ arm }) => arm === DREAM);
   return {
     title: `An agent that learned in simulation: ${name}`,
     blocks: [
@@ -144,20 +144,20 @@ function comparisonReport(name: string, found: TextComparison, runs: readonly Ru
       {
         kind: 'table',
         columns: ['', 'won', '95 %', 'by seed', 'after imitation', 'real steps', 'simulated steps', 'wall time a run'],
-        rows: found.arms.map(({ arm, success, bySeed, imitated, realSteps, dreamtSteps, wallSeconds }) => [
+        rows: found.arms.map(({ arm, success, bySeed, imitated, realSteps, simulatedSteps, wallSeconds }) => [
           arm,
           formatPercent(success.value),
           `${formatPercent(success.low)} to ${formatPercent(success.high)}`,
           bySeed.map(formatPercent).join(', '),
           imitated.map(formatPercent).join(', '),
           formatCount(Math.round(mean(realSteps))),
-          formatCount(Math.round(mean(dreamtSteps))),
+          formatCount(Math.round(mean(simulatedSteps))),
           formatDuration(wallSeconds),
         ]),
         note: `Won: unseen tasks at the end of training, all seeds together. Steps: means over seeds, of walkthroughs, records and rounds, none of evaluations. Intervals are those of episodes, not of training again. ${remarkOn('The policy')}`,
       },
       successChart(runs.map(({ arm, seed, result: { evaluations } }) => ({ arm, seed, evaluations }))),
-      ...dreamt.map(({ seed, result }): Block => {
+      ...simulated.map(({ seed, result }): Block => {
         return { kind: 'details', title: `The simulation, seed ${seed}`, blocks: simulationBlocks(result) };
       }),
     ],

@@ -97,7 +97,7 @@ export class RecordedValues implements TextValues {
 
 /**
  * Reads recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
- * @param skip  told of each step of which the action was not among the choices
+ * @param skip  called for each step of which the action was not among the choices
  */
 function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
   // Nobody decides: the agent tells what it would choose among.

@@ -230,7 +230,7 @@ function trainReport(name: string, result: Reported): Report {
     ['real steps', `${formatCount(result.realSteps)}, ${formatCount(result.clonedSteps)} of them of walkthroughs`],
     mode === 'value'
       ? ['valued choices', formatCount(result.valuedChoices ?? 0)]
-      : ['simulated steps', formatCount(result.dreamtSteps)],
+      : ['simulated steps', formatCount(result.simulatedSteps)],
     ...alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
     ['checkpoint', result.checkpoint],
   ];
@@ -242,9 +242,9 @@ function trainReport(name: string, result: Reported): Report {
         kind: 'table',
         columns: ['', 'success', '95 %', 'real steps', 'simulated steps', 'length'],
         rows: evaluations.map((evaluation) => {
-          const { success, realSteps, dreamtSteps, meanLength } = evaluation;
+          const { success, realSteps, simulatedSteps, meanLength } = evaluation;
           const interval = `${formatPercent(success.low)} to ${formatPercent(success.high)}`;
-          const steps = [formatCount(realSteps), formatCount(dreamtSteps), meanLength.toFixed(1)];
+          const steps = [formatCount(realSteps), formatCount(simulatedSteps), meanLength.toFixed(1)];
           return [momentOf(evaluation), formatPercent(success.value), interval, ...steps];
         }),
         note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
@@ -275,7 +275,7 @@ export function successChart(
 }
 
 /** What the simulation or the value model was made of, how it did on what was held out, and how it did beside the real environment. */
-export function simulationBlocks({ gathered, checks, answeredBy, dreamtSteps }: Reported): Block[] {
+export function simulationBlocks({ gathered, checks, answeredBy, simulatedSteps }: Reported): Block[] {
   const isValued = gathered.some(({ values }) => values !== undefined);
   const share = (wrong: number | undefined, of: number | undefined) =>
     wrong === undefined || of === undefined ? '–' : formatPercent(wrong / of);
@@ -303,7 +303,7 @@ export function simulationBlocks({ gathered, checks, answeredBy, dreamtSteps }: 
           },
         ];
   const answers = Object.entries(answeredBy).map(([label, value]) => {
-    return { label, bar: { value }, text: formatPercent(value / dreamtSteps) };
+    return { label, bar: { value }, text: formatPercent(value / simulatedSteps) };
   });
   return [
     ...records,

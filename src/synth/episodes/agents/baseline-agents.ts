@@ -113,7 +113,7 @@ export class ReferenceAgent implements ToolsPolicy {
   }
 }
 
-/** Names of arguments that look like ids and that nobody has mentioned. */
+/** Names of arguments that look like ids and that was not mentioned. */
 function unknownArguments({ arguments: given }: CallSpec, messages: readonly Message[]): string[] {
   const seen = messages.map(({ content }) => content ?? '').join('\n');
   const isId = (value: Json): value is string =>

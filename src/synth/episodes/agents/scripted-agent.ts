@@ -1,5 +1,5 @@
 // An agent without a language model that is worth reading: it knows the task's solution as `ReferenceAgent` does, and goes about
-// it in one of many ways. It asks for what nobody told it, together or piece by piece; looks around; takes calls in another
+// it in one of many ways. It asks for what it was not told, together or piece by piece; looks around; takes calls in another
 // order where that comes to the same; asks before it changes something; and puts what it says in the domain's phrases.
 
 import { LRUCache } from 'lru-cache';
@@ -55,7 +55,7 @@ export class ScriptedAgent implements ToolsPolicy {
   private next(call: CallSpec, query: ToolsPolicyQuery, rng: Rng): ToolsAction {
     const { messages, task } = query;
     const words = rng.split('words', messages.length);
-    // What not even the solution names, a failure made up: nobody could be asked for it.
+    // What not even the solution names, a failure made up: it cannot be asked for.
     const unknown = unknownIds(call, messages).filter((name) => isOfSolution(call.arguments[name], task));
     const questions = messages.filter(({ role, content }) => role === 'assistant' && content).length;
     if (unknown.length > 0 && questions < MOST_QUESTIONS) return this.question(call, unknown, query, rng, words);
@@ -360,7 +360,7 @@ function pick(given: ReadonlyMap<string, Json>, names: readonly string[]): JsonO
   return Object.fromEntries(names.map((name) => [name, given.get(name)!]));
 }
 
-/** Names of arguments that hold an id which nobody has mentioned. */
+/** Names of arguments that hold an id that was not mentioned. */
 export function unknownIds({ arguments: given }: CallSpec, messages: readonly Message[]): string[] {
   return Object.entries(given).flatMap(([name, value]) => (isId(value) && !isKnown(value, messages) ? [name] : []));
 }
