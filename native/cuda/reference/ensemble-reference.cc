@@ -155,9 +155,9 @@ std::vector<double> forward(const std::vector<Layer>& layers, Activation activat
   return x;
 }
 
-StepResult step(const EnsembleSpec& spec, const StepRequest& request, Precision rounding) {
+StepResult step(const EnsembleSpec& spec, const StepRequest& request, Precision rounding, std::int64_t stride) {
   StepResult result;
-  for (std::int64_t row = 0; row < request.rows; row++) stepRow(spec, request, static_cast<std::size_t>(row), rounding, result);
+  for (std::int64_t row = 0; row < request.rows; row += stride) stepRow(spec, request, static_cast<std::size_t>(row), rounding, result);
   return result;
 }
 

@@ -20,7 +20,8 @@ struct StepResult {
 std::vector<double> forward(const std::vector<Layer>& layers, Activation activation, std::vector<double> x,
                             Precision rounding = Precision::fp32);
 
-StepResult step(const EnsembleSpec& spec, const StepRequest& request, Precision rounding = Precision::fp32);
+/** Of rows 0, stride, 2 stride ... */
+StepResult step(const EnsembleSpec& spec, const StepRequest& request, Precision rounding = Precision::fp32, std::int64_t stride = 1);
 
 struct Row {
   std::vector<double> obs, action, nextObs;

@@ -4,8 +4,8 @@
 
 #include "../kernels/act.cuh"
 #include "../reference/random-reference.h"
-#include "check-ensemble.h"
 #include "check.h"
+#include "parts.h"
 
 namespace reverie::test {
 namespace {
@@ -55,8 +55,8 @@ void checkFunctions(Checks& checks) {
 
 }  // namespace
 
-int checkEnsembleNumbers() {
-  Checks checks("ensemble numbers");
+int checkNumbers() {
+  Checks checks("numbers");
   checkWords(checks);
   checkDraws(checks);
   checkFunctions(checks);
