@@ -142,11 +142,6 @@ std::vector<float> copyAt(const Napi::Object& from, const char* name) {
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
-std::vector<int> intCopyAt(const Napi::Object& from, const char* name) {
-  auto array = arrayAt<Napi::Int32Array>(from, name, napi_int32_array);
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
-
 std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count) {
   auto array = arrayAt<Napi::Uint32Array>(from, name, napi_uint32_array);
   requireSize(from.Env(), name, array.ElementLength(), 4 * count);

@@ -190,20 +190,6 @@ void inPlace(float* values, int count) {
   for (int i = 0; i < count; i += LANES) store(values + i, function(load(values + i)));
 }
 
-inline double runPeak(std::int64_t rounds, float* to) {
-  constexpr int chains = BLOCK * ROWS;
-  Floats sums[chains];
-  REVERIE_UNROLL
-  for (int i = 0; i < chains; i++) sums[i] = all(to[0] + static_cast<float>(i));
-  const Floats factor = all(to[1]), added = all(to[2]);
-  for (std::int64_t round = 0; round < rounds; round++) {
-    _Pragma("GCC unroll 24") for (int i = 0; i < chains; i++) sums[i] = multiplyAdd(sums[i], factor, added);
-  }
-  for (int i = 1; i < chains; i++) sums[0] += sums[i];
-  store(to, sums[0]);
-  return static_cast<double>(rounds) * chains * LANES;
-}
-
 constexpr Width table(const char* name, const TrainingKernels& training) {
   return {name,
           LANES,
@@ -216,7 +202,6 @@ constexpr Width table(const char* name, const TrainingKernels& training) {
           inPlace<sigmoid>,
           inPlace<exponential>,
           inPlace<logarithm>,
-          runPeak,
           &training};
 }
 

@@ -79,8 +79,6 @@ struct Width {
   void (*sigmoid)(float* values, int count);
   void (*exponential)(float* values, int count);
   void (*logarithm)(float* values, int count);
-  /** Multiply-adds without memory, to measure what a core can do at most; answers how many were done. */
-  double (*peak)(std::int64_t rounds, float* to);
   const TrainingKernels* training;
 };
 
