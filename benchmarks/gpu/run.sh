@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the kernels and the harness, checks every kernel against doubles, and measures: alone and against peers.
+# Builds the kernels and the harness, checks every kernel against vector code, and measures: alone and against peers.
 # Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node (train brings it), no network.
 #
 #   benchmarks/gpu/run.sh [PHASE...] [--quick] [--out DIR] [--only TEXT] [--minutes N]
@@ -91,7 +91,7 @@ build() {
 }
 
 check() {
-  local what=references
+  local what=device
   [ -n "$emulated" ] || what=$harness_options
   # shellcheck disable=SC2086
   "$checker" $what | tee "$out/check.txt"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "../reference/ensemble-reference.h"
+#include "../processor/native-ensemble.h"
 #include "check.h"
 #include "ensemble-models.h"
 
@@ -33,9 +33,9 @@ struct StepInputs {
   StepRequest request;
 };
 
-/** Holds a step to the reference; ends may differ where a probability is that near to its draw. */
-void compareStep(Checks& checks, const EnsembleSpec& spec, const Answered& got, const reference::StepResult& want,
-                 Precision precision, const std::string& what);
+/** Holds a step to the same by vector code, which shares no arithmetic; ends may differ where a probability is near to its draw. */
+void compareStep(Checks& checks, const EnsembleSpec& spec, const StepRequest& request, const Answered& got, Precision precision,
+                 const std::string& what);
 
 struct RolloutCase {
   std::string name;
@@ -72,8 +72,8 @@ struct RolloutInputs {
 RolloutAnswer rolloutOn(Device& device, const RolloutCase& c, const RolloutInputs& inputs, const RolloutRequest& request,
                         std::optional<TileHeight> height = std::nullopt);
 
-/** Holds a rollout to the reference, row by row. */
-void compareRollout(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& got);
+/** Holds a rollout to the same by vector code, row by row. */
+void compareRollout(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutRequest& request, const RolloutAnswer& got);
 
 /** Whether the rows are the same bytes, and all that was counted but for the sums, which depend on the number of blocks. */
 bool isSame(const RolloutAnswer& a, const RolloutAnswer& b);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "../reference/random-reference.h"
+#include "random-reference.h"
 
 namespace reverie::test {
 namespace {

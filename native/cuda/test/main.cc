@@ -24,14 +24,14 @@ std::unique_ptr<Device> makeDevice() {
 int main(int count, char** given) {
   using namespace reverie::test;
   const std::map<std::string, std::function<int()>> parts{{"numbers", checkNumbers},
-                                                          {"references", checkReferences},
+                                                          {"device", checkDevice},
                                                           {"rows", checkRows},
                                                           {"rollouts", checkRollouts},
                                                           {"native", checkNative}};
   std::vector<std::string> names(given + 1, given + count);
   if (names.size() > 1 && names[0] == "--kernels") {
     kernelsFile = names[1];
-    names = {"references"};
+    names = {"device"};
   }
   if (names.empty()) {
     for (const auto& [name, check] : parts) names.push_back(name);

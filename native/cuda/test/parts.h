@@ -9,7 +9,7 @@
 namespace reverie::test {
 
 int checkNumbers();
-int checkReferences();
+int checkDevice();
 int checkRows();
 int checkRollouts();
 int checkNative();
@@ -17,7 +17,7 @@ int checkNative();
 /** File of compiled kernels, where a GPU is to be checked in place of the emulator. */
 extern std::string kernelsFile;
 
-/** What `checkReferences` runs on. */
+/** What `checkDevice` runs on. */
 std::unique_ptr<Device> makeDevice();
 
 }  // namespace reverie::test
