@@ -74,11 +74,6 @@ Napi::Value begin(const Napi::CallbackInfo& info, std::shared_ptr<L> learner, Ru
   return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); }, kept);
 }
 
-processor::LayerEnd endOf(Activation activation) {
-  if (activation == Activation::relu) return processor::LayerEnd::relu;
-  return activation == Activation::tanh ? processor::LayerEnd::tanh : processor::LayerEnd::swish;
-}
-
 std::vector<int> sizesAt(const Napi::Object& from, const char* name) {
   const Napi::Value value = from.Get(name);
   if (!value.IsArray()) refuse(from.Env(), std::string(name) + " is no array");
@@ -120,7 +115,7 @@ Napi::Value makeActorCritic(const Napi::CallbackInfo& info) {
   spec.batchSize = intAt(from, "batchSize");
   spec.critics = intAt(from, "critics");
   spec.hidden = sizesAt(from, "hidden");
-  spec.activation = endOf(activationAt(from));
+  spec.activation = activationAt(from);
   spec.normalisesCritics = boolAt(from, "criticLayerNorm");
   spec.tau = floatAt(from, "tau");
   spec.rewardScale = floatAt(from, "rewardScale");

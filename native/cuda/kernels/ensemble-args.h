@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kinds.h"
 #include "known.h"
 #include "random-stream.h"
 
@@ -19,8 +20,6 @@ constexpr int PLAIN_ROWS = 64;
 constexpr int PLAIN_COLUMNS = 64;
 constexpr int PLAIN_DEPTH = 16;
 constexpr int PLAIN_THREADS = 256;
-
-enum class LayerActivation : int { relu, tanh, swish };
 
 /**
  * One layer as packed. Fused: `chunks` chunks of 16 columns, each `steps` fragments of 512 bytes and 16 biases; plain: w
@@ -48,7 +47,7 @@ struct NetworkArgs {
   const StageArgs* stages;
   std::int32_t stageCount;
   std::int32_t layers;
-  LayerActivation activation;
+  Activation activation;
   /** Columns of the last layer that mean something. */
   std::int32_t outputs;
   LayerShape layer[MAX_LAYERS];
@@ -130,11 +129,9 @@ struct GroupStepArgs {
   const RandomStream* streams;
 };
 
-enum class HeadKind : int { squashed, gaussian, categorical };
-
 struct PolicyArgs {
   NetworkArgs network;
-  HeadKind head;
+  PolicyHead head;
   std::int32_t obsDim, actionDim, choices, start;
   bool isDeterministic;
   /** Sum of the logarithms of `scale`. */
@@ -168,8 +165,6 @@ struct RolloutSums {
   double reward, rewardSquares;
   std::uint64_t terminated, outOfHorizon, doubted, nonFinite;
 };
-
-enum class VerdictByte : std::uint8_t { goesOn, terminated, outOfHorizon, doubted, dropped };
 
 /** Steps firstStep .. firstStep + steps of a rollout; what lies between two launches stays in device memory. */
 struct RolloutArgs {

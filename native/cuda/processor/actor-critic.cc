@@ -11,7 +11,7 @@ void requireWhole(const ActorCriticSpec& spec) {
   const auto actions = static_cast<std::size_t>(spec.actionDim);
   if (!isSize(spec.obsDim) || !isSize(spec.actionDim) || !isSize(spec.batchSize) || !isSize(spec.critics) ||
       spec.hidden.empty() || !std::all_of(spec.hidden.begin(), spec.hidden.end(), isSize) || spec.scale.size() != actions ||
-      spec.bias.size() != actions || spec.activation == LayerEnd::none) {
+      spec.bias.size() != actions || spec.activation == Activation::none) {
     throw std::invalid_argument("a learner whose sizes do not fit each other");
   }
   if (spec.drawn < 1 || spec.drawn > spec.critics || !(spec.dropout >= 0 && spec.dropout < 1) ||

@@ -12,7 +12,7 @@ struct ActorCriticSpec {
   int obsDim, actionDim, batchSize, critics;
   /** Of critics and policy alike. */
   std::vector<int> hidden;
-  LayerEnd activation;
+  Activation activation;
   bool normalisesCritics;
   float tau, rewardScale, targetEntropy;
   /** Actions are bias + scale * normalised, [actionDim]. */
