@@ -25,7 +25,15 @@ const policy = {
   ...{ scale: filled(1, 1), bias: filled(1, 0), low: filled(1, -1), high: filled(1, 1), choices: 0, start: 0 },
 };
 const rollout = {
-  ...{ branches: 40, starts: filled(80, 0.2), horizon: 2, policy, isPolicyDeterministic: false, knownReward: '', knownEnds: '' },
+  ...{
+    branches: 40,
+    starts: filled(80, 0.2),
+    horizon: 2,
+    policy,
+    isPolicyDeterministic: false,
+    knownReward: '',
+    knownEnds: '',
+  },
   ...{ isTs1: true, isDeterministic: false, withDisagreement: false, disagreementLimit: Infinity, dropsDoubted: false },
   ...{ actStreams: Uint32Array.of(1, 2, 0, 0, 3, 4, 0, 0), modelStreams: Uint32Array.of(5, 6, 0, 0, 7, 8, 0, 0) },
 };

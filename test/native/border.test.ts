@@ -33,7 +33,11 @@ function told<T>(fault: string, kernelsOf: () => Uint8Array = fatbin): Told<T> {
   try {
     const kernels = join(folder, 'kernels.fatbin');
     writeFileSync(kernels, kernelsOf());
-    const env = { ...process.env, REVERIE_DOUBLE: fault, LD_LIBRARY_PATH: fault === 'no-library' ? '' : join(BUILD, 'double') };
+    const env = {
+      ...process.env,
+      REVERIE_DOUBLE: fault,
+      LD_LIBRARY_PATH: fault === 'no-library' ? '' : join(BUILD, 'double'),
+    };
     const args = [CHILD, join(BUILD, 'reverie_cuda.node'), kernels];
     return JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' }));
   } finally {

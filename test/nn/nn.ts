@@ -107,8 +107,8 @@ export { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
 export {
   buildTrainer,
   type FeedData,
-  nativeMemberTrainer,
   nativeActorCriticTrainers,
+  nativeMemberTrainer,
   type Trainer,
   type TrainerResult,
   type TrainerRun,
