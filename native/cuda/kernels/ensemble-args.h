@@ -143,9 +143,9 @@ struct PolicyArgs {
   const float* high;
 };
 
-/** Rows kept of every deliverEvery-th branch: [delivered branch, step of the window, columns]. Null where nothing is kept. */
+/** Rows kept of every deliverEvery-th branch: [delivered branch, step, columns]. Null where nothing is kept. */
 struct RecordArgs {
-  std::uint32_t deliverEvery, window;
+  std::uint32_t deliverEvery, steps;
   float* obs;
   float* action;
   float* nextObs;
@@ -154,7 +154,7 @@ struct RecordArgs {
   float* disagreement;
   std::uint8_t* verdict;
   std::uint8_t* terminated;
-  /** Rows kept of each delivered branch in this window; DROPPED_BIT is set where the row after them was dropped. */
+  /** Rows kept of each delivered branch; DROPPED_BIT is set where the row after them was dropped. */
   std::uint32_t* lengths;
 };
 
@@ -166,7 +166,7 @@ struct RolloutSums {
   std::uint64_t terminated, outOfHorizon, doubted, nonFinite;
 };
 
-/** Steps firstStep .. firstStep + steps of a rollout; what lies between two launches stays in device memory. */
+/** All steps of a rollout. */
 struct RolloutArgs {
   DynamicsArgs dynamics;
   PolicyArgs policy;
@@ -175,7 +175,7 @@ struct RolloutArgs {
   GroupArgs groups;
   RecordArgs record;
   std::uint32_t branches;
-  std::int32_t horizon, firstStep, steps;
+  std::int32_t horizon;
   /** Observations by branch, of even and odd steps, and actions. */
   float* obs[2];
   float* action;

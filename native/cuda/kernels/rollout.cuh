@@ -81,7 +81,7 @@ struct RolloutLand {
     }
     if (slot == NO_SLOT) return;
     const RecordArgs& record = args.record;
-    const std::uint32_t steps = static_cast<std::uint32_t>(step - args.firstStep);
+    const std::uint32_t steps = static_cast<std::uint32_t>(step);
     const bool isDropped = outcome.verdict == Verdict::dropped;
     record.lengths[own.place[row] / record.deliverEvery] = isDropped ? steps | DROPPED_BIT : steps + 1;
     record.reward[slot] = outcome.reward;
@@ -160,8 +160,8 @@ REVERIE_DEVICE void runRollout(const RolloutArgs& args) {
   WarpRows* warps = reinterpret_cast<WarpRows*>(sharedMemory() + args.shared.warpRows);
   if (laneOf() == 0) warps[warpOf()].sums = WarpSums{};
   const Living living(args, tilesBeforeOf());
-  std::uint32_t before = args.firstStep > 0 ? living.rowsOf(args.firstStep - 1) : 0;
-  for (int step = args.firstStep; step < args.firstStep + args.steps; step++) {
+  std::uint32_t before = 0;
+  for (int step = 0; step < args.horizon; step++) {
     const std::uint32_t rows = living.rowsOf(step);
     if (rows == 0) break;
     const StepNoise noise{args.modelStreams[step], nullptr, 0, rows};
@@ -170,7 +170,7 @@ REVERIE_DEVICE void runRollout(const RolloutArgs& args) {
     syncGrid(args.barrier);
     predict<Net>(args, step, rows, noise);
     before = rows;
-    if (step + 1 < args.firstStep + args.steps) syncGrid(args.barrier);
+    if (step + 1 < args.horizon) syncGrid(args.barrier);
   }
   syncBlock();
   if (thread() == 0) addSums(warps, threads() / 32, args.sums[block()]);

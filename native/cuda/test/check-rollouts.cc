@@ -1,4 +1,4 @@
-// A rollout is the same however it is run: in windows for want of memory, in any order of threads, in tiles of any height; and
+// A rollout is the same however it is run: in little memory, in any order of threads, in tiles of any height; and
 // what is not delivered is counted all the same. On the emulator, which can be made to differ.
 #include <cmath>
 #include <cstring>
@@ -55,7 +55,6 @@ void checkThinning(Checks& checks, const RolloutCase& c, const RolloutInputs& in
 
 void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
   int smaller = 0;
-  // Ever less, until the steps have to be recorded in windows and at last one alone does not fit.
   for (std::size_t kilobytes = 160; kilobytes > 0; kilobytes -= 4) {
     emulator::Options options;
     options.memoryBytes = kilobytes * 1024;
