@@ -2,9 +2,8 @@
 
 from dataclasses import asdict, dataclass
 
-# HalfCheetah's rows, and MBPO's ensemble of 7 networks of 4 x 200, 5 of them elites.
-SHAPE = {"obs": 17, "action": 6, "members": 7, "hidden": 200, "layers": 4, "policyHidden": 256, "policyLayers": 2}
-SMALL_SHAPE = {**SHAPE, "hidden": 32, "layers": 2, "policyHidden": 32}
+# HalfCheetah's rows, and MBPO's ensemble of 7 networks of 4 x 200, 5 of them elites (Shape of native/cuda/bench/work.h).
+MEMBERS = 7
 
 TORCH = ("torch-eager", "torch-compile", "torch-graphs")
 ALL = (*TORCH, "jax")

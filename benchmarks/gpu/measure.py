@@ -8,7 +8,6 @@ import time
 
 import cases
 import report
-import roofline
 from intervals import interval, ratio_interval
 from machine import ClockWatch, describe_machine, versions
 from sides import Side, SideFailed, measure_in_turns
@@ -27,7 +26,7 @@ class Sides:
 
     def __init__(self, options, peers):
         self._options, self._sides, self.absent, self.versions = options, {}, {}, {}
-        self.ours = Side("ours", [options.harness, "serve", *options.harness_options], options.log)
+        self.ours = Side("ours", [options.harness, *options.harness_options], options.log)
         for name in peers:
             self._start(name)
 
@@ -60,7 +59,7 @@ class Sides:
                 side.call("load", path=weights)
                 if name == "mbrl":
                     continue
-                errors[name] = side.call("verify", precision="fp32", members=cases.SHAPE["members"])["relativeError"]
+                errors[name] = side.call("verify", precision="fp32", members=cases.MEMBERS)["relativeError"]
                 if not errors[name] < 1e-3:
                     raise SideFailed(f"does not compute what the harness does: relative error {errors[name]}")
             except SideFailed as error:
@@ -106,7 +105,7 @@ def quantity_of(case):
     return "busyMs" if case.kind == "step" else "spanMs"
 
 
-def row_of(case, name, samples, described, context):
+def row_of(case, name, samples, described):
     ms = samples["spanMs" if name != "ours" else quantity_of(case)]
     rates = [case.units_a_run() / value * 1e3 for value in ms]
     row = {"case": case.id, "side": name, "unit": case.unit, **interval(rates), "settings": described, "milliseconds": samples}
@@ -114,13 +113,12 @@ def row_of(case, name, samples, described, context):
     row["deviceMicrosecondsAStep"] = statistics.median(samples["busyMs" if case.kind == "step" else "spanMs"]) / steps * 1e3
     if name == "ours":
         row["callerMicrosecondsAStep"] = statistics.median(samples["wallMs"]) / steps * 1e3
-    row["shares"] = report.utilisation(case, row["value"], context["shape"], context["ceilings"], context["card"])
     if name == "ours" and case.goal is not None:
         row.update(floor=case.floor, goal=case.goal)
     return row
 
 
-def measure_case(sides, case, names, options, context):
+def measure_case(sides, case, names, options):
     """Rows of one case, ours first; the ratio to each peer is taken round by round."""
     ready, rows, described = prepare(sides, case, names, options)
     samples, failures = measure_in_turns(ready, options.rounds, options.calls, log, 0 if options.tiny else 0.3)
@@ -128,7 +126,7 @@ def measure_case(sides, case, names, options, context):
         if name in failures:
             rows.append({"case": case.id, "side": name, "failure": failures[name]})
         else:
-            rows.append(row_of(case, name, samples[name], described[name], context))
+            rows.append(row_of(case, name, samples[name], described[name]))
         release(process, id)
     if "ours" in samples and "ours" not in failures:
         mine = samples["ours"][quantity_of(case)]
@@ -156,7 +154,7 @@ def chosen_cases(options):
     return [cases.tiny(case) for case in listed] if options.tiny else listed
 
 
-def measure(options, sides, context, note):
+def measure(options, sides, note):
     """Rows of all cases that could be begun in time; what was left out is a row that says so. `note` is given them so far."""
     rows, took = [], 0
     for case in chosen_cases(options):
@@ -165,7 +163,7 @@ def measure(options, sides, context, note):
         if begun - options.started + took > 60 * options.minutes:
             rows.append({"case": case.id, "side": "all", "failure": f"left out: {options.minutes:.1f} minutes would not do"})
             continue
-        rows += measure_case(sides, case, names, options, context)
+        rows += measure_case(sides, case, names, options)
         took = time.monotonic() - begun
         note(rows)
     return rows
@@ -184,19 +182,6 @@ def keep(options, rows, context):
         ratio = headline("ts1.tf32.1M", "torch-graphs", "oursOverThis")
         content = report.result("gpu.vs-torch-compile", ratio, "ratio", torch, rows, context)
     return report.write_json(options.out, f"{content['id']}.json", content)
-
-
-def ceilings_of(sides, options):
-    size = {"bytes": 2**22, "repeats": 3, "rounds": 2} if options.tiny else {"bytes": 2**32, "repeats": 20, "rounds": 20_000}
-    measured = sides.ours.call("ceilings", **size)
-    torch = sides.of("torch-eager")
-    if torch:
-        try:
-            measured["torch"] = torch.call("ceilings", size=64 if options.tiny else 8192, megabytes=1 if options.tiny else 4096)
-        except SideFailed as error:
-            sides.drop("torch", str(error))
-    log(f"ceilings: {report.told(measured)}")
-    return measured
 
 
 def read_options():
@@ -221,22 +206,19 @@ def read_options():
 
 
 def begin(options, sides):
-    """What all rows of a phase share: the machine, the card's limits, and the shapes that are asked for."""
+    """What all rows of a phase share: the machine and the card's limits."""
     limits = sides.ours.call("limits")
-    shape = cases.SMALL_SHAPE if options.tiny else cases.SHAPE
-    card = roofline.card_peaks(limits["name"])
-    return {"machine": describe_machine(), "command": options.command, "shape": shape, "limits": limits, "card": card}
+    return {"machine": describe_machine(), "command": options.command, "limits": limits}
 
 
 def measure_phase(options, sides, context, note):
-    """Rows of the phase; ceilings and the peers' agreement are measured first."""
-    context["ceilings"] = ceilings_of(sides, options)
+    """Rows of the phase; the peers' agreement is measured first."""
     context["peersRelativeError"] = {}
     if options.phase == "peers":
         weights = os.path.join(options.work, "weights.bin")
         sides.ours.call("export", path=weights)
         context["peersRelativeError"] = sides.load(weights)
-    return measure(options, sides, context, note)
+    return measure(options, sides, note)
 
 
 def main():
@@ -251,7 +233,7 @@ def main():
 
         def note(rows):
             """Keeps what there is, so that a phase which is cut off loses the case at hand alone."""
-            kept = {key: context[key] for key in ("limits", "ceilings", "peersRelativeError")}
+            kept = {key: context[key] for key in ("limits", "peersRelativeError")}
             context["raw"] = {**kept, "clocks": clocks.summary(), "absent": sides.absent, **counts}
             return keep(options, rows, context)
 

@@ -4,8 +4,6 @@ import datetime
 import json
 import os
 
-import roofline
-
 
 def short(value):
     """Three digits and a unit prefix: 1.23 G."""
@@ -22,26 +20,6 @@ def told(values):
     return short(values) if isinstance(values, (int, float)) else str(values)
 
 
-def utilisation(case, rate, shape, ceilings, card):
-    """Shares of what the card does at most: of its data sheet's arithmetic, of the instructions measured, of the copy measured."""
-    flop = roofline.ensemble_flop(shape, case) * rate
-    moved = roofline.ensemble_bytes(shape, case) * rate
-    instructions = ceilings.get(f"{case.precision}InstructionFlops")
-    shares = {"flops": flop, "bytesPerSecond": moved, "ofCopy": moved / ceilings["copyBytesPerSecond"]}
-    if card:
-        shares["ofPeak"] = flop / card[case.precision]
-    if instructions:
-        shares["ofInstructions"] = flop / instructions
-    if case.deliver:
-        delivered = roofline.row_bytes(shape) / case.deliver * rate
-        shares["ofBus"] = delivered / ceilings["toHostBytesPerSecond"]
-    return shares
-
-
-def _percent(share):
-    return "" if share is None else f"{100 * share:.1f} %"
-
-
 def _verdict(row):
     if row.get("goal") is None or row.get("low") is None:
         return ""
@@ -52,20 +30,17 @@ def _verdict(row):
     return f"BELOW FLOOR {short(row['floor'])}"
 
 
-HEADINGS = ("row", "side", "rate", "95 % interval", "unit", "us/step", "caller", "ours is", "of peak", "of mma", "of copy", "of bus", "goal")
-SHARES = ("ofPeak", "ofInstructions", "ofCopy", "ofBus")
+HEADINGS = ("row", "side", "rate", "95 % interval", "unit", "us/step", "caller", "ours is", "goal")
 
 
 def _cells(row):
     if "failure" in row:
         return (row["case"], row["side"], "-", "", row["failure"][:70], *[""] * (len(HEADINGS) - 5))
-    shares = row.get("shares", {})
     ratio = row.get("oursOverThis")
     times = f"{ratio['value']:.2f}x ({ratio['low']:.2f} - {ratio['high']:.2f})" if ratio else ""
     steps = [f"{row[key]:.3g}" if key in row else "" for key in ("deviceMicrosecondsAStep", "callerMicrosecondsAStep")]
     between = f"{short(row['low'])} - {short(row['high'])}"
-    parts = [_percent(shares.get(key)) for key in SHARES]
-    return (row["case"], row["side"], short(row["value"]), between, row["unit"], *steps, times, *parts, _verdict(row))
+    return (row["case"], row["side"], short(row["value"]), between, row["unit"], *steps, times, _verdict(row))
 
 
 def table(rows):

@@ -160,7 +160,7 @@ export interface AddonProbe {
   readonly devices: readonly GpuDescription[];
 }
 
-/** Of actor-critics by vector code, whatever the number of their critics; see native/cuda/processor/actor-critic.h. */
+/** Gradient steps of soft actor-critics by vector code; see native/cuda/processor/actor-critic.h for what each is. */
 export interface ActorCriticShape {
   readonly obsDim: number;
   readonly actionDim: number;
@@ -170,30 +170,21 @@ export interface ActorCriticShape {
   readonly criticLayerNorm: boolean;
   readonly tau: number;
   readonly rewardScale: number;
+  /** Nats of the action normalised to [-1, 1]. */
+  readonly targetEntropy: number;
   /** action = bias + scale * normalised, an element each. */
   readonly scale: Float32Array;
   readonly bias: Float32Array;
-}
-
-interface SoftShape extends ActorCriticShape {
-  /** Nats of the action normalised to [-1, 1]. */
-  readonly targetEntropy: number;
-}
-
-/** Gradient steps of soft actor-critic; see native/cuda/processor/sac-update.h for what each is. */
-export interface SacShape extends SoftShape {
-  /** Step sizes of the policy and of the temperature, relative to the critics'. */
-  readonly actorRate: number;
-  readonly temperatureRate: number;
-}
-
-/** The same with an ensemble of critics; see native/cuda/processor/redq-update.h. */
-export interface RedqShape extends SoftShape {
+  /** Whether all learns together, by two critics; else critics and policy learn apart. */
+  readonly isJoint: boolean;
   readonly critics: number;
   /** Of these, how many a step's targets go by. */
   readonly drawn: number;
   /** Share of hidden units left out. */
   readonly dropout: number;
+  /** Step sizes of the policy and of the temperature, relative to what is fed. */
+  readonly actorRate: number;
+  readonly temperatureRate: number;
 }
 
 /** Gradient steps of a member of an ensemble by vector code; see native/cuda/processor/member-update.h. */
@@ -211,20 +202,9 @@ export type Feeds = Readonly<Record<string, Float32Array | Int32Array | Uint8Arr
 
 export interface Addon {
   /** A learner, freed with the last reference to it. */
-  makeSac(shape: SacShape, width: string): object;
-  /** Gradient steps, which change the arrays of `state` and `metrics`. */
-  runSac(learner: object, steps: number, state: Arrays, batches: Arrays, metrics: Arrays): Promise<void>;
-  makeRedq(shape: RedqShape, width: string): object;
-  /** The same of the critics by a policy, and of the policy by critics. */
-  runCritics(
-    learner: object,
-    steps: number,
-    state: Arrays,
-    inputs: Arrays,
-    batches: Feeds,
-    metrics: Arrays,
-  ): Promise<void>;
-  runPolicy(
+  makeActorCritic(shape: ActorCriticShape, width: string): object;
+  /** Gradient steps, which change the arrays of `state` and `metrics`: of all, or of the critics or the policy, whichever `state` has. */
+  runActorCritic(
     learner: object,
     steps: number,
     state: Arrays,

@@ -336,7 +336,7 @@ export function loadAddon(): Addon {
   try {
     const found = createRequire(import.meta.url)(ADDON_FILE) as Addon;
     // The newest of its functions: what was compiled before it was written has not got it.
-    if (typeof found.makeRedq !== 'function') throw new Error('it was compiled from earlier sources');
+    if (typeof found.makeActorCritic !== 'function') throw new Error('it was compiled from earlier sources');
     addon = found;
     return addon;
   } catch (error) {

@@ -3,7 +3,7 @@
 
 import { reverieError } from '../core/errors.js';
 import { loadAddon, nativeWidth, unshared } from './cuda.js';
-import type { Feeds, MemberTrainingShape, RedqShape, SacShape } from './cuda-addon.js';
+import type { ActorCriticShape, Feeds, MemberTrainingShape } from './cuda-addon.js';
 import { type Dim, type DType, elementCount, Graph, type Tensor, type Value } from './graph.js';
 import { gather, reshape } from './ops.js';
 import { InferenceSession } from './runtime.js';
@@ -206,40 +206,33 @@ export type TrainingDevice = 'cpu' | 'native';
 
 type Arrays = Record<string, Float32Array>;
 
+/** Metrics of the steps of an actor-critic that is learned as a whole, and of its parts. */
+const METRICS = {
+  joint: ['criticLoss', 'policyLoss', 'alpha', 'entropy', 'q'],
+  critics: ['criticLoss', 'q'],
+  policy: ['policyLoss', 'alpha', 'entropy'],
+} as const;
+
 /**
- * Soft actor-critic.
- * @param spec what is fed; its body is not run
+ * Soft actor-critic, with one trainer for each part.
+ * @param specs what is fed; their bodies are not run
  * @throws DEVICE_UNAVAILABLE without the addon
  */
-export function nativeSacTrainer(spec: TrainerSpec, shape: SacShape): Trainer {
+export function nativeActorCriticTrainers<Part extends keyof typeof METRICS>(
+  specs: Readonly<Record<Part, TrainerSpec>>,
+  shape: ActorCriticShape,
+): Record<Part, Trainer> {
   const width = nativeWidth();
-  const learner = loadAddon().makeSac(shape, width);
-  const metrics = ['criticLoss', 'policyLoss', 'alpha', 'entropy', 'q'];
-  return trainerOf(spec, metrics, (run, result) =>
-    loadAddon().runSac(learner, run.steps, result.state, unsharedOf(run.perStep) as Arrays, result.metrics),
-  );
+  const learner = loadAddon().makeActorCritic(shape, width);
+  const trainers = (Object.keys(specs) as Part[]).map((part) => {
+    const steps = ({ steps, inputs, perStep }: TrainerRun, { state, metrics }: TrainerResult) =>
+      loadAddon().runActorCritic(learner, steps, state, unsharedOf(inputs) as Arrays, unsharedOf(perStep), metrics);
+    return [part, trainerOf(specs[part], METRICS[part], steps)];
+  });
+  return Object.fromEntries(trainers);
 }
 
-/** The critics of an ensemble, and their policy. See `nativeSacTrainer`. */
-export function nativeRedqTrainers(
-  specs: { readonly critics: TrainerSpec; readonly policy: TrainerSpec },
-  shape: RedqShape,
-): { critics: Trainer; policy: Trainer } {
-  const learner = loadAddon().makeRedq(shape, nativeWidth());
-  return {
-    critics: trainerOf(specs.critics, ['criticLoss', 'q'], ({ steps, inputs, perStep }, { state, metrics }) =>
-      loadAddon().runCritics(learner, steps, state, unsharedOf(inputs) as Arrays, unsharedOf(perStep), metrics),
-    ),
-    policy: trainerOf(
-      specs.policy,
-      ['policyLoss', 'alpha', 'entropy'],
-      ({ steps, inputs, perStep }, { state, metrics }) =>
-        loadAddon().runPolicy(learner, steps, state, unsharedOf(inputs) as Arrays, unsharedOf(perStep), metrics),
-    ),
-  };
-}
-
-/** A member of an ensemble. See `nativeSacTrainer`. */
+/** A member of an ensemble. See `nativeActorCriticTrainers`. */
 export function nativeMemberTrainer(spec: TrainerSpec, shape: MemberTrainingShape): Trainer {
   const width = nativeWidth();
   const learner = loadAddon().makeMember(shape, width);

@@ -30,7 +30,7 @@ import {
   tanh,
 } from '../nn/ops.js';
 import { adamStep, mlp, mlpSpecs, ParamLayout, tanhNormalSample } from '../nn/parameters.js';
-import { nativeRedqTrainers, nativeSacTrainer, type Trainer, type TrainerSpec } from '../nn/trainer.js';
+import { nativeActorCriticTrainers, type Trainer, type TrainerSpec } from '../nn/trainer.js';
 import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
 import type { BoxActions } from './spaces.js';
 
@@ -396,9 +396,11 @@ export function nativeTrainersOf(
   if (design.policyEvery === 0) {
     const { critic, policy, temperature } = rates;
     const relative = { actorRate: policy / critic, temperatureRate: temperature / critic };
-    return { policy: nativeSacTrainer(jointTrainer(net, design), { ...shared, ...relative }) };
+    const shape = { ...shared, ...relative, isJoint: true, critics: 2, drawn: 2, dropout: 0 };
+    return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };
   }
   const specs = { critics: criticTrainer(net, design), policy: policyTrainer(net, design) };
   const { critics, drawn, dropout } = design;
-  return nativeRedqTrainers(specs, { ...shared, critics, drawn, dropout });
+  const apart = { isJoint: false, critics, drawn, dropout, actorRate: 1, temperatureRate: 1 };
+  return nativeActorCriticTrainers(specs, { ...shared, ...apart });
 }

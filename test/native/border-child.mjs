@@ -1,5 +1,5 @@
-// Run by border.test.ts with a libcuda for tests in the loader's way: steps an ensemble by the driver and by the emulation,
-// and tells what came of it as JSON. Arguments: the addon, a file in the form of compiled kernels.
+// Run by border.test.ts with a libcuda for tests in the loader's way: steps an ensemble by the driver and by the emulation, and
+// rolls it out, and tells what came of it as JSON. Arguments: the addon, a file in the form of compiled kernels.
 
 import { createRequire } from 'node:module';
 import { argv, stdout } from 'node:process';
@@ -20,6 +20,24 @@ const weights = {
   ...{ low: filled(2, -Infinity), high: filled(2, Infinity) },
 };
 
+const policy = {
+  ...{ head: 'squashed', activation: 'relu', layers: [layer(2, 8), layer(8, 2)], logStd: filled(0, 0) },
+  ...{ scale: filled(1, 1), bias: filled(1, 0), low: filled(1, -1), high: filled(1, 1), choices: 0, start: 0 },
+};
+const rollout = {
+  ...{
+    branches: 40,
+    starts: filled(80, 0.2),
+    horizon: 2,
+    policy,
+    isPolicyDeterministic: false,
+    knownReward: '',
+    knownEnds: '',
+  },
+  ...{ isTs1: true, isDeterministic: false, withDisagreement: false, disagreementLimit: Infinity, dropsDoubted: false },
+  ...{ actStreams: Uint32Array.of(1, 2, 0, 0, 3, 4, 0, 0), modelStreams: Uint32Array.of(5, 6, 0, 0, 7, 8, 0, 0) },
+};
+
 async function stepped(kind, precision) {
   const { handle, device } = await addon.makeEnsemble({ kind, ordinal: 0, fatbin: argv[3] }, weights, precision);
   const answer = { nextObs: filled(2 * ROWS, 0), reward: filled(ROWS, 0) };
@@ -28,8 +46,9 @@ async function stepped(kind, precision) {
     ...{ streams: Uint32Array.of(1, 2, 0, 0), isTs1: true, isDeterministic: false, withDisagreement: false },
   };
   await Promise.all([1, 2, 3].map(() => addon.step(handle, request, answer)));
+  const lived = await addon.rollout(handle, rollout);
   await addon.close(handle);
-  return { device: device.name, numbers: [...answer.nextObs, ...answer.reward] };
+  return { device: device.name, numbers: [...answer.nextObs, ...answer.reward], lived: [...lived.nextObs] };
 }
 
 const failure = ({ kind, driverCode, message }) => ({ kind, driverCode, message });

@@ -14,6 +14,7 @@ const CHILD = fileURLToPath(new URL('./border-child.mjs', import.meta.url));
 interface Stepped {
   readonly device: string;
   readonly numbers: readonly number[];
+  readonly lived: readonly number[];
 }
 interface Failed {
   readonly kind: string;
@@ -26,13 +27,17 @@ interface Told<T> {
   readonly emulated: Stepped;
 }
 
-/** What a process tells whose driver shows `fault`; it must end by itself and well. */
-function told<T>(fault: string): Told<T> {
+/** What a process tells whose driver shows `fault`, if it has one; it must end by itself and well. */
+function told<T>(fault: string, kernelsOf: () => Uint8Array = fatbin): Told<T> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-border-'));
   try {
     const kernels = join(folder, 'kernels.fatbin');
-    writeFileSync(kernels, fatbin());
-    const env = { ...process.env, REVERIE_DOUBLE: fault, LD_LIBRARY_PATH: join(BUILD, 'double') };
+    writeFileSync(kernels, kernelsOf());
+    const env = {
+      ...process.env,
+      REVERIE_DOUBLE: fault,
+      LD_LIBRARY_PATH: fault === 'no-library' ? '' : join(BUILD, 'double'),
+    };
     const args = [CHILD, join(BUILD, 'reverie_cuda.node'), kernels];
     return JSON.parse(execFileSync(process.execPath, args, { env, encoding: 'utf8' }));
   } finally {
@@ -56,7 +61,7 @@ describe.skipIf(lacksCompiler('border.test.ts'))('the addon', () => {
     make('driver');
   }, 600_000);
 
-  it('steps ensembles by the driver as by the emulation, from several threads', () => {
+  it('steps ensembles and rolls them out by the driver as by the emulation, from several threads', () => {
     const { probe, steps, emulated } = told<Stepped>('');
     expect(probe).toMatchObject({ missing: '', devices: [{ name: 'A GPU in tests' }] });
     expect(emulated.device).toBe('host emulation');
@@ -64,11 +69,14 @@ describe.skipIf(lacksCompiler('border.test.ts'))('the addon', () => {
       expect(device).toBe('A GPU in tests');
       expect(numbers.every((value, i) => Math.abs(value - emulated.numbers[i]) < 0.02)).toBe(true);
     }
-    expect(steps.tf32.numbers).toEqual(emulated.numbers);
+    expect(steps.tf32).toMatchObject({ numbers: emulated.numbers, lived: emulated.lived });
   });
 
   it.each([
+    ['no-library', 'unavailable', 0, 'there is no CUDA driver'],
     ['no-gpu', 'unavailable', 0, 'finds no GPU'],
+    ['empty', 'unavailable', 0, 'finds no GPU'],
+    ['mismatch', 'unavailable', 0, 'CUDA_ERROR_SYSTEM_DRIVER_MISMATCH'],
     ['old-gpu', 'unavailable', 0, 'compute capability 7.0'],
     ['old-driver', 'unavailable', 0, 'update the driver'],
     ['out-of-memory', 'out-of-memory', 2, 'out of device memory'],
@@ -79,5 +87,10 @@ describe.skipIf(lacksCompiler('border.test.ts'))('the addon', () => {
       expect(failed).toMatchObject({ kind, driverCode, message: expect.stringContaining(part) });
     }
     expect(emulated.device).toBe('host emulation');
+  });
+
+  it('refuses files that hold no kernels', () => {
+    const { steps } = told<Failed>('', () => Buffer.alloc(24, 1));
+    expect(steps.fp32).toMatchObject({ kind: 'unavailable', message: expect.stringContaining('no compiled kernels') });
   });
 });

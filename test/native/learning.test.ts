@@ -9,9 +9,10 @@ import { BUILD, lacksCompiler, make } from './native-build.js';
 const SAC = {
   ...{ obsDim: 2, actionDim: 1, batchSize: 3, hidden: [4], activation: 'relu' as const, criticLayerNorm: true },
   ...{ tau: 0.1, rewardScale: 1, targetEntropy: -1, actorRate: 1, temperatureRate: 1 },
+  ...{ isJoint: true, critics: 2, drawn: 2, dropout: 0 },
   ...{ scale: Float32Array.of(1), bias: Float32Array.of(0) },
 };
-const REDQ = { ...SAC, critics: 3, drawn: 2, dropout: 0 };
+const REDQ = { ...SAC, isJoint: false, critics: 3 };
 /** 3 · 4 weights and 4 biases, 4 and 1, three times; of the policy 2 · 4 and 4, 4 · 2 and 2, and the log temperature. */
 const [CRITICS_SIZE, THETA_SIZE] = [63, 23];
 const MEMBER = { inputDim: 3, outputDim: 2, batchSize: 4, hidden: [5], termination: false, logVarPenalty: 0.01 };
@@ -43,20 +44,20 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
   };
 
   const runCritics = (changes: { learner?: object; state?: object; theta?: Float32Array; batches?: object }) => {
-    const { learner = addon.makeRedq(REDQ, 'plain'), theta = floats(THETA_SIZE) } = changes;
+    const { learner = addon.makeActorCritic(REDQ, 'plain'), theta = floats(THETA_SIZE) } = changes;
     const critics = { critics: floats(CRITICS_SIZE), m: floats(CRITICS_SIZE), v: floats(CRITICS_SIZE) };
     const state = { ...critics, target: floats(CRITICS_SIZE), ...changes.state };
     const rows = { obs: floats(6), action: floats(3), reward: floats(3), discount: floats(3), nextObs: floats(6) };
     const drawn = { weight: floats(3), nextNoise: floats(3), drawn: Int32Array.of(2, 0) };
     const adam = { adamAlpha: floats(1), adamEpsilon: floats(1).fill(1) };
     const batches = { ...rows, ...drawn, ...adam, ...changes.batches };
-    return addon.runCritics(learner, 1, state, { theta }, batches, { criticLoss: floats(1), q: floats(1) });
+    return addon.runActorCritic(learner, 1, state, { theta }, batches, { criticLoss: floats(1), q: floats(1) });
   };
 
   it('takes what fits', async () => {
     await runMember({});
     await runCritics({});
-    const learner = addon.makeRedq({ ...REDQ, dropout: 0.5 }, 'plain');
+    const learner = addon.makeActorCritic({ ...REDQ, dropout: 0.5 }, 'plain');
     const masks = { ownMask0: new Uint8Array(3 * 3 * 4), nextMask0: new Uint8Array(2 * 3 * 4) };
     await runCritics({ learner, batches: masks });
   });
@@ -67,8 +68,8 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
     ['a critic too few', () => ({ batches: { drawn: Int32Array.of(0) } })],
     ['targets of fewer critics', () => ({ state: { target: floats(CRITICS_SIZE - 1) } })],
     ['another policy', () => ({ theta: floats(THETA_SIZE + 1) })],
-    ['dropout without masks', () => ({ learner: addon.makeRedq({ ...REDQ, dropout: 0.5 }, 'plain') })],
-    ['a learner of two critics', () => ({ learner: addon.makeSac(SAC, 'plain') })],
+    ['dropout without masks', () => ({ learner: addon.makeActorCritic({ ...REDQ, dropout: 0.5 }, 'plain') })],
+    ['a learner of two critics', () => ({ learner: addon.makeActorCritic(SAC, 'plain') })],
   ])('refuses critics with %s', (_, changes) => {
     expect(() => runCritics(changes())).toThrow(TypeError);
   });
@@ -77,13 +78,14 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
     ['no critic', { critics: 0 }],
     ['more drawn than there are', { drawn: 4 }],
     ['none drawn', { drawn: 0 }],
+    ['more critics than learn together', { isJoint: true }],
     ['all units left out', { dropout: 1 }],
   ])('refuses an ensemble of critics with %s', (_, change) => {
-    expect(() => addon.makeRedq({ ...REDQ, ...change }, 'plain')).toThrow(TypeError);
+    expect(() => addon.makeActorCritic({ ...REDQ, ...change }, 'plain')).toThrow(TypeError);
   });
 
   it.each([
-    ['a learner of another kind', () => ({ learner: addon.makeSac(SAC, 'plain') })],
+    ['a learner of another kind', () => ({ learner: addon.makeActorCritic(SAC, 'plain') })],
     ['no learner', () => ({ learner: {} })],
     ['no steps', () => ({ steps: 0 })],
     ['more steps than batches', () => ({ steps: 2 })],
@@ -105,11 +107,11 @@ describe.skipIf(lacksCompiler('learning.test.ts'))('the border of learners', () 
     ['a batch of no rows', { batchSize: 0 }],
     ['a part of a row', { batchSize: 1.5 }],
   ])('refuses a learner with %s', (_, change) => {
-    expect(() => addon.makeSac({ ...SAC, ...change } as typeof SAC, 'plain')).toThrow(TypeError);
+    expect(() => addon.makeActorCritic({ ...SAC, ...change } as typeof SAC, 'plain')).toThrow(TypeError);
   });
 
   it('refuses a width that the processor has not', () => {
-    expect(() => addon.makeSac(SAC, 'mmx')).toThrow(/mmx/);
+    expect(() => addon.makeActorCritic(SAC, 'mmx')).toThrow(/mmx/);
     expect(() => addon.makeMember({ ...MEMBER, outputDim: -1 }, 'plain')).toThrow(TypeError);
   });
 });

@@ -45,9 +45,8 @@ function alone(work: () => void): void {
   }
 }
 
-/** Makes a target of a Makefile in native/cuda; what the compilers said is in the error. */
-export function make(target: string, settings: Readonly<Record<string, string>> = {}, file = 'Makefile'): void {
-  const given = Object.entries({ CXX: compiler!, ...settings }).map(([key, value]) => `${key}=${value}`);
-  const words = ['-C', NATIVE, '-f', file, '-j2', target, ...given];
+/** Makes a target of the Makefile in native/cuda; what the compilers said is in the error. */
+export function make(target: string): void {
+  const words = ['-C', NATIVE, '-j2', target, `CXX=${compiler!}`];
   alone(() => execFileSync('make', words, { stdio: ['ignore', 'ignore', 'pipe'] }));
 }

@@ -113,6 +113,6 @@ describe.skipIf(isSkipped)('a device', () => {
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 4, actionDim: 1 })).toBe(true);
     expect(isKnownToDevices('cartpole', 'ends', { obsDim: 5, actionDim: 1 })).toBe(false);
     expect(isKnownToDevices('chess', 'reward', { obsDim: 4, actionDim: 1 })).toBe(false);
-    await expect(DeviceEnsemble.open(EMULATED, { ...weights, inputMean: filled(3, 0) })).rejects.toThrow(/inputMean/);
+    await expect(DeviceEnsemble.open(EMULATED, { ...weights, inputMean: filled(3, 0) })).rejects.toThrow(/normaliser/);
   });
 });

@@ -19,6 +19,7 @@ export {
   requireDevice,
 } from '../../src/nn/cuda.js';
 export type {
+  ActorCriticShape,
   AddonRollout,
   DeviceFit,
   EnsembleWeights,
@@ -27,7 +28,6 @@ export type {
   MemberWeights,
   PolicyWeights,
   Precision,
-  SacShape,
 } from '../../src/nn/cuda-addon.js';
 export { type DecoderConfig, type DecoderConfigInput, decoderConfig } from '../../src/nn/decoder/config.js';
 export { Decoder, DecoderSessions } from '../../src/nn/decoder/decoder.js';
@@ -107,9 +107,8 @@ export { decodeTensors, encodeTensors } from '../../src/nn/safetensors.js';
 export {
   buildTrainer,
   type FeedData,
+  nativeActorCriticTrainers,
   nativeMemberTrainer,
-  nativeRedqTrainers,
-  nativeSacTrainer,
   type Trainer,
   type TrainerResult,
   type TrainerRun,

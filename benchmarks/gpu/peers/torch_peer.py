@@ -148,16 +148,6 @@ def verify(precision, members):
     return {"relativeError": float((theirs - ours).norm() / ours.norm())}
 
 
-def ceilings(size, megabytes):
-    """Of a square bf16 product on random data, FLOP/s; of a copy on the device, bytes read and written a second."""
-    a, b = (torch.randn(size, size, device=DEVICE, dtype=torch.bfloat16) for _ in range(2))
-    source = torch.randn(megabytes * 2**18, device=DEVICE)
-    target = torch.empty_like(source)
-    product = sorted(time_calls(lambda: torch.mm(a, b), 30))[15]
-    copy = sorted(time_calls(lambda: target.copy_(source), 30))[15]
-    return {"bf16ProductFlops": 2 * size**3 / product * 1e3, "copyBytesPerSecond": 2 * megabytes * 2**20 / copy * 1e3}
-
-
 def versions():
     if IS_GPU and not torch.cuda.is_available():
         raise RuntimeError("PyTorch finds no GPU")
@@ -172,4 +162,4 @@ def when_empty():
         torch.cuda.empty_cache()
 
 
-serve(Prepared(make, time_calls, when_empty).methods(load=load, verify=verify, ceilings=ceilings, versions=versions))
+serve(Prepared(make, time_calls, when_empty).methods(load=load, verify=verify, versions=versions))

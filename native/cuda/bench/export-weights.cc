@@ -1,6 +1,7 @@
 // The same weights for peers: one line of JSON that names the arrays, then their floats.
 #include <cstdio>
 #include <fstream>
+#include <stdexcept>
 
 #include "work.h"
 
@@ -71,14 +72,15 @@ void addPolicy(WeightFile& file, const std::string& name, const PolicySpec& poli
 
 /** Rows and what follows them by the mean of all members, without noise, in fp32. */
 void addSample(WeightFile& file, Device& device, const Shape& shape, const EnsembleSpec& spec) {
-  const auto obs = randomNormals(sampleRows * shape.obs, 6), action = randomUniforms(sampleRows * shape.action, 7);
-  const auto streams = randomStreams(1, 8);
+  const auto obs = test::numbers(static_cast<std::size_t>(sampleRows * shape.obs), 6);
+  const auto action = test::numbers(static_cast<std::size_t>(sampleRows * shape.action), 7);
+  const RandomStream stream{8, 0, 0};
   std::vector<float> nextObs(obs.size()), reward(sampleRows);
   StepOptions options;
   options.isTs1 = false;
   options.isDeterministic = true;
   const auto ensemble = makeEnsemble(device, spec, Precision::fp32);
-  ensemble->step({sampleRows, obs.data(), action.data(), streams.data(), false, options},
+  ensemble->step({sampleRows, obs.data(), action.data(), &stream, false, options},
                  {nextObs.data(), reward.data(), nullptr, nullptr});
   const int rows = static_cast<int>(sampleRows);
   file.add("sample.obs", {rows, shape.obs}, obs);
@@ -90,11 +92,11 @@ void addSample(WeightFile& file, Device& device, const Shape& shape, const Ensem
 }  // namespace
 
 void exportWeights(Device& device, const Shape& shape, const std::string& path) {
-  const auto spec = randomEnsemble(shape, shape.members, 1);
+  const auto spec = ensembleOf(shape, shape.members);
   WeightFile file;
   addMembers(file, spec);
-  addPolicy(file, "linear", randomPolicy(shape, 0, 2));
-  addPolicy(file, "mlp", randomPolicy(shape, shape.policyLayers, 2));
+  addPolicy(file, "linear", policyOf(shape, 0));
+  addPolicy(file, "mlp", policyOf(shape, shape.policyLayers));
   addSample(file, device, shape, spec);
   file.write(path, shape);
 }

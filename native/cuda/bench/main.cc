@@ -1,83 +1,100 @@
-// reverie-bench check|serve: what benchmarks/gpu/run.sh runs on a GPU (or, with --emulated, on the host, where nothing is fast).
+// The harness as one side of a comparison (benchmarks/gpu/measure.py): runs the kernels of a file on a GPU or, with --emulated, on the
+// host, where nothing is fast, and answers requests line by line until its input ends: limits; export path=; prepare id= kind= ...;
+// measure id= calls= warmup=; release id=.
 #include <cstdio>
-#include <fstream>
+#include <iostream>
 #include <stdexcept>
 
 #include "../engine/driver.h"
-#include "../engine/emulator.h"
-#include "check.h"
-#include "poisoned-device.h"
-#include "serve.h"
+#include "work.h"
 
 namespace reverie::bench {
 namespace {
 
-struct Options {
-  std::string mode, kernels, ceilings, json;
-  bool isEmulated = false, isSmall = false, hasFewRows = false;
-  /** Memory is left as it is, for tools that look for reads of memory nobody wrote. */
-  bool isUnpoisoned = false;
+std::string limitsJson(Device& device) {
+  const DeviceLimits limits = device.limits();
+  JsonObject json;
+  json.put("name", limits.name).put("isEmulated", limits.isEmulated);
+  json.put("computeMajor", static_cast<double>(limits.computeMajor));
+  json.put("computeMinor", static_cast<double>(limits.computeMinor));
+  json.put("driverVersion", static_cast<double>(limits.driverVersion));
+  json.put("multiprocessors", static_cast<double>(limits.multiprocessors));
+  json.put("sharedBytesPerBlock", static_cast<double>(limits.sharedBytesPerBlock));
+  json.put("memoryBytes", static_cast<double>(limits.memoryBytes));
+  json.put("freeBytes", static_cast<double>(limits.freeBytes));
+  return json.text();
+}
+
+class Server {
+ public:
+  Server(Device& device, const Shape& shape) : device_(device), shape_(shape) {}
+
+  std::string answer(const Request& request) {
+    const std::string& method = request.method;
+    if (method == "limits") return limitsJson(device_);
+    if (method == "export") return exportWeights(device_, shape_, request.text("path")), "{}";
+    if (method == "prepare") return prepare(request);
+    if (method == "measure") return measure(request);
+    if (method == "release") return works_.erase(request.text("id")), "{}";
+    throw std::invalid_argument("no such method: " + method);
+  }
+
+ private:
+  std::string prepare(const Request& request) {
+    auto work = makeWork(device_, shape_, request);
+    work->run();
+    JsonObject described;
+    work->describe(described);
+    works_[request.text("id")] = std::move(work);
+    return described.text();
+  }
+
+  std::string measure(const Request& request) {
+    Work& work = *works_.at(request.text("id"));
+    for (long i = request.integer("warmup", 0); i > 0; i--) work.run();
+    std::vector<double> span, busy, wall, launches;
+    for (long i = request.integer("calls"); i > 0; i--) {
+      const Timing timing = work.run();
+      span.push_back(timing.device.spanMs);
+      busy.push_back(timing.device.busyMs);
+      wall.push_back(timing.wallMs);
+      launches.push_back(timing.device.launches);
+    }
+    JsonObject json;
+    json.put("spanMs", span).put("busyMs", busy).put("wallMs", wall).put("launches", launches);
+    return json.text();
+  }
+
+  TimedDevice device_;
+  const Shape shape_;
+  std::map<std::string, std::unique_ptr<Work>> works_;
 };
 
-Options readOptions(int count, char** words) {
-  Options options;
-  if (count < 2) throw std::invalid_argument("check or serve?");
-  options.mode = words[1];
-  for (int i = 2; i < count; i++) {
-    const std::string word = words[i];
-    const auto next = [&]() -> std::string {
-      if (++i == count) throw std::invalid_argument(word + " needs a value");
-      return words[i];
-    };
-    if (word == "--emulated") {
-      options.isEmulated = true;
-    } else if (word == "--small") {
-      options.isSmall = options.hasFewRows = true;
-    } else if (word == "--few-rows") {
-      options.hasFewRows = true;
-    } else if (word == "--unpoisoned") {
-      options.isUnpoisoned = true;
-    } else if (word == "--kernels") {
-      options.kernels = next();
-    } else if (word == "--ceilings") {
-      options.ceilings = next();
-    } else if (word == "--json") {
-      options.json = next();
-    } else {
-      throw std::invalid_argument("no such option: " + word);
+void serve(Device& device, const Shape& shape) {
+  Server server(device, shape);
+  for (std::string line; std::getline(std::cin, line);) {
+    std::string answer;
+    try {
+      answer = "{\"result\":" + server.answer(parseRequest(line)) + "}";
+    } catch (const std::exception& error) {
+      answer = "{\"error\":" + quoted(error.what()) + "}";
     }
+    std::cout << answer << std::endl;
   }
-  return options;
 }
 
-int check(Device& device, const Shape& shape, const Options& options) {
-  const auto size = options.hasFewRows ? CheckSize::fewRows : CheckSize::full;
-  CheckReport report;
-  checkSteps(device, shape, size, report);
-  checkRollouts(device, shape, size, report);
-  checkAgainstHost(device, report);
-  if (!options.json.empty()) std::ofstream(options.json) << report.json();
-  std::printf("%s\n", report.failures() == 0 ? "all right" : "NOT RIGHT: see the lines above");
-  return report.failures() == 0 ? 0 : 1;
-}
-
-int run(const Options& options) {
+/** `--kernels FILE`; or `--emulated`, with networks that the host steps in moments. */
+void run(const std::vector<std::string>& words) {
   Shape shape;
-  if (options.isSmall) {
+  if (words == std::vector<std::string>{"--emulated"}) {
     shape.hidden = shape.policyHidden = 32;
     shape.layers = 2;
-  }
-  std::unique_ptr<Device> device, ceilings;
-  if (options.isEmulated) {
-    device = emulator::makeEmulatedDevice();
+    serve(*emulator::makeEmulatedDevice(), shape);
+  } else if (words.size() == 2 && words[0] == "--kernels") {
+    serve(*openDriverDevice(0, words[1]), shape);
   } else {
-    device = openDriverDevice(0, options.kernels);
-    if (!options.ceilings.empty()) ceilings = openDriverDevice(0, options.ceilings);
+    throw std::invalid_argument("--kernels FILE, or --emulated?");
   }
-  PoisonedDevice poisoned(*device);
-  if (options.mode == "check") return check(options.isUnpoisoned ? *device : poisoned, shape, options);
-  if (options.mode == "serve") return serve(*device, ceilings ? *ceilings : *device, shape);
-  throw std::invalid_argument("check or serve, not " + options.mode);
 }
 
 }  // namespace
@@ -85,7 +102,8 @@ int run(const Options& options) {
 
 int main(int count, char** words) {
   try {
-    return reverie::bench::run(reverie::bench::readOptions(count, words));
+    reverie::bench::run({words + 1, words + count});
+    return 0;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "reverie-bench: %s\n", error.what());
     return 2;

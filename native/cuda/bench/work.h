@@ -3,11 +3,22 @@
 
 #include <memory>
 
-#include "fixture.h"
+#include "../test/ensemble-models.h"
 #include "request.h"
 #include "timed-device.h"
 
 namespace reverie::bench {
+
+/** Of the ensemble and its policy; as benchmarks/gpu/cases.py has them. */
+struct Shape {
+  int obs = 17, action = 6, members = 7, hidden = 200, layers = 4, policyHidden = 256, policyLayers = 2;
+};
+
+/** Random weights: zeros would run faster. Learns the reward; observations have no bounds, as peers have none. */
+EnsembleSpec ensembleOf(const Shape& shape, int elites);
+
+/** A policy of actions within [-1, 1] with `layers` hidden layers; none makes it linear. */
+PolicySpec policyOf(const Shape& shape, int layers);
 
 /** What one run took: the device's time by its own marks, and the caller's, copies included. */
 struct Timing {
@@ -23,14 +34,8 @@ class Work {
   virtual void describe(JsonObject& into) const = 0;
 };
 
-/** Milliseconds by the host's clock. */
-double nowMs();
-
-/** Rollouts (`kind=rollout`), or single steps of given rows (`kind=step`); keys: docs in benchmarks/gpu/README.md. */
-std::unique_ptr<Work> makeEnsembleWork(TimedDevice& device, const Shape& shape, const Request& request);
-
-/** As a JSON object: rates of copies on the device and over the bus, and of matrix instructions. */
-std::string measureCeilings(Device& device, const Request& request);
+/** Rollouts (`kind=rollout`), or single steps of given rows (`kind=step`); keys: parameters of benchmarks/gpu/cases.py. */
+std::unique_ptr<Work> makeWork(TimedDevice& device, const Shape& shape, const Request& request);
 
 /** Weights, and sample rows with the answers of the device, for peers that shall compute the same (peers/weights.py). */
 void exportWeights(Device& device, const Shape& shape, const std::string& path);

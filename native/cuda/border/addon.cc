@@ -138,18 +138,19 @@ std::shared_ptr<OwnedRollout> rolloutOf(const Napi::Object& from, const Ensemble
 
 class Addon : public Napi::Addon<Addon> {
  public:
-  Addon(Napi::Env, Napi::Object exports) {
-    DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("fit", &Addon::fit),
-                          InstanceMethod("knows", &Addon::knows), InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
-                          InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("widths", &Addon::widths),
-                          InstanceMethod("peak", &Addon::peak),
-                          InstanceMethod("rollout", &Addon::rollout), InstanceMethod("close", &Addon::close),
-                          InstanceMethod("makeSac", &Addon::makeSacLearner), InstanceMethod("runSac", &Addon::runSacLearner),
-                          InstanceMethod("makeRedq", &Addon::makeRedqLearner),
-                          InstanceMethod("runCritics", &Addon::runCriticsLearner),
-                          InstanceMethod("runPolicy", &Addon::runPolicyLearner),
-                          InstanceMethod("makeMember", &Addon::makeMemberLearner),
-                          InstanceMethod("runMember", &Addon::runMemberLearner)});
+  Addon(Napi::Env env, Napi::Object exports) {
+    DefineAddon(exports, {InstanceMethod("probe", &Addon::probe), InstanceMethod("widths", &Addon::widths),
+                          InstanceMethod("fit", &Addon::fit), InstanceMethod("knows", &Addon::knows),
+                          InstanceMethod("makeEnsemble", &Addon::make), InstanceMethod("step", &Addon::step),
+                          InstanceMethod("stepNow", &Addon::stepNow), InstanceMethod("rollout", &Addon::rollout),
+                          InstanceMethod("close", &Addon::close)});
+    const auto add = [&](const char* name, Napi::Value (*function)(const Napi::CallbackInfo&)) {
+      exports.Set(name, Napi::Function::New(env, function, name));
+    };
+    add("makeActorCritic", makeActorCritic);
+    add("runActorCritic", runActorCritic);
+    add("makeMember", makeMember);
+    add("runMember", runMember);
   }
 
  private:
@@ -174,17 +175,6 @@ class Addon : public Napi::Addon<Addon> {
     Napi::Array names = Napi::Array::New(info.Env());
     for (const processor::Width* width : processor::widths()) names.Set(names.Length(), width->name);
     return names;
-  }
-
-  /** (width, rounds): multiply-adds done, of a loop that touches no memory: what a core can do at most. */
-  Napi::Value peak(const Napi::CallbackInfo& info) {
-    if (!info[0].IsString() || !info[1].IsNumber()) refuse(info.Env(), "peak takes a width and a number of rounds");
-    float numbers[64] = {0.0f, 0.999f, 0.001f};
-    const std::string name = info[0].As<Napi::String>().Utf8Value();
-    for (const processor::Width* width : processor::widths()) {
-      if (name == width->name) return Napi::Number::New(info.Env(), width->peak(info[1].As<Napi::Number>().Int64Value(), numbers));
-    }
-    refuse(info.Env(), "unknown width " + name);
   }
 
   /** (spec, precision) to { problem?, precision }: why devices cannot run it, or what they compute its products in. */
@@ -305,14 +295,6 @@ class Addon : public Napi::Addon<Addon> {
     residents_.erase(info[0].As<Napi::Number>().Int32Value());
     return Work::begin(info.Env(), [resident] { resident->close(); }, [](Napi::Env env) { return env.Undefined(); });
   }
-
-  Napi::Value makeSacLearner(const Napi::CallbackInfo& info) { return makeSac(info); }
-  Napi::Value runSacLearner(const Napi::CallbackInfo& info) { return runSac(info); }
-  Napi::Value makeRedqLearner(const Napi::CallbackInfo& info) { return makeRedq(info); }
-  Napi::Value runCriticsLearner(const Napi::CallbackInfo& info) { return runCritics(info); }
-  Napi::Value runPolicyLearner(const Napi::CallbackInfo& info) { return runPolicy(info); }
-  Napi::Value makeMemberLearner(const Napi::CallbackInfo& info) { return makeMember(info); }
-  Napi::Value runMemberLearner(const Napi::CallbackInfo& info) { return runMember(info); }
 
   std::shared_ptr<Resident> residentOf(const Napi::CallbackInfo& info) {
     const int handle = info[0].IsNumber() ? info[0].As<Napi::Number>().Int32Value() : 0;

@@ -33,13 +33,6 @@ std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const
   return device;
 }
 
-DeviceLimits limitsOf(const std::string& kind, int ordinal) {
-  if (kind == "emulated") return emulator::makeEmulatedDevice()->limits();
-  const DriverProbe probe = probeDriver();
-  if (ordinal >= 0 && static_cast<std::size_t>(ordinal) < probe.devices.size()) return probe.devices[ordinal];
-  throw Unavailable(probe.missing.empty() ? "there is no GPU " + std::to_string(ordinal) : probe.missing + ". " + probe.hint);
-}
-
 Napi::Object limitsObject(Napi::Env env, const DeviceLimits& limits) {
   Napi::Object object = Napi::Object::New(env);
   object.Set("name", limits.name);

@@ -13,9 +13,6 @@ namespace reverie::border {
 /** One device a process, whoever asks and from whatever thread: models share it, and it goes with the last of them. */
 std::shared_ptr<Device> sharedDevice(const std::string& kind, int ordinal, const std::string& fatbin);
 
-/** What a device can hold at most, without opening it: of a GPU, or of its emulation. Throws Unavailable. */
-DeviceLimits limitsOf(const std::string& kind, int ordinal);
-
 Napi::Object limitsObject(Napi::Env env, const DeviceLimits& limits);
 
 }  // namespace reverie::border

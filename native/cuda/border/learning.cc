@@ -5,9 +5,8 @@
 #include <memory>
 #include <mutex>
 
+#include "../processor/actor-critic.h"
 #include "../processor/member-update.h"
-#include "../processor/redq-update.h"
-#include "../processor/sac-update.h"
 #include "read.h"
 #include "work.h"
 
@@ -32,8 +31,7 @@ struct Learner : AnyLearner {
   Update update;
 };
 
-using RedqLearner = Learner<processor::RedqSpec, processor::RedqUpdate>;
-using SacLearner = Learner<processor::SacSpec, processor::SacUpdate>;
+using ActorCriticLearner = Learner<processor::ActorCriticSpec, processor::ActorCritic>;
 using MemberLearner = Learner<processor::MemberSpec, processor::MemberUpdate>;
 
 template <class L, class Spec>
@@ -76,11 +74,6 @@ Napi::Value begin(const Napi::CallbackInfo& info, std::shared_ptr<L> learner, Ru
   return Work::begin(info.Env(), job, [](Napi::Env env) { return env.Undefined(); }, kept);
 }
 
-processor::LayerEnd endOf(Activation activation) {
-  if (activation == Activation::relu) return processor::LayerEnd::relu;
-  return activation == Activation::tanh ? processor::LayerEnd::tanh : processor::LayerEnd::swish;
-}
-
 std::vector<int> sizesAt(const Napi::Object& from, const char* name) {
   const Napi::Value value = from.Get(name);
   if (!value.IsArray()) refuse(from.Env(), std::string(name) + " is no array");
@@ -96,39 +89,13 @@ std::vector<int> sizesAt(const Napi::Object& from, const char* name) {
 
 float floatAt(const Napi::Object& from, const char* name) { return static_cast<float>(numberAt(from, name)); }
 
-/** What actor-critics of any number of critics are told. */
-processor::ActorCriticSpec actorCriticAt(const Napi::Object& from, int critics) {
-  return {intAt(from, "obsDim"),
-          intAt(from, "actionDim"),
-          intAt(from, "batchSize"),
-          critics,
-          sizesAt(from, "hidden"),
-          endOf(activationAt(from)),
-          boolAt(from, "criticLayerNorm"),
-          floatAt(from, "tau"),
-          floatAt(from, "rewardScale"),
-          copyAt(from, "scale"),
-          copyAt(from, "bias")};
-}
-
-processor::SoftSpec softAt(const Napi::Object& from, int critics) {
-  return {actorCriticAt(from, critics), floatAt(from, "targetEntropy")};
-}
-
-processor::Transitions batchesAt(const Napi::Object& from, const processor::ActorCriticSpec& spec, std::size_t steps) {
-  const std::size_t rows = steps * spec.batchSize, obs = rows * spec.obsDim, actions = rows * spec.actionDim;
-  return {floatsAt(from, "obs", obs),       floatsAt(from, "action", actions), floatsAt(from, "reward", rows),
-          floatsAt(from, "discount", rows), floatsAt(from, "nextObs", obs),    floatsAt(from, "weight", rows),
-          floatsAt(from, "nextNoise", actions)};
-}
-
 /** Adam's arrays of `size` elements, the first of them by its name. */
 processor::Learned learnedAt(const Napi::Object& from, const char* theta, std::size_t size) {
   return {floatsAt(from, theta, size), floatsAt(from, "m", size), floatsAt(from, "v", size)};
 }
 
 /** Of one pass, a layer each; none without dropout. */
-processor::UnitMasks masksAt(const Napi::Object& from, const std::string& pass, const processor::RedqSpec& spec,
+processor::UnitMasks masksAt(const Napi::Object& from, const std::string& pass, const processor::ActorCriticSpec& spec,
                              std::size_t units) {
   processor::UnitMasks masks;
   for (std::size_t layer = 0; spec.dropout > 0 && layer < spec.hidden.size(); layer++) {
@@ -139,75 +106,77 @@ processor::UnitMasks masksAt(const Napi::Object& from, const std::string& pass, 
 
 }  // namespace
 
-Napi::Value makeSac(const Napi::CallbackInfo& info) {
+Napi::Value makeActorCritic(const Napi::CallbackInfo& info) {
   if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "a learner takes a spec and a width");
   const auto from = info[0].As<Napi::Object>();
-  const processor::SacSpec spec{softAt(from, 2), floatAt(from, "actorRate"), floatAt(from, "temperatureRate")};
-  return makeLearner<SacLearner>(info.Env(), spec, info[1]);
+  processor::ActorCriticSpec spec{};
+  spec.obsDim = intAt(from, "obsDim");
+  spec.actionDim = intAt(from, "actionDim");
+  spec.batchSize = intAt(from, "batchSize");
+  spec.critics = intAt(from, "critics");
+  spec.hidden = sizesAt(from, "hidden");
+  spec.activation = activationAt(from);
+  spec.normalisesCritics = boolAt(from, "criticLayerNorm");
+  spec.tau = floatAt(from, "tau");
+  spec.rewardScale = floatAt(from, "rewardScale");
+  spec.targetEntropy = floatAt(from, "targetEntropy");
+  spec.scale = copyAt(from, "scale");
+  spec.bias = copyAt(from, "bias");
+  spec.isJoint = boolAt(from, "isJoint");
+  spec.drawn = intAt(from, "drawn");
+  spec.dropout = floatAt(from, "dropout");
+  spec.actorRate = floatAt(from, "actorRate");
+  spec.temperatureRate = floatAt(from, "temperatureRate");
+  return makeLearner<ActorCriticLearner>(info.Env(), spec, info[1]);
 }
 
-Napi::Value runSac(const Napi::CallbackInfo& info) {
-  const auto [learner, steps] = askedOf<SacLearner>(info, 3);
-  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
+Napi::Value runActorCritic(const Napi::CallbackInfo& info) {
+  const auto [learner, steps] = askedOf<ActorCriticLearner>(info, 4);
+  const processor::ActorCriticSpec& spec = learner->spec;
+  const auto state = info[2].As<Napi::Object>(), inputs = info[3].As<Napi::Object>(), batches = info[4].As<Napi::Object>(),
+             metrics = info[5].As<Napi::Object>();
   const auto count = static_cast<std::size_t>(steps);
-  const std::size_t actions = count * learner->spec.batchSize * learner->spec.actionDim;
-  const processor::SacState state{learnedAt(of(2), "theta", learner->update.stateSize()),
-                                  floatsAt(of(2), "target", learner->update.criticSize())};
-  const processor::SacBatches batches{batchesAt(of(3), learner->spec, count), steps, floatsAt(of(3), "noise", actions),
-                                      floatsAt(of(3), "adamAlpha", count), floatsAt(of(3), "adamEpsilon", count)};
-  const processor::SacMetrics metrics{floatsAt(of(4), "criticLoss", count), floatsAt(of(4), "policyLoss", count),
-                                      floatsAt(of(4), "alpha", count), floatsAt(of(4), "entropy", count),
-                                      floatsAt(of(4), "q", count)};
-  return begin(info, learner, [=](processor::SacUpdate& update) { update.run(state, batches, metrics); });
-}
-
-Napi::Value makeRedq(const Napi::CallbackInfo& info) {
-  if (!info[0].IsObject() || !info[1].IsString()) refuse(info.Env(), "an ensemble of critics takes a spec and a width");
-  const auto from = info[0].As<Napi::Object>();
-  const processor::RedqSpec spec{softAt(from, intAt(from, "critics")), intAt(from, "drawn"), floatAt(from, "dropout")};
-  return makeLearner<RedqLearner>(info.Env(), spec, info[1]);
-}
-
-Napi::Value runCritics(const Napi::CallbackInfo& info) {
-  const auto [learner, steps] = askedOf<RedqLearner>(info, 4);
-  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
-  const processor::RedqSpec& spec = learner->spec;
-  const std::size_t count = steps, size = learner->update.criticSize(), rows = count * spec.batchSize, drawn = count * spec.drawn;
-  const processor::CriticState state{learnedAt(of(2), "critics", size), floatsAt(of(2), "target", size)};
-  const float* const theta = floatsAt(of(3), "theta", learner->update.thetaSize());
-  const std::int32_t* const members = intsAt(of(4), "drawn", drawn);
-  for (std::size_t i = 0; i < drawn; i++) {
-    if (members[i] < 0 || members[i] >= spec.critics) refuse(info.Env(), "a critic that is not there");
+  const std::size_t rows = count * spec.batchSize, obs = rows * spec.obsDim, actions = rows * spec.actionDim;
+  const std::size_t criticSize = learner->update.criticSize(), thetaSize = learner->update.thetaSize();
+  const bool learnsCritics = spec.isJoint || state.Has("critics"), learnsPolicy = spec.isJoint || !learnsCritics;
+  processor::ActorCriticRun run;
+  run.steps = steps;
+  if (learnsPolicy) run.policy = learnedAt(state, "theta", thetaSize);
+  if (spec.isJoint) {
+    run.critics = run.policy;
+  } else if (learnsCritics) {
+    run.critics = learnedAt(state, "critics", criticSize);
+    run.policy.theta = floatsAt(inputs, "theta", thetaSize);
+  } else {
+    run.critics.theta = floatsAt(inputs, "critics", criticSize);
   }
-  const processor::CriticBatches batches{batchesAt(of(4), spec, count),
-                                         steps,
-                                         members,
-                                         masksAt(of(4), "own", spec, rows * spec.critics),
-                                         masksAt(of(4), "next", spec, rows * spec.drawn),
-                                         floatsAt(of(4), "adamAlpha", count),
-                                         floatsAt(of(4), "adamEpsilon", count)};
-  float *const criticLoss = floatsAt(of(5), "criticLoss", count), *const q = floatsAt(of(5), "q", count);
-  return begin(info, learner, [=](processor::RedqUpdate& update) { update.runCritics(state, theta, batches, criticLoss, q); });
-}
-
-Napi::Value runPolicy(const Napi::CallbackInfo& info) {
-  const auto [learner, steps] = askedOf<RedqLearner>(info, 4);
-  const auto of = [&](int i) { return info[i].As<Napi::Object>(); };
-  const processor::RedqSpec& spec = learner->spec;
-  const std::size_t count = steps, rows = count * spec.batchSize;
-  const processor::Learned state = learnedAt(of(2), "theta", learner->update.thetaSize());
-  const float* const critics = floatsAt(of(3), "critics", learner->update.criticSize());
-  const processor::PolicyBatches batches{steps,
-                                         floatsAt(of(4), "obs", rows * spec.obsDim),
-                                         floatsAt(of(4), "noise", rows * spec.actionDim),
-                                         masksAt(of(4), "own", spec, rows * spec.critics),
-                                         floatsAt(of(4), "adamAlpha", count),
-                                         floatsAt(of(4), "adamEpsilon", count)};
-  float *const policyLoss = floatsAt(of(5), "policyLoss", count), *const alpha = floatsAt(of(5), "alpha", count),
-               *const entropy = floatsAt(of(5), "entropy", count);
-  return begin(info, learner, [=](processor::RedqUpdate& update) {
-    update.runPolicy(state, critics, batches, policyLoss, alpha, entropy);
-  });
+  run.obs = floatsAt(batches, "obs", obs);
+  run.adamAlpha = floatsAt(batches, "adamAlpha", count);
+  run.adamEpsilon = floatsAt(batches, "adamEpsilon", count);
+  run.own = masksAt(batches, "own", spec, rows * spec.critics);
+  if (learnsCritics) {
+    run.target = floatsAt(state, "target", criticSize);
+    run.action = floatsAt(batches, "action", actions);
+    run.reward = floatsAt(batches, "reward", rows);
+    run.discount = floatsAt(batches, "discount", rows);
+    run.nextObs = floatsAt(batches, "nextObs", obs);
+    run.weight = floatsAt(batches, "weight", rows);
+    run.nextNoise = floatsAt(batches, "nextNoise", actions);
+    run.next = masksAt(batches, "next", spec, rows * spec.drawn);
+    if (!spec.isJoint) run.drawn = intsAt(batches, "drawn", count * spec.drawn);
+    for (std::size_t i = 0; run.drawn != nullptr && i < count * spec.drawn; i++) {
+      if (run.drawn[i] < 0 || run.drawn[i] >= spec.critics) refuse(info.Env(), "a critic that is not there");
+    }
+    run.criticLoss = floatsAt(metrics, "criticLoss", count);
+    run.q = floatsAt(metrics, "q", count);
+  }
+  if (learnsPolicy) {
+    run.noise = floatsAt(batches, "noise", actions);
+    run.policyLoss = floatsAt(metrics, "policyLoss", count);
+    run.alpha = floatsAt(metrics, "alpha", count);
+    run.entropy = floatsAt(metrics, "entropy", count);
+  }
+  return begin(info, learner, [=](processor::ActorCritic& update) { update.run(run); });
 }
 
 Napi::Value makeMember(const Napi::CallbackInfo& info) {

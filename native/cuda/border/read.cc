@@ -74,12 +74,7 @@ std::vector<Layer> layersAt(const Napi::Object& from, const char* name) {
     const auto item = array.Get(i);
     if (!item.IsObject()) refuse(from.Env(), "a layer is no object");
     const auto object = item.As<Napi::Object>();
-    Layer layer{intAt(object, "in"), intAt(object, "out"), copyAt(object, "w"), copyAt(object, "b")};
-    if (layer.in < 1 || layer.out < 1 || layer.w.size() != static_cast<std::size_t>(layer.in) * layer.out ||
-        layer.b.size() != static_cast<std::size_t>(layer.out)) {
-      refuse(from.Env(), "a layer whose weights do not fill it");
-    }
-    layers.push_back(std::move(layer));
+    layers.push_back({intAt(object, "in"), intAt(object, "out"), copyAt(object, "w"), copyAt(object, "b")});
   }
   return layers;
 }
@@ -90,33 +85,6 @@ PolicyHead headAt(const Napi::Object& from) {
   if (name == "gaussian") return PolicyHead::gaussian;
   if (name == "categorical") return PolicyHead::categorical;
   refuse(from.Env(), "unknown head " + name);
-}
-
-void requireSize(Napi::Env env, const char* name, std::size_t got, std::size_t wanted) {
-  if (got == wanted) return;
-  refuse(env, std::string(name) + " has " + std::to_string(got) + " elements in place of " + std::to_string(wanted));
-}
-
-void requireWhole(Napi::Env env, const EnsembleSpec& spec) {
-  if (spec.obsDim < 1 || spec.actionDim < 1 || spec.actionChoices < 0) refuse(env, "an ensemble of no size");
-  const auto inputs = static_cast<std::size_t>(spec.inputDim());
-  const auto outputs = static_cast<std::size_t>(spec.outputDim());
-  requireSize(env, "inputMean", spec.inputMean.size(), inputs);
-  requireSize(env, "inputScale", spec.inputScale.size(), inputs);
-  requireSize(env, "targetMean", spec.targetMean.size(), outputs);
-  requireSize(env, "targetScale", spec.targetScale.size(), outputs);
-  requireSize(env, "low", spec.low.size(), static_cast<std::size_t>(spec.obsDim));
-  requireSize(env, "high", spec.high.size(), static_cast<std::size_t>(spec.obsDim));
-  for (const Member& member : spec.elites) {
-    std::size_t width = inputs;
-    for (const Layer& layer : member.layers) {
-      requireSize(env, "the input of a layer", static_cast<std::size_t>(layer.in), width);
-      width = static_cast<std::size_t>(layer.out);
-    }
-    requireSize(env, "the head", width, 2 * outputs + (spec.learnsTermination ? 1 : 0));
-    requireSize(env, "logVarMin", member.logVarMin.size(), outputs);
-    requireSize(env, "logVarMax", member.logVarMax.size(), outputs);
-  }
 }
 
 }  // namespace
@@ -142,14 +110,9 @@ std::vector<float> copyAt(const Napi::Object& from, const char* name) {
   return {array.Data(), array.Data() + array.ElementLength()};
 }
 
-std::vector<int> intCopyAt(const Napi::Object& from, const char* name) {
-  auto array = arrayAt<Napi::Int32Array>(from, name, napi_int32_array);
-  return {array.Data(), array.Data() + array.ElementLength()};
-}
-
 std::vector<RandomStream> streamsAt(const Napi::Object& from, const char* name, std::size_t count) {
   auto array = arrayAt<Napi::Uint32Array>(from, name, napi_uint32_array);
-  requireSize(from.Env(), name, array.ElementLength(), 4 * count);
+  if (array.ElementLength() != 4 * count) refuse(from.Env(), std::string(name) + " is of another length");
   const std::uint32_t* words = array.Data();
   std::vector<RandomStream> streams(count);
   for (std::size_t i = 0; i < count; i++, words += 4) {
@@ -196,7 +159,6 @@ EnsembleSpec ensembleOf(const Napi::Value& value) {
     const auto member = array.Get(i).As<Napi::Object>();
     spec.elites.push_back({layersAt(member, "layers"), copyAt(member, "logVarMin"), copyAt(member, "logVarMax")});
   }
-  requireWhole(value.Env(), spec);
   return spec;
 }
 

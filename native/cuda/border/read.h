@@ -26,9 +26,8 @@ std::uint8_t* bytesAt(const Napi::Object& from, const char* name, std::size_t le
 std::int32_t* intsAt(const Napi::Object& from, const char* name, std::size_t length);
 /** Elements of a Float32Array. */
 std::size_t lengthAt(const Napi::Object& from, const char* name);
-/** A copy of a Float32Array (Int32Array) of any length. */
+/** A copy of a Float32Array of any length. */
 std::vector<float> copyAt(const Napi::Object& from, const char* name);
-std::vector<int> intCopyAt(const Napi::Object& from, const char* name);
 
 /** A new typed array with a copy of the values. */
 template <class Array, class T, class Allocator>

@@ -85,7 +85,7 @@ std::uint32_t largestChunk(const NetworkArgs& args) {
   return largest;
 }
 
-PackedNetworks packNetworks(const std::vector<const std::vector<Layer>*>& networks, LayerActivation activation,
+PackedNetworks packNetworks(const std::vector<const std::vector<Layer>*>& networks, Activation activation,
                             const PackForm& form) {
   PackedNetworks packed{};
   const std::vector<Layer>& first = *networks.front();

@@ -29,7 +29,7 @@ struct PackedNetworks {
 };
 
 /** `networks`: layers of each, all of one shape. Sizes of a layer as packed depend on the first alone. */
-PackedNetworks packNetworks(const std::vector<const std::vector<Layer>*>& networks, LayerActivation activation,
+PackedNetworks packNetworks(const std::vector<const std::vector<Layer>*>& networks, Activation activation,
                             const PackForm& form);
 
 /** Bytes of one chunk of a layer in the ring. */

@@ -1,4 +1,4 @@
-// A rollout: one launch for all its steps, or for as many at a time as there is memory to record.
+// A rollout: one launch for all its steps.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
@@ -57,13 +57,8 @@ class RolloutRun {
   void run() {
     planMemory();
     sendState();
-    std::vector<WindowRows> windows;
-    for (args_.firstStep = 0; args_.firstStep < args_.horizon; args_.firstStep += args_.steps) {
-      args_.steps = std::min(static_cast<int>(args_.record.window), args_.horizon - args_.firstStep);
-      runWindow();
-      if (collector_) windows.push_back(collector_->collect(stream()));
-    }
-    if (collector_) layRows(std::move(windows), sizes_, args_.record.deliverEvery, answer_);
+    launch();
+    if (collector_) collector_->collect(stream(), answer_);
     readSums();
     collector_.reset();
     if (memory_.bytes() > device_.limits().memoryBytes / KEPT_SHARE) memory_ = RolloutMemory();
@@ -104,43 +99,21 @@ class RolloutRun {
     planRecords(every);
   }
 
-  /** As many steps at a time as can be recorded in the memory that is left. */
   void planRecords(std::uint32_t every) {
-    args_.record.window = static_cast<std::uint32_t>(request_.horizon);
     if (sizes_.delivered == 0) return;
+    const std::size_t rows = sizes_.delivered * sizes_.horizon, rowBytes = placeRecords(sizes_, 1024).end / 1024 + 1;
+    if (rows >= 0xffffffff) throw OutOfMemory(rows * rowBytes);
     memory_.lengths.grow(device_, sizes_.delivered * 4);
-    const std::size_t rowBytes = placeRecords(sizes_, 1024).end / 1024 + 1;
-    const std::size_t held = ensemble_.lanes_[0]->device_side.bytes() + ensemble_.lanes_[1]->device_side.bytes() +
-                             memory_.records.bytes();
-    const std::size_t free = device_.limits().freeBytes + held;
-    const std::size_t pieceRows = std::max<std::size_t>(std::min(PIECE_BYTES, free / 8) / (rowBytes + 4), 1);
-    // A lane that is larger than it need be is not made smaller.
-    std::size_t lanes = 0;
-    for (const auto& lane : ensemble_.lanes_) lanes += std::max(pieceRows * (rowBytes + 4) + 8192, lane->device_side.bytes());
-    const std::size_t room = free > lanes ? (free - lanes) / 16 * 15 : 0;
-    std::size_t window = std::min<std::size_t>(sizes_.horizon, room / (sizes_.delivered * rowBytes));
-    window = std::min(window, (std::size_t{0xfffffffe}) / sizes_.delivered);
-    if (window == 0) throw OutOfMemory(sizes_.delivered * rowBytes);
-    window = growRecords(window);
-    const RecordPlaces places = placeRecords(sizes_, sizes_.delivered * window);
+    const RecordPlaces places = placeRecords(sizes_, rows);
+    memory_.records.grow(device_, places.end);
     args_.record = recordsAt(memory_.records.as<char>(), places, sizes_);
     args_.record.deliverEvery = every;
-    args_.record.window = static_cast<std::uint32_t>(window);
+    args_.record.steps = static_cast<std::uint32_t>(request_.horizon);
     args_.record.lengths = memory_.lengths.as<std::uint32_t>();
-    collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record,
-                                                   std::min(pieceRows, sizes_.delivered * window));
-  }
-
-  /** What is said to be free need not be had: others live on the device too. Answers the window there is room for. */
-  std::size_t growRecords(std::size_t window) {
-    for (;; window = (window + 1) / 2) {
-      try {
-        memory_.records.grow(device_, placeRecords(sizes_, sizes_.delivered * window).end);
-        return window;
-      } catch (const OutOfMemory&) {
-        if (window == 1) throw;
-      }
-    }
+    const std::size_t held = ensemble_.lanes_[0]->device_side.bytes() + ensemble_.lanes_[1]->device_side.bytes();
+    const std::size_t room = std::min(PIECE_BYTES, (device_.limits().freeBytes + held) / 8);
+    const std::size_t pieceRows = std::clamp<std::size_t>(room / (rowBytes + 4), 1, rows);
+    collector_ = std::make_unique<RecordCollector>(device_, ensemble_.lanes_, sizes_, args_.record, pieceRows);
   }
 
   template <class T>
@@ -177,7 +150,7 @@ class RolloutRun {
     args_.scratch.memory = at<char>(places_.scratch);
   }
 
-  void runWindow() {
+  void launch() {
     device_.fillZero(memory_.state.address() + places_.barrier, 4, stream());
     if (sizes_.delivered > 0) device_.fillZero(memory_.lengths.address(), sizes_.delivered * 4, stream());
     device_.launch(launchOf(plan_.kernel.c_str(), plan_.blocks, plan_.threads, plan_.sharedBytes, args_, true), stream());

@@ -58,7 +58,7 @@ std::vector<float> each(const std::vector<float>& values, const std::function<fl
 
 std::optional<std::string> unsupported(const EnsembleSpec& spec) {
   const auto size = [](int n) { return static_cast<std::size_t>(n); };
-  if (spec.obsDim < 1 || (spec.actionChoices == 0 && spec.actionDim < 0)) return "the sizes of its rows are not positive";
+  if (spec.obsDim < 1 || spec.actionDim < 1 || spec.actionChoices < 0) return "the sizes of its rows are not positive";
   if (spec.actionChoices > 0 && spec.actionDim != 1) return "a discrete action has one column";
   if (spec.elites.empty() || spec.elites.size() > MAX_ELITES) return "it needs 1 to 64 elites";
   if (spec.inputMean.size() != size(spec.inputDim()) || spec.inputScale.size() != size(spec.inputDim()))
@@ -106,7 +106,7 @@ DeviceEnsemble::DeviceEnsemble(Device& device, const EnsembleSpec& spec, Precisi
       multiprocessors_(device.limits().multiprocessors) {
   std::vector<const std::vector<Layer>*> networks;
   for (const Member& elite : spec.elites) networks.push_back(&elite.layers);
-  networks_ = placeNetworks(device, packNetworks(networks, LayerActivation::swish, form_));
+  networks_ = placeNetworks(device, packNetworks(networks, Activation::swish, form_));
   placeConstants(spec);
 }
 

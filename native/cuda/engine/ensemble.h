@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../kernels/kinds.h"
 #include "../kernels/known.h"
 #include "../kernels/random-stream.h"
 #include "column.h"
@@ -80,9 +81,6 @@ struct StepAnswer {
   float* disagreement;
 };
 
-enum class Activation { relu, tanh, swish };
-enum class PolicyHead { squashed, gaussian, categorical };
-
 /** src/rl/policy-net.ts: `layers` is the trunk; `logStd` of a gaussian head only. */
 struct PolicySpec {
   PolicyHead head;
@@ -113,9 +111,6 @@ struct RolloutRequest {
   /** Of the rows lived, one in so many branches is brought to the host (all: 1; none: 0); statistics are always over all. */
   int deliverEvery = 1;
 };
-
-/** As VERDICT of src/synth/rollout/recorder.ts. */
-enum class Verdict : std::uint8_t { goesOn, terminated, outOfHorizon, doubted, dropped };
 
 /**
  * Rows branch after branch, in the order of starts, each branch's steps in order. Host memory, owned here.

@@ -6,28 +6,6 @@
 namespace reverie {
 namespace {
 
-LayerActivation activationOf(Activation activation) {
-  switch (activation) {
-    case Activation::relu:
-      return LayerActivation::relu;
-    case Activation::tanh:
-      return LayerActivation::tanh;
-    default:
-      return LayerActivation::swish;
-  }
-}
-
-HeadKind headOf(PolicyHead head) {
-  switch (head) {
-    case PolicyHead::squashed:
-      return HeadKind::squashed;
-    case PolicyHead::gaussian:
-      return HeadKind::gaussian;
-    default:
-      return HeadKind::categorical;
-  }
-}
-
 /** Action columns of a policy of a box. */
 int columnsOf(const PolicySpec& policy) {
   return policy.head == PolicyHead::categorical ? 1 : static_cast<int>(policy.scale.size());
@@ -61,7 +39,7 @@ std::optional<std::string> problemOfPolicy(const PolicySpec& policy, const Ensem
 }
 
 DevicePolicy::DevicePolicy(Device& device, const PolicySpec& policy, const PackForm& form, int obsDim, bool isDeterministic)
-    : networks_(placeNetworks(device, packNetworks({&policy.layers}, activationOf(policy.activation), form))) {
+    : networks_(placeNetworks(device, packNetworks({&policy.layers}, policy.activation, form))) {
   std::vector<float> all;
   const auto add = [&](const std::vector<float>& values) {
     all.insert(all.end(), values.begin(), values.end());
@@ -74,7 +52,7 @@ DevicePolicy::DevicePolicy(Device& device, const PolicySpec& policy, const PackF
   double logScale = 0;
   for (const float value : policy.scale) logScale += std::log(static_cast<double>(value));
   args.network = networks_.args;
-  args.head = headOf(policy.head);
+  args.head = policy.head;
   args.obsDim = obsDim;
   args.actionDim = columnsOf(policy);
   args.choices = policy.choices;

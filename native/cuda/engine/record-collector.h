@@ -1,18 +1,18 @@
-// Brings the records of a window from the device: packed branch after branch, in pieces through two lanes.
+// Brings the records of a rollout from the device: packed branch after branch, in pieces through two lanes.
 #pragma once
 
-#include "rollout-rows.h"
+#include "rollout-memory.h"
 
 namespace reverie {
 
 class RecordCollector {
  public:
-  /** `records`: as the kernels wrote them, with room for `window` rows a delivered branch. Throws OutOfMemory. */
+  /** `records`: as the kernels wrote them, with room for `steps` rows a delivered branch. Throws OutOfMemory. */
   RecordCollector(Device& device, std::vector<std::unique_ptr<Lane>>& lanes, const RolloutSizes& sizes,
                   const RecordArgs& records, std::size_t pieceRows);
 
-  /** Waits for the stream, in which the records were written, and takes them over. */
-  WindowRows collect(Stream writer);
+  /** Waits for the stream, in which the records were written, and fills the answer's columns. */
+  void collect(Stream writer, RolloutAnswer& answer);
 
  private:
   struct Piece {
@@ -21,7 +21,7 @@ class RecordCollector {
 
   Piece pieceFrom(std::size_t branch, std::size_t row, const std::vector<std::uint32_t>& lengths) const;
   void start(Lane& lane, const Piece& piece, const std::vector<std::uint32_t>& lengths);
-  void finish(Lane& lane, const Piece& piece, WindowRows& rows);
+  void finish(Lane& lane, const Piece& piece, RolloutAnswer& answer) const;
 
   Device& device_;
   std::vector<std::unique_ptr<Lane>>& lanes_;

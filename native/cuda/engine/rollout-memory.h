@@ -1,4 +1,4 @@
-// What a rollout keeps on the device: the state of all branches, and records of the delivered ones for a window of steps.
+// What a rollout keeps on the device: the state of all branches, and records of the delivered ones.
 #pragma once
 
 #include "ensemble-device.h"

@@ -18,14 +18,14 @@ class Actor {
 
   /** Writes the action; answers its log-density (of a sample; meaningless for the mode). */
   REVERIE_DEVICE float act(int row, std::uint32_t rank, float* action) {
-    if (policy_.head == HeadKind::categorical) return choose(row, rank, action);
+    if (policy_.head == PolicyHead::categorical) return choose(row, rank, action);
     const std::uint64_t first = static_cast<std::uint64_t>(rank) * static_cast<unsigned>(policy_.actionDim);
     float density = -policy_.logScale;
     for (int j = 0; j < policy_.actionDim; j++) {
       const float mean = answers_(0, j, row);
       const float noise = policy_.isDeterministic ? 0.0f : normalOf(word(first + static_cast<unsigned>(j)));
       const float unit =
-          policy_.head == HeadKind::squashed ? squash(row, j, mean, noise, density) : add(j, mean, noise, density);
+          policy_.head == PolicyHead::squashed ? squash(row, j, mean, noise, density) : add(j, mean, noise, density);
       action[j] = clamp(unit * policy_.scale[j] + policy_.bias[j], policy_.low[j], policy_.high[j]);
     }
     return density;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "kinds.h"
 #include "known.h"
 #include "random-stream.h"
 
@@ -19,8 +20,6 @@ constexpr int PLAIN_ROWS = 64;
 constexpr int PLAIN_COLUMNS = 64;
 constexpr int PLAIN_DEPTH = 16;
 constexpr int PLAIN_THREADS = 256;
-
-enum class LayerActivation : int { relu, tanh, swish };
 
 /**
  * One layer as packed. Fused: `chunks` chunks of 16 columns, each `steps` fragments of 512 bytes and 16 biases; plain: w
@@ -48,7 +47,7 @@ struct NetworkArgs {
   const StageArgs* stages;
   std::int32_t stageCount;
   std::int32_t layers;
-  LayerActivation activation;
+  Activation activation;
   /** Columns of the last layer that mean something. */
   std::int32_t outputs;
   LayerShape layer[MAX_LAYERS];
@@ -130,11 +129,9 @@ struct GroupStepArgs {
   const RandomStream* streams;
 };
 
-enum class HeadKind : int { squashed, gaussian, categorical };
-
 struct PolicyArgs {
   NetworkArgs network;
-  HeadKind head;
+  PolicyHead head;
   std::int32_t obsDim, actionDim, choices, start;
   bool isDeterministic;
   /** Sum of the logarithms of `scale`. */
@@ -146,9 +143,9 @@ struct PolicyArgs {
   const float* high;
 };
 
-/** Rows kept of every deliverEvery-th branch: [delivered branch, step of the window, columns]. Null where nothing is kept. */
+/** Rows kept of every deliverEvery-th branch: [delivered branch, step, columns]. Null where nothing is kept. */
 struct RecordArgs {
-  std::uint32_t deliverEvery, window;
+  std::uint32_t deliverEvery, steps;
   float* obs;
   float* action;
   float* nextObs;
@@ -157,7 +154,7 @@ struct RecordArgs {
   float* disagreement;
   std::uint8_t* verdict;
   std::uint8_t* terminated;
-  /** Rows kept of each delivered branch in this window; DROPPED_BIT is set where the row after them was dropped. */
+  /** Rows kept of each delivered branch; DROPPED_BIT is set where the row after them was dropped. */
   std::uint32_t* lengths;
 };
 
@@ -169,9 +166,7 @@ struct RolloutSums {
   std::uint64_t terminated, outOfHorizon, doubted, nonFinite;
 };
 
-enum class VerdictByte : std::uint8_t { goesOn, terminated, outOfHorizon, doubted, dropped };
-
-/** Steps firstStep .. firstStep + steps of a rollout; what lies between two launches stays in device memory. */
+/** All steps of a rollout. */
 struct RolloutArgs {
   DynamicsArgs dynamics;
   PolicyArgs policy;
@@ -180,7 +175,7 @@ struct RolloutArgs {
   GroupArgs groups;
   RecordArgs record;
   std::uint32_t branches;
-  std::int32_t horizon, firstStep, steps;
+  std::int32_t horizon;
   /** Observations by branch, of even and odd steps, and actions. */
   float* obs[2];
   float* action;

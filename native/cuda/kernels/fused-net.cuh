@@ -179,7 +179,7 @@ class FusedNet {
   }
 
   /** Accumulators of 16 columns as two A fragments. */
-  REVERIE_DEVICE void keepActivations(float (&sums)[2][4], int chunk, LayerActivation activation) {
+  REVERIE_DEVICE void keepActivations(float (&sums)[2][4], int chunk, Activation activation) {
     REVERIE_UNROLL
     for (int half = 0; half < 2; half++) {
       float c[4];
@@ -189,9 +189,9 @@ class FusedNet {
     }
   }
 
-  static REVERIE_DEVICE float activate(float x, LayerActivation activation) {
-    if (isPadded || activation == LayerActivation::swish) return Fast::swish(x);
-    return activation == LayerActivation::tanh ? Fast::tanh(x) : x < 0.0f ? 0.0f : x;
+  static REVERIE_DEVICE float activate(float x, Activation activation) {
+    if (isPadded || activation == Activation::swish) return Fast::swish(x);
+    return activation == Activation::tanh ? Fast::tanh(x) : x < 0.0f ? 0.0f : x;
   }
 
   REVERIE_DEVICE void keepAnswers(const float (&sums)[2][4], int chunk, int outputs, const Answers& answers) {

@@ -84,43 +84,12 @@ REVERIE_DEVICE void copyWait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
 }
 
-/** 16 bytes through the read-only path. */
-REVERIE_DEVICE uint4 loadStream(const void* global) {
-  uint4 v;
-  asm volatile("ld.global.nc.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(global));
-  return v;
-}
-
-/** 16 bytes of global memory that this launch may write elsewhere; not kept near, as they are read once. */
-REVERIE_DEVICE uint4 loadOnce(const void* global) {
-  uint4 v;
-  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-               : "l"(global)
-               : "memory");
-  return v;
-}
-
-/** An 8 x 8 matrix of 16-bit elements transposed; lane i holds elements 2 (i % 4) and + 1 of row i / 4 (movmatrix). */
-REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
-  std::uint32_t column;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(column) : "r"(row));
-  return column;
-}
-
 /** 16 bytes of shared memory, in the order of the program: a compiler that moves such loads ahead runs out of registers. */
 REVERIE_DEVICE uint4 loadShared(const void* shared) {
   const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(shared));
   uint4 v;
   asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
   return v;
-}
-
-/** One special-function instruction, relative error about 2^-11. */
-REVERIE_DEVICE float tanhFast(float x) {
-  float y;
-  asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
 }
 
 /** e^x by two instructions, relative error about 2^-21. */
@@ -139,6 +108,5 @@ REVERIE_DEVICE float exponential(float x) { return expf(x); }
 REVERIE_DEVICE float logarithm(float x) { return logf(x); }
 REVERIE_DEVICE float hyperbolicTangent(float x) { return tanhf(x); }
 REVERIE_DEVICE float arcTangent(float y, float x) { return atan2f(y, x); }
-REVERIE_DEVICE float fusedMultiplyAdd(float a, float b, float c) { return fmaf(a, b, c); }
 
 }  // namespace reverie

@@ -83,35 +83,28 @@ struct Fragments {
   float c[4];
 };
 
+inline const Fragments& lane(const void* const* ins, int i) { return *static_cast<const Fragments*>(ins[i]); }
+
 /** Fragment layouts of PTX's mma: lane = 4 group + column. c: rows group, group + 8; columns 2 column, + 1. */
-template <int depth, class A, class B>
-void multiply(const void* const* ins, void* const* outs, A a, B b) {
-  for (int lane = 0; lane < 32; lane++) {
-    const auto& own = *static_cast<const Fragments*>(ins[lane]);
-    float* out = static_cast<float*>(outs[lane]);
+inline void multiply(const void* const* ins, void* const* outs) {
+  for (int own = 0; own < 32; own++) {
+    float* out = static_cast<float*>(outs[own]);
     for (int i = 0; i < 4; i++) {
-      const int row = lane / 4 + 8 * (i / 2), column = 2 * (lane % 4) + i % 2;
-      float sum = own.c[i];
-      for (int k = 0; k < depth; k++) sum += a(ins, row, k) * b(ins, k, column);
+      const int row = own / 4 + 8 * (i / 2), column = 2 * (own % 4) + i % 2;
+      float sum = lane(ins, own).c[i];
+      for (int k = 0; k < 8; k++) {
+        sum += tf32(lane(ins, 4 * (row % 8) + k % 4).a[row / 8 + 2 * (k / 4)]) * tf32(lane(ins, 4 * column + k % 4).b[k / 4]);
+      }
       out[i] = sum;
     }
   }
 }
 
-inline const Fragments& lane(const void* const* ins, int i) { return *static_cast<const Fragments*>(ins[i]); }
-
-inline float aTf32(const void* const* ins, int row, int k) {
-  return tf32(lane(ins, 4 * (row % 8) + k % 4).a[row / 8 + 2 * (k / 4)]);
-}
-inline float bTf32(const void* const* ins, int k, int column) { return tf32(lane(ins, 4 * column + k % 4).b[k / 4]); }
-
 }  // namespace host
 
 REVERIE_DEVICE void mmaTf32(float (&c)[4], const std::uint32_t (&a)[4], const std::uint32_t (&b)[2]) {
   const host::Fragments in{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}, {c[0], c[1], c[2], c[3]}};
-  emulator::together(&in, c, [](const void* const* ins, void* const* outs) {
-    host::multiply<8>(ins, outs, host::aTf32, host::bTf32);
-  });
+  emulator::together(&in, c, host::multiply);
 }
 
 REVERIE_DEVICE std::uint32_t tf32Bits(float value) {
@@ -128,32 +121,12 @@ REVERIE_DEVICE void copyWait() {
   emulator::finishCopies(pending);
 }
 
-REVERIE_DEVICE uint4 loadStream(const void* global) {
+REVERIE_DEVICE uint4 loadShared(const void* shared) {
   uint4 value;
-  std::memcpy(&value, global, 16);
+  std::memcpy(&value, shared, 16);
   return value;
 }
 
-REVERIE_DEVICE uint4 loadOnce(const void* global) { return loadStream(global); }
-
-REVERIE_DEVICE std::uint32_t transposeMatrix(std::uint32_t row) {
-  std::uint32_t out;
-  emulator::together(&row, &out, [](const void* const* ins, void* const* outs) {
-    const auto element = [&](int r, int c) {
-      const std::uint32_t word = *static_cast<const std::uint32_t*>(ins[4 * r + c / 2]);
-      return c % 2 ? word >> 16 : word & 0xffffu;
-    };
-    for (int lane = 0; lane < 32; lane++) {
-      const int row = lane / 4, column = 2 * (lane % 4);
-      *static_cast<std::uint32_t*>(outs[lane]) = element(column, row) | (element(column + 1, row) << 16);
-    }
-  });
-  return out;
-}
-
-REVERIE_DEVICE uint4 loadShared(const void* shared) { return loadStream(shared); }
-
-REVERIE_DEVICE float tanhFast(float x) { return std::tanh(x); }
 REVERIE_DEVICE float expFast(float x) { return std::exp(x); }
 REVERIE_DEVICE float reciprocalFast(float x) { return 1.0f / x; }
 REVERIE_DEVICE float squareRootFast(float x) { return std::sqrt(x); }
@@ -163,6 +136,5 @@ REVERIE_DEVICE float exponential(float x) { return std::exp(x); }
 REVERIE_DEVICE float logarithm(float x) { return std::log(x); }
 REVERIE_DEVICE float hyperbolicTangent(float x) { return std::tanh(x); }
 REVERIE_DEVICE float arcTangent(float y, float x) { return std::atan2(y, x); }
-REVERIE_DEVICE float fusedMultiplyAdd(float a, float b, float c) { return std::fma(a, b, c); }
 
 }  // namespace reverie

@@ -85,7 +85,7 @@ class Living {
     for (std::uint32_t from = partOf(before, part, blocks()).first; passed < own.end;
          from += static_cast<unsigned>(threads())) {
       const std::uint32_t rank = from + static_cast<unsigned>(thread());
-      const bool isAlive = rank < before && args_.verdict[rank] == static_cast<std::uint8_t>(VerdictByte::goesOn);
+      const bool isAlive = rank < before && args_.verdict[rank] == static_cast<std::uint8_t>(Verdict::goesOn);
       std::uint32_t total;
       const std::uint32_t to = passed + countBelow(isAlive, total);
       if (isAlive && to >= own.first && to < own.end) living[to] = old[rank];

@@ -19,7 +19,7 @@ REVERIE_KERNEL(ensemblePackRecords, PackArgs, 256, 2) {
   const std::uint32_t own = static_cast<unsigned>(block() * (threads() / 32) + warpOf());
   for (std::uint32_t i = own; i < args.count; i += warps) {
     const std::uint32_t rows = args.from.lengths[args.first + i] & ~DROPPED_BIT;
-    const std::uint32_t from = (args.first + i) * args.from.window, to = args.offsets[i];
+    const std::uint32_t from = (args.first + i) * args.from.steps, to = args.offsets[i];
     copyRows(args.to.obs, args.from.obs, to, from, rows, args.obsDim);
     copyRows(args.to.action, args.from.action, to, from, rows, args.actionDim);
     copyRows(args.to.nextObs, args.from.nextObs, to, from, rows, args.obsDim);

@@ -129,9 +129,9 @@ class PlainNet {
     }
   }
 
-  static REVERIE_DEVICE float activate(float x, LayerActivation activation) {
-    if (activation == LayerActivation::swish) return Exact::swish(x);
-    return activation == LayerActivation::tanh ? Exact::tanh(x) : x < 0.0f ? 0.0f : x;
+  static REVERIE_DEVICE float activate(float x, Activation activation) {
+    if (activation == Activation::swish) return Exact::swish(x);
+    return activation == Activation::tanh ? Exact::tanh(x) : x < 0.0f ? 0.0f : x;
   }
 
   const SharedLayout& layout_;

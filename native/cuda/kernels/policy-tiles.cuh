@@ -10,7 +10,7 @@ namespace reverie {
 REVERIE_DEVICE std::uint32_t slotOf(const RolloutArgs& args, std::uint32_t branch, int step) {
   const RecordArgs& record = args.record;
   if (record.deliverEvery == 0 || branch % record.deliverEvery != 0) return NO_SLOT;
-  return branch / record.deliverEvery * record.window + static_cast<std::uint32_t>(step - args.firstStep);
+  return branch / record.deliverEvery * record.steps + static_cast<std::uint32_t>(step);
 }
 
 /** Start of row `row` in a matrix of `columns` columns. */

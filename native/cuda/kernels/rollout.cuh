@@ -43,7 +43,7 @@ struct RolloutLand {
   struct Outcome {
     float reward, disagreement;
     bool isEnd, isFinite;
-    VerdictByte verdict;
+    Verdict verdict;
   };
 
   template <class Number>
@@ -64,25 +64,25 @@ struct RolloutLand {
   }
 
   /** Doubt goes first: where the model is not believed, neither is the end it tells. */
-  REVERIE_DEVICE VerdictByte verdictOf(const Outcome& outcome) const {
+  REVERIE_DEVICE Verdict verdictOf(const Outcome& outcome) const {
     if (args.hasLimit && !(outcome.disagreement <= args.disagreementLimit)) {
-      return args.dropsDoubted ? VerdictByte::dropped : VerdictByte::doubted;
+      return args.dropsDoubted ? Verdict::dropped : Verdict::doubted;
     }
-    if (outcome.isEnd) return VerdictByte::terminated;
-    return step + 1 == args.horizon ? VerdictByte::outOfHorizon : VerdictByte::goesOn;
+    if (outcome.isEnd) return Verdict::terminated;
+    return step + 1 == args.horizon ? Verdict::outOfHorizon : Verdict::goesOn;
   }
 
   REVERIE_DEVICE void keep(const WarpRows& own, int row, const Outcome& outcome) const {
     const std::uint32_t rank = own.rank[row], slot = own.slot[row];
     args.verdict[rank] = static_cast<std::uint8_t>(outcome.verdict);
-    if (outcome.verdict == VerdictByte::goesOn) {
+    if (outcome.verdict == Verdict::goesOn) {
       const std::uint32_t part = rank / segmentRows(rows, static_cast<unsigned>(blocks()));
       addAtomic(args.alive + static_cast<std::int64_t>(step + 1) * blocks() + part, 1u);
     }
     if (slot == NO_SLOT) return;
     const RecordArgs& record = args.record;
-    const std::uint32_t steps = static_cast<std::uint32_t>(step - args.firstStep);
-    const bool isDropped = outcome.verdict == VerdictByte::dropped;
+    const std::uint32_t steps = static_cast<std::uint32_t>(step);
+    const bool isDropped = outcome.verdict == Verdict::dropped;
     record.lengths[own.place[row] / record.deliverEvery] = isDropped ? steps | DROPPED_BIT : steps + 1;
     record.reward[slot] = outcome.reward;
     record.verdict[slot] = static_cast<std::uint8_t>(outcome.verdict);
@@ -92,7 +92,7 @@ struct RolloutLand {
 
   /** Always in the same order, so that sums are the same however threads take their turns. */
   REVERIE_DEVICE void addUp(WarpRows& own, bool isRow, const Outcome& outcome) const {
-    const bool isKept = isRow && outcome.verdict != VerdictByte::dropped;
+    const bool isKept = isRow && outcome.verdict != Verdict::dropped;
     double reward = isKept ? static_cast<double>(outcome.reward) : 0.0;
     double squares = reward * reward;
     REVERIE_UNROLL
@@ -100,11 +100,11 @@ struct RolloutLand {
       reward += shuffleXor(reward, mask);
       squares += shuffleXor(squares, mask);
     }
-    const auto count = [&](VerdictByte verdict) {
+    const auto count = [&](Verdict verdict) {
       return static_cast<std::uint32_t>(countBits(ballot(isRow && outcome.verdict == verdict)));
     };
-    const std::uint32_t terminated = count(VerdictByte::terminated), outOfHorizon = count(VerdictByte::outOfHorizon);
-    const std::uint32_t doubted = count(VerdictByte::doubted) + count(VerdictByte::dropped);
+    const std::uint32_t terminated = count(Verdict::terminated), outOfHorizon = count(Verdict::outOfHorizon);
+    const std::uint32_t doubted = count(Verdict::doubted) + count(Verdict::dropped);
     const std::uint32_t nonFinite = static_cast<std::uint32_t>(countBits(ballot(isRow && !outcome.isFinite)));
     if (laneOf() != 0) return;
     own.sums.reward += reward;
@@ -160,8 +160,8 @@ REVERIE_DEVICE void runRollout(const RolloutArgs& args) {
   WarpRows* warps = reinterpret_cast<WarpRows*>(sharedMemory() + args.shared.warpRows);
   if (laneOf() == 0) warps[warpOf()].sums = WarpSums{};
   const Living living(args, tilesBeforeOf());
-  std::uint32_t before = args.firstStep > 0 ? living.rowsOf(args.firstStep - 1) : 0;
-  for (int step = args.firstStep; step < args.firstStep + args.steps; step++) {
+  std::uint32_t before = 0;
+  for (int step = 0; step < args.horizon; step++) {
     const std::uint32_t rows = living.rowsOf(step);
     if (rows == 0) break;
     const StepNoise noise{args.modelStreams[step], nullptr, 0, rows};
@@ -170,7 +170,7 @@ REVERIE_DEVICE void runRollout(const RolloutArgs& args) {
     syncGrid(args.barrier);
     predict<Net>(args, step, rows, noise);
     before = rows;
-    if (step + 1 < args.firstStep + args.steps) syncGrid(args.barrier);
+    if (step + 1 < args.horizon) syncGrid(args.barrier);
   }
   syncBlock();
   if (thread() == 0) addSums(warps, threads() / 32, args.sums[block()]);

@@ -22,24 +22,16 @@ constexpr int BLOCK = 2, ROWS = 4;
 template <int vectors>
 constexpr int TILE_ROWS = vectors == 1 ? 2 * ROWS : ROWS;
 
-template <LayerEnd end>
+template <Activation end>
 inline Floats ended(Floats x) {
-  if (end == LayerEnd::relu) return choose(x < all(0.0f), all(0.0f), x);
-  if (end == LayerEnd::tanh) return hyperbolicTangent(x);
-  if (end == LayerEnd::swish) return x / (all(1.0f) + exponentialOf<true>(x));
+  if (end == Activation::relu) return choose(x < all(0.0f), all(0.0f), x);
+  if (end == Activation::tanh) return hyperbolicTangent(x);
+  if (end == Activation::swish) return x / (all(1.0f) + exponentialOf<true>(x));
   return x;
 }
 
-/** Products in float32, and what follows their sum. */
-template <LayerEnd end>
-struct Products {
-  static int inputOf(int step) { return step; }
-  static Floats added(Floats value, Floats weight, Floats sum) { return multiplyAdd(value, weight, sum); }
-  static Floats finished(Floats sum) { return ended<end>(sum); }
-};
-
-/** y = finished(bias + x w) of so many rows and vectors of outputs. */
-template <class Product, int rows, int vectors>
+/** y = ended(bias + x w) of so many rows and vectors of outputs. */
+template <Activation end, int rows, int vectors>
 void tile(const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y, std::int64_t yStride) {
   Floats sums[rows][vectors];
   REVERIE_UNROLL
@@ -53,70 +45,70 @@ void tile(const float* x, std::int64_t xStride, const float* w, const float* bia
     for (int v = 0; v < vectors; v++) weights[v] = load(w + v * LANES);
     REVERIE_UNROLL
     for (int r = 0; r < rows; r++) {
-      const Floats value = all(x[r * xStride + Product::inputOf(i)]);
+      const Floats value = all(x[r * xStride + i]);
       REVERIE_UNROLL
-      for (int v = 0; v < vectors; v++) sums[r][v] = Product::added(value, weights[v], sums[r][v]);
+      for (int v = 0; v < vectors; v++) sums[r][v] = multiplyAdd(value, weights[v], sums[r][v]);
     }
   }
   REVERIE_UNROLL
   for (int r = 0; r < rows; r++) {
     REVERIE_UNROLL
-    for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, Product::finished(sums[r][v]));
+    for (int v = 0; v < vectors; v++) store(y + r * yStride + v * LANES, ended<end>(sums[r][v]));
   }
 }
 
 /** The rows that are left over, fewer than `most`. */
-template <class Product, int most, int vectors>
+template <Activation end, int most, int vectors>
 void rest(int rows, const float* x, std::int64_t xStride, const float* w, const float* bias, int steps, float* y,
           std::int64_t yStride) {
   if constexpr (most > 1) {
     if (rows == most - 1) {
-      tile<Product, most - 1, vectors>(x, xStride, w, bias, steps, y, yStride);
+      tile<end, most - 1, vectors>(x, xStride, w, bias, steps, y, yStride);
     } else {
-      rest<Product, most - 1, vectors>(rows, x, xStride, w, bias, steps, y, yStride);
+      rest<end, most - 1, vectors>(rows, x, xStride, w, bias, steps, y, yStride);
     }
   }
 }
 
-template <class Product, int vectors>
+template <Activation end, int vectors>
 void block(const PackedLayer& layer, const float* w, const float* bias, const float* x, std::int64_t xStride, int rows, float* y,
            std::int64_t yStride) {
   constexpr int most = TILE_ROWS<vectors>;
   int row = 0;
   for (; row + most <= rows; row += most) {
-    tile<Product, most, vectors>(x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
+    tile<end, most, vectors>(x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
   }
-  rest<Product, most, vectors>(rows - row, x + row * xStride, xStride, w, bias, layer.steps, y + row * yStride, yStride);
+  rest<end, most, vectors>(rows - row, x + row * xStride, xStride, w, bias, layer.in, y + row * yStride, yStride);
 }
 
-template <class Product>
+template <Activation end>
 void blocks(const PackedLayer& layer, const float* x, std::int64_t xStride, int rows, float* y, std::int64_t yStride) {
   const float* w = layer.weights;
   for (int first = 0; first < layer.vectors;) {
     const int vectors = blockOf(first, layer.vectors, BLOCK);
     const float* bias = layer.bias + first * LANES;
     float* to = y + first * LANES;
-    if (vectors == 1) block<Product, 1>(layer, w, bias, x, xStride, rows, to, yStride);
-    if (vectors == 2) block<Product, 2>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 1) block<end, 1>(layer, w, bias, x, xStride, rows, to, yStride);
+    if (vectors == 2) block<end, 2>(layer, w, bias, x, xStride, rows, to, yStride);
     if constexpr (BLOCK > 2) {
-      if (vectors == 3) block<Product, 3>(layer, w, bias, x, xStride, rows, to, yStride);
-      if (vectors == 4) block<Product, 4>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 3) block<end, 3>(layer, w, bias, x, xStride, rows, to, yStride);
+      if (vectors == 4) block<end, 4>(layer, w, bias, x, xStride, rows, to, yStride);
     }
-    w += static_cast<std::int64_t>(layer.steps) * vectors * LANES;
+    w += static_cast<std::int64_t>(layer.in) * vectors * LANES;
     first += vectors;
   }
 }
 
 inline void runLayer(const PackedLayer& layer, const float* x, std::int64_t xStride, int rows, float* y, std::int64_t yStride) {
   switch (layer.end) {
-    case LayerEnd::relu:
-      return blocks<Products<LayerEnd::relu>>(layer, x, xStride, rows, y, yStride);
-    case LayerEnd::tanh:
-      return blocks<Products<LayerEnd::tanh>>(layer, x, xStride, rows, y, yStride);
-    case LayerEnd::swish:
-      return blocks<Products<LayerEnd::swish>>(layer, x, xStride, rows, y, yStride);
+    case Activation::relu:
+      return blocks<Activation::relu>(layer, x, xStride, rows, y, yStride);
+    case Activation::tanh:
+      return blocks<Activation::tanh>(layer, x, xStride, rows, y, yStride);
+    case Activation::swish:
+      return blocks<Activation::swish>(layer, x, xStride, rows, y, yStride);
     default:
-      return blocks<Products<LayerEnd::none>>(layer, x, xStride, rows, y, yStride);
+      return blocks<Activation::none>(layer, x, xStride, rows, y, yStride);
   }
 }
 
@@ -190,20 +182,6 @@ void inPlace(float* values, int count) {
   for (int i = 0; i < count; i += LANES) store(values + i, function(load(values + i)));
 }
 
-inline double runPeak(std::int64_t rounds, float* to) {
-  constexpr int chains = BLOCK * ROWS;
-  Floats sums[chains];
-  REVERIE_UNROLL
-  for (int i = 0; i < chains; i++) sums[i] = all(to[0] + static_cast<float>(i));
-  const Floats factor = all(to[1]), added = all(to[2]);
-  for (std::int64_t round = 0; round < rounds; round++) {
-    _Pragma("GCC unroll 24") for (int i = 0; i < chains; i++) sums[i] = multiplyAdd(sums[i], factor, added);
-  }
-  for (int i = 1; i < chains; i++) sums[0] += sums[i];
-  store(to, sums[0]);
-  return static_cast<double>(rounds) * chains * LANES;
-}
-
 constexpr Width table(const char* name, const TrainingKernels& training) {
   return {name,
           LANES,
@@ -216,7 +194,6 @@ constexpr Width table(const char* name, const TrainingKernels& training) {
           inPlace<sigmoid>,
           inPlace<exponential>,
           inPlace<logarithm>,
-          runPeak,
           &training};
 }
 

@@ -4,7 +4,7 @@
 
 namespace reverie::processor {
 
-std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, LayerEnd activation, bool isNormalised,
+std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, Activation activation, bool isNormalised,
                                        std::size_t copies) {
   std::vector<TrainedNetwork> networks(copies, TrainedNetwork{{}, activation, isNormalised});
   for (std::size_t i = 1; i < sizes.size(); i++) {

@@ -17,7 +17,7 @@ struct TrainedLayer {
 struct TrainedNetwork {
   std::vector<TrainedLayer> layers;
   /** What follows all layers but the last. */
-  LayerEnd activation;
+  Activation activation;
   /** Whether hidden units are normalised before the activation. */
   bool isNormalised;
 };
@@ -26,7 +26,7 @@ struct TrainedNetwork {
  * `copies` networks of these widths, input first, side by side from element `at` on (w0 [copies, in, out], b0 [copies, 1, out], …);
  * `at` is moved behind them.
  */
-std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, LayerEnd activation, bool isNormalised,
+std::vector<TrainedNetwork> networksAt(std::size_t& at, const std::vector<int>& sizes, Activation activation, bool isNormalised,
                                        std::size_t copies);
 
 /** What is kept of a block of rows on its way through one network; arrays are [features, ROW_BLOCK]. */

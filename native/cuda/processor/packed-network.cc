@@ -9,17 +9,6 @@ namespace {
 
 constexpr std::size_t LINE = 64;
 
-LayerEnd endOf(Activation activation) {
-  switch (activation) {
-    case Activation::relu:
-      return LayerEnd::relu;
-    case Activation::tanh:
-      return LayerEnd::tanh;
-    default:
-      return LayerEnd::swish;
-  }
-}
-
 int vectorsOf(int outputs, const Width& width) { return (outputs + width.lanes - 1) / width.lanes; }
 
 /** Lays the columns of weights [steps, out] block after block at `to`; answers the end. */
@@ -61,7 +50,7 @@ PackedNetwork::PackedNetwork(const std::vector<Layer>& layers, Activation activa
     float* weights = to;
     float* bias = packBlocks(layer.w.data(), layer.in, layer.out, width, weights);
     std::copy(layer.b.begin(), layer.b.end(), bias);
-    layers_.push_back({weights, bias, layer.in, layer.in, vectors, i + 1 < layers.size() ? endOf(activation) : LayerEnd::none});
+    layers_.push_back({weights, bias, layer.in, vectors, i + 1 < layers.size() ? activation : Activation::none});
     to = bias + vectors * width.lanes;
   }
 }

@@ -170,7 +170,7 @@ inline void normalise(const HiddenUnits& units, int row) {
   }
 }
 
-template <LayerEnd end>
+template <Activation end>
 void activate(const HiddenUnits& units) {
   for (int f = 0; f < units.features; f++) {
     for (int row = 0; row < units.rows; row += LANES) {
@@ -190,21 +190,21 @@ struct Normalising {
 
 inline void hidden(const HiddenUnits& units) {
   if (units.isNormalised) overRows(units.rows, Normalising{units});
-  if (units.end == LayerEnd::relu) activate<LayerEnd::relu>(units);
-  if (units.end == LayerEnd::tanh) activate<LayerEnd::tanh>(units);
-  if (units.end == LayerEnd::swish) activate<LayerEnd::swish>(units);
+  if (units.end == Activation::relu) activate<Activation::relu>(units);
+  if (units.end == Activation::tanh) activate<Activation::tanh>(units);
+  if (units.end == Activation::swish) activate<Activation::swish>(units);
 }
 
 /** g times the slope of the activation. */
-template <LayerEnd end>
+template <Activation end>
 inline Floats slopeTimes(Floats g, Floats before, Floats after) {
-  if (end == LayerEnd::relu) return choose(after > all(0.0f), g, Floats{});
-  if (end == LayerEnd::tanh) return g * multiplyAdd(negative(after), after, all(1.0f));
+  if (end == Activation::relu) return choose(after > all(0.0f), g, Floats{});
+  if (end == Activation::tanh) return g * multiplyAdd(negative(after), after, all(1.0f));
   const Floats share = sigmoid(before);
   return g * multiplyAdd(after, all(1.0f) - share, share);
 }
 
-template <LayerEnd end, int vectors>
+template <Activation end, int vectors>
 void backThrough(const HiddenUnits& units, float* gradient, int row) {
   Floats sum[vectors] = {}, along[vectors] = {};
   for (int f = 0; f < units.features; f++) {
@@ -234,7 +234,7 @@ void backThrough(const HiddenUnits& units, float* gradient, int row) {
   }
 }
 
-template <LayerEnd end>
+template <Activation end>
 struct GoingBack {
   const HiddenUnits& units;
   float* gradient;
@@ -245,9 +245,9 @@ struct GoingBack {
 };
 
 inline void hiddenBack(const HiddenUnits& units, float* gradient) {
-  if (units.end == LayerEnd::relu) overRows(units.rows, GoingBack<LayerEnd::relu>{units, gradient});
-  if (units.end == LayerEnd::tanh) overRows(units.rows, GoingBack<LayerEnd::tanh>{units, gradient});
-  if (units.end == LayerEnd::swish) overRows(units.rows, GoingBack<LayerEnd::swish>{units, gradient});
+  if (units.end == Activation::relu) overRows(units.rows, GoingBack<Activation::relu>{units, gradient});
+  if (units.end == Activation::tanh) overRows(units.rows, GoingBack<Activation::tanh>{units, gradient});
+  if (units.end == Activation::swish) overRows(units.rows, GoingBack<Activation::swish>{units, gradient});
 }
 
 // Bounds of a policy's log-deviation, as in src/rl/policy-net.ts.

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "layer-end.h"
+#include "../kernels/kinds.h"
 
 namespace reverie::processor {
 
@@ -37,7 +37,7 @@ struct Product {
 /** Hidden units of a layer for a block of rows. */
 struct HiddenUnits {
   int features, rows;
-  LayerEnd end;
+  Activation end;
   /** Rows to mean 0 and variance 1 before the activation (Ba et al. 2016, 1607.06450), without gain and shift. */
   bool isNormalised;
   /** [features, ROW_BLOCK]: sums of the layer, normalised in place; and what the activation makes of them. */

@@ -12,14 +12,14 @@ namespace reverie::processor {
 
 /**
  * A fully connected layer as packed: blocks of whole vectors of outputs, one after another (`blockOf`); each has the weights
- * of its outputs step by step, [steps, outputs of the block]. Outputs are padded with zeros to whole vectors. A step is an input.
+ * of its outputs input by input, [in, outputs of the block]. Outputs are padded with zeros to whole vectors.
  */
 struct PackedLayer {
   const float* weights;
   /** [vectors * lanes] */
   const float* bias;
-  int in, steps, vectors;
-  LayerEnd end;
+  int in, vectors;
+  Activation end;
 };
 
 /** Vectors of outputs in the block that begins at vector `first`: as even as can be, `most` at most. */
@@ -79,8 +79,6 @@ struct Width {
   void (*sigmoid)(float* values, int count);
   void (*exponential)(float* values, int count);
   void (*logarithm)(float* values, int count);
-  /** Multiply-adds without memory, to measure what a core can do at most; answers how many were done. */
-  double (*peak)(std::int64_t rounds, float* to);
   const TrainingKernels* training;
 };
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "../reference/random-reference.h"
+#include "random-reference.h"
 
 namespace reverie::test {
 namespace {
@@ -121,23 +121,22 @@ Batch randomBatch(const ModelShape& shape, std::int64_t rows, std::uint32_t seed
   return batch;
 }
 
-Answered roomFor(const EnsembleSpec& spec, const StepRequest& request) {
+Answered stepOf(Ensemble& ensemble, const EnsembleSpec& spec, const StepRequest& request) {
   const auto rows = static_cast<std::size_t>(request.rows);
   Answered answered;
   answered.nextObs.resize(rows * static_cast<std::size_t>(spec.obsDim));
   answered.reward.resize(spec.learnsReward ? rows : 0);
   answered.terminated.resize(spec.learnsTermination ? rows : 0);
   answered.disagreement.resize(request.options.withDisagreement ? rows : 0);
+  ensemble.step(request,
+                {answered.nextObs.data(), answered.reward.data(), answered.terminated.data(), answered.disagreement.data()});
   return answered;
 }
 
 Answered stepOn(Device& device, const EnsembleSpec& spec, Precision precision, const StepRequest& request,
                 std::optional<TileHeight> height) {
   DeviceEnsemble ensemble(device, spec, precision, height);
-  Answered answered = roomFor(spec, request);
-  ensemble.step(request,
-                {answered.nextObs.data(), answered.reward.data(), answered.terminated.data(), answered.disagreement.data()});
-  return answered;
+  return stepOf(ensemble, spec, request);
 }
 
 bool isSame(const Answered& a, const Answered& b) {

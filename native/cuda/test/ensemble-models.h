@@ -30,10 +30,8 @@ struct Answered {
   std::vector<std::uint8_t> terminated;
 };
 
-/** Room for what a request asks for of an ensemble. */
-Answered roomFor(const EnsembleSpec& spec, const StepRequest& request);
-
-/** Steps on a device and answers everything there is. */
+/** Steps and answers everything there is. */
+Answered stepOf(Ensemble& ensemble, const EnsembleSpec& spec, const StepRequest& request);
 Answered stepOn(Device& device, const EnsembleSpec& spec, Precision precision, const StepRequest& request,
                 std::optional<TileHeight> height = std::nullopt);
 

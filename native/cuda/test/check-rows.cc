@@ -1,10 +1,6 @@
-// Rows of a step do not know of each other: not of broken ones, of tiles, pieces and the order of threads.
-#include <cmath>
-#include <cstring>
-#include <limits>
-
-#include "check-ensemble.h"
-#include "check.h"
+// Rows of a step do not know of tiles, pieces and the order of threads; on the emulator, which can be made to differ.
+#include "cases.h"
+#include "parts.h"
 
 namespace reverie::test {
 namespace {
@@ -24,31 +20,6 @@ struct Asked {
     request = {rows, batch.obs.data(), batch.action.data(), streams.data(), hasStreamPerRow, options};
   }
 };
-
-bool isRowSame(const Answered& a, const Answered& b, std::size_t row) {
-  for (std::size_t j = 0; j < 5; j++) {
-    if (std::memcmp(&a.nextObs[row * 5 + j], &b.nextObs[row * 5 + j], 4) != 0) return false;
-  }
-  return a.reward[row] == b.reward[row] && a.terminated[row] == b.terminated[row];
-}
-
-/** NaN and infinity in two rows harm these alone, and are not hidden by the bounds of the observations. */
-void checkBroken(Checks& checks) {
-  for (const Precision precision : PRECISIONS) {
-    for (const bool withDisagreement : {false, true}) {
-      const auto device = emulator::makeEmulatedDevice();
-      Asked asked(70, {true, false, withDisagreement});
-      const Answered whole = stepOn(*device, asked.spec, precision, asked.request);
-      asked.batch.obs[33 * 5] = std::numeric_limits<float>::quiet_NaN();
-      asked.batch.obs[34 * 5] = std::numeric_limits<float>::infinity();
-      const Answered broken = stepOn(*device, asked.spec, precision, asked.request);
-      bool isSame = true;
-      for (std::size_t row = 0; row < 70; row++) isSame = isSame && (row == 33 || row == 34 || isRowSame(whole, broken, row));
-      checks.that(isSame, "other rows are as they were");
-      checks.that(std::isnan(broken.nextObs[33 * 5]) && !std::isfinite(broken.nextObs[34 * 5]), "broken rows show it");
-    }
-  }
-}
 
 void checkOrders(Checks& checks) {
   for (const Precision precision : PRECISIONS) {
@@ -122,26 +93,6 @@ void checkPieces(Checks& checks) {
   }
 }
 
-void checkStreams(Checks& checks) {
-  const Asked together(40, {true, false, false}, true);
-  for (const Precision precision : PRECISIONS) {
-    const auto device = emulator::makeEmulatedDevice();
-    const Answered all = stepOn(*device, together.spec, precision, together.request);
-    bool isSame = true;
-    for (std::size_t row = 0; row < 40; row += 13) {
-      const StepRequest alone{1,
-                              together.request.obs + row * 5,
-                              together.request.action + row * 2,
-                              together.request.streams + row,
-                              row % 2 == 0,
-                              together.request.options};
-      const Answered one = stepOn(*device, together.spec, precision, alone);
-      isSame = isSame && std::memcmp(one.nextObs.data(), &all.nextObs[row * 5], 20) == 0 && one.reward[0] == all.reward[row];
-    }
-    checks.that(isSame, "a row with a stream of its own is as if alone");
-  }
-}
-
 void checkRefusals(Checks& checks) {
   const auto device = emulator::makeEmulatedDevice();
   EnsembleSpec spec = randomSpec(SHAPE, 5);
@@ -152,14 +103,12 @@ void checkRefusals(Checks& checks) {
 
 }  // namespace
 
-int checkEnsembleRows() {
-  Checks checks("ensemble rows");
-  checkBroken(checks);
+int checkRows() {
+  Checks checks("rows");
   checkOrders(checks);
   checkTiles(checks);
   checkShared(checks);
   checkPieces(checks);
-  checkStreams(checks);
   checkRefusals(checks);
   return checks.finish();
 }

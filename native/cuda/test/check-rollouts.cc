@@ -1,37 +1,30 @@
-// A rollout is the same however it is run: in windows for want of memory, in any order of threads, in tiles of any height; and
-// what is not delivered is counted all the same.
+// A rollout is the same however it is run: in little memory, in any order of threads, in tiles of any height; and
+// what is not delivered is counted all the same. On the emulator, which can be made to differ.
 #include <cmath>
 #include <cstring>
 #include <limits>
 
-#include "check.h"
-#include "rollout-cases.h"
+#include "cases.h"
+#include "parts.h"
 
 namespace reverie::test {
 namespace {
 
-template <class T>
-bool equal(const Column<T>& a, const Column<T>& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
-}
-
-bool isSame(const RolloutAnswer& a, const RolloutAnswer& b) {
-  return a.rows == b.rows && equal(a.obs, b.obs) && equal(a.action, b.action) && equal(a.nextObs, b.nextObs) &&
-         equal(a.reward, b.reward) && equal(a.logProb, b.logProb) && equal(a.disagreement, b.disagreement) &&
-         a.verdict == b.verdict && a.terminated == b.terminated && a.branch == b.branch && a.step == b.step &&
-         a.alive == b.alive && a.lived == b.lived && a.doubted == b.doubted;
+RolloutAnswer emulated(const emulator::Options& options, const RolloutCase& c, const RolloutInputs& inputs,
+                       const RolloutRequest& request, std::optional<TileHeight> height = std::nullopt) {
+  return rolloutOn(*emulator::makeEmulatedDevice(options), c, inputs, request, height);
 }
 
 void checkOrders(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
   for (const auto order : {emulator::Order::backward, emulator::Order::shuffled}) {
     emulator::Options options;
     options.order = order;
-    const RolloutAnswer other = rolloutOn(options, c, inputs, inputs.request);
+    const RolloutAnswer other = emulated(options, c, inputs, inputs.request);
     checks.that(isSame(whole, other) && whole.rewardSum == other.rewardSum, c.name + ": order of threads");
   }
   emulator::Options wide;
   wide.multiprocessors = 7;
-  const RolloutAnswer other = rolloutOn(wide, c, inputs, inputs.request, TileHeight{4});
+  const RolloutAnswer other = emulated(wide, c, inputs, inputs.request, TileHeight{4});
   checks.that(isSame(whole, other), c.name + ": more blocks");
   checks.near(other.rewardSum, whole.rewardSum, 1e-9 * std::fabs(whole.rewardSum), c.name + ": sum over more blocks");
 }
@@ -40,7 +33,7 @@ void checkOrders(Checks& checks, const RolloutCase& c, const RolloutInputs& inpu
 void checkThinning(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
   RolloutRequest request = inputs.request;
   request.deliverEvery = 3;
-  const RolloutAnswer thin = rolloutOn({}, c, inputs, request);
+  const RolloutAnswer thin = emulated({}, c, inputs, request);
   std::size_t at = 0;
   bool isSame = true;
   const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
@@ -55,19 +48,18 @@ void checkThinning(Checks& checks, const RolloutCase& c, const RolloutInputs& in
   checks.that(thin.lived == whole.lived && thin.rewardSum == whole.rewardSum && thin.alive == whole.alive,
               c.name + ": sums over all");
   request.deliverEvery = 0;
-  const RolloutAnswer none = rolloutOn({}, c, inputs, request);
+  const RolloutAnswer none = emulated({}, c, inputs, request);
   checks.that(none.rows == 0 && none.obs.empty() && none.lived == whole.lived && none.rewardSum == whole.rewardSum,
               c.name + ": nothing delivered");
 }
 
 void checkMemory(Checks& checks, const RolloutCase& c, const RolloutInputs& inputs, const RolloutAnswer& whole) {
   int smaller = 0;
-  // Ever less, until the steps have to be recorded in windows and at last one alone does not fit.
   for (std::size_t kilobytes = 160; kilobytes > 0; kilobytes -= 4) {
     emulator::Options options;
     options.memoryBytes = kilobytes * 1024;
     try {
-      checks.that(isSame(whole, rolloutOn(options, c, inputs, inputs.request)),
+      checks.that(isSame(whole, emulated(options, c, inputs, inputs.request)),
                   c.name + ": in " + std::to_string(kilobytes) + " KB");
       smaller++;
     } catch (const OutOfMemory&) {
@@ -82,7 +74,7 @@ void checkAgain(Checks& checks, const RolloutCase& c, const RolloutInputs& input
   RolloutRequest shorter = inputs.request;
   shorter.branches = c.branches / 2 + 1;
   shorter.horizon = c.horizon - 1;
-  const RolloutAnswer part = rolloutOn({}, c, inputs, shorter);
+  const RolloutAnswer part = emulated({}, c, inputs, shorter);
   for (const std::size_t megabytes : {std::size_t{1}, std::size_t{1024}}) {
     emulator::Options options;
     options.memoryBytes = megabytes << 20;
@@ -102,7 +94,7 @@ void checkAgain(Checks& checks, const RolloutCase& c, const RolloutInputs& input
 void checkBroken(Checks& checks, const RolloutCase& c, RolloutInputs& inputs, const RolloutAnswer& whole) {
   const auto obsDim = static_cast<std::size_t>(c.shape.obsDim);
   inputs.starts[7 * obsDim] = std::numeric_limits<float>::quiet_NaN();
-  const RolloutAnswer broken = rolloutOn({}, c, inputs, inputs.request);
+  const RolloutAnswer broken = emulated({}, c, inputs, inputs.request);
   checks.that(broken.nonFinite > 0, c.name + ": broken rows are counted");
   bool isSame = true;
   for (std::size_t i = 0; i < broken.branch.size(); i++) {
@@ -116,13 +108,13 @@ void checkBroken(Checks& checks, const RolloutCase& c, RolloutInputs& inputs, co
 
 }  // namespace
 
-int checkEnsembleLiving() {
-  Checks checks("ensemble living");
+int checkRollouts() {
+  Checks checks("rollouts");
   const auto cases = rolloutCases();
   for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
     const RolloutCase& c = cases[i];
     RolloutInputs inputs(c);
-    const RolloutAnswer whole = rolloutOn({}, c, inputs, inputs.request);
+    const RolloutAnswer whole = emulated({}, c, inputs, inputs.request);
     checkOrders(checks, c, inputs, whole);
     checkThinning(checks, c, inputs, whole);
     if (i == 3) checkMemory(checks, c, inputs, whole);

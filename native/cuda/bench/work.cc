@@ -1,17 +1,60 @@
 // Rollouts and single steps of a random ensemble, as a caller of engine/ensemble.h asks for them.
 #include <chrono>
 #include <limits>
+#include <stdexcept>
 
+#include "../engine/precision-name.h"
 #include "work.h"
 
 namespace reverie::bench {
+
+EnsembleSpec ensembleOf(const Shape& shape, int elites) {
+  const std::vector<int> hidden(static_cast<std::size_t>(shape.layers), shape.hidden);
+  EnsembleSpec spec = test::randomSpec({shape.obs, shape.action, 0, true, false, elites, hidden}, 1);
+  spec.low.assign(spec.low.size(), -std::numeric_limits<float>::infinity());
+  spec.high.assign(spec.high.size(), std::numeric_limits<float>::infinity());
+  return spec;
+}
+
+PolicySpec policyOf(const Shape& shape, int layers) {
+  const std::vector<int> hidden(static_cast<std::size_t>(layers), shape.policyHidden);
+  test::ModelShape form;
+  form.obsDim = shape.obs;
+  form.actionDim = shape.action;
+  PolicySpec policy = test::randomPolicy(form, PolicyHead::squashed, Activation::relu, hidden, 2);
+  const std::size_t columns = policy.scale.size();
+  policy.scale.assign(columns, 1);
+  policy.bias.assign(columns, 0);
+  policy.low.assign(columns, -1);
+  policy.high.assign(columns, 1);
+  return policy;
+}
+
+namespace {
 
 double nowMs() {
   using namespace std::chrono;
   return duration<double, std::milli>(steady_clock::now().time_since_epoch()).count();
 }
 
-namespace {
+std::vector<RandomStream> streams(long count, std::uint32_t seed) {
+  std::vector<RandomStream> all;
+  for (long i = 0; i < count; i++) all.push_back({seed, static_cast<std::uint32_t>(i), 0});
+  return all;
+}
+
+Precision precisionOf(const std::string& name) {
+  if (const auto precision = precisionNamed(name)) return *precision;
+  throw std::invalid_argument("no such precision: " + name);
+}
+
+std::unique_ptr<Ensemble> ensembleFor(Device& device, const Shape& shape, const Request& request) {
+  return makeEnsemble(device, ensembleOf(shape, static_cast<int>(request.integer("members"))), precisionOf(request.text("precision")));
+}
+
+std::vector<float> columnsOf(const Request& request, int columns, std::uint32_t seed) {
+  return test::numbers(static_cast<std::size_t>(request.integer("rows")) * static_cast<std::size_t>(columns), seed);
+}
 
 template <class Call>
 Timing timedCall(TimedDevice& device, Call call) {
@@ -30,23 +73,15 @@ StepOptions optionsOf(const Request& request) {
   return options;
 }
 
-/** Chosen by the plan unless asked for. */
-std::optional<TileHeight> heightOf(const Request& request) {
-  const int warps = static_cast<int>(request.integer("warps", 0));
-  if (warps == 0) return std::nullopt;
-  return TileHeight{warps};
-}
-
 class RolloutWork : public Work {
  public:
   RolloutWork(TimedDevice& device, const Shape& shape, const Request& request)
       : device_(device),
-        policy_(randomPolicy(shape, request.text("policy") == "mlp" ? shape.policyLayers : 0, 2)),
-        starts_(randomNormals(static_cast<std::size_t>(request.integer("rows")) * shape.obs, 3)),
-        act_(randomStreams(request.integer("horizon"), 4)),
-        model_(randomStreams(request.integer("horizon"), 5)),
-        ensemble_(makeEnsemble(device, randomEnsemble(shape, static_cast<int>(request.integer("members")), 1),
-                               precisionOf(request.text("precision")), heightOf(request))) {
+        policy_(policyOf(shape, request.text("policy") == "mlp" ? shape.policyLayers : 0)),
+        starts_(columnsOf(request, shape.obs, 3)),
+        act_(streams(request.integer("horizon"), 4)),
+        model_(streams(request.integer("horizon"), 5)),
+        ensemble_(ensembleFor(device, shape, request)) {
     asked_.branches = request.integer("rows");
     asked_.starts = starts_.data();
     asked_.horizon = static_cast<int>(request.integer("horizon"));
@@ -88,14 +123,13 @@ class StepWork : public Work {
  public:
   StepWork(TimedDevice& device, const Shape& shape, const Request& request)
       : device_(device),
-        obs_(randomNormals(static_cast<std::size_t>(request.integer("rows")) * shape.obs, 3)),
-        action_(randomUniforms(static_cast<std::size_t>(request.integer("rows")) * shape.action, 4)),
+        obs_(columnsOf(request, shape.obs, 3)),
+        action_(columnsOf(request, shape.action, 4)),
         nextObs_(obs_.size()),
         reward_(request.integer("rows")),
         disagreement_(request.integer("rows")),
-        streams_(randomStreams(1, 5)),
-        ensemble_(makeEnsemble(device, randomEnsemble(shape, static_cast<int>(request.integer("members")), 1),
-                               precisionOf(request.text("precision")), heightOf(request))) {
+        streams_(streams(1, 5)),
+        ensemble_(ensembleFor(device, shape, request)) {
     asked_.rows = request.integer("rows");
     asked_.obs = obs_.data();
     asked_.action = action_.data();
@@ -122,7 +156,7 @@ class StepWork : public Work {
 
 }  // namespace
 
-std::unique_ptr<Work> makeEnsembleWork(TimedDevice& device, const Shape& shape, const Request& request) {
+std::unique_ptr<Work> makeWork(TimedDevice& device, const Shape& shape, const Request& request) {
   if (request.text("kind") == "step") return std::make_unique<StepWork>(device, shape, request);
   return std::make_unique<RolloutWork>(device, shape, request);
 }

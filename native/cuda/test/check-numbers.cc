@@ -3,9 +3,12 @@
 #include <cmath>
 
 #include "../kernels/act.cuh"
-#include "../reference/random-reference.h"
-#include "check-ensemble.h"
+#include "../kernels/known.cuh"
 #include "check.h"
+#include "ensemble-models.h"
+#include "known-reference.h"
+#include "parts.h"
+#include "random-reference.h"
 
 namespace reverie::test {
 namespace {
@@ -53,13 +56,37 @@ void checkFunctions(Checks& checks) {
   checks.that(clamp(NAN, -1, 1) != clamp(NAN, -1, 1), "NaN is not brought within bounds");
 }
 
+/** Rows of every environment with known functions, about their limits. */
+void checkKnown(Checks& checks) {
+  for (const KnownEntry& entry : knownFunctions) {
+    double worst = 0;
+    int wrong = 0;
+    for (std::uint32_t seed = 1; seed <= 300; seed++) {
+      const auto row = [&](int columns, std::uint32_t of) { return numbers(static_cast<std::size_t>(columns), 3 * seed + of); };
+      const std::vector<float> obs = row(entry.obsDim, 0), action = row(entry.actionDim, 1);
+      std::vector<float> next = row(entry.obsDim, 2);
+      for (float& value : next) value *= static_cast<float>(seed % 4) * 0.5f;
+      const auto wide = [](const std::vector<float>& values) { return reference::Values(values.begin(), values.end()); };
+      if (entry.isReward) {
+        const double wanted = reference::knownReward(entry.function, wide(obs), wide(action), wide(next));
+        worst = std::max(worst, std::fabs(knownReward<Exact>(entry.function, obs.data(), action.data(), next.data()) - wanted));
+      } else {
+        wrong += knownEnd(entry.function, next.data()) != reference::knownEnd(entry.function, wide(next));
+      }
+    }
+    checks.near(worst, 0, 1e-5, std::string("reward of ") + entry.environment);
+    checks.that(wrong == 0, std::string("ends of ") + entry.environment);
+  }
+}
+
 }  // namespace
 
-int checkEnsembleNumbers() {
-  Checks checks("ensemble numbers");
+int checkNumbers() {
+  Checks checks("numbers");
   checkWords(checks);
   checkDraws(checks);
   checkFunctions(checks);
+  checkKnown(checks);
   return checks.finish();
 }
 
