@@ -22,7 +22,7 @@ const dream = new Dream({ model, starts: seen.columns().obs, maxEpisodeSteps: 20
 const { observation } = await dream.reset({ seed: 7 });
 const domain = await makeDomain({ id: 'helpdesk' });
 const reply = (await makeLanguageModel({ provider: 'openai-compatible', url: 'http://localhost/v1', model: 'NAME' })).stats();
-export const told: readonly unknown[] = [observation.length, domain.tasks.length, reply.calls, startServer];
+export const told: readonly unknown[] = [observation.length, domain.tasks.length, reply.requests, startServer];
 `;
 
 describe('the package in a strict program', () => {

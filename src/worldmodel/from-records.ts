@@ -8,30 +8,16 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { openSealed } from '../core/files.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
-import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from './tools/backend-model.js';
+import {
+  type BackendEntry,
+  type BackendFitReport,
+  type BackendFitRequest,
+  type BackendModel,
+  fitReportSchema,
+} from './tools/backend-model.js';
 
 const share = z.number().min(0).max(1);
 const count = z.int().min(0);
-
-/** What a learned backend did with steps of tasks that it did not learn from. */
-export const fitReportSchema = z.strictObject({
-  /** Held-out steps that it was judged by. */
-  steps: count,
-  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
-  stateExact: share,
-  textExact: share,
-  exact: share,
-  /** With the true end and reward. */
-  endExact: share,
-  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
-  sure: share,
-  exactOfSure: share.nullable(),
-  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
-  /** Recorded steps that it learned from; those that differ; those left out for their length. */
-  learnedFrom: count,
-  distinct: count,
-  tooLong: count,
-});
 
 export const calibrationSchema = z.strictObject({
   /** Log-probabilities of whole answers, ascending: each the least of its bin. */

@@ -235,11 +235,7 @@ export async function openRemote(url: string, options: RemoteOptions = {}): Prom
   const connection = new RemoteConnection(url, options);
   try {
     const card = await cardOf(connection, options.environment);
-    return new RemoteEnvironment(
-      connection,
-      card,
-      codecOf(card) as Codec<unknown, unknown>,
-    ) as unknown as AnyRemoteEnvironment;
+    return new RemoteEnvironment(connection, card, codecOf(card)) as unknown as AnyRemoteEnvironment;
   } catch (error) {
     await connection.close();
     throw error;
@@ -256,9 +252,15 @@ async function cardOf(connection: RemoteConnection, name?: string): Promise<Remo
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
 }
 
-function codecOf({ family, observationSpace, actionSpace }: RemoteCard) {
-  if (family === 'vector') return rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace);
-  return family === 'tools' ? new ConversationCodec(actionSpace as ToolsSpace) : textCodec(actionSpace as TextSpace);
+/** By family; worlds of lines and of screens take one line of text. */
+const CODECS: Readonly<Record<string, (card: RemoteCard) => unknown>> = {
+  vector: ({ observationSpace, actionSpace }) => rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace),
+  tools: ({ actionSpace }) => new ConversationCodec(actionSpace as ToolsSpace),
+};
+
+function codecOf(card: RemoteCard): Codec<unknown, unknown> {
+  const make = CODECS[card.family] ?? (({ actionSpace }) => textCodec(actionSpace as TextSpace));
+  return make(card) as Codec<unknown, unknown>;
 }
 
 const TIMEOUT_SECONDS = 70;

@@ -13,7 +13,7 @@ import { type Tokenizer, trainTokenizer } from '../../nn/decoder/tokenizer.js';
 import { DecoderTrainer, PackedCorpus, type TrainingDocument } from '../../nn/decoder/trainer.js';
 import { calibrate, confidenceOf, isExact, reportOf } from '../from-records.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
-import type { SequenceFitSettings, SequenceSettings } from './entry.js';
+import type { SequenceFitSettings, SequenceSettings } from './settings.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { isMark, type Piece, SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import { type JudgedAnswer, judgeSteps, type SequenceContents } from './sequence-model.js';

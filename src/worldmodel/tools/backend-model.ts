@@ -1,7 +1,7 @@
 // A backend of the router of structured worlds: what it is to scenarios and plugins, and what it implements: a proposal for one
 // call, or why it has none. backends.ts has the registry.
 
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Json } from '../../core/canonical-json.js';
 import type { Cost } from '../../core/cost.js';
 import type { Awaitable } from '../../core/environment.js';
@@ -13,7 +13,29 @@ import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import type { LanguageModel } from '../../llm/language-model.js';
 import type { DeviceTarget } from '../../nn/cuda.js';
 import type { EpisodeRecord, ExperienceIndex } from '../../replay/experience/experience.js';
-import type { fitReportSchema } from '../from-records.js';
+
+const share = z.number().min(0).max(1);
+const count = z.int().min(0);
+
+/** What a learned backend did with steps of tasks that it did not learn from. */
+export const fitReportSchema = z.strictObject({
+  /** Held-out steps that it was judged by. */
+  steps: count,
+  /** Shares of these: with exactly the true changes, and done or refused as it truly is; with the true text; with both. */
+  stateExact: share,
+  textExact: share,
+  exact: share,
+  /** With the true end and reward. */
+  endExact: share,
+  /** Answered at least as surely as the bar of confidence, and the share of these that is right. */
+  sure: share,
+  exactOfSure: share.nullable(),
+  byChanges: z.array(z.strictObject({ changes: count, steps: count, stateExact: share })),
+  /** Recorded steps that it learned from; those that differ; those left out for their length. */
+  learnedFrom: count,
+  distinct: count,
+  tooLong: count,
+});
 
 /** What a backend says happens; not believed before `checkProposal` has found no fault with it. */
 export interface RawProposal {
