@@ -93,23 +93,6 @@ describe('launching a job', () => {
     expect(process.listenerCount('SIGINT')).toBeLessThanOrEqual(listening);
   });
 
-  it('tells a failure as it is, and notes it', async () => {
-    const failing: Job = async () => {
-      throw new TypeError('no such thing');
-    };
-    await expect(launch('eval', { jobs: { vector: async () => failing }, ...options })).rejects.toThrow(
-      'no such thing',
-    );
-    expect(json('run.json').status).toBe('failed');
-    await launch('eval', {
-      jobs: { vector: async () => async () => result },
-      resume: folder,
-      stream: options.stream,
-      command: '',
-    });
-    expect(json('run.json').status).toBe('finished');
-  });
-
   it('never writes over a run, and resumes only what can go on', async () => {
     await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
     await expect(

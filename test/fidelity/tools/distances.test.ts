@@ -34,12 +34,6 @@ describe('the distance of states', () => {
     ]);
     expect(leafDifferences({ a: ['x'] }, { a: { 0: 'x' } })).toHaveLength(1);
   });
-
-  it('is fooled by an entry at the head of a list: all behind it have moved', () => {
-    const list = { queue: ['a', 'b', 'c', 'd'] };
-    const [right, late] = [{ queue: ['new', 'a', 'b', 'c', 'd'] }, { queue: ['a', 'b', 'c', 'd', 'new'] }];
-    expect(stateDistance(list, right, late)).toBe(1);
-  });
 });
 
 describe('the distance of observations', () => {
@@ -60,11 +54,5 @@ describe('the distance of observations', () => {
     const words = Array.from({ length: 2000 }, (_, i) => `w${i}`);
     expect(observationDistance(words.join(' '), [...words].reverse().join(' '))).toBe(1);
     expect(observationDistance(words.join(' '), `${words.join(' ')} more`)).toBe(1 / 2001);
-  });
-
-  it('is small for a wrong amount in a long answer, however much it matters', () => {
-    const bill = (total: number) =>
-      `{"items":[${Array.from({ length: 50 }, (_, i) => `"item ${i}"`)}],"total":${total}}`;
-    expect(observationDistance(bill(12), bill(12_000))).toBeLessThan(0.01);
   });
 });

@@ -54,13 +54,6 @@ describe('held-out episodes', () => {
     expect(episodeOverlap([episode('renamed', 'c', WISH.slice(0, 45))], trained)).toBeUndefined();
   });
 
-  it('name a few families of many', () => {
-    const many = Array.from({ length: 8 }, (_, i) => episode(`family-${i}`, `e${i}`));
-    expect(episodeOverlap(many, many)).toBe(
-      'families of tasks: family-0, family-1, family-2, family-3, family-4 and 3 more',
-    );
-  });
-
   it('are refused where the scenario answers from them', async () => {
     const scenario = await loadToolsScenario('helpdesk', { set: [] });
     const domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });

@@ -139,8 +139,6 @@ describe('a coordinator', () => {
 
   it.each([
     ['of another row', record(3)],
-    ['of another task', record(2, { task: 'other' })],
-    ['of another run', record(2, { id: '0'.repeat(16) })],
     ['no episode', { hello: 'world' }],
     ['of an unknown role', record(2, { messages: [{ role: 'root', content: 'x' }] })],
   ])('refuses a record that is %s', async (_, value) => {

@@ -8,8 +8,8 @@ import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../running-server.js';
 import { send, sendBytes } from './raw-client.js';
 
-const ROUNDS = 3;
-const FRAMES = 250;
+const ROUNDS = 1;
+const FRAMES = 80;
 /** Bytes; a leak of one body for each request would be far more. */
 const GROWTH = 200 << 20;
 
@@ -23,22 +23,7 @@ const SEEDS = [
   '{"id":0,"action":"look"}',
   '{"task_spec":{"split":"train","index":0}}',
 ];
-const TWISTS = [
-  '\u0000',
-  '1e999',
-  '-1',
-  '9007199254740993',
-  '""',
-  'null',
-  '[]',
-  '{}',
-  '"\\ud800"',
-  '\ufeff',
-  '[[[[',
-  '💥',
-  '0.1',
-  'true',
-];
+const TWISTS = ['\u0000', '1e999', '-1', '9007199254740993', '""', 'null', '[]', '"\\ud800"', '\ufeff', '[[[[', '💥'];
 
 const rng = Rng.fromSeed(7).split('fuzz');
 const below = (n: number) => Math.floor(rng.uniform() * n);
@@ -106,7 +91,7 @@ describe('noise', () => {
       'GET /ws HTTP/1.1\r\nhost: localhost\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
     ];
     await Promise.all(
-      Array.from({ length: 60 }, (_, i) =>
+      Array.from({ length: 20 }, (_, i) =>
         sendBytes(server.url, starts[i % starts.length], noise(1 + below(3000)), '\r\n\r\n'),
       ),
     );
@@ -128,7 +113,7 @@ describe('noise', () => {
           await Promise.race([
             once(socket, 'message').catch(() => {}),
             closed,
-            new Promise((resolve) => setTimeout(resolve, 50)),
+            new Promise((resolve) => setTimeout(resolve, 20)),
           ]);
         }
         if (!opened) break;

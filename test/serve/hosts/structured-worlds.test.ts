@@ -1,8 +1,5 @@
 // Worlds of tools and text in threads: clients cannot tell, and nobody waits for the rules of another world.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { helpdeskReference } from '../protocols/reference-calls.js';
@@ -126,20 +123,5 @@ describe('a world in a thread', () => {
     expect(alone.length).toBeGreaterThan(5);
     expect(alone.at(-1)).toMatchObject({ status: 200, terminated: true, reward: 1 });
     expect(server.workerHost!.stats).toMatchObject({ environments: [2], restarts: [1] });
-  });
-
-  it('outlives its server where sessions are written down', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-persist-'));
-    const { calls, say } = helpdeskReference(TASK);
-    const first = await served(['helpdesk'], 1, folder);
-    const { body } = await ask(`${first.url}/v1/sessions`, { env: 'helpdesk' });
-    await ask(`${first.url}/v1/sessions/${body.id}/reset`, { task: TASK });
-    for (const { name, arguments: args } of calls) {
-      await ask(`${first.url}/v1/sessions/${body.id}/step`, call(name, args));
-    }
-    await first.stop(0);
-    const second = await served(['helpdesk'], 1, folder);
-    const last = await ask(`${second.url}/v1/sessions/${body.id}/step`, { action: { content: say } });
-    expect(last).toMatchObject({ status: 200, body: { reward: 1, step_count: calls.length + 1 } });
   });
 });
