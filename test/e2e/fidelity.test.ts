@@ -72,6 +72,14 @@ describe.each([
   });
 });
 
+describe('records of the user', () => {
+  it('are told from what the model was made from', async () => {
+    const few = set('fidelity.sections=[one-step]');
+    await job('fidelity', ...PENDULUM, '--data', 'seen', ...few, '--out', 'brought');
+    expect(JSON.stringify(reportOf('brought'))).toMatch(/of these transitions are among those/);
+  });
+});
+
 describe('a gate that is shut', () => {
   it('is exit code 1, with the result', async () => {
     const gates = ['--fail-under', 'value:one-step.state-exact=0.9', '--fail-under', 'value:k-steps.end-state=1'];
@@ -93,6 +101,7 @@ describe('wrong input', () => {
     [['helpdesk', '--fail-under', 'elements.element-f1=0'], 'GATE_INVALID', /not among fidelity\.sections/],
     [[...PENDULUM, '--fail-under', 'reward-end.optimism=0'], 'GATE_INVALID', /neither higher nor lower/],
     [['pendulum'], 'INPUT_NEEDED', /--model/],
+    [['cartpole', '--model', 'model'], 'INPUT_UNFIT', /model/],
     [['helpdesk', '--model', 'model'], 'FLAG_INVALID', /fidelity\.subjects/],
     [['helpdesk', '--compare', 'nowhere'], 'INPUT_NEEDED', /nowhere/],
     [['pendulum', '--model', 'model', '--held-out', 'seen'], 'INPUT_INVALID', /held out/],

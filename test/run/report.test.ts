@@ -1,13 +1,12 @@
 // Reports as pages, as Markdown and on a terminal: one content, safe and alike in each.
 
 import { describe, expect, it } from 'vitest';
-import type { Block, Report } from '../../src/core/report.js';
+import type { Block, CurvesBlock, Report } from '../../src/core/report.js';
 import { fidelityDocument } from '../../src/fidelity/document.js';
 import { markdownText, terminalText } from '../../src/run/report.js';
 import { seedBand } from '../../src/run/report-chart.js';
 import { reportPage } from '../../src/run/report-page.js';
-import { inventedReport as inventedFidelity } from '../fidelity/report/invented-report.js';
-import { inventedReport } from './invented-report.js';
+import { inventedReport } from '../fidelity/report/invented-report.js';
 
 const EVIL = '<img src=x onerror="alert(1)">& a | b\n```\n*x*';
 const point = { x: 0, y: 1, low: 0.5, high: 2, label: EVIL };
@@ -38,7 +37,7 @@ const evil: Report = {
   ],
 };
 
-const REPORTS = { 'a comparison': inventedReport, fidelity: fidelityDocument(inventedFidelity), hostile: evil };
+const REPORTS = { fidelity: fidelityDocument(inventedReport), hostile: evil };
 const chartsIn = (blocks: readonly Block[]) => blocks.filter(({ kind }) => kind === 'curves').length;
 
 describe.each(Object.entries(REPORTS))('the page of %s', (name, report) => {
@@ -78,6 +77,19 @@ describe.each(Object.entries(REPORTS))('the page of %s', (name, report) => {
       expect(Math.max(...text.map((line) => [...line].length))).toBeLessThanOrEqual(columns);
     }
   });
+});
+
+it('charts without points, with one point, on a log scale and of shares are drawn', async () => {
+  const chart: CurvesBlock = { kind: 'curves', title: 't', xTitle: 'x', yTitle: 'y', curves: [] };
+  const one = { name: 'a', points: [{ x: 1, y: 0.01 }] };
+  const log = { ...chart, yScale: 'log' as const };
+  const none = { name: 'a', points: [{ x: 1, y: 0 }] };
+  const blocks = [chart, log, { ...log, curves: [one] }, { ...log, curves: [none] }];
+  const share = { ...chart, curves: [one], yScale: 'share' as const };
+  const page = await reportPage({ title: 't', blocks: [...blocks, share] });
+  expect(page.match(/<svg /g)).toHaveLength(5);
+  expect(page).not.toContain('NaN');
+  expect(page).toContain('1 points at 0 or below have no place on this scale.');
 });
 
 describe('the band of several seeds', () => {

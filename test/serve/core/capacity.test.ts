@@ -104,24 +104,6 @@ describe('forks', () => {
       );
     }
   });
-
-  it('part where they are given seeds', async () => {
-    const table = tableOf({}, { length: 30 });
-    const { id } = table.open({ owner });
-    await table.reset(id, { seed: 3 }, owner);
-    const forks = await table.fork(id, 3, owner, { seeds: [1, 2, 1] });
-    const lives = await Promise.all(
-      forks.map(async (fork) => {
-        let last: unknown;
-        for (let i = 0; i < 10; i++) last = (await table.step(fork.id, { action: 'add 0' }, owner)).observation;
-        return last;
-      }),
-    );
-    expect(lives[0]).toBe(lives[2]);
-    expect(lives[0]).not.toBe(lives[1]);
-    await expect(table.fork(id, 2, owner, { seeds: [1] })).rejects.toEqual(code('GROUP_INVALID'));
-    await expect(table.fork(id, 0, owner)).rejects.toEqual(code('GROUP_INVALID'));
-  });
 });
 
 describe('a group', () => {

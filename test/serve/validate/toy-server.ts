@@ -99,9 +99,14 @@ export interface ToyServer {
 export interface ToyOptions {
   /** Whether it has a Task API; without, seeds alone tell episodes apart. */
   readonly tasks?: boolean;
+  /** Sessions at once; any number unless given. */
+  readonly capacity?: number;
 }
 
-export async function toyServer(defects: readonly Defect[], { tasks = true }: ToyOptions = {}): Promise<ToyServer> {
+export async function toyServer(
+  defects: readonly Defect[],
+  { tasks = true, capacity = Number.POSITIVE_INFINITY }: ToyOptions = {},
+): Promise<ToyServer> {
   const has = new Set(defects);
   const http = createServer(async (request, response) => {
     const body = await bodyOf(request);
@@ -111,6 +116,11 @@ export async function toyServer(defects: readonly Defect[], { tasks = true }: To
   const sockets = new WebSocketServer({ server: http, path: '/ws' });
   const shared = new Session(has);
   sockets.on('connection', (socket) => {
+    if (sockets.clients.size > capacity) {
+      send(socket, 'error', { message: 'Server at capacity', code: 'CAPACITY_REACHED' });
+      socket.close();
+      return;
+    }
     const session = has.has('shared-state') ? shared : new Session(has);
     socket.on('error', () => undefined);
     socket.on('message', (data) => answer(socket, String(data), session));

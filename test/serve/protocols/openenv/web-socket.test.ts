@@ -183,18 +183,6 @@ describe('what is wrong', () => {
 });
 
 describe('a connection', () => {
-  it('answers requests that were sent at once in their order, one each', async () => {
-    const client = await connected();
-    client.send({ type: 'reset', data: { seed: 1 } });
-    for (let i = 0; i < 20; i++)
-      client.send(i % 4 === 3 ? { type: 'foo' } : { type: 'step', data: { values: [i / 20] } });
-    client.send({ type: 'state' });
-    const types: string[] = [];
-    for (let i = 0; i < 22; i++) types.push((await client.next()).type);
-    const expected = Array.from({ length: 20 }, (_, i) => (i % 4 === 3 ? 'error' : 'observation'));
-    expect(types).toEqual(['observation', ...expected, 'state']);
-  });
-
   it('is a session, closed with it', async () => {
     const client = await connected();
     const { session_id: id } = (await client.ask({ type: 'state' })).data;
