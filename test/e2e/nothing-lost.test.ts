@@ -1,3 +1,6 @@
+// Nothing is lost: a damaged file is refused by name, and a full disk leaves the last checkpoint whole, from which a run goes on as if
+// nothing had happened.
+
 import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
