@@ -130,13 +130,6 @@ const failed = ({ item, token }: Taken, error: unknown) =>
 const counts = () => queue.items.getJobCounts('waiting', 'active', 'completed');
 
 describe('a coordinator', () => {
-  it('answers with the record, key by key as it was', async () => {
-    await begin();
-    const made = run(2);
-    await done(await taken(), record(2));
-    expect(JSON.stringify(await made)).toBe(JSON.stringify(record(2)));
-  });
-
   it.each([
     ['of another row', record(3)],
     ['no episode', { hello: 'world' }],

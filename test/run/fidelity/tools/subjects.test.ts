@@ -1,10 +1,9 @@
 // Opening models of tools under judgement: the scenario's own, others, the router without its tiers; and what they are held
 // against.
 
-import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
@@ -15,8 +14,6 @@ import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';
 import { type ControlledModel, startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
-
-const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../../shared/data', import.meta.url));
 
 let out: string;
 beforeEach(() => {
@@ -156,31 +153,3 @@ describe('a domain without rules', () => {
     }
   });
 });
-
-const airline = join(data, 'tau/airline');
-
-describe.skipIf(!existsSync(join(airline, 'trajectories-gpt-4o.jsonl')))(
-  'tau-bench airline (skipped without REVERIE_SHARED_DATA)',
-  () => {
-    it('is held against recorded trajectories, and the rules keep every state', async () => {
-      const { opened, reports } = await judge('tau-airline', [
-        `domain.data=${airline}`,
-        'domain.release=tau1',
-        'fidelity.truth=recorded',
-        `fidelity.recorded=${join(airline, 'trajectories-gpt-4o.jsonl')}`,
-        'fidelity.questions=150',
-        'fidelity.sections=[one-step, k-steps]',
-      ]);
-      expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 120, transitions: 150 });
-      const [report] = reports;
-      expect(figureOf(report, 'one-step.state-exact')).toBe(1);
-      expect(figureOf(report, 'one-step.error-flag')).toBe(1);
-      expect(figureOf(report, 'k-steps.end-state')).toBe(1);
-      // The database that comes with the benchmark calls `state` what users' addresses were recorded with as `province`.
-      expect(figureOf(report, 'one-step.observation-exact')).toBeLessThan(1);
-      const [worst] = report.sections[0].worst;
-      expect(worst.action).toMatchObject({ name: 'get_user_details' });
-      expect(JSON.stringify(worst.real)).toContain('province');
-    });
-  },
-);
