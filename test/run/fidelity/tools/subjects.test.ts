@@ -105,6 +105,7 @@ describe('a language model of known errors', () => {
       'llm.model=controlled',
       'model.backends=[llm]',
       'fidelity.sections=[one-step, calibration]',
+      'fidelity.questions=20',
       'fidelity.subjects=[{name: text, model: {llm: {mode: text}}}, {name: other, llm: {model: another}}]',
     ];
     const { reports } = await judge('helpdesk', set);
@@ -116,7 +117,7 @@ describe('a language model of known errors', () => {
     expect(figureOf(typed, 'calibration.auroc')).toBeGreaterThan(0.5);
     expect(figureOf(text, 'one-step.state-exact')).toBeNull();
     expect(notesOf(text, 'one-step')).toContain('without a state');
-    expect(typed.samples['one-step.all-right']).toHaveLength(30);
+    expect(typed.samples['one-step.all-right']).toHaveLength(20);
     const asked = (role: string) => model.asked.get(role)!;
     const before = [asked('prediction'), asked('text_prediction')];
     rmSync(join(out, 'chunks'), { recursive: true });
@@ -135,7 +136,12 @@ describe('a domain without rules', () => {
     const llm = ['llm.provider=openai-compatible', `llm.url=${model.url}`, 'llm.model=controlled'];
     try {
       await expect(judge(folder, llm)).rejects.toMatchObject({ code: 'SCENARIO_INVALID' });
-      const { reports } = await judge(folder, [...llm, 'fidelity.truth=recorded', 'fidelity.questions=15']);
+      const few = [
+        'fidelity.questions=8',
+        'fidelity.episodes=2',
+        'fidelity.sections=[one-step,k-steps,reward-end,rank]',
+      ];
+      const { reports } = await judge(folder, [...llm, ...few, 'fidelity.truth=recorded']);
       const [report] = reports;
       expect(figureOf(report, 'one-step.observation-exact')).toBeGreaterThan(0);
       const unknown = [
