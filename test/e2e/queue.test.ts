@@ -91,13 +91,13 @@ async function stopped(workers: readonly WorkerProcess[]): Promise<Record<string
 
 describe('rows made by workers over Redis', () => {
   const kind = 'redis';
-  const missing = missingBroker(kind);
+  const missing = missingBroker;
   let broker: Broker | undefined;
   let workers: WorkerProcess[] = [];
 
   beforeAll(async () => {
     if (missing !== undefined) return;
-    broker = await startBroker(kind);
+    broker = await startBroker();
     workers = startWorkers(broker.url('rows'));
   });
 

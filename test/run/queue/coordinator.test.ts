@@ -28,7 +28,7 @@ const description: JobDescription = {
 };
 const task = { id: 'reset', family: 'reset' } as ToolsTask;
 
-const missing = missingBroker('redis');
+const missing = missingBroker;
 let broker: Broker;
 let queue: RowQueue;
 let worker: Worker;
@@ -37,7 +37,7 @@ let stop: AbortController;
 let leases = 0;
 
 beforeAll(async () => {
-  if (missing === undefined) broker = await startBroker('redis');
+  if (missing === undefined) broker = await startBroker();
 });
 afterAll(() => broker?.stop());
 

@@ -37,7 +37,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const missing = missingBroker('redis');
+const missing = missingBroker;
 let broker: Broker;
 let queue: RowQueue;
 let url: string;
@@ -45,7 +45,7 @@ let queues = 0;
 const progress = makeProgress({ stream: recordingStream(), quiet: true });
 
 beforeAll(async () => {
-  if (missing === undefined) broker = await startBroker('redis');
+  if (missing === undefined) broker = await startBroker();
 });
 afterAll(() => broker?.stop());
 
