@@ -16,9 +16,6 @@ import { trainingFolders } from '../../../src/run/pipeline/fidelity/vector.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../src/run/scenario.js';
 
-const SHARED = process.env['REVERIE_SHARED_DATA'] ?? join('..', 'shared', 'data');
-const _TRAJECTORIES = join(SHARED, 'tau', 'airline', 'trajectories-gpt-4o.jsonl');
-
 const services = {
   signal: new AbortController().signal,
   progress: makeProgress({ stream: process.stderr, quiet: true }),
