@@ -142,8 +142,6 @@ describe('the jobs in turn', () => {
   });
 });
 
-describe('looking', () => {});
-
 describe('an environment and dynamics of one’s own', () => {
   it('train and dream in ONNX dynamics named on the command line', async () => {
     mkdirSync(at('own-model'));
