@@ -83,7 +83,7 @@ function python(interpreter: string, example: string, cwd: string, ...args: stri
 
 describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-a-served-inn.py', () => {
   // All but the task, the seed and the model, which are the defaults.
-  const SHORT = ['--transcripts', '4', '--fit-steps', '1', '--steps', '1', '--rollouts', '2'];
+  const SHORT = ['--transcripts', '8', '--fit-steps', '1', '--steps', '1', '--rollouts', '2'];
 
   // By the client of ours it trains the same way; trl.test.ts runs that one.
   it("trains, by TRL's OpenRewardSpec", { timeout: 600_000 }, async (context) => {
@@ -93,7 +93,7 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-
     try {
       const how = ['--url', server.url, '--ors'];
       const told = await python(made.python, 'train-trl-on-a-served-inn.py', folder, ...SHORT, ...how);
-      expect(told).toMatch(/the wanderer solved 4 of \d+ episodes/);
+      expect(told).toMatch(/the wanderer solved 8 of \d+ episodes/);
       expect(told).toMatch(/1 steps in .* the parameters moved by/);
     } finally {
       await server.stop(0);

@@ -23,9 +23,9 @@ export const missingBroker = PROGRAM === undefined ? 'redis-server is not instal
 export async function startBroker(): Promise<Broker> {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-redis-'));
   const port = await freePort();
-  const child = spawn(PROGRAM!, ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, '--save', ''], {
-    stdio: 'ignore',
-  });
+  const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
+  const child = spawn(PROGRAM!, args, { stdio: 'ignore' });
   await answering(port, child);
   return {
     url: (name) => `redis://127.0.0.1:${port}/${name}`,
