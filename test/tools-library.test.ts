@@ -26,7 +26,7 @@ describe('the public API of tools worlds', () => {
     expect(Object.keys(tools).length).toBeLessThanOrEqual(40);
   });
 
-  it('takes a program from a folder of files to a dataset dreamt by a language model', async () => {
+  it('takes a program from a folder of files to a dataset simulated by a language model', async () => {
     const domain = await makeDomain({ id: 'helpdesk' });
     const index = await ExperienceStore.open();
     const { steps } = await tools.readEpisodeLogs(join(scenarioFolder('helpdesk'), 'logs'), { domain });

@@ -8,16 +8,9 @@ import { z } from 'zod';
 import { describeIssues, reverieError } from '../core/errors.js';
 import { openSealed } from '../core/files.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
-import {
-  type BackendEntry,
-  type BackendFitReport,
-  type BackendFitRequest,
-  type BackendModel,
-  fitReportSchema,
-} from './tools/backend-model.js';
+import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from './tools/backend-model.js';
 
 const share = z.number().min(0).max(1);
-const count = z.int().min(0);
 
 export const calibrationSchema = z.strictObject({
   /** Log-probabilities of whole answers, ascending: each the least of its bin. */

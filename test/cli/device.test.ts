@@ -113,7 +113,7 @@ describe('a device', () => {
 
   it.skipIf(!hasAddon)('native: SAC learns by it, the same bytes with any width', async () => {
     const short = [
-      'train.realSteps=300',
+      'train.realSteps=200',
       'train.initialRandomSteps=100',
       'train.stepsPerRound=100',
       'eval.episodes=1',
@@ -126,7 +126,7 @@ describe('a device', () => {
       );
     const learner = (run: string) => readFileSync(join(at(run), 'checkpoint', 'learner', 'learner.safetensors'));
     const runs = [];
-    for (const width of nativeWidths()) {
+    for (const width of [nativeWidths()[0], nativeWidths().at(-1)!]) {
       process.env['REVERIE_NATIVE_WIDTH'] = width;
       const { exitCode, stdout } = await train(`learned-${width}`, 'real', '--device', 'simd');
       delete process.env['REVERIE_NATIVE_WIDTH'];

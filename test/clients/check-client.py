@@ -224,6 +224,5 @@ def token(url):
 
 
 if __name__ == "__main__":
-    given = json.loads(sys.stdin.read())
-    check = globals()[given.pop("check")]
-    print("\nRESULT " + json.dumps(check(**given)))
+    checks = json.loads(sys.stdin.read())["checks"]
+    print("\nRESULT " + json.dumps([globals()[check](**given) for check, given in checks]))

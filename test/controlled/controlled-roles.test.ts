@@ -23,7 +23,7 @@ let model: ControlledModel;
 let client: LanguageModel;
 beforeAll(async () => {
   domain = await nativeDomain('helpdesk');
-  tasks = domain.tasks.filter((_, i) => i % 4 === 0);
+  tasks = domain.tasks.filter((_, i) => i % 8 === 0);
 });
 afterEach(async () => {
   await client.close();

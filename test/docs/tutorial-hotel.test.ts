@@ -69,11 +69,6 @@ describe('the hotel from three logs', () => {
     expect(message).toContain('no rule of induced.yaml is accepted');
   });
 
-  it('names the rules there are where one is unknown', async () => {
-    const { stderr } = await reverie(['accept', 'hotel', 'no.such'], folder);
-    expect(stderr).toMatch(/^error\[NAME_UNKNOWN\].*"no.such"\.\nhint: It has: .*cancel_booking\.set/);
-  });
-
   it('accepts, is fit to give rewards, and makes a dataset', async () => {
     expect(await run(blocks[1][0])).not.toMatch(/ no$/m);
     expect(await run(blocks[2][0])).toContain('fit to give rewards');
@@ -110,15 +105,4 @@ describe('the hotel from three logs', () => {
   it('keeps what was accepted when logs are read again', async () => {
     expect(await run(blocks[6][0])).toMatch(/^(\d+) rules .*; \1 accepted\./);
   });
-
-  it('refuses logs in which none of the tools is called', async () => {
-    const other = join(ROOT, 'packs/cellar/logs');
-    const { code } = await outcomeOf(['induce', 'hotel', '--logs', other]);
-    expect(code).toBe('SCENARIO_UNFIT');
-  });
 });
-
-async function outcomeOf(args: readonly string[]): Promise<{ code: string }> {
-  const { stderr } = await reverie(args, folder);
-  return { code: /^error\[([A-Z_]+)\]/.exec(stderr)?.[1] ?? '' };
-}

@@ -61,13 +61,6 @@ describe('reverie draft', () => {
     expect([lived.code, lived.stderr]).toEqual([0, expect.any(String)]);
   });
 
-  it('asks nobody what it was answered before, and makes the same', async () => {
-    const before = server.requests.length;
-    expect((await draft('again', '--cache', at('kept'))).code).toBe(0);
-    expect(server.requests.length).toBe(before);
-    expect(readFileSync(at('again/draft.json'), 'utf8')).toBe(readFileSync(at('library/draft.json'), 'utf8'));
-  });
-
   it('leaves of a refused domain nothing but the record', async () => {
     rules = [CARELESS];
     const { code, stderr } = await draft('refused', '--repairs', '1', '--seed', '7');

@@ -8,19 +8,22 @@ import { halfWritten, refusal, reverie, startReverie } from './reverie.js';
 
 const PENDULUM = [
   ...['pendulum', '--model', 'model'],
-  ...set('fidelity.transitions=300', 'fidelity.starts=8', 'fidelity.horizon=5'),
+  ...set('fidelity.transitions=200', 'fidelity.starts=8', 'fidelity.horizon=5'),
   ...set('fidelity.rank.episodes=1', 'fidelity.rank.policies=8', 'env.maxEpisodeSteps=40'),
 ];
 const DESK = [
   'helpdesk',
-  ...set('fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'),
-  // The suite of probes has its own tests, and takes longest.
-  ...set('fidelity.sections=[one-step, k-steps, reward-end, calibration, rank, horizon]'),
+  ...set('fidelity.questions=20', 'fidelity.episodes=4'),
+  ...set('fidelity.sections=[one-step, k-steps, reward-end, horizon]'),
 ];
 
 let folder: string;
 const at = (...names: string[]) => join(folder, ...names);
-const reportOf = (run: string) => readFileSync(at(run, 'fidelity.json'), 'utf8');
+/** Without the command, which names the folder, and the seal over it. */
+function reportOf(run: string): object {
+  const { provenance, seal: _seal, ...report } = JSON.parse(readFileSync(at(run, 'fidelity.json'), 'utf8'));
+  return { ...report, provenance: { ...provenance, command: '' } };
+}
 
 function set(...overrides: string[]): string[] {
   return overrides.flatMap((one) => ['--set', one]);
@@ -62,17 +65,18 @@ describe.each([
     await killedAt(2, ['fidelity', ...args, '--out', run], run);
     expect(existsSync(at(run, 'fidelity.json'))).toBe(false);
     expect(chunksOf(run)).toBeLessThan(chunksOf(args[0]));
-    await job('fidelity', '--resume', run);
-    expect(reportOf(run)).toBe(reportOf(args[0]));
-    expect(readFileSync(at(run, 'fidelity.html'), 'utf8')).toBe(readFileSync(at(args[0], 'fidelity.html'), 'utf8'));
+    await job('fidelity', '--resume', run, '--workers', '2');
+    expect(reportOf(run)).toEqual(reportOf(args[0]));
+    expect(existsSync(at(run, 'fidelity.html'))).toBe(true);
     expect(halfWritten(at(run))).toEqual([]);
   });
 });
 
-describe('threads', () => {
-  it('find what one finds', async () => {
-    await job('fidelity', ...PENDULUM, '--workers', '2', '--out', 'threads');
-    expect(reportOf('threads')).toBe(reportOf('pendulum'));
+describe('records of the user', () => {
+  it('are told from what the model was made from', async () => {
+    const few = set('fidelity.sections=[one-step]');
+    await job('fidelity', ...PENDULUM, '--data', 'seen', ...few, '--out', 'brought');
+    expect(JSON.stringify(reportOf('brought'))).toMatch(/of these transitions are among those/);
   });
 });
 
@@ -94,11 +98,10 @@ describe('a gate that is shut', () => {
 describe('wrong input', () => {
   it.each([
     [[...DESK, '--fail-under', 'one-step.state-exakt=0.9'], 'GATE_INVALID', /one-step\.state-exact"/],
-    [[...PENDULUM, '--fail-under', 'k-steps.drft=1'], 'GATE_INVALID', /k-steps\.drift"/],
     [['helpdesk', '--fail-under', 'elements.element-f1=0'], 'GATE_INVALID', /not among fidelity\.sections/],
     [[...PENDULUM, '--fail-under', 'reward-end.optimism=0'], 'GATE_INVALID', /neither higher nor lower/],
-    [['pendulum', '--model', 'seen'], 'INPUT_MISSING', /world model/],
     [['pendulum'], 'INPUT_NEEDED', /--model/],
+    [['cartpole', '--model', 'model'], 'INPUT_UNFIT', /model/],
     [['helpdesk', '--model', 'model'], 'FLAG_INVALID', /fidelity\.subjects/],
     [['helpdesk', '--compare', 'nowhere'], 'INPUT_NEEDED', /nowhere/],
     [['pendulum', '--model', 'model', '--held-out', 'seen'], 'INPUT_INVALID', /held out/],

@@ -27,7 +27,7 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
       'name: echo',
       `domain: { openenv: "${url}" }`,
       'agent: { kind: random, steps: 4 }',
-      'synth: { episodes: 12 }',
+      'synth: { episodes: 4 }',
     ];
     writeFileSync(join(folder, 'scenario.yaml'), scenario.join('\n'));
   }, 60_000);
@@ -42,7 +42,7 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
       expect([code, stderr]).toEqual([0, expect.anything()]);
     }
     const [one, two] = ['one', 'two'].map((out) => linesOf(join(folder, out, 'data', 'episodes.jsonl')));
-    expect(one).toHaveLength(12);
+    expect(one).toHaveLength(4);
     const told = (episodes: typeof one) => episodes.map(({ messages, verdict }) => ({ messages, verdict }));
     expect(told(one)).toEqual(told(two));
     for (const { source, verdict, steps } of one) {
@@ -53,15 +53,15 @@ describe.skipIf(python === undefined)("a scenario on OpenEnv's own echo server",
   });
 
   it('is evaluated in, and its death between rows stops nothing', async () => {
-    const run = reverie(['eval', '.', '--out', 'eval', '--set', 'synth.episodes=40', '--json'], folder);
+    const run = reverie(['eval', '.', '--out', 'eval', '--set', 'synth.episodes=20', '--json'], folder);
     await servers.restart(url, 'echo 8');
     const { code, stdout } = await run;
     expect(code).toBe(0);
-    expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({ episodes: 40, failed: {} });
+    expect(JSON.parse(stdout.trim().split('\n').at(-1)!)).toMatchObject({ episodes: 20, failed: {} });
   });
 
   it('is what models are judged against', async () => {
-    const set = ['fidelity.questions=20', 'fidelity.episodes=4', 'fidelity.sections=[one-step,k-steps]'];
+    const set = ['fidelity.questions=5', 'fidelity.episodes=2', 'fidelity.sections=[one-step,k-steps]'];
     const backends = ['--set', 'model.backends=[real]', ...set.flatMap((each) => ['--set', each])];
     const { code, stderr } = await reverie(['fidelity', '.', '--out', 'judged', ...backends], folder);
     expect([code, stderr]).toEqual([0, expect.anything()]);

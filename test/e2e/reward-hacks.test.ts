@@ -1,7 +1,7 @@
 // A judge that passes its audit and can be taken in all the same: the run finds the trick before it gives a reward. An honest
 // judge raises no alarm, and the run goes as ever.
 
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -55,7 +55,7 @@ async function run(command: 'synth' | 'audit', { url }: LlmServer, out: string, 
     'reward.judge.votes=1',
     'reward.judge.audit.limits.falseNegative=1',
     'reward.judge.audit.limits.falsePositive=0.5',
-    'synth.episodes=8',
+    'synth.episodes=4',
     'synth.export=[openai]',
     'quality.nearDuplicates=false',
     ...more,
@@ -92,13 +92,6 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     const { result, stdout } = await run('audit', gullible, 'audited');
     expect((result as AuditResult).hacker).toMatchObject({ passed: false });
     expect(stdout).toContain('writes the verdict');
-  });
-
-  it('gives them where nobody looked', async () => {
-    const { result, out } = await run('synth', gullible, 'unseen', 'reward.hacker.enabled=false');
-    expect(result).toMatchObject({ hacker: null });
-    expect((result as SynthEpisodesResult).datasets).toHaveLength(1);
-    expect(existsSync(join(out, 'reward-hacks.json'))).toBe(false);
   });
 });
 

@@ -10,7 +10,7 @@ import { type ControlledModel, startControlledModel } from '../controlled/contro
 import { nativeDomain } from '../controlled/native-domain.js';
 import { fileHashes, halfWritten, reverie, startReverie } from './reverie.js';
 
-const EPISODES = 24;
+const EPISODES = 12;
 
 let folder: string;
 let model: ControlledModel;
@@ -69,7 +69,7 @@ describe('synth with language models', () => {
     expect(made('sixteen')).toEqual(made('one'));
     const { episodes, accepted, answeredBy, cost } = result('one') as Record<string, never>;
     expect(episodes).toBe(EPISODES);
-    expect(accepted).toBeGreaterThan(5);
+    expect(accepted).toBeGreaterThan(2);
     expect(answeredBy).toMatchObject({ llm: expect.any(Number) });
     expect(cost).toMatchObject({ calls: expect.any(Number) });
   });
@@ -79,22 +79,23 @@ describe('synth with language models', () => {
     const journal = at('killed', 'journal', 'rollouts.journal');
     const size = () => (existsSync(journal) ? statSync(journal).size : 0);
     let kills = 0;
-    for (let attempt = 0; attempt < 4; attempt++) {
+    for (let attempt = 0; attempt < 2; attempt++) {
       const args = attempt === 0 ? [...withModels(model.url), '--workers', '8', '--out', 'killed'] : RESUME;
       const { child, outcome } = startReverie(args, folder);
-      const limit = size() + 1 + rng.int(36_000);
+      const limit = size() + 1 + rng.int(18_000);
       const watch = setInterval(() => size() >= limit && child.kill('SIGKILL'), 3);
       if ((await outcome).signal === 'SIGKILL') kills++;
       clearInterval(watch);
     }
     const last = await reverie(RESUME, folder);
     expect(last).toMatchObject({ code: 0, stderr: '' });
-    expect(kills).toBe(4);
+    expect(kills).toBe(2);
     expect(made('killed')).toEqual(made('one'));
     expect(halfWritten(at('killed'))).toEqual([]);
   });
 
-  it.each(['one', 'killed'])('plays run %s again from its cache with the server gone', async (run) => {
+  it('plays a killed run again from its cache with the server gone', async () => {
+    const run = 'killed';
     const gone = 'http://127.0.0.1:9/v1';
     const replay = withModels(gone, `cache=${at(run, 'cache')}`, 'llm.cache.mode=replay');
     const { code, stderr } = await reverie([...replay, '--out', `replayed-${run}`], folder);
@@ -105,7 +106,7 @@ describe('synth with language models', () => {
 
   it('ends cleanly when its budget is spent, with whole datasets', async () => {
     const { code } = await reverie(
-      [...withModels(model.url, 'synth.budget.calls=120'), '--out', 'budget', '--workers', '4'],
+      [...withModels(model.url, 'synth.budget.calls=90'), '--out', 'budget', '--workers', '2'],
       folder,
     );
     expect(code).toBe(0);
@@ -113,7 +114,7 @@ describe('synth with language models', () => {
     expect(stoppedBy).toBe('calls');
     expect(episodes).toBeGreaterThan(0);
     expect(episodes).toBeLessThan(EPISODES);
-    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(120 + 4);
+    expect((spent as { calls: number }).calls).toBeLessThanOrEqual(90 + 2);
     const rows = readFileSync(at('budget', 'data', 'episodes.jsonl'), 'utf8')
       .trim()
       .split('\n');

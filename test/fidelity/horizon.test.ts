@@ -53,15 +53,6 @@ describe('the horizon of errors', () => {
     expect(horizonOfErrors(exactly(0.05), 1 - 0.95 ** 4)).toEqual({ cautious: 4, hopeful: 4, atLeast: false });
     expect(horizonOfErrors({ ...exactly(0), low: null, high: null, value: null, n: 0 }, 0.2).cautious).toBe(0);
   });
-
-  // Blind spot: errors that come late. docs/fidelity-metrics.md tells it with this example.
-  it('is fooled by errors that come late where first steps were judged', () => {
-    const isWrong = (step: number) => step >= 6;
-    const judged = Array.from({ length: 500 }, () => isWrong(1)).filter((wrong) => wrong).length;
-    const { cautious } = horizonOfErrors(shareEstimate(judged, 500), 0.2);
-    expect(cautious).toBeGreaterThan(6);
-    expect(isWrong(6)).toBe(true);
-  });
 });
 
 describe('the horizon of drift', () => {
@@ -80,15 +71,6 @@ describe('the horizon of drift', () => {
   it('is at least what was measured where nothing left it', () => {
     expect(horizonOfDrift(drift, 2)).toEqual({ cautious: 5, hopeful: 5, atLeast: true });
     expect(horizonOfDrift([], 2)).toEqual({ cautious: 0, hopeful: 0, atLeast: false });
-  });
-
-  // Blind spot: an average hides the few that leave early. docs/fidelity-metrics.md tells it with this example.
-  it('is fooled by few starts that leave early, as drift is a mean', () => {
-    const starts = Array.from({ length: 100 }, (_, i) => (i < 5 ? 5 : 0.05));
-    const mean = starts.reduce((sum, value) => sum + value, 0) / starts.length;
-    const points = [1, 2, 3].map((step) => ({ step, value: mean, low: mean, high: mean }));
-    expect(horizonOfDrift(points, 0.5).cautious).toBe(3);
-    expect(Math.max(...starts)).toBeGreaterThan(0.5);
   });
 });
 
@@ -123,13 +105,5 @@ describe('the section', () => {
     const { found, figure } = horizonSection(VECTOR, section('one-step', { 'state-within': shareEstimate(10, 10) }));
     expect(figure('trusted-steps')?.value).toBeNull();
     expect(found.summary).toMatch(/Not measured/);
-  });
-
-  it('says what is missing, and trusts nothing then', () => {
-    for (const plan of [TOOLS, VECTOR]) {
-      const { found, figure } = horizonSection(plan);
-      expect(figure('trusted-steps')?.value).toBeNull();
-      expect(found.notes.join()).toMatch(/found nothing or was left out/);
-    }
   });
 });

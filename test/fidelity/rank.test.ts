@@ -72,13 +72,6 @@ describe('rank of policies', () => {
     expect(metric(little, 'spearman').low).toBeGreaterThan(0.8);
   });
 
-  it('sees a simulation turned upside down', async () => {
-    const finding = await found((real) => -real);
-    expect(metric(finding, 'spearman').value).toBeCloseTo(-1, 12);
-    expect(metric(finding, 'mmrv-share').value).toBeGreaterThan(0.7);
-    expect(metric(finding, 'regret-at-1').value).toBeGreaterThan(85);
-  });
-
   it('leaves out what one world could not judge, and says so', async () => {
     const finding = await found((real, policy, episode) => (policy === 4 || episode === 0 ? null : real));
     expect(metric(finding, 'spearman').value).toBeCloseTo(1, 12);
@@ -109,23 +102,5 @@ describe('rank of policies', () => {
     const finding = instrument.conclude(rows.flat());
     expect(metric(finding, 'spearman')).toMatchObject({ value: null, low: null, high: null });
     expect(metric(finding, 'regret-at-1').value).toBe(0);
-  });
-
-  // Blind spot: rank is free where policies are far apart. docs/fidelity-metrics.md tells it with this example.
-  it('is fooled by a wide ladder: a simulation that knows good from bad and nothing else has a high rank correlation', async () => {
-    const wide = await found(
-      (_, policy, episode) => (policy < 5 ? 0 : 100) + Rng.fromSeed(episode).split(policy, 'x').normal(),
-    );
-    expect(metric(wide, 'pearson').value).toBeGreaterThan(0.8);
-    expect(metric(wide, 'spearman').value).toBeLessThan(0.99);
-  });
-
-  // Blind spot: policies of one kind. docs/fidelity-metrics.md tells it with this example.
-  it('is fooled by policies of one kind: mixtures with noise are in order wherever noise costs anything', async () => {
-    const noise = (policy: number) => (9 - policy) / 10;
-    const calm = await found((_, policy) => -noise(policy));
-    expect(metric(calm, 'spearman').value).toBeCloseTo(1, 12);
-    expect(metric(calm, 'mmrv').value).toBe(0);
-    expect(metric(calm, 'optimism').high).toBeLessThan(-20);
   });
 });

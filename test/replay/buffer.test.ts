@@ -101,7 +101,7 @@ describe('what a buffer refuses', () => {
   it.each([
     ['synthetic rows in a real buffer', 'real', { source: 'synthetic', modelVersion: 'm', backend: 'ensemble' }],
     ['real rows in a synthetic buffer', 'synthetic', { source: 'real', modelVersion: '', backend: 'real' }],
-    ['dreamt rows that call themselves real', 'real', { modelVersion: 'model-1' }],
+    ['simulated rows that call themselves real', 'real', { modelVersion: 'model-1' }],
     ['synthetic rows without a model version', 'synthetic', { modelVersion: '' }],
     ['synthetic rows without a backend', 'synthetic', { backend: '' }],
     ['a confidence above 1', 'synthetic', { confidence: Float32Array.of(1, 1.5) }],

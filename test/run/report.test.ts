@@ -3,11 +3,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Block, CurvesBlock, Report } from '../../src/core/report.js';
 import { fidelityDocument } from '../../src/fidelity/document.js';
-import { markdownText, terminalTable, terminalText } from '../../src/run/report.js';
+import { markdownText, terminalText } from '../../src/run/report.js';
 import { seedBand } from '../../src/run/report-chart.js';
 import { reportPage } from '../../src/run/report-page.js';
-import { inventedReport as inventedFidelity } from '../fidelity/report/invented-report.js';
-import { inventedReport } from './invented-report.js';
+import { inventedReport } from '../fidelity/report/invented-report.js';
 
 const EVIL = '<img src=x onerror="alert(1)">& a | b\n```\n*x*';
 const point = { x: 0, y: 1, low: 0.5, high: 2, label: EVIL };
@@ -38,7 +37,7 @@ const evil: Report = {
   ],
 };
 
-const REPORTS = { 'a comparison': inventedReport, fidelity: fidelityDocument(inventedFidelity), hostile: evil };
+const REPORTS = { fidelity: fidelityDocument(inventedReport), hostile: evil };
 const chartsIn = (blocks: readonly Block[]) => blocks.filter(({ kind }) => kind === 'curves').length;
 
 describe.each(Object.entries(REPORTS))('the page of %s', (name, report) => {
@@ -80,32 +79,17 @@ describe.each(Object.entries(REPORTS))('the page of %s', (name, report) => {
   });
 });
 
-describe('the page', () => {
-  it('says at its top how far each model may be trusted and which gates are shut', async () => {
-    const page = await reportPage(fidelityDocument(inventedFidelity));
-    const top = page.slice(0, page.indexOf('>One step</h2>'));
-    expect([...top.matchAll(/<b>(\d+ steps)<\/b>/g)].map((match) => match[1])).toEqual([
-      '3 steps',
-      '0 steps',
-      '50 steps',
-    ]);
-    expect(top).toContain('Gates failed: 1 of 3');
-    expect(top).toContain('>Contents<'.slice(1, -1));
-    expect(top).toMatch(/▼ worse/);
-  });
-
-  it('draws charts without points, with one point, on a log scale and of shares', async () => {
-    const chart: CurvesBlock = { kind: 'curves', title: 't', xTitle: 'x', yTitle: 'y', curves: [] };
-    const one = { name: 'a', points: [{ x: 1, y: 0.01 }] };
-    const log = { ...chart, yScale: 'log' as const };
-    const none = { name: 'a', points: [{ x: 1, y: 0 }] };
-    const blocks = [chart, log, { ...log, curves: [one] }, { ...log, curves: [none] }];
-    const share = { ...chart, curves: [one], yScale: 'share' as const };
-    const page = await reportPage({ title: 't', blocks: [...blocks, share] });
-    expect(page.match(/<svg /g)).toHaveLength(5);
-    expect(page).not.toContain('NaN');
-    expect(page).toContain('1 points at 0 or below have no place on this scale.');
-  });
+it('charts without points, with one point, on a log scale and of shares are drawn', async () => {
+  const chart: CurvesBlock = { kind: 'curves', title: 't', xTitle: 'x', yTitle: 'y', curves: [] };
+  const one = { name: 'a', points: [{ x: 1, y: 0.01 }] };
+  const log = { ...chart, yScale: 'log' as const };
+  const none = { name: 'a', points: [{ x: 1, y: 0 }] };
+  const blocks = [chart, log, { ...log, curves: [one] }, { ...log, curves: [none] }];
+  const share = { ...chart, curves: [one], yScale: 'share' as const };
+  const page = await reportPage({ title: 't', blocks: [...blocks, share] });
+  expect(page.match(/<svg /g)).toHaveLength(5);
+  expect(page).not.toContain('NaN');
+  expect(page).toContain('1 points at 0 or below have no place on this scale.');
 });
 
 describe('the band of several seeds', () => {
@@ -122,22 +106,5 @@ describe('the band of several seeds', () => {
   it('ignores seeds without points', () => {
     expect(seedBand([[], points([0, 1])])).toEqual([{ x: 0, y: 1, low: 1, high: 1 }]);
     expect(seedBand([])).toEqual([]);
-  });
-});
-
-describe('the terminal table', () => {
-  it('aligns names to the left and figures to the right', () => {
-    const rows = [
-      ['cold', '20 250'],
-      ['warm start', '2 750'],
-    ];
-    expect(terminalTable({ columns: ['arm', 'steps'], rows, note: 'Medians.' }).split('\n')).toEqual([
-      'arm           steps',
-      '──────────   ──────',
-      'cold         20 250',
-      'warm start    2 750',
-      '',
-      'Medians.',
-    ]);
   });
 });

@@ -201,17 +201,17 @@ describe('a model of recorded episodes', () => {
     const dream = await makeRouter(parseToolsModelConfig(config), { domain, folder });
     const real = rulesResponder(domain);
     for (const isDone of [true, false]) {
-      let [state, dreamt] = [begun(2), begun(2)];
+      let [state, simulated] = [begun(2), begun(2)];
       for (const [step, call] of callsFor(2, isDone).entries()) {
         const query = { domain, task: domain.tasks[2], messages: [], call: { id: '', ...call }, step, seed: 1 };
-        const said = await dream.answer({ ...query, state: dreamt });
+        const said = await dream.answer({ ...query, state: simulated });
         const truth = await real.answer({ ...query, state });
         state = applyOperations(state, truth.operations) as ScreenState;
-        dreamt = applyOperations(dreamt, said.operations) as ScreenState;
+        simulated = applyOperations(simulated, said.operations) as ScreenState;
         expect(said.observation).toBe(truth.observation);
       }
-      expect(dreamt).toEqual(state);
-      expect(dreamt).toMatchObject({ done: true, reward: isDone ? 1 : -1 });
+      expect(simulated).toEqual(state);
+      expect(simulated).toMatchObject({ done: true, reward: isDone ? 1 : -1 });
     }
   }, 60_000);
 

@@ -1,4 +1,4 @@
-// Dreamt screens: what follows of itself is as on the real page, what does not exist is refused, and what is claimed and not shown is, too.
+// Simulated screens: what follows of itself is as on the real page, what does not exist is refused, and what is claimed and not shown is, too.
 
 import '../../src/kinds/registry.js';
 import { existsSync } from 'node:fs';
@@ -42,7 +42,7 @@ describe('the mechanics of a screen', () => {
       { name: 'click', arguments: { bid: '99' } },
       { name: 'clear', arguments: { bid: id('Name', 'textbox') } },
     ];
-    let [at, dreamt] = [state as JsonObject, 0];
+    let [at, simulated] = [state as JsonObject, 0];
     for (const [step, call] of calls.entries()) {
       const query = {
         domain,
@@ -61,9 +61,9 @@ describe('the mechanics of a screen', () => {
       ]);
       expect(applyOperations(at, imagined.operations)).toEqual(applyOperations(at, seen.operations));
       at = applyOperations(at, seen.operations);
-      dreamt += imagined.operations.length;
+      simulated += imagined.operations.length;
     }
-    expect(dreamt).toBeGreaterThan(calls.length);
+    expect(simulated).toBeGreaterThan(calls.length);
   }, 60_000);
 
   it('leave what a page makes of a click to others', async () => {
@@ -128,12 +128,12 @@ describe.each(browsers)('whatever the mechanics answer in %s', (browser) => {
       const line = first ?? other;
       if (browser === 'jsdom' && line.startsWith('scroll')) continue;
       const call = { id: '', ...rules.callOf!(line) };
-      const dreamt = rules.mechanics!(state, call);
+      const simulated = rules.mechanics!(state, call);
       const real = rules.execute(state, call);
       const after = applyOperations(state, real.operations) as ScreenState;
-      if (dreamt !== undefined && !real.isError) {
+      if (simulated !== undefined && !real.isError) {
         const told = `${line} after ${state.history.slice(-3).join(', ')}`;
-        expect([told, applyOperations(state, dreamt.operations)]).toEqual([told, after]);
+        expect([told, applyOperations(state, simulated.operations)]).toEqual([told, after]);
         answered[call.name] = (answered[call.name] ?? 0) + 1;
       }
       state = after;

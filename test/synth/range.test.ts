@@ -18,7 +18,7 @@ function real(): ReplayBuffer {
 }
 
 /** Branches of three, two and one rows. */
-function dreamt(nextObs: readonly number[]) {
+function simulated(nextObs: readonly number[]) {
   const batch = allocateBatch(6, 1, 1);
   batch.nextObs.set(nextObs);
   batch.truncated.set([0, 0, 1, 0, 0, 1]);
@@ -43,18 +43,18 @@ describe('the range of what was seen', () => {
     const buffer = new ReplayBuffer({ capacity: 1, obsDim: 1, actionDim: 1, source: 'real' });
     buffer.append(allocateBatch(1, 1, 1), { ...REAL, episode: Float64Array.of(0), step: Uint32Array.of(0) });
     const still = observedRange(buffer, 0.5);
-    const rounded = dreamt([1e-15, -1e-15, 0, 1e-15, 0, 0]);
+    const rounded = simulated([1e-15, -1e-15, 0, 1e-15, 0, 0]);
     expect(cutAtRange(rounded, still)).toBe(rounded);
-    expect(cutAtRange(dreamt([0.01, 0, 0, 0, -0.01, 0]), still).batch.rows).toBe(2);
+    expect(cutAtRange(simulated([0.01, 0, 0, 0, -0.01, 0]), still).batch.rows).toBe(2);
   });
 
   it('leaves branches within it as they are', () => {
-    const result = dreamt([-4, 0, 14, 1, 2, 3]);
+    const result = simulated([-4, 0, 14, 1, 2, 3]);
     expect(cutAtRange(result, observedRange(real(), 0.5))).toBe(result);
   });
 
   it('ends branches before they leave it, and takes nothing of them after that', () => {
-    const { batch, provenance, counts } = cutAtRange(dreamt([1, 99, 2, -6, 3, 4]), observedRange(real(), 0.5));
+    const { batch, provenance, counts } = cutAtRange(simulated([1, 99, 2, -6, 3, 4]), observedRange(real(), 0.5));
     expect(Array.from(batch.nextObs)).toEqual([1, 4]);
     expect(Array.from(batch.truncated)).toEqual([1, 1]);
     expect(Array.from(provenance.episode!)).toEqual([7, 9]);
@@ -62,7 +62,7 @@ describe('the range of what was seen', () => {
   });
 
   it('knows no number that is none', () => {
-    const { batch } = cutAtRange(dreamt([1, 2, Number.NaN, 1, 2, 3]), observedRange(real(), 0.5));
+    const { batch } = cutAtRange(simulated([1, 2, Number.NaN, 1, 2, 3]), observedRange(real(), 0.5));
     expect(batch.rows).toBe(5);
   });
 });

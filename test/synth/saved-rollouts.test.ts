@@ -1,4 +1,4 @@
-// Rollouts that go to disk as they are dreamt: the files that rollouts in memory make, byte for byte, for any number of workers.
+// Rollouts that go to disk as they are simulated: the files that rollouts in memory make, byte for byte, for any number of workers.
 
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// Settings that find themselves: from what a model has shown to how it is dreamt in.
+// Settings that find themselves: from what a model has shown to how it is simulated in.
 
 import { describe, expect, it } from 'vitest';
 import { horizonAt, planDream, resolveRounds } from '../../src/training/settings.js';

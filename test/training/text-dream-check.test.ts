@@ -94,7 +94,7 @@ describe('the gate of a dream', () => {
     expect(progress.checks[0].dreamWins).toBeGreaterThan(8);
     expect(progress.checks[0].confirmedWins).toBeLessThan(4);
     expect(updates.map(({ shut }) => shut)).toEqual([true, true, true]);
-    expect([progress.round, progress.dreamtSteps]).toEqual([3, 0]);
+    expect([progress.round, progress.simulatedSteps]).toEqual([3, 0]);
     expect(progress.alarms).toHaveLength(1);
     expect(progress.alarms[0]).toMatchObject({
       round: 0,
@@ -105,7 +105,7 @@ describe('the gate of a dream', () => {
   it('leaves real rounds as they are', async () => {
     const { progress, updates } = await dreamtOfCrates('dream-then-real');
     expect(updates.map(({ shut }) => shut)).toEqual([true, true, true, undefined]);
-    expect(progress.dreamtSteps).toBe(0);
+    expect(progress.simulatedSteps).toBe(0);
     expect(updates[3].episodes).toBeGreaterThan(0);
   });
 });

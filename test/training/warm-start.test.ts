@@ -12,7 +12,7 @@ import {
 } from '../../src/training/warm-start.js';
 
 function run(arm: string, realStepsToThreshold: number | null, finalReturns = [1, 3], wallSeconds = 2): TrainedArm {
-  return { arm, realStepsToThreshold, finalReturns, wallSeconds, dreamtTransitions: 100, dreamSeconds: 0.5 };
+  return { arm, realStepsToThreshold, finalReturns, wallSeconds, simulatedTransitions: 100, dreamSeconds: 0.5 };
 }
 
 describe('a warm start', () => {
@@ -24,7 +24,11 @@ describe('a warm start', () => {
     expect(arms[0]).toMatchObject({ realStepsToThreshold: [4000, 5000, null], wallSeconds: 2 });
     expect(arms[0].finalReturn.mean).toBe(2);
     expect(arms[0].finalReturn.std).toBeCloseTo(Math.sqrt(6 / 5));
-    expect(arms[1]).toMatchObject({ finalReturn: { mean: 7, std: 0 }, dreamtTransitions: 300, dreamtPerSecond: 200 });
+    expect(arms[1]).toMatchObject({
+      finalReturn: { mean: 7, std: 0 },
+      simulatedTransitions: 300,
+      simulatedPerSecond: 200,
+    });
   });
 
   it('has no ratio where the middle run of an arm did not get there', () => {

@@ -43,8 +43,8 @@ describe('Dream', () => {
       expect((await dream.reset()).observation).toEqual(real.reset().observation);
       for (let isOver = false; !isOver; ) {
         const action = Float32Array.of(actions.int(4));
-        const [dreamt, lived] = [await dream.step(action), real.step(action)];
-        expect(dreamt).toEqual({ ...lived, reward: Math.fround(lived.reward) });
+        const [simulated, lived] = [await dream.step(action), real.step(action)];
+        expect(simulated).toEqual({ ...lived, reward: Math.fround(lived.reward) });
         isOver = lived.terminated || lived.truncated;
       }
     }

@@ -13,10 +13,10 @@ import { type Tokenizer, trainTokenizer } from '../../nn/decoder/tokenizer.js';
 import { DecoderTrainer, PackedCorpus, type TrainingDocument } from '../../nn/decoder/trainer.js';
 import { calibrate, confidenceOf, isExact, reportOf } from '../from-records.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
-import type { SequenceFitSettings, SequenceSettings } from './settings.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps, worldKindOf } from './recorded-steps.js';
 import { isMark, type Piece, SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import { type JudgedAnswer, judgeSteps, type SequenceContents } from './sequence-model.js';
+import type { SequenceFitSettings, SequenceSettings } from './settings.js';
 import { StepForm } from './step-form.js';
 import { factsOf, objectTypes, sharedValues } from './worlds.js';
 

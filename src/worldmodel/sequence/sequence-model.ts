@@ -19,12 +19,18 @@ import {
   type Calibration,
   calibrationSchema,
   confidenceOf,
-  fitReportSchema,
   type JudgedStep,
   modelFolder,
   readSealed,
 } from '../from-records.js';
-import type { BackendFitReport, BackendModel, Declined, PredictOptions, RawProposal } from '../tools/backend-model.js';
+import {
+  type BackendFitReport,
+  type BackendModel,
+  type Declined,
+  fitReportSchema,
+  type PredictOptions,
+  type RawProposal,
+} from '../tools/backend-model.js';
 import { goalOf, type RecordedStep, worldOf } from './recorded-steps.js';
 import { ScriptCodec } from './script.js';
 import { type Asked, type FormSettings, type StepAnswer, StepForm } from './step-form.js';

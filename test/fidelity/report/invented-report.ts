@@ -73,10 +73,10 @@ function subject(name: string, kind: string, skill: number, belief: number): Sub
                 context: { task: 'unlock-after-holiday', step: 4 },
                 action: { name: 'restore_access', arguments: { employee_id: 'EMP-1042' } },
                 real: { status: 'active' },
-                dreamt: { status: 'locked', note: 'done' },
+                simulated: { status: 'locked', note: 'done' },
                 differences: [
-                  { path: '/accounts/EMP-1042/status', real: 'active', dreamt: 'locked' },
-                  { path: '/note', dreamt: 'done' },
+                  { path: '/accounts/EMP-1042/status', real: 'active', simulated: 'locked' },
+                  { path: '/note', simulated: 'done' },
                 ],
                 backend: 'llm',
                 confidence: 0.83,

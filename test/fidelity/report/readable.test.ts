@@ -1,12 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Block } from '../../../src/core/report.js';
 import { estimateText, fidelityDocument, headlines, valueText } from '../../../src/fidelity/document.js';
-import type { FidelityReport } from '../../../src/fidelity/report.js';
 import { NOTHING } from '../../../src/fidelity/statistics.js';
 import { markdownText } from '../../../src/run/report.js';
 import { inventedReport, inventedSingle } from './invented-report.js';
 
-const names = inventedReport.subjects.map(({ name }) => name);
 const [router] = inventedReport.subjects;
 const oneStep = router.sections[0];
 
@@ -48,24 +45,11 @@ describe('headlines', () => {
 });
 
 describe('the document', () => {
-  const blocksOf = (report: FidelityReport) => fidelityDocument(report).blocks;
-  const curvesOf = (report: FidelityReport, title: string) =>
-    blocksOf(report).find((block) => block.kind === 'curves' && block.title === title) as Extract<
-      Block,
-      { kind: 'curves' }
-    >;
-
   it('begins with the headline figures of all models, and has a part for each section', () => {
     const text = markdownText(fidelityDocument(inventedReport));
     expect(text).toMatch(/- \*\*3 steps\*\* trust horizon of router, 2 to 4/);
     expect(text).toContain('**FAILED** one-step.state-exact at least 95 %');
     expect(text.match(/^## /gm)!.length).toBe(router.sections.length + 2);
-  });
-
-  it('marks what holds against the first model, with its sign and interval', () => {
-    const text = markdownText(fidelityDocument(inventedReport));
-    expect(text).toMatch(/State exactly right.*▼ worse, −\d+(\.\d)? points \(−/);
-    expect(text).toMatch(/State exactly right.*▲ better, \+\d/);
   });
 
   it('says of gates on what is right by construction that they prove nothing, and what is incomplete', () => {
@@ -74,32 +58,5 @@ describe('the document', () => {
     const text = markdownText(fidelityDocument(report));
     expect(text).toContain('(proves nothing: all answers are the truth itself.)');
     expect(text).toContain('Not all was measured.');
-  });
-
-  it('draws the curves of all models together, by model where each has one', () => {
-    expect(curvesOf(inventedReport, 'Drift with the horizon').curves.map(({ name }) => name)).toEqual(names);
-    expect(curvesOf(inventedReport, 'Drift of each backend').curves.map(({ name }) => name)).toEqual(
-      names.flatMap((name) => [`${name}: rules`, `${name}: llm`]),
-    );
-    expect(curvesOf(inventedSingle, 'Drift of each backend').curves.map(({ name }) => name)).toEqual(['rules', 'llm']);
-  });
-
-  it('shares a table between models, and says a note once', () => {
-    const table = blocksOf(inventedReport).find((block) => block.kind === 'table' && block.title === 'By tool');
-    expect(table).toMatchObject({ columns: ['tool', 'model', 'calls', 'state exact'] });
-    expect((table as unknown as { rows: string[][] }).rows.map(([tool, model]) => [tool, model])).toEqual(
-      ['get_employee', 'restore_access'].flatMap((tool) => names.map((name) => [tool, name])),
-    );
-    const text = markdownText(fidelityDocument(inventedReport));
-    expect(text.match(/Rewards are given at the end alone/g)).toHaveLength(1);
-    expect(text).toContain('rules: It is always sure and always right.');
-  });
-
-  it('shows what one of them was not measured by', () => {
-    const [first, second] = inventedReport.subjects;
-    const subjects = [first, { ...second, sections: second.sections.slice(1) }];
-    expect(markdownText(fidelityDocument({ ...inventedReport, subjects }))).toMatch(
-      /State exactly right.*qwen2.5-0.5b alone.*not measured/,
-    );
   });
 });

@@ -15,7 +15,7 @@ describe('the distance of states', () => {
   it('is the share of wrong values among those that should, or should not, have changed', () => {
     const half = { ...real, books: { ...real.books, B1: { ...real.books.B1, to: 'M2' } } };
     expect(stateDistance(before, real, half)).toBe(1 / 2);
-    expect(leafDifferences(real, half)).toEqual([{ path: '/books/B1/to', real: 'M1', dreamt: 'M2' }]);
+    expect(leafDifferences(real, half)).toEqual([{ path: '/books/B1/to', real: 'M1', simulated: 'M2' }]);
     const more = { ...real, count: 3, extra: { 'a/b': {} } };
     expect(stateDistance(before, real, more)).toBe(2 / 4);
     expect(leafDifferences(real, more).map(({ path }) => path)).toEqual(['/count', '/extra/a~1b']);
@@ -24,21 +24,15 @@ describe('the distance of states', () => {
   it('tells a leaf from a container, and what is gone from what is null', () => {
     expect(leafDifferences({ a: null }, {})).toEqual([{ path: '/a', real: null }]);
     expect(leafDifferences({ a: {} }, { a: { b: 1, c: {} } })).toEqual([
-      { path: '/a/b', dreamt: 1 },
-      { path: '/a/c', dreamt: {} },
+      { path: '/a/b', simulated: 1 },
+      { path: '/a/c', simulated: {} },
     ]);
-    expect(leafDifferences({ a: [] }, { a: {} })).toEqual([{ path: '/a', real: [], dreamt: {} }]);
+    expect(leafDifferences({ a: [] }, { a: {} })).toEqual([{ path: '/a', real: [], simulated: {} }]);
     expect(leafDifferences({ a: 1 }, { a: { b: 1 } })).toEqual([
       { path: '/a', real: 1 },
-      { path: '/a/b', dreamt: 1 },
+      { path: '/a/b', simulated: 1 },
     ]);
     expect(leafDifferences({ a: ['x'] }, { a: { 0: 'x' } })).toHaveLength(1);
-  });
-
-  it('is fooled by an entry at the head of a list: all behind it have moved', () => {
-    const list = { queue: ['a', 'b', 'c', 'd'] };
-    const [right, late] = [{ queue: ['new', 'a', 'b', 'c', 'd'] }, { queue: ['a', 'b', 'c', 'd', 'new'] }];
-    expect(stateDistance(list, right, late)).toBe(1);
   });
 });
 
@@ -60,11 +54,5 @@ describe('the distance of observations', () => {
     const words = Array.from({ length: 2000 }, (_, i) => `w${i}`);
     expect(observationDistance(words.join(' '), [...words].reverse().join(' '))).toBe(1);
     expect(observationDistance(words.join(' '), `${words.join(' ')} more`)).toBe(1 / 2001);
-  });
-
-  it('is small for a wrong amount in a long answer, however much it matters', () => {
-    const bill = (total: number) =>
-      `{"items":[${Array.from({ length: 50 }, (_, i) => `"item ${i}"`)}],"total":${total}}`;
-    expect(observationDistance(bill(12), bill(12_000))).toBeLessThan(0.01);
   });
 });

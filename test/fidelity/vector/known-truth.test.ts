@@ -100,12 +100,6 @@ describe('a reward that is too high by a known size', () => {
     expect(value(step, 'reward-error')).toBeCloseTo(0.05, 6);
     expect(value(await find('k-steps', { rewardBias }), 'drift')).toBeLessThan(1e-5);
   });
-
-  it('that varies is held by the interval', async () => {
-    // A coin of the state: 0.2 or -0.1, mean 0.05.
-    const finding = await find('reward-end', { rewardBias: (obs, at) => (obs[at + 2] > 0 ? 0.2 : -0.1) });
-    expectHolds(finding, 'reward-bias', 0.05);
-  });
 });
 
 describe('ends that are said wrongly with a known chance', () => {

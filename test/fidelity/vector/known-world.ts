@@ -24,45 +24,33 @@ export interface World {
   readonly noise: number;
   /** Ends where the first element is beyond. */
   readonly limit: number;
-  /** Of a step, besides what the state earns. */
-  readonly alive: number;
 }
 
-export const WORLD: World = { keep: 0.95, push: [0.5, 0.2, 1], noise: 0, limit: 1.4, alive: 0 };
+export const WORLD: World = { keep: 0.95, push: [0.5, 0.2, 1], noise: 0, limit: 1.4 };
 
 export function meanNext({ keep, push }: World, obs: ArrayLike<number>, at: number, action: number): number[] {
   return push.map((gain, j) => keep * obs[at + j] + gain * action);
 }
 
-function rewardOf({ alive }: World, next: ArrayLike<number>, at: number): number {
-  return alive - 0.1 * Math.abs(next[at]);
-}
-
-export interface TruthOptions {
-  readonly episodes?: number;
-  readonly steps?: number;
-  readonly starts?: number;
-  /** Largest action that is ever recorded. */
-  readonly reach?: number;
-  readonly seed?: number;
+function rewardOf(next: ArrayLike<number>): number {
+  return -0.1 * Math.abs(next[0]);
 }
 
 /** Episodes under random actions. */
-export function truthOf(world: World, options: TruthOptions = {}): VectorTruth {
-  const { episodes: count = 50, steps = 30, starts = 128, reach = 1, seed = 1 } = options;
-  const rng = Rng.fromSeed(seed).split('truth');
+export function truthOf(world: World): VectorTruth {
+  const rng = Rng.fromSeed(1).split('truth');
   const [obs, action, nextObs, reward, terminated]: number[][] = [[], [], [], [], []];
   const episodes: { first: number; rows: number; seed: number }[] = [];
-  for (let e = 0; e < count; e++) {
+  for (let e = 0; e < 50; e++) {
     let x = startOf(e);
     const first = reward.length;
-    for (let t = 0; t < steps; t++) {
-      const u = Math.fround(reach * (2 * rng.uniform() - 1));
+    for (let t = 0; t < 30; t++) {
+      const u = Math.fround(2 * rng.uniform() - 1);
       const next = meanNext(world, x, 0, u).map((mean) => Math.fround(mean + world.noise * rng.normal()));
       obs.push(...x);
       action.push(u);
       nextObs.push(...next);
-      reward.push(rewardOf(world, next, 0));
+      reward.push(rewardOf(next));
       terminated.push(Number(Math.abs(next[0]) > world.limit));
       x = next;
       if (terminated.at(-1) === 1) break;
@@ -70,7 +58,7 @@ export function truthOf(world: World, options: TruthOptions = {}): VectorTruth {
     episodes.push({ first, rows: reward.length - first, seed: e });
   }
   const rows = reward.length;
-  const drawn = Array.from(rng.permutation(rows).subarray(0, starts)).sort((a, b) => a - b);
+  const drawn = Array.from(rng.permutation(rows).subarray(0, 128)).sort((a, b) => a - b);
   return {
     version: 'known',
     ...SPACES,
@@ -147,7 +135,7 @@ export class FaultyModel extends MemorylessDynamics {
         next || error || bias
           ? meanNext(world, obs, at, action[r]).map(Math.fround)
           : Array.from(said.nextObs.subarray(at, at + DIM));
-      said.reward[r] = rewardOf(world, truly, 0) + (rewardBias?.(obs, at, action[r]) ?? 0);
+      said.reward[r] = rewardOf(truly) + (rewardBias?.(obs, at, action[r]) ?? 0);
       const ends = Math.abs(truly[0]) > world.limit;
       said.terminated[r] = Number(flip > 0 && rng.uniform() < flip ? !ends : ends);
     }

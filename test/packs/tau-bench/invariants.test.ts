@@ -1,4 +1,4 @@
-// What a dreamt answer may not do to the state: proposals that real tools would never make are named.
+// What a simulated answer may not do to the state: proposals that real tools would never make are named.
 
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';

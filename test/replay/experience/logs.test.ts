@@ -173,7 +173,7 @@ describe('states', () => {
     expect(write.steps.map((step) => step.stateHash)).toEqual([undefined, undefined, undefined]);
   });
 
-  it('of dreamt episodes are read off the episode', async () => {
+  it('of simulated episodes are read off the episode', async () => {
     const { episodes } = await readEpisodeLogs(file('lived.jsonl', openAi()), { domain });
     const lived = episodeSteps({ ...episodes[0], source: 'synthetic', row: 4, verdict: { reward: 1, checks: [] } });
     expect(lived.map((step) => step.stateHash)).toEqual([

@@ -22,7 +22,7 @@ export function referenceSearch(
 ): { step: ExperienceStep; score: number }[] {
   const isSeen = (step: ExperienceStep): boolean => query.exceptTask === undefined || step.task !== query.exceptTask;
   const real = steps.filter(({ source }) => source === 'real');
-  const synthetic = newestRows(dreamt(steps, query), maxSteps).filter(isSeen);
+  const synthetic = newestRows(simulated(steps, query), maxSteps).filter(isSeen);
   const counted = [...real, ...synthetic].map(asDocument);
   const averageLength = counted.reduce((sum, { length }) => sum + length, 0) / counted.length;
   const weights = [...queryWeights(query)].map(([term, weight]) => {
@@ -48,7 +48,7 @@ export function referenceSearch(
     .map(({ step, score }) => ({ step, score }));
 }
 
-function dreamt(steps: readonly ExperienceStep[], query: RetrievalQuery) {
+function simulated(steps: readonly ExperienceStep[], query: RetrievalQuery) {
   if (query.sources === 'real') return [];
   const before = query.beforeRow ?? Number.POSITIVE_INFINITY;
   return steps.filter(({ source, row }) => source === 'synthetic' && row < before);

@@ -6,18 +6,18 @@ import type { ExperienceStep, RetrievalQuery } from '../../../src/replay/experie
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
 import { callTokens, historyTokens } from '../../../src/replay/experience/terms.js';
 import { referenceSearch } from './reference-search.js';
-import { dreamt, query, step, templatedCall, templatedSteps } from './steps.js';
+import { query, simulated, step, templatedCall, templatedSteps } from './steps.js';
 
 const ids = (found: readonly { step: ExperienceStep; score: number }[]) =>
   found.map(({ step: { source, row, observation }, score }) => `${source} ${row} ${observation} ${score.toFixed(4)}`);
 
-/** Real steps, and dreamt ones of two models whose rows come in any order. */
+/** Real steps, and simulated ones of two models whose rows come in any order. */
 function mixedSteps(seed: number): ExperienceStep[] {
   const rng = Rng.fromSeed(seed).split('mixed');
   const real = templatedSteps(300, seed, 12);
   const rows = rng.permutation(40);
   const synthetic = templatedSteps(240, seed + 1, 12).map((each, n) =>
-    dreamt(rows[Math.floor(n / 6)], {
+    simulated(rows[Math.floor(n / 6)], {
       ...each,
       source: 'synthetic',
       backend: 'llm',
@@ -63,7 +63,7 @@ describe('lexical retrieval', () => {
     }
   });
 
-  it('answers the same whatever order rows came in, and whatever later rows dreamt', async () => {
+  it('answers the same whatever order rows came in, and whatever later rows simulated', async () => {
     const steps = mixedSteps(8);
     const [one, other] = await Promise.all([1, 2].map(() => ExperienceStore.open({ enrich: 'always', maxSteps: 50 })));
     await one.add(steps);
@@ -83,7 +83,7 @@ describe('lexical retrieval', () => {
     ]) {
       const store = await ExperienceStore.open({ enrich: 'always' });
       const added = [];
-      for (const row of order) added.push(await store.add([dreamt(row)]));
+      for (const row of order) added.push(await store.add([simulated(row)]));
       expect(store.size).toBe(1);
       expect(added).toEqual([1, order[0] === 3 ? 0 : 1]);
       expect(store.retrieve(query({ beforeRow: 5 }), 5).map((each) => each.step.row)).toEqual([3]);

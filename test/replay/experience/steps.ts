@@ -26,7 +26,7 @@ export function step(changes: Partial<ExperienceStep> = {}): ExperienceStep {
   };
 }
 
-export function dreamt(row: number, changes: Partial<ExperienceStep> = {}): ExperienceStep {
+export function simulated(row: number, changes: Partial<ExperienceStep> = {}): ExperienceStep {
   return step({ source: 'synthetic', backend: 'llm', modelVersion: 'model-a', row, episode: `e${row}`, ...changes });
 }
 

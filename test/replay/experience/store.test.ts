@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type ExperienceStep, experienceSchema } from '../../../src/replay/experience/experience.js';
 import { ExperienceStore } from '../../../src/replay/experience/store.js';
-import { dreamt, query, step } from './steps.js';
+import { query, simulated, step } from './steps.js';
 
 const folders: string[] = [];
 const folder = () => {
@@ -25,7 +25,7 @@ describe('a store in a folder', () => {
     const options = { folder: folder(), enrich: 'always' } as const;
     const store = await ExperienceStore.open(options);
     await store.add([step({ observation: 'a' }), step({ observation: 'b', stateHash: 'h1' })]);
-    await store.add([dreamt(3, { observation: 'c' }), dreamt(1, { observation: 'd', modelVersion: 'model-b' })]);
+    await store.add([simulated(3, { observation: 'c' }), simulated(1, { observation: 'd', modelVersion: 'model-b' })]);
     const before = [seen(store), store.size];
     await store.close();
     const again = await ExperienceStore.open(options);
@@ -79,8 +79,8 @@ describe('a store in a folder', () => {
 describe('enrichment', () => {
   const steps = [
     step(),
-    dreamt(0, { verified: true, observation: 'x' }),
-    dreamt(1, { verified: false, observation: 'y' }),
+    simulated(0, { verified: true, observation: 'x' }),
+    simulated(1, { verified: false, observation: 'y' }),
   ];
   it.each([
     ['never', ['real -1 ok']],
@@ -100,7 +100,7 @@ describe('an exact match', () => {
     const call = { name: 'get_ticket', arguments: { b: 1, a: { d: 2, c: 3 } } };
     const same = { name: 'get_ticket', arguments: { a: { c: 3, d: 2 }, b: 1 } };
     await store.add([
-      dreamt(0, { call, stateHash: 's', observation: 'dreamt' }),
+      simulated(0, { call, stateHash: 's', observation: 'simulated' }),
       step({ call, stateHash: 's', task: 'one', observation: 'first' }),
       step({ call, stateHash: 's', task: 'two', observation: 'second' }),
     ]);
@@ -141,7 +141,7 @@ describe('what cannot be kept', () => {
   it('steps beyond the limit in bytes are refused together, and nothing is lost', async () => {
     const store = await ExperienceStore.open({ enrich: 'always', maxBytes: 2000 });
     await store.add([step()]);
-    const large = dreamt(1, { observation: 'x'.repeat(3000) });
+    const large = simulated(1, { observation: 'x'.repeat(3000) });
     await expect(store.add([step({ observation: 'new' }), large])).rejects.toMatchObject({ code: 'EXPERIENCE_FULL' });
     expect(seen(store)).toEqual(['real -1 ok']);
     expect(await store.add([step({ observation: 'new' })])).toBe(1);
@@ -154,7 +154,7 @@ describe.skipIf(!existsSync('/dev/full'))('a full disk (skipped where there is n
     symlinkSync('/dev/full', join(path, 'synthetic.steps'));
     const store = await ExperienceStore.open({ folder: path, enrich: 'always' });
     await store.add([step()]);
-    for (let n = 0; n < 2; n++) await expect(store.add([dreamt(1)])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
+    for (let n = 0; n < 2; n++) await expect(store.add([simulated(1)])).rejects.toMatchObject({ code: 'STORAGE_FULL' });
     expect(seen(store)).toEqual(['real -1 ok']);
     await store.close();
   });

@@ -54,21 +54,21 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
     'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
     `train.gather=${JSON.stringify(gather)}`,
   ];
-  const trained = await run<TextTrainResult>('train', 'dreamt', { set });
+  const trained = await run<TextTrainResult>('train', 'simulated', { set });
   expect(trained.gathered).toHaveLength(2);
   const [first, second] = trained.gathered;
   expect(first.agent).toMatch(/^explorer/);
   expect(second.agent).toMatch(/^relevance-/);
   expect(trained.realSteps).toBe(5 + first.steps + second.steps);
   const answered = Object.values(trained.answeredBy).reduce((a, b) => a + b, 0);
-  expect(answered).toBe(trained.dreamtSteps);
+  expect(answered).toBe(trained.simulatedSteps);
   expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
   expect(second.heldOut!.steps).toBeGreaterThan(0);
   const report = readFileSync(trained.report, 'utf8');
   expect(report).toContain('Who answered');
 
   // What was imitated is a record, too, of which the dream is made.
-  const kept = readFileSync(join(home, 'dreamt', 'records', 'demonstrations.jsonl'), 'utf8')
+  const kept = readFileSync(join(home, 'simulated', 'records', 'demonstrations.jsonl'), 'utf8')
     .trimEnd()
     .split('\n');
   const [shown] = kept.map((line) => JSON.parse(line));
@@ -85,11 +85,11 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   }
 
   await stopsAndGoesOn('dream-stopped', {
-    ...{ at: 'records/001.jsonl', like: 'dreamt', more: { set } },
+    ...{ at: 'records/001.jsonl', like: 'simulated', more: { set } },
     files: [...POLICY_FILES, 'records/001.jsonl'],
   });
 
-  const inputs = { checkpoint: join(home, 'dreamt') };
+  const inputs = { checkpoint: join(home, 'simulated') };
   const collected = await run<RealEpisodesResult>('collect', 'collected', { inputs });
   expect(collected).toMatchObject({ job: 'collect', episodes: 12, policy: trained.policy });
 });
@@ -113,15 +113,15 @@ it('shows in a quickstart what a dream of a few real episodes is worth beside th
   const found = await run<TextQuickstartResult>('quickstart', 'quickstart', { set });
   const [dream, real] = found.arms;
   expect(found.arms.map(({ bySeed }) => bySeed.length)).toEqual([1, 1]);
-  expect(dream.dreamtSteps[0]).toBeGreaterThan(0);
-  expect(real.dreamtSteps).toEqual([0]);
+  expect(dream.simulatedSteps[0]).toBeGreaterThan(0);
+  expect(real.simulatedSteps).toEqual([0]);
   const resultOf = (arm: string): TextTrainResult =>
     JSON.parse(readFileSync(join(home, 'quickstart', 'runs', `${arm}-seed-0`, 'result.json'), 'utf8')).result;
-  const [dreamt, lived] = [resultOf('dream-of-a-few-real-episodes'), resultOf('real-episodes-alone')];
-  expect(dream.realSteps).toEqual([dreamt.realSteps]);
+  const [simulated, lived] = [resultOf('dream-of-a-few-real-episodes'), resultOf('real-episodes-alone')];
+  expect(dream.realSteps).toEqual([simulated.realSteps]);
   expect(lived.rounds).toBe(3);
   // In the end the game alone has taken more steps than the dream, so it was judged after as many.
-  const end = dreamt.evaluations.at(-1)!;
+  const end = simulated.evaluations.at(-1)!;
   const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
   expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
   const page = readFileSync(found.report, 'utf8');

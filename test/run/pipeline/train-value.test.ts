@@ -29,7 +29,7 @@ const { run, stopsAndGoesOn } = atticScenario(
 it('learns from what recorded choices came to, and steps nothing but what it gathers', async () => {
   const trained = await run<TextTrainResult>('train', 'values');
   const [{ steps, values }] = trained.gathered;
-  expect(trained).toMatchObject({ mode: 'value', realSteps: steps, dreamtSteps: 0, valuedChoices: 6 * 24 * 8 });
+  expect(trained).toMatchObject({ mode: 'value', realSteps: steps, simulatedSteps: 0, valuedChoices: 6 * 24 * 8 });
   expect(values!.heldOutEpisodes).toBe(20);
   expect(values!.steps + values!.heldOutSteps + values!.skipped).toBe(steps);
   expect(values!.skill.low).toBeGreaterThan(0);

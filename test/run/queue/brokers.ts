@@ -9,55 +9,31 @@ import { delimiter, join } from 'node:path';
 export interface Broker {
   /** Of a queue of that name. */
   url(name: string): string;
-  /** Where it keeps its files. */
-  readonly folder: string;
-  kill(): Promise<void>;
-  /** Started again with what it had on disk. */
-  revive(): Promise<void>;
   stop(): Promise<void>;
 }
-
-export type BrokerKind = 'redis';
 
 /** Debian puts servers where a user's PATH does not look. */
 const FOLDERS = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 
-function programOf(name: string): string | undefined {
-  return FOLDERS.map((folder) => join(folder, name)).find((path) => existsSync(path));
-}
+const PROGRAM = FOLDERS.map((folder) => join(folder, 'redis-server')).find((path) => existsSync(path));
 
 /** Why it cannot be started, or undefined if it can. */
-export function missingBroker(kind: BrokerKind): string | undefined {
-  return programOf(`${kind}-server`) === undefined ? `${kind}-server is not installed` : undefined;
-}
+export const missingBroker = PROGRAM === undefined ? 'redis-server is not installed' : undefined;
 
-export async function startBroker(kind: BrokerKind): Promise<Broker> {
-  const folder = mkdtempSync(join(tmpdir(), `reverie-${kind}-`));
+export async function startBroker(): Promise<Broker> {
+  const folder = mkdtempSync(join(tmpdir(), 'reverie-redis-'));
   const port = await freePort();
-  const args = redisArguments(port, folder);
-  const start = async () => {
-    const child = spawn(programOf(`${kind}-server`)!, args, { stdio: 'ignore' });
-    await answering(port, child);
-    return child;
-  };
-  let child = await start();
+  const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
+  const child = spawn(PROGRAM!, args, { stdio: 'ignore' });
+  await answering(port, child);
   return {
-    folder,
-    url: (name) => `${kind}://127.0.0.1:${port}/${name}`,
-    kill: () => ended(child),
-    revive: async () => {
-      child = await start();
-    },
+    url: (name) => `redis://127.0.0.1:${port}/${name}`,
     stop: async () => {
       await ended(child);
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-function redisArguments(port: number, folder: string): string[] {
-  const durable = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
-  return ['--port', String(port), '--bind', '127.0.0.1', '--dir', folder, ...durable];
 }
 
 export function freePort(): Promise<number> {

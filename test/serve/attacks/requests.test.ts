@@ -2,7 +2,6 @@
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import type { RunningServer } from '../../../src/serve/index.js';
@@ -63,43 +62,12 @@ describe('a body', () => {
     expect(body.error).toMatchObject({ code: 'REQUEST_INVALID', message: expect.stringContaining('64 levels') });
   });
 
-  it('of too many values is refused', async () => {
-    const small = await serveScenarios(['pendulum'], { httpLimits: { jsonValues: 100 } });
-    const { status, body } = await postJson(`${small.url}/v1/sessions`, { env: Array.from({ length: 200 }, () => 0) });
-    expect([status, body.error.message]).toEqual([422, expect.stringContaining('more than 100 values')]);
-    await small.stop(0);
-  });
-
   it('that is too large is refused, whether it says so or not', async () => {
     const { status, body } = await postJson(sessions, { env: 'x'.repeat(LIMITS.bodyBytes) });
     expect([status, body.error.code]).toEqual([413, 'BODY_TOO_LARGE']);
     const chunked = { 'content-type': 'application/json', 'transfer-encoding': 'chunked' };
     const large = await send(sessions, { method: 'POST', headers: chunked, body: 'x'.repeat(LIMITS.bodyBytes + 1) });
     expect(large.status).toBe(413);
-  });
-
-  it.each(['gzip', 'deflate', 'br', 'gzip, gzip'])('packed with %s is not unpacked', async (encoding) => {
-    const bomb = gzipSync(Buffer.alloc(10 << 20, ' '));
-    const headers = { 'content-type': 'application/json', 'content-encoding': encoding };
-    const { status, body } = await send(sessions, { method: 'POST', headers, body: bomb });
-    expect([status, body.error.code]).toEqual([415, 'BODY_TYPE_REFUSED']);
-  });
-
-  it.each(['text/plain', 'text/html', 'multipart/form-data; boundary=x', 'application/x-www-form-urlencoded', ''])(
-    'of type %j is not read',
-    async (type) => {
-      const headers: Record<string, string> = type === '' ? {} : { 'content-type': type };
-      expect((await send(sessions, { method: 'POST', headers, body: '{}' })).status).toBe(415);
-    },
-  );
-
-  it.each([
-    '{"__proto__":{"env":"pendulum"}}',
-    '{"env":"pendulum","constructor":{"prototype":{"polluted":true}}}',
-    '{"env":"pendulum","\\u005f\\u005fproto\\u005f\\u005f":{"polluted":true}}',
-  ])('that reaches for a prototype is refused: %s', async (body) => {
-    expect((await postJson(sessions, body)).status).toBe(422);
-    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 
   it('that takes a backtracking reader minutes is answered', async () => {
@@ -125,18 +93,6 @@ describe('a request', () => {
     expect(await sendBytes(server.url, `GET /health HTTP/1.1\r\nhost: localhost\r\n${lines}\r\n`)).toMatch(
       /^HTTP\/1.1 431 /,
     );
-  });
-
-  it('with one long header is refused', async () => {
-    const said = await sendBytes(
-      server.url,
-      `GET /health HTTP/1.1\r\nhost: localhost\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
-    );
-    expect(said).toMatch(/^HTTP\/1.1 431 /);
-  });
-
-  it('of a long URL is refused', async () => {
-    expect((await send(`${server.url}/v1/environments?${'a'.repeat(5000)}`)).body.error.code).toBe('URL_TOO_LONG');
   });
 
   it.each(['/%', '/%zz', '/v1/sessions/%c0%ae%c0%ae', '/v1/sessions/\u0000', `/v1/sessions/${'x'.repeat(300)}`])(
@@ -165,7 +121,7 @@ describe('a request', () => {
   });
 
   it('waits for nobody who took all connections and says nothing', async () => {
-    const small = await serveScenarios(['pendulum'], { httpLimits: { connections: 8, silentSeconds: 5 } });
+    const small = await serveScenarios(['pendulum'], { httpLimits: { connections: 8, silentSeconds: 1 } });
     const { hostname, port } = new URL(small.url);
     const held = Array.from({ length: 20 }, () => connect(Number(port), hostname).on('error', () => {}));
     let refused = 0;

@@ -104,32 +104,6 @@ describe('forks', () => {
       );
     }
   });
-
-  it('part where they are given seeds', async () => {
-    const table = tableOf({}, { length: 30 });
-    const { id } = table.open({ owner });
-    await table.reset(id, { seed: 3 }, owner);
-    const forks = await table.fork(id, 3, owner, { seeds: [1, 2, 1] });
-    const lives = await Promise.all(
-      forks.map(async (fork) => {
-        let last: unknown;
-        for (let i = 0; i < 10; i++) last = (await table.step(fork.id, { action: 'add 0' }, owner)).observation;
-        return last;
-      }),
-    );
-    expect(lives[0]).toBe(lives[2]);
-    expect(lives[0]).not.toBe(lives[1]);
-    await expect(table.fork(id, 2, owner, { seeds: [1] })).rejects.toEqual(code('GROUP_INVALID'));
-    await expect(table.fork(id, 0, owner)).rejects.toEqual(code('GROUP_INVALID'));
-  });
-
-  it('of a finished episode need no slot', async () => {
-    const table = tableOf({ slots: 1 });
-    const { id } = table.open({ owner });
-    await episode(table, id);
-    expect(await table.fork(id, 3, owner)).toHaveLength(3);
-    expect(table.counts.active).toBe(0);
-  });
 });
 
 describe('a group', () => {
@@ -158,21 +132,6 @@ describe('a group', () => {
       expect((await table.step(session.id, { action: 'add 5' }, owner)).observation).toBe(expected[1]);
     }
     expect(new Set(group.map(({ turn }) => turn.episodeId)).size).toBe(3);
-  });
-
-  it('may begin at a snapshot, and part', async () => {
-    const table = tableOf({}, { length: 30 });
-    const { id } = table.open({ owner });
-    await table.reset(id, { seed: 3 }, owner);
-    await table.step(id, { action: 'add 5' }, owner);
-    const { id: snapshot } = await table.snapshot(id, owner);
-    const group = await table.openGroup({ count: 2, owner, seeds: [7, 8] }, { snapshot });
-    expect(group.map(({ turn }) => turn.observation)).toEqual(Array(2).fill(expectedObservations(3, ['add 5'])[1]));
-    const items = group.map(({ session }) => session);
-    for (const { id: member } of items)
-      for (let i = 0; i < 5; i++) await table.step(member, { action: 'add 0' }, owner);
-    const [one, other] = group.map(({ session }) => table.observe(session.id, owner).observation);
-    expect(one).not.toBe(other);
   });
 
   it('leaves nothing behind where it cannot be made', async () => {
@@ -244,19 +203,5 @@ describe('idle sessions', () => {
     await step;
     await vi.advanceTimersByTimeAsync(15_000);
     expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { idle: 3 } });
-  });
-});
-
-describe('a server that ends', () => {
-  it('opens nothing more, and waits for those that are there', async () => {
-    const table = tableOf({});
-    const { id } = table.open({ owner });
-    await table.reset(id, { seed: 3 }, owner);
-    const drained = table.drain(20);
-    expect(() => table.open({ owner })).toThrow(code('SERVER_DRAINING'));
-    await table.step(id, { action: 'add 1' }, owner);
-    await table.close(id, owner);
-    await drained;
-    expect(table.counts.closed).toMatchObject({ client: 1, drain: 0 });
   });
 });

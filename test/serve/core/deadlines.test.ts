@@ -57,17 +57,6 @@ describe('a step that comes too late', () => {
 });
 
 describe('a session', () => {
-  it('goes on where work never ends', async () => {
-    const { table, id, reset, step } = tableWith((_, action) =>
-      action === 'add 99' ? new Promise(() => {}) : undefined,
-    );
-    await reset();
-    await expect(step(99, { timeoutSeconds: 0.01 })).rejects.toEqual(code('STEP_DEADLINE'));
-    expect((await step(1)).observation).toBe(expected[1]);
-    await table.close(id, owner);
-    expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { client: 1 } });
-  });
-
   it('that is closed answers what is under way, and ends it', async () => {
     const slow = barrier();
     const { table, id, reset, step } = tableWith((_, action, signal) => {
@@ -82,32 +71,6 @@ describe('a session', () => {
     const gone = { status: 'rejected', reason: code('SESSION_GONE') };
     expect(await answers).toEqual([gone, gone]);
     expect(table.counts).toMatchObject({ open: 0, active: 0, closed: { client: 1 } });
-  });
-
-  it('never gives a request more time than the server does', async () => {
-    const slow = barrier();
-    const hinder: Hindrance = (what) => (what === 'step' ? slow.wait() : undefined);
-    const { table, reset, step } = tableWith(hinder, { stepSeconds: 0.02 });
-    await reset();
-    await expect(step(1, { timeoutSeconds: 100 })).rejects.toMatchObject({
-      message: expect.stringContaining('0.02 s'),
-    });
-    slow.open();
-    await table.drain(0);
-  });
-
-  it('stays as it was where its environment throws', async () => {
-    let fails = true;
-    const { table, reset, step } = tableWith((what, action) => {
-      if (action === 'add 13' || (what === 'reset' && !fails)) throw new Error('unlucky');
-    });
-    await reset();
-    await step(1);
-    await expect(step(13)).rejects.toThrow('unlucky');
-    fails = false;
-    await expect(reset()).rejects.toThrow('unlucky');
-    expect((await step(2)).observation).toBe(expected[2]);
-    await table.drain(0);
   });
 
   it('begins anew where its first reset came too late', async () => {

@@ -22,8 +22,6 @@ export interface CounterOptions {
   readonly hinder?: Hindrance;
   /** Whether it can take back without a snapshot. */
   readonly canMark?: boolean;
-  /** Of a step: what `info.userCost` tells. */
-  readonly money?: number;
 }
 
 /**
@@ -48,7 +46,7 @@ export class Counter implements Environment<string, string> {
     const rng = seed === undefined ? Rng.fromState(this.state.rng) : Rng.fromSeed(seed);
     const sum = rng.int(1000);
     this.state = { rng: rng.state(), sum, steps: 0, running: true };
-    return { observation: this.observation, info: this.info };
+    return { observation: this.observation, info: {} };
   }
 
   async step(action: string, signal?: AbortSignal): Promise<StepResult<string>> {
@@ -57,7 +55,7 @@ export class Counter implements Environment<string, string> {
     this.state = added(this.state, action, this.options.length ?? 5);
     const terminated = !this.state.running;
     const reward = numberIn(action);
-    return { observation: this.observation, reward, terminated, truncated: false, info: this.info };
+    return { observation: this.observation, reward, terminated, truncated: false, info: {} };
   }
 
   snapshot(): EnvSnapshot {
@@ -83,13 +81,6 @@ export class Counter implements Environment<string, string> {
 
   private get observation(): string {
     return observationOf(this.state);
-  }
-
-  private get info() {
-    const { money } = this.options;
-    return money === undefined
-      ? {}
-      : { userCost: { calls: 1, promptTokens: 7, completionTokens: 3, cachedTokens: 0, money } };
   }
 }
 

@@ -82,18 +82,3 @@ it('keeps the latest steps within its bounds, and the sessions used last', () =>
   expect(histories.of(sessionKey(owner, 'a'))).toBeUndefined();
   expect(histories.of(sessionKey(owner, 'other 99'))?.steps).toHaveLength(1);
 });
-
-it('counts what a session comes to hold as it goes on', () => {
-  const histories = new Histories({ steps: 100, bytes: 40_000 });
-  const turn = { observation: 0, reward: 0, terminated: false, truncated: false, info: {}, episodeId: 'e', return: 0 };
-  const ids = Array.from({ length: 32 }, (_, i) => `session ${i}`);
-  for (let stepCount = 1; stepCount <= 20; stepCount++) {
-    for (const id of ids) {
-      const session = { id, owner, env: 'x' } as SessionState;
-      histories.record({ kind: 'step', session, action: 'a', turn: { ...turn, stepCount }, seconds: 0 });
-    }
-  }
-  const kept = ids.reduce((sum, id) => sum + (histories.of(sessionKey(owner, id))?.steps.length ?? 0), 0);
-  expect(kept).toBeGreaterThan(20);
-  expect(kept).toBeLessThan(100);
-});

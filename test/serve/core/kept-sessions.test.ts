@@ -63,20 +63,6 @@ it.each([true, false])('go on exactly where the last answer left them (marks: %s
   expect(table.state(fork.id, owner).parent).toBe(id);
 });
 
-it('go on after a failure too, which makes the environment anew', async () => {
-  let table = await started({ canMark: false });
-  const { id } = table.open({ owner });
-  await table.reset(id, { seed: 3 }, owner);
-  await table.step(id, { action: 'add 1' }, owner);
-  let fails = 2;
-  const hinder = () => {
-    if (fails-- > 0) throw new Error('no');
-  };
-  table = await restarted({ canMark: false, hinder });
-  for (let i = 0; i < 2; i++) await expect(table.step(id, { action: 'add 2' }, owner)).rejects.toThrow('no');
-  expect((await table.step(id, { action: 'add 2' }, owner)).observation).toBe(expected[2]);
-});
-
 it('know nothing of a step that came too late', async () => {
   const slow = barrier();
   let table = await started({ hinder: (_, action) => (action === 'add 9' ? slow.wait() : undefined) });
@@ -101,15 +87,6 @@ it('are closed where their environment has changed, or is served no more', async
   expect(table.counts).toMatchObject({ open: 0, closed: { version: 1 } });
   table = await restarted();
   expect(() => table.state(id, owner)).toThrow(code('SESSION_UNKNOWN'));
-});
-
-it('are gone for good once they were closed', async () => {
-  let table = await started();
-  const ids = [table.open({ owner }).id, table.open({ owner }).id];
-  for (const id of ids) await table.reset(id, { seed: 3 }, owner);
-  await table.close(ids[0], owner);
-  table = await restarted();
-  expect(table.list().map(({ id }) => id)).toEqual([ids[1]]);
 });
 
 it('that cannot be written are not answered, and stay as they were', async () => {
@@ -150,15 +127,6 @@ it('refuse a file that is cut off or none of theirs', async () => {
   await expect(SessionStore.open(folder)).rejects.toEqual(code('FILE_INVALID'));
   writeFileSync(path, 'this is no database at all');
   await expect(SessionStore.open(folder)).rejects.toEqual(code('FILE_INVALID'));
-});
-
-it('write what many of them do at once together', async () => {
-  const table = await started();
-  const ids = Array.from({ length: 50 }, () => table.open({ owner }).id);
-  await Promise.all(ids.map((id) => table.reset(id, { seed: 3 }, owner)));
-  for (let n = 1; n <= 4; n++) await Promise.all(ids.map((id) => table.step(id, { action: `add ${n}` }, owner)));
-  const again = await restarted();
-  for (const id of ids) expect(again.observe(id, owner).observation).toBe(expected[4]);
 });
 
 it('belong to one server at a time', async () => {

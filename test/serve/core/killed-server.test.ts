@@ -15,9 +15,9 @@ import type { Servable } from '../../../src/run/servable.js';
 import { openServable } from '../../../src/run/servable.js';
 
 const NAMES = ['pendulum', 'helpdesk'];
-const SESSIONS = 8;
-const STEPS = 20;
-const KILLS = 3;
+const SESSIONS = 4;
+const STEPS = 12;
+const KILLS = 2;
 
 const compiled = (path: string) =>
   compiledUrl(new URL(`../../../src/${path}.ts`, import.meta.url).href, `./${path.split('/').at(-1)}.js`);

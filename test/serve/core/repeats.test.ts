@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { Sessions } from '../../../src/serve/core/sessions.js';
-import { barrier, expectedObservations, type Hindrance, servedCounter } from './doubles.js';
+import { barrier, type Hindrance, servedCounter } from './doubles.js';
 
 const owner = 'local';
 const code = (wanted: string) => expect.objectContaining({ code: wanted });
@@ -21,20 +21,6 @@ afterEach(async () => {
 });
 
 describe('a repeated request', () => {
-  it('of a step gets its answer, and is no second step, even after the next one', async () => {
-    const { table, id, step } = begun();
-    const reset = await table.reset(id, { seed: 3, requestId: 'r' }, owner);
-    const first = await step(1, 'a');
-    const second = await step(2, 'b');
-    expect(await step(1, 'a')).toBe(first);
-    expect(await step(2, 'b')).toBe(second);
-    expect(await table.reset(id, { seed: 3, requestId: 'r' }, owner)).toBe(reset);
-    expect([first, second].map(({ observation }) => observation)).toEqual(
-      expectedObservations(3, ['add 1', 'add 2']).slice(1),
-    );
-    expect(table.state(id, owner).stepCount).toBe(2);
-  });
-
   it('is remembered among the last 16', async () => {
     const { table, id, step } = begun();
     await table.reset(id, { seed: 3 }, owner);
@@ -42,17 +28,6 @@ describe('a repeated request', () => {
     for (let i = 0; i < 17; i++) turns.push(await step(i, `${i}`));
     expect(await step(1, '1')).toBe(turns[1]);
     expect((await step(0, '0')).stepCount).toBe(18);
-  });
-
-  it('waits for the first while that is under way', async () => {
-    const slow = barrier();
-    const { table, id, step } = begun((what) => (what === 'step' ? slow.wait() : undefined));
-    await table.reset(id, { seed: 3 }, owner);
-    const [first, again] = [step(1, 'a'), step(1, 'a')];
-    await slow.reached;
-    slow.open();
-    expect(await first).toBe(await again);
-    expect(table.state(id, owner).stepCount).toBe(1);
   });
 
   it('goes on though the connection of the first broke, and is called off when all have left', async () => {
@@ -71,16 +46,6 @@ describe('a repeated request', () => {
     left.abort('left');
     await expect(step(2, 'b', left.signal)).rejects.toBe('left');
     expect((await step(2, 'b')).stepCount).toBe(2);
-  });
-
-  it('is done anew where the first failed', async () => {
-    let fails = 1;
-    const { table, id, step } = begun((what) => {
-      if (what === 'step' && fails-- > 0) throw new Error('once');
-    });
-    await table.reset(id, { seed: 3 }, owner);
-    await expect(step(1, 'a')).rejects.toThrow('once');
-    expect((await step(1, 'a')).stepCount).toBe(1);
   });
 
   it('that asks for something else is refused', async () => {

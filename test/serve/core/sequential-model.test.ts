@@ -10,7 +10,7 @@ import { type Entry, RandomClient, type Tally } from './random-clients.js';
 
 const LENGTH = 12;
 const CLIENTS = 24;
-const OPERATIONS = 150;
+const OPERATIONS = 100;
 
 /** Slow now and then, in ways that listen to being called off and ways that do not, and failing now and then. */
 function moody(rng: Rng): Hindrance {
@@ -43,8 +43,6 @@ function check({ what, model, turn }: Entry): void {
 
 describe.each([
   { seed: 1, canMark: true, slots: 1000 },
-  { seed: 2, canMark: false, slots: 1000 },
-  { seed: 3, canMark: true, slots: 20 },
   { seed: 4, canMark: false, slots: 20 },
 ])('clients at random ($seed), with marks: $canMark, $slots slots', ({ seed, canMark, slots }) => {
   it('see what they would one after another', async () => {

@@ -29,7 +29,7 @@ function batching(maxRows = 64) {
 async function episode(dream: Dream, seed: number): Promise<unknown[]> {
   const rng = Rng.fromSeed(seed);
   const seen: unknown[] = [await dream.reset({ seed })];
-  for (let t = 0; t < 20; t++) seen.push(await dream.step(Float32Array.of(2 * rng.uniform() - 1)));
+  for (let t = 0; t < 8; t++) seen.push(await dream.step(Float32Array.of(2 * rng.uniform() - 1)));
   seen.push(await dream.snapshot());
   return seen;
 }
@@ -44,20 +44,20 @@ const OPTIONS: readonly ImagineOptions[] = [
 describe('dreams that share a model', () => {
   it('live as each would alone, whatever they ask of it', async () => {
     const { shared, batches } = batching();
-    const dreams = Array.from({ length: 40 }, (_, i) => ({ step: OPTIONS[i % OPTIONS.length], starts }));
+    const dreams = Array.from({ length: 16 }, (_, i) => ({ step: OPTIONS[i % OPTIONS.length], starts }));
     const alone: unknown[] = [];
     for (const [i, options] of dreams.entries()) alone.push(await episode(new Dream({ ...options, model }), i));
     const together = dreams.map((options, i) => episode(new Dream({ ...options, model: shared }), i));
     expect(await Promise.all(together)).toEqual(alone);
-    expect(batches).toHaveLength(20 * OPTIONS.length);
-    expect(new Set(batches)).toEqual(new Set([10]));
+    expect(batches).toHaveLength(8 * OPTIONS.length);
+    expect(new Set(batches)).toEqual(new Set([4]));
   });
 
   it('are asked in batches no larger than allowed', async () => {
     const { shared, batches } = batching(16);
     await Promise.all(Array.from({ length: 40 }, (_, i) => episode(new Dream({ starts, model: shared }), i)));
     expect(Math.max(...batches)).toBe(16);
-    expect(batches.reduce((sum, rows) => sum + rows)).toBe(40 * 20);
+    expect(batches.reduce((sum, rows) => sum + rows)).toBe(40 * 8);
   });
 
   it('are not harmed by one whose row the model refuses', async () => {
@@ -77,15 +77,5 @@ describe('dreams that share a model', () => {
     const moved = Rng.fromSeed(2);
     await oneStep(model, Float32Array.of(2, 0), action, moved);
     expect(rows[2].rng.state()).toEqual(moved.state());
-  });
-
-  it('may also ask for many rows, or wrongly, as of any model', async () => {
-    const { shared, batches } = batching();
-    const { obs, action } = linearTransitions(5, Rng.fromSeed(3));
-    const expected = await oneStep(model, obs, action, Rng.fromSeed(4));
-    expect(await oneStep(shared, obs, action, Rng.fromSeed(4))).toEqual(expected);
-    const refused = { code: 'DATA_MISMATCH' };
-    await expect(oneStep(shared, obs.subarray(0, 2), action, Rng.fromSeed(4))).rejects.toMatchObject(refused);
-    expect(batches).toEqual([]);
   });
 });

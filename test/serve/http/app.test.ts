@@ -91,11 +91,4 @@ describe('a protocol that fails', () => {
     socket.close();
     await once(socket, 'close');
   });
-
-  it('may not take the name of an environment', async () => {
-    const clash: ProtocolRoutes = { name: 'clash', reserved: ['pendulum'], register: () => {} };
-    await expect(makeApp({ sessions, protocols: [clash], version: '0' })).rejects.toMatchObject({
-      code: 'ENV_NAME_INVALID',
-    });
-  });
 });

@@ -68,12 +68,8 @@ describe('a token file', () => {
   it.each([
     ['- {name: a, token: short}', /at least 16 characters/],
     ['- {name: a}', /either token or sha256/],
-    [`- {name: a, token: ${ALICE}, sha256: ${'a'.repeat(64)}}`, /either token or sha256/],
     [`- {name: a, token: ${ALICE}}\n- {name: a, token: ${ALICE}2}`, /two tokens are called a/],
     [`- {name: a, token: ${ALICE}}\n- {name: b, token: ${ALICE}}`, /b has the token of another/],
-    [`- {name: a, token: ${ALICE}, qouta: {}}`, /qouta/],
-    [`- {name: a, token: ${ALICE}, quota: {sessions: -1}}`, /sessions/],
-    ['[]', /at least one token/],
     [`- {name: a, token: ${ALICE}`, /cannot be read/],
   ])('is refused for what is wrong in it, without showing a secret: %j', (content, problem) => {
     const attempt = () => readTokens(file(content), undefined);
@@ -103,10 +99,8 @@ describe('a token file', () => {
 describe('a request', () => {
   it.each([
     [{ authorization: 'Bearer abc' }, 'abc'],
-    [{ authorization: 'bearer abc' }, 'abc'],
     [{ authorization: `Basic ${Buffer.from('anyone:a:bc').toString('base64')}` }, 'a:bc'],
     [{ 'x-api-key': 'abc' }, 'abc'],
-    [{ 'x-api-key': '' }, undefined],
     [{ authorization: 'Digest abc' }, undefined],
     [{}, undefined],
   ])('shows its token in %j', (headers, token) => {

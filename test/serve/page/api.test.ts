@@ -53,14 +53,6 @@ describe('what is live', () => {
     await stream.until((live) => live.counts.open === 0);
     await stream.end();
   });
-
-  it('says which steps failed', async () => {
-    const client = await SessionClient.open(server.url, 'pendulum', { seed: 1 });
-    await expect(client.act([9])).rejects.toThrow('ACTION_OUT_OF_SPACE');
-    const { environments } = await api('live');
-    expect(environments[1]).toMatchObject({ name: 'pendulum', failures: 1 });
-    await ask(client.url, undefined, 'DELETE');
-  });
 });
 
 describe('the episode of a session', () => {
@@ -89,11 +81,6 @@ describe('the episode of a session', () => {
     expect(fork).toMatchObject({ parent: `local/${client.id}`, notes: [] });
     expect(fork.turns.map(({ step }: TurnView) => step)).toEqual([0, 1]);
   });
-
-  it('of an unknown session is none', async () => {
-    expect(await refusal('sessions/none')).toBe('SESSION_UNKNOWN');
-    expect(await refusal('sessions/none/events')).toBe('SESSION_UNKNOWN');
-  });
 });
 
 describe('runs', () => {
@@ -104,17 +91,6 @@ describe('runs', () => {
       ['desk', 'synth', 'finished'],
     ]);
     expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, report: 'desk/report.html' });
-  });
-
-  it('list their episodes, of a task alone too', async () => {
-    const all = (await api('episodes')).episodes as EpisodeRow[];
-    expect(all.length).toBeGreaterThan(8);
-    const [{ task }] = all;
-    const found = await api(`episodes?run=desk&task=${task}`);
-    expect(found.episodes.length).toBeGreaterThan(0);
-    expect(found.episodes.every((row: EpisodeRow) => row.task === task)).toBe(true);
-    expect(found.looked).toBe(all.length);
-    expect((await api('episodes?run=swing')).episodes).toEqual([]);
   });
 
   it('of many episodes go on where a page ended', async () => {

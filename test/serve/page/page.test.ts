@@ -1,6 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
@@ -47,7 +44,7 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
   beforeAll(async () => {
     pageFiles = await builtPage();
     const runs = await makeRuns();
-    server = await serveScenarios(['helpdesk', 'pendulum', 'hopper'], { runs, pageFiles });
+    server = await serveScenarios(['helpdesk', 'pendulum'], { runs, pageFiles });
     browser = await launchBrowser();
   }, 180_000);
   afterAll(async () => {
@@ -83,32 +80,6 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
     expect(diff).toMatch(/status\s*\+\s*active/);
     await page.getByRole('region', { name: 'Verdict' }).getByText('policy_followed').waitFor();
     expect(await page.locator('.turn').count()).toBe(7);
-    expect(complaints).toEqual([]);
-  });
-
-  it('draws numbers and moves through their steps', async () => {
-    const client = await SessionClient.open(server.url, 'hopper', { seed: 3 });
-    for (let i = 0; i < 8; i++) await client.act([0.8, -0.8, 0.4]);
-    await go(`session?id=${client.id}`);
-    const height = page.locator('.dimension b').first();
-    await height.waitFor();
-    const last = await height.textContent();
-    await page.keyboard.press('Home');
-    await expect.poll(() => height.textContent()).not.toBe(last);
-    await page.keyboard.press('End');
-    await expect.poll(() => height.textContent()).toBe(last);
-    expect(await page.locator('.dimension').count()).toBe(11);
-    expect(complaints).toEqual([]);
-  });
-
-  it('lists the episodes of a run, and shows one', async () => {
-    await go('episodes');
-    await page.getByRole('link', { name: 'episodes', exact: true }).first().click();
-    const found = page.getByRole('region', { name: 'Found episodes' });
-    await found.locator('tbody tr').first().waitFor();
-    expect(page.url()).toContain('run=desk');
-    await found.locator('tbody tr a').first().click();
-    await page.getByRole('region', { name: 'Verdict' }).waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -159,63 +130,6 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
     await say('Your account is unlocked and I have closed TCK-20831. Is there anything else I can do for you?');
     await branch.getByRole('region', { name: 'Verdict' }).waitFor();
     expect(await branch.locator('header').textContent()).toMatch(/steps\s*6\s*return\s*1\s*done/);
-    expect(complaints).toEqual([]);
-  });
-
-  it('plays the same in another environment beside it, and says where they part', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'reverie-beside-'));
-    // It has rules for looking alone, so that it refuses whatever would change something.
-    const model = { kind: 'tools', backends: ['rules'], rules: { tools: 'reads' } };
-    const scenario = { family: 'tools', name: 'careful-desk', domain: { id: 'helpdesk' }, model };
-    writeFileSync(join(folder, 'scenario.yaml'), JSON.stringify(scenario));
-    const two = await serveScenarios(['helpdesk', folder], { pageFiles });
-    try {
-      const { page: here } = await watchedPage(browser, two.url);
-      await here.goto(`${two.url}/web/#/play?env=helpdesk`);
-      await here.getByLabel('beside it').selectOption('careful-desk');
-      await here.getByRole('button', { name: 'Begin' }).click();
-      const branch = here.getByRole('region', { name: 'Branch A' });
-      const call = async (tool: string, given: Record<string, string>) => {
-        await branch.locator('.act > label > select').selectOption(tool);
-        for (const [name, value] of Object.entries(given)) await branch.locator(`form [name=${name}]`).fill(value);
-        await branch.getByRole('button', { name: `Call ${tool}` }).click();
-      };
-      await call('get_employee', { employee_id: 'EMP-1042' });
-      await branch.getByText('Both were alike so far.').waitFor();
-      await call('verify_identity', { employee_id: 'EMP-1042', badge_number: 'LK-41042' });
-      await branch.getByText(/^They part at step 2: /).waitFor();
-      await branch.getByRole('button', { name: 'Undo' }).click();
-      await branch.getByText('Both were alike so far.').waitFor();
-      expect(await branch.locator('.pair > section').count()).toBe(2);
-    } finally {
-      await two.stop(0);
-      rmSync(folder, { recursive: true });
-    }
-  });
-
-  it('lets one play the pendulum, and branch', async () => {
-    await go('play?env=pendulum');
-    await page.getByRole('button', { name: 'Begin' }).click();
-    const [first, second] = ['A', 'B'].map((name) => page.getByRole('region', { name: `Branch ${name}` }));
-    const step = async (branch: typeof first, torque: string) => {
-      await branch.getByRole('slider', { name: 'action 0' }).fill(torque);
-      await branch.getByLabel('for').selectOption('5');
-      await branch.getByRole('button', { name: 'Step' }).click();
-    };
-    const velocity = (branch: typeof first) => branch.locator('.dimension b').nth(2).textContent();
-    const at = (branch: typeof first, count: number) =>
-      expect.poll(() => branch.getByRole('slider', { name: 'Step', exact: true }).inputValue()).toBe(String(count));
-    await step(first, '2');
-    await at(first, 5);
-    await first.getByRole('button', { name: 'Fork' }).click();
-    await at(second, 5);
-    expect(await velocity(second)).toBe(await velocity(first));
-    await step(first, '2');
-    await step(second, '-2');
-    for (const branch of [first, second]) await at(branch, 10);
-    expect(await velocity(second)).not.toBe(await velocity(first));
-    await second.getByRole('button', { name: 'Close' }).click();
-    await second.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
   });
 

@@ -13,13 +13,24 @@ export async function makeRuns(): Promise<string> {
     'synth',
     'helpdesk',
     '--set',
-    'synth.episodes=14',
+    'synth.episodes=10',
     '--set',
     'agent={kind: reference, error: 0.3}',
     '--out',
     join(root, 'desk'),
   ]);
-  await made(['train', 'pendulum', '--profile', 'smoke', '--workers', '0', '--out', join(root, 'swing')]);
+  await made([
+    'train',
+    'pendulum',
+    '--profile',
+    'smoke',
+    '--workers',
+    '0',
+    '--set',
+    'train.mode=real',
+    '--out',
+    join(root, 'swing'),
+  ]);
   return root;
 }
 

@@ -99,15 +99,6 @@ describe('a vector session', () => {
     await Promise.all([close(next), close(same)]);
   });
 
-  it('takes a repeated request once', async () => {
-    const vector = await opened({ num_envs: 2 });
-    await reset(vector, { seed: 1 });
-    const first = await step(vector, [1, 1], 'a');
-    expect(await step(vector, [1, 1], 'a')).toEqual(first);
-    expect((await ask(vector)).body.transitions).toBe(2);
-    await close(vector);
-  });
-
   it('takes a slot for each row, and gives them back', async () => {
     const vector = await opened({ num_envs: 40 });
     expect(server.sessions.counts.active).toBe(40);

@@ -49,9 +49,7 @@ describe('the task routes', () => {
     ['helpdesk/tasks', { split: 'dev' }, 400, /^Invalid split/],
     ['helpdesk/tasks', undefined, 404, /no POST|no GET/],
     ['helpdesk/task', { split: 'train', index: 100_000 }, 400, /^Invalid index/],
-    ['helpdesk/task', { split: 'train', index: -1 }, 400, /^Invalid index/],
     ['helpdesk/task', { split: 'train', index: '1' }, 400, /^Invalid index/],
-    ['helpdesk/task_range', { split: 'train', start: 'a' }, 400, /^Invalid index/],
     ['nowhere/tasks', { split: 'train' }, 404, /nowhere/],
   ])('%s %j is answered %i', async (path, body, status, detail) => {
     const answer = await at(path, body);

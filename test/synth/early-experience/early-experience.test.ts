@@ -107,7 +107,7 @@ describe('transitions', () => {
       ),
     ).toBe(true);
     const rules = rulesResponder(domain);
-    const dreamt: Responder = {
+    const simulated: Responder = {
       ...rules,
       answer: async (query) => ({
         ...(await rules.answer(query)),
@@ -116,7 +116,7 @@ describe('transitions', () => {
         confidence: 0.7,
       }),
     };
-    const rows = (await rowsOf({ environment: environmentWith(dreamt) })).filter(isTransition);
+    const rows = (await rowsOf({ environment: environmentWith(simulated) })).filter(isTransition);
     for (const { source, k, backends, modelVersions, confidence } of rows.filter((row) => row.k > 0))
       expect([k, source, backends, modelVersions, confidence]).toEqual([k, 'synthetic', ['llm'], ['dreamer'], 0.7]);
     expect(rows.filter(({ k }) => k === 0).every(({ source }) => source === 'real')).toBe(true);

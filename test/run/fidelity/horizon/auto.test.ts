@@ -87,7 +87,7 @@ describe('auto horizons', () => {
   it('synth branches as far as is trusted', async () => {
     const inputs = { model: at('fitted'), data: at('seen'), fidelity: await report('three', 3) };
     const set = ['rollout.horizon=auto', 'synth.starts=20', 'synth.export=[]'];
-    expect(await run('synth', { inputs, set, out: at('dreamt') })).toMatchObject({ transitions: 60 });
+    expect(await run('synth', { inputs, set, out: at('simulated') })).toMatchObject({ transitions: 60 });
   });
 
   it.each([

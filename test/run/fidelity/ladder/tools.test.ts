@@ -17,7 +17,7 @@ import { loadToolsScenario, type ToolsScenario } from '../../../../src/run/scena
 let domain: ToolsDomain;
 let setup: FidelitySetup<ToolsScenario>;
 beforeAll(async () => {
-  const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.rank.episodes=16'] });
+  const scenario = await loadToolsScenario('helpdesk', { set: ['fidelity.rank.episodes=8'] });
   setup = { scenario, seed: 5, inputs: {}, out: '' };
   domain = await makeDomain(scenario.config.domain, { folder: scenario.folder });
 });

@@ -1,5 +1,5 @@
-// Environments whose actions can kill the thread they live in: 13 ends it, 14 never returns, 15 takes all memory, 16 throws.
-// The observation is [sum of actions, steps]; snapshots count, so that tests see how often one was taken.
+// Environments whose actions can kill the thread they live in: 13 ends it, 14 never returns, 15 takes all memory.
+// The observation is [sum of actions, steps].
 
 const space = { type: 'box', shape: [1], low: [null], high: [null] };
 const observationSpace = { type: 'box', shape: [2], low: [null, null], high: [null, null] };
@@ -26,7 +26,6 @@ class Perilous {
     if (action === 13) process.exit(1);
     while (action === 14);
     if (action === 15) for (const hoard = []; ; ) hoard.push(new Array(1e5).fill(Math.random()));
-    if (action === 16) throw new Error('an action that fails');
     this.sum += action;
     this.steps++;
     return { observation: this.row, reward: action, terminated: false, truncated: false, info: {} };

@@ -47,32 +47,9 @@ describe('a step that takes too long', () => {
     expect(client.unread).toBe(0);
     await client.leave();
   });
-
-  it('is told to stop, and then goes on at once', async () => {
-    const { url } = await serving((_what, action, signal) => {
-      if (action !== 'add 1') return;
-      return new Promise((_, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)));
-    });
-    const client = await FramesClient.connect(url);
-    await client.ask(reset);
-    expect((await client.ask(step('add 1'))).data.reason).toBe('STEP_DEADLINE');
-    expect((await client.ask(step('add 2'))).data.reward).toBe(2);
-    await client.leave();
-  });
 });
 
 describe('a server that is full', () => {
-  it('lets a reset wait for its slot', async () => {
-    const { url, sessions } = await serving(undefined, { slots: 1, stepSeconds: 30 });
-    const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];
-    await first.ask(reset);
-    second.send(reset);
-    await expect.poll(() => sessions.counts.waiting).toBe(1);
-    await first.leave();
-    expect((await second.next()).type).toBe('observation');
-    await second.leave();
-  });
-
   it('says so after the wait, in the words of the reference, and the connection goes on', async () => {
     const { url } = await serving(undefined, { slots: 1, slotWaitSeconds: 0 });
     const [first, second] = [await FramesClient.connect(url), await FramesClient.connect(url)];

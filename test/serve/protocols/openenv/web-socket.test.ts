@@ -53,11 +53,6 @@ describe('an episode of numbers', () => {
     expect(state.return).toBeCloseTo(sum, 9);
     expect((await episode()).replies).toEqual(replies);
   });
-
-  it('tells its state before it begins', async () => {
-    const client = await connected();
-    expect((await client.ask({ type: 'state' })).data).toMatchObject({ episode_id: null, step_count: 0 });
-  });
 });
 
 describe('an episode of tools', () => {
@@ -114,10 +109,8 @@ describe('an episode of tools', () => {
   });
 
   it.each([
-    ['id', { id: 'unlock-and-new-password' }],
     ['task_id', { task_id: 'unlock-and-new-password' }],
     ['its whole spec', { task: { id: 'unlock-and-new-password', split: 'train', index: 1 } }],
-    ['its place', { split: 'train', index: 1 }],
   ])('begins the task named by %s', async (_how, data) => {
     const client = await connected('/envs/helpdesk');
     const first = await client.ask({ type: 'reset', data });
@@ -143,8 +136,6 @@ describe('what is wrong', () => {
   it.each<[string, string | object, object]>([
     ['no JSON', '{"type":', { code: 'INVALID_JSON', message: expect.stringMatching(/^Invalid JSON: /) }],
     ['an unknown type', { type: 'foo' }, { code: 'UNKNOWN_TYPE', message: 'Unknown message type: foo' }],
-    ['no type', {}, { code: 'UNKNOWN_TYPE', message: 'Unknown message type: ' }],
-    ['a type of a prototype', { type: 'constructor' }, { code: 'UNKNOWN_TYPE' }],
     ['no object', '[1]', { code: 'VALIDATION_ERROR', message: 'Invalid message' }],
     [
       'a further key on the envelope',
@@ -164,33 +155,15 @@ describe('what is wrong', () => {
         errors: [expect.objectContaining({ type: 'extra_forbidden', loc: ['data', 'speed'] })],
       },
     ],
-    ['too many values', { type: 'step', data: { values: [1, 2] } }, { code: 'VALIDATION_ERROR' }],
     ['a seed below 0', { type: 'reset', data: { seed: -1 } }, { code: 'VALIDATION_ERROR' }],
-    ['a long episode_id', { type: 'reset', data: { episode_id: 'x'.repeat(256) } }, { code: 'VALIDATION_ERROR' }],
-    ['a key of ours in other letters', { type: 'reset', data: { taskId: 'x' } }, { code: 'VALIDATION_ERROR' }],
     ['an unknown split', { type: 'reset', data: { split: 'training' } }, { code: 'EXECUTION_ERROR' }],
     ['a step before a reset', { type: 'step', data: { values: [0] } }, { code: 'EXECUTION_ERROR' }],
-    ['JSON too deep', `${'['.repeat(5000)}`, { code: 'INVALID_JSON' }],
     ['a key to a prototype', '{"type":"reset","data":{"__proto__":{"a":1}}}', { code: 'INVALID_JSON' }],
   ])('%s: one error, and the connection goes on', async (_what, frame, data) => {
     const client = await connected();
     expect(await client.ask(frame)).toEqual({ type: 'error', data: expect.objectContaining(data) });
     expect((await client.ask({ type: 'reset', data: { seed: 1 } })).type).toBe('observation');
     expect(client.unread).toBe(0);
-  });
-
-  it('drops keys that no environment knows, as the reference does', async () => {
-    const client = await connected();
-    const plain = await client.ask({ type: 'reset', data: { seed: 5 } });
-    expect(await client.ask({ type: 'reset', data: { seed: 5, prompt: 'x', difficulty: null } })).toEqual(plain);
-  });
-
-  it('an action out of the space changes nothing', async () => {
-    const client = await connected('/envs/cellar');
-    await client.ask({ type: 'reset' });
-    const { data } = await client.ask({ type: 'step', data: { message: '' } });
-    expect(data).toMatchObject({ code: 'EXECUTION_ERROR', reason: 'ACTION_OUT_OF_SPACE' });
-    expect((await client.ask({ type: 'state' })).data.step_count).toBe(0);
   });
 
   it('an environment that is not served is an HTTP 404', async () => {
@@ -210,18 +183,6 @@ describe('what is wrong', () => {
 });
 
 describe('a connection', () => {
-  it('answers requests that were sent at once in their order, one each', async () => {
-    const client = await connected();
-    client.send({ type: 'reset', data: { seed: 1 } });
-    for (let i = 0; i < 20; i++)
-      client.send(i % 4 === 3 ? { type: 'foo' } : { type: 'step', data: { values: [i / 20] } });
-    client.send({ type: 'state' });
-    const types: string[] = [];
-    for (let i = 0; i < 22; i++) types.push((await client.next()).type);
-    const expected = Array.from({ length: 20 }, (_, i) => (i % 4 === 3 ? 'error' : 'observation'));
-    expect(types).toEqual(['observation', ...expected, 'state']);
-  });
-
   it('is a session, closed with it', async () => {
     const client = await connected();
     const { session_id: id } = (await client.ask({ type: 'state' })).data;
@@ -229,14 +190,5 @@ describe('a connection', () => {
     client.send({ type: 'close' });
     expect(await client.closed).toBe(1000);
     await expect.poll(() => server.sessions.list().some((session) => session.id === id)).toBe(false);
-  });
-
-  it('sees nothing of another', async () => {
-    const [one, other] = [await connected(), await connected()];
-    await one.ask({ type: 'reset', data: { seed: 1 } });
-    const before = await one.ask({ type: 'step', data: { values: [1] } });
-    await other.ask({ type: 'reset', data: { seed: 1 } });
-    expect(await other.ask({ type: 'step', data: { values: [1] } })).toEqual(before);
-    expect((await one.ask({ type: 'state' })).data.step_count).toBe(1);
   });
 });

@@ -1,4 +1,4 @@
-"""Plays whole episodes with the unmodified clients of the Open Reward Standard: `ors` and `openreward`."""
+"""Plays whole episodes with the unmodified client of the Open Reward Standard, `ors`."""
 
 import asyncio
 import json
@@ -64,24 +64,4 @@ def of_ors():
     }
 
 
-def of_openreward():
-    from openreward import OpenReward
-
-    client = OpenReward(api_key="")
-    desk = client.environments.get("helpdesk")
-    with desk.session(split="train", index=0) as session:
-        messages = session.get_messages(format="openai")
-        tools = [tool.name for tool in session.list_tools()]
-        steps = played(session, given["calls"])
-        try:
-            session.call_tool("get_employee", {"employee_id": "EMP-1042"})
-            after = None
-        except Exception as error:
-            after = getattr(error, "reason", str(error))
-    with desk.session(task=desk.get_task("train", 1)) as session:
-        other = session.get_prompt()[-1].text
-    client.close()
-    return {"messages": messages, "tools": tools, "steps": steps, "after": after, "other": other}
-
-
-print("RESULT " + json.dumps({"ors": of_ors, "openreward": of_openreward}[given["client"]]()))
+print("RESULT " + json.dumps(of_ors()))

@@ -1,5 +1,5 @@
-// The unmodified clients of the Open Reward Standard play whole episodes: `ors` of the standard, and `openreward`, which
-// TRL's OpenRewardSpec is built on. They come into test/.cache, once; where pip cannot have them the tests say so and skip.
+// The unmodified client of the Open Reward Standard plays whole episodes; `openreward` does so in the example for TRL. It comes into
+// test/.cache, once; where pip cannot have it the test says so and skips.
 
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,7 +32,7 @@ describe('the client of the standard', () => {
   it('plays helpdesk to reward 1 and pendulum to its return', async (context) => {
     if (typeof clients === 'string') return context.skip(clients);
     // biome-ignore lint/suspicious/noExplicitAny: what Python printed
-    const seen: any = await clients.run(script, { client: 'ors', url: server.url, calls: solution });
+    const seen: any = await clients.run(script, { url: server.url, calls: solution });
     expect(seen.prompt[1]).toContain('Marta Teixeira');
     expect(seen.tools).toEqual(seen.listed);
     expect(seen.tools.at(-1)).toBe('respond_to_user');
@@ -51,23 +51,6 @@ describe('the client of the standard', () => {
     expect(seen.range).toEqual([1, 2]);
     expect(seen.openai).toMatchObject({ type: 'function', name: seen.tools[0] });
     expect(seen.wrong).toContain('expected a number or a list of numbers');
-  });
-});
-
-describe('the OpenReward client', () => {
-  it('plays helpdesk to reward 1 and takes the prompt as a conversation', async (context) => {
-    if (typeof clients === 'string') return context.skip(clients);
-    const env = {
-      OPENREWARD_API_URL: server.url,
-      OPENREWARD_SESSION_URL: server.url,
-      OPENREWARD_DISABLE_UPDATE_CHECK: '1',
-    };
-    // biome-ignore lint/suspicious/noExplicitAny: what Python printed
-    const seen: any = await clients.run(script, { client: 'openreward', url: server.url, calls: solution, env });
-    expect(seen.messages.map(({ role }: { role: string }) => role)).toEqual(['system', 'user']);
-    expectSolved(seen.steps);
-    expect(seen.after).toBe('episode_finished');
-    expect(seen.other).toContain('Rui Fonseca');
   });
 });
 

@@ -109,22 +109,9 @@ describe('a call', () => {
     expect(server.sessions.state(sid, 'local').stepCount).toBe(1);
   });
 
-  it('is known to its session alone', async () => {
-    const [sid, other] = [await created(PENDULUM), await created(PENDULUM)];
-    const [{ data: task_id }] = await called(sid, STEP);
-    for (const body of [
-      { ...STEP, task_id },
-      { ...STEP, task_id: '__proto__' },
-    ]) {
-      expect(await called(other, body)).toEqual([{ event: 'error', data: 'unknown task_id' }]);
-    }
-  });
-
   it.each([
     ['a tool that is not there', { name: 'jump', input: {} }, 'not_found'],
-    ['an action of the wrong type', { name: 'step', input: { action: { x: 1 } } }, 'input_validation'],
     ['an action out of its space', { name: 'step', input: { action: [1e300] } }, 'input_validation'],
-    ['an action of the wrong size', { name: 'step', input: { action: [0, 0] } }, 'input_validation'],
     ['nothing', { name: 'step', input: {} }, 'input_validation'],
   ])('refuses %s, and nothing has happened', async (_, body, reason) => {
     const sid = await created(PENDULUM);
@@ -161,27 +148,16 @@ describe('hostile input', () => {
   it.each([
     ['no session id', '/create', { body: PENDULUM }, 422],
     ['an unknown session', '/pendulum/call', { sid: 'nobody', body: STEP }, 404],
-    ['an endless session id', '/create', { sid: 'x'.repeat(300), body: PENDULUM }, 422],
-    ['no task', '/create', { sid: 'a', body: {} }, 422],
     ['a task twice', '/create', { sid: 'a', body: { ...PENDULUM, task_spec: {} } }, 422],
-    ['a huge index', '/create', { sid: 'a', body: { ...PENDULUM, index: 1e308 } }, 422],
     ['an index beyond the last', '/create', { sid: 'a', body: { ...PENDULUM, index: 1e6 } }, 400],
-    ['a split called __proto__', '/create', { sid: 'a', body: { ...PENDULUM, split: '__proto__' } }, 400],
     ['an environment that is not served', '/create', { sid: 'a', body: { ...PENDULUM, env_name: 'x' } }, 404],
     ['a toolset', '/create', { sid: 'a', body: { ...PENDULUM, toolset_name: 'codex' } }, 422],
     ['a key of a prototype', '/create', { sid: 'a', body: '{"__proto__":{"split":"train"}}' }, 422],
     ['deep JSON', '/create', { sid: 'a', body: deep }, 422],
-    ['no JSON', '/create', { sid: 'a', body: '{' }, 422],
   ])('%s is refused with a reason', async (_, path, request, status) => {
     const reply = await ask(path, request);
     expect(reply.status).toBe(status);
     expect((await bodyOf(reply)).detail).toMatch(/\w/);
     expect(server.sessions.list('local').some(({ id }) => id === 'a')).toBe(false);
-  });
-
-  it('is no body where none belongs', async () => {
-    const headers = { 'content-type': 'application/octet-stream' };
-    const reply = await fetch(`${server.url}/create_session`, { method: 'POST', headers, body: 'x' });
-    expect(reply.status).toBe(422);
   });
 });
