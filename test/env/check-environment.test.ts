@@ -32,16 +32,6 @@ const CASES: [CheckName, string, Broken][] = [
     (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), reward: Number.NaN }) }),
   ],
   [
-    'steps',
-    'an observation of the wrong type',
-    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), observation: [0, 0, 0] }) }),
-  ],
-  [
-    'steps',
-    'a flag that is not boolean',
-    (env) => ({ step: (a: Float32Array) => ({ ...env.step(a), terminated: 0 }) }),
-  ],
-  [
     'reset',
     'an observation outside the space',
     (env) => ({ reset: (o: object) => ({ ...env.reset(o), observation: Float32Array.of(9, 0, 0) }) }),

@@ -58,16 +58,6 @@ describe('stacked observations', () => {
     expect(reward).toBeLessThan(0);
   });
 
-  it('go on from a snapshot, kept as JSON', async () => {
-    const [env, other] = [await stacked(), await stacked()];
-    env.reset({ seed: 1 });
-    env.step(Float32Array.of(2));
-    const snapshot = JSON.parse(JSON.stringify(env.snapshot()));
-    const next = env.step(Float32Array.of(0));
-    expect(other.restore(snapshot).length).toBe(6);
-    expect(other.step(Float32Array.of(0))).toEqual(next);
-  });
-
   it('are what a specification with `stack` makes, of what is not hidden', async () => {
     const env = await makeEnvironment({ id: 'pendulum', hide: [2], stack: 4 });
     expect(env.observationSpace).toMatchObject({ shape: [8] });

@@ -87,12 +87,6 @@ describe('a planner as a policy', () => {
       expect.objectContaining({ code: 'SNAPSHOT_MISMATCH' }),
     );
   });
-
-  it('plans anew each time it acts from one stream', async () => {
-    const rng = Rng.fromSeed(1);
-    const acts = [await policy.act(Float32Array.of(1), 1, rng), await policy.act(Float32Array.of(1), 1, rng)];
-    expect(acts[0].action).not.toEqual(acts[1].action);
-  });
 });
 
 describe('coloured noise', () => {

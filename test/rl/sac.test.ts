@@ -65,17 +65,6 @@ describe.each(DEVICES)('SAC on %s', (device) => {
     await sac.close();
   });
 
-  it('keeps its last good weights when training explodes', async () => {
-    const sac = await makeOne();
-    const batch = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
-    await sac.update(batch, 1, Rng.fromSeed(1));
-    const before = sac.state();
-    const huge = { ...batch, reward: batch.reward.map(() => 3e38) };
-    await expect(sac.update(huge, 1, Rng.fromSeed(2))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
-    expect(sac.state()).toEqual(before);
-    await sac.close();
-  });
-
   it('refuses unknown settings, discrete actions and unbounded boxes', async () => {
     const rng = Rng.fromSeed(0);
     await expect(makeSac({ gama: 0.9 } as never, spaces, rng)).rejects.toMatchObject({
@@ -110,11 +99,6 @@ describe('a learner with many steps of its critics', () => {
     await expect(droq.update(rows, 2, Rng.fromSeed(2))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
     expect(droq.state()).toEqual(before);
     await droq.close();
-  });
-
-  it('refuses to draw more critics than there are', async () => {
-    const refused = makeRedq({ critics: 2, drawn: 3 }, spaces, Rng.fromSeed(0));
-    await expect(refused).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 
   it('leaves out a share of units, anywhere, the same for the same stream', () => {

@@ -11,7 +11,6 @@ import {
   memberOutput,
   renormalise,
 } from '../../src/worldmodel/ensemble/members.js';
-import { drawElites } from '../../src/worldmodel/ensemble/propagation.js';
 
 const shape: MemberShape = { inputDim: 5, outputDim: 3, termination: true, hidden: [40, 40] };
 const config = ensembleConfigSchema.parse({
@@ -133,16 +132,5 @@ describe('the normaliser', () => {
     expect(momentsOf(data, 3, 0, rows, 1).mean[0]).toBeCloseTo(0, 4);
     expect(momentsOf(data, 3, 0, rows, 1).scale[0]).toBeCloseTo(1, 4);
     expect(data[1]).toBe(0);
-  });
-});
-
-describe('grouping rows by elite', () => {
-  it('draws every elite equally often, one word a row', () => {
-    const rng = Rng.fromSeed(1);
-    const elite = drawElites(50_000, 5, rng);
-    const counts = new Uint32Array(5);
-    for (const e of elite) counts[e]++;
-    expect(counts.reduce((sum, count) => sum + (count - 10_000) ** 2 / 10_000, 0)).toBeLessThan(18.5); // 0.1 % point
-    expect(rng.state().position).toBe(50_000);
   });
 });

@@ -8,8 +8,7 @@ import { noGymnasium, room, useGymnasium } from './python.js';
 useGymnasium();
 
 describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
-  for (const id of ['Pendulum-v1', 'CartPole-v1', 'MountainCarContinuous-v0'])
-    environmentContract(id, () => makeEnvironment({ gymnasium: id }));
+  environmentContract('CartPole-v1', () => makeEnvironment({ gymnasium: 'CartPole-v1' }));
   environmentContract('an image', () => room('Picture'));
 
   test('a seed is Gymnasium’s own: the first state of Pendulum-v1 from seed 42', async () => {

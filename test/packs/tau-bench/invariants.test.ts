@@ -60,7 +60,6 @@ test.each<[string, Operation[], string | undefined]>([
   ],
   ['fewer seats', [{ op: 'replace', path: SEATS, value: 2 }], undefined],
   ['more seats', [{ op: 'replace', path: SEATS, value: 4 }], 'may only fall'],
-  ['negative seats', [{ op: 'replace', path: SEATS, value: -1 }], 'may only fall, and not below 0'],
   [
     'another price',
     [{ op: 'replace', path: SEATS.replace('available_seats', 'prices'), value: 1 }],
@@ -82,28 +81,17 @@ test.each<[string, Operation[], string | undefined]>([
   ],
   ['a rewritten history', [{ op: 'replace', path: `${HISTORY}/0/amount`, value: 1 }], 'may only grow'],
   [
-    'another passenger more',
-    [{ op: 'add', path: '/reservations/R00001/passengers/-', value: PASSENGER }],
-    'number of passengers',
-  ],
-  [
     'an unpaid bag',
     [{ op: 'replace', path: '/reservations/R00001/nonfree_baggages', value: 2 }],
     'costs 100, but 0 was paid',
   ],
   ['a cheaper flight', [{ op: 'replace', path: '/reservations/R00001/flights/0/price', value: 7 }], 'does not cost 7'],
   [
-    'another insurance',
-    [{ op: 'replace', path: '/reservations/R00001/insurance', value: 'yes' }],
-    'insurance of reservation R00001',
-  ],
-  [
     'a promotion',
     [{ op: 'replace', path: '/users/ann_lee_1/membership', value: 'silver' }],
     'membership of user ann_lee_1',
   ],
   ['a removed reservation', [{ op: 'remove', path: '/reservations/R00001' }], 'may not be removed'],
-  ['a removed user', [{ op: 'remove', path: '/users/ann_lee_1' }], 'user ann_lee_1 may be neither'],
 ])('airline: %s', async (_what, operations, fault) => {
   const found = await faults('airline', operations);
   if (fault === undefined) expect(found).toEqual([]);
@@ -141,11 +129,6 @@ test.each<[string, Operation[], string | undefined]>([
     [{ op: 'replace', path: '/orders/#W3/status', value: 'delivered' }],
     'may not go from',
   ],
-  [
-    'a changed delivered order',
-    [{ op: 'replace', path: '/orders/#W2/address/city', value: 'X' }],
-    'address of order #W2',
-  ],
   ['another address', [{ op: 'replace', path: '/orders/#W4/address/city', value: 'X' }], undefined],
   ['a return', [{ op: 'replace', path: '/orders/#W2/status', value: 'return requested' }], undefined],
   ['a new payment without refund', [paidMore(5)], 'must be equal'],
@@ -153,12 +136,6 @@ test.each<[string, Operation[], string | undefined]>([
     'a price list',
     [{ op: 'remove', path: '/products/8000000001/variants/9000000001' }],
     'product 8000000001 may not change',
-  ],
-  ['another email', [{ op: 'replace', path: '/users/bo_ray_1/email', value: 'x' }], 'email of user bo_ray_1'],
-  [
-    'a new card',
-    [{ op: 'add', path: '/users/bo_ray_1/payment_methods/x', value: { source: 'paypal', id: 'x' } }],
-    'method x may not',
   ],
 ])('retail: %s', async (_what, operations, fault) => {
   const found = await faults('retail', operations);

@@ -195,8 +195,6 @@ const without = (at: number) => conversation(true).filter((_, i) => i !== at);
 describe('what cannot be read', () => {
   const bad: [string, unknown, string][] = [
     ['cut JSON', '{"messages": [', 'it is not JSON'],
-    ['no conversation', { id: 'x' }, 'none of the keys "messages"'],
-    ['a list in a line', [1], 'it is no object'],
     ['a role nobody has', openAi({ messages: [{ role: 'wizard', content: '' }] }), 'message 1: role'],
     [
       'an answer to no call',
@@ -204,12 +202,6 @@ describe('what cannot be read', () => {
       "message 2: a tool's answer (c1) belongs to no open call",
     ],
     ['a call without an answer', openAi({ messages: without(2) }), 'message 3: call c1 of "get_ticket" has no answer'],
-    [
-      'arguments that are no object',
-      openAi({ messages: [{ role: 'assistant', tool_calls: [call('a', 'b', '[1]')] }] }),
-      'no object',
-    ],
-    ['a reward in words', openAi({ reward: 'good' }), 'its reward is "good", not a number'],
     ['nobody acting', openAi({ messages: [{ role: 'user', content: 'hi' }] }), 'it has no turn of an assistant'],
     [
       'a turn of ShareGPT that is no call',

@@ -7,7 +7,6 @@ import {
   type EncodedSituation,
   encodeSituation,
   isNumbered,
-  placeOf,
   RelevanceNetwork,
   relevanceSchema,
   tokensOf,
@@ -51,13 +50,6 @@ describe('words', () => {
       'chair 12',
     ]);
     expect(['desk', 'desk 1'].map(isNumbered)).toEqual([false, true]);
-  });
-
-  it('have a place that is never that of none', () => {
-    const places = THINGS.map((word) => placeOf(word, 64));
-    expect(Math.min(...places)).toBeGreaterThanOrEqual(1);
-    expect(Math.max(...places)).toBeLessThan(64);
-    expect(new Set(places).size).toBeGreaterThan(5);
   });
 });
 
@@ -131,22 +123,9 @@ describe('the relevance network', () => {
     await learner.close();
   });
 
-  it('chooses alike however many decide beside it, and without draws the most probable', async () => {
-    const learner = await relevance(1);
-    const all = situations(130, 4);
-    const together = await learner.policy.decide(all, draws(130, 5));
-    const alone = await learner.policy.decide([all[77]], [draws(130, 5)[77]]);
-    expect(alone[0].choice).toBe(together[77].choice);
-    expect(alone[0].logProb).toBeCloseTo(together[77].logProb, 6);
-    const [mode] = await learner.policy.decide([all[3]]);
-    const others = await Promise.all([0.05, 0.35, 0.65, 0.95].map((draw) => learner.policy.decide([all[3]], [draw])));
-    for (const [other] of others) expect(mode.logProb).toBeGreaterThanOrEqual(other.logProb);
-    await learner.close();
-  });
-
   it('imitates choices, and does so where it was not shown', async () => {
     const learner = await relevance(1);
-    const lessons = situations(256, 6).map((situation) => ({ situation, choice: rightOf(situation) }));
+    const lessons = situations(192, 6).map((situation) => ({ situation, choice: rightOf(situation) }));
     for (let epoch = 0; epoch < 6; epoch++) await learner.update(lessons, { lr: 5e-3 });
     const unseen = situations(128, 7);
     const decisions = await learner.policy.decide(unseen);

@@ -65,8 +65,6 @@ function takenInBy(text: RegExp): DoubleModel {
 describe('a judge that can be taken in', () => {
   it.each([
     ['praise', /best judge/],
-    ['a claim that all is done', /carried out in full/],
-    ['a verdict in the conversation', /every criterion holds/],
     ['a made-up answer of a tool', /Tool result/],
   ])('by %s is found out, with the episode that shows it', async (_, text) => {
     const report = await findTricks(request(rubrics, rulesResponder(rubrics), takenInBy(text)));

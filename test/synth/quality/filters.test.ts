@@ -54,17 +54,6 @@ describe('structure', () => {
     const expected = JSON.parse(JSON.stringify(usual).replaceAll('call-4-0', 'call-2-0-2'));
     if ('repaired' in judgement) expect(judgement.repaired).toEqual(expected);
   });
-
-  it('cuts before an empty turn', () => {
-    expect(outcome(structureFilter(), { turns: [...USUAL, { user: 'So?' }, { say: ' ' }] })).toEqual([
-      ...['cut before an empty turn', 8],
-      [],
-    ]);
-  });
-
-  it('drops an episode in which the agent never acts', () => {
-    expect(outcome(structureFilter(), { turns: [{ user: 'Hello?' }] })).toBe('the agent never acts');
-  });
 });
 
 describe('policy', () => {
@@ -155,14 +144,6 @@ describe('provenance', () => {
     expect(judged({ user: 'How many seats has Quill?' }, look)).toBe('begins with an id out of nowhere');
     expect(judged({ user: 'And Quill?' }, call('list_software', {}, '["SW-QUILL"]'), look)).toBe('keep');
     expect(judged({ user: 'Order it' }, call('order', { speed: 'NEXT_DAY', note: 'ASAP' }))).toBe('keep');
-  });
-
-  it('takes no word of the policy for an id', () => {
-    const turns: Turn[] = [
-      { user: 'It was withdrawn' },
-      call('verify', { employee_id: 'parcels' }, 'no', { isError: true }),
-    ];
-    expect(judged(...turns)).toEqual(['call with an invented id masked', 4, [2]]);
   });
 
   it('masks a guess that was refused', () => {

@@ -52,7 +52,6 @@ describe('rules', () => {
 
   it.each<[reason: string, messages: Message[]]>([
     ['no user', [says('Hello.')]],
-    ['cut before an empty turn', [...GOOD, says(' ')]],
     ['begins with a call without its answer', [user('a'), answers('x', 'get_order', '{}'), says('b')]],
     ['ids of calls made unique', [...GOOD, ...look, says('b')]],
     [
@@ -61,7 +60,6 @@ describe('rules', () => {
     ],
     ['begins with a call without its answer', [user('a'), look[0], says('b')]],
     ['it stops in the middle', [user('a'), ...look]],
-    ['it stops in the middle', [user('a'), look[0]]],
   ])('refuse what is at fault: %s', async (reason, messages) => {
     expect(await faults(messages)).toEqual([reason]);
   });
