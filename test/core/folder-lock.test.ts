@@ -81,13 +81,6 @@ describe('the lock of a folder', () => {
     hold({ host: 'elsewhere' });
     expect(() => lockFolder(folder)).toThrow(/is in use by process \d+ on elsewhere/);
   });
-
-  it('removed by hand and taken by another is left to them', () => {
-    const unlock = lockFolder(folder);
-    hold({ token: 'theirs' });
-    unlock();
-    expect(holder().token).toBe('theirs');
-  });
 });
 
 /** Turns of file operations: the n-th belongs to whoever is deepest; each in `cuts` lets one more process in. */

@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { EnvSpec } from '../../src/env/env-spec.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import type { MujocoEnvironment } from '../../src/env/mujoco/mujoco-environment.js';
-import { rowSize } from '../../src/env/space-values.js';
 import { environmentContract } from './environment.contract.js';
 
 const arm = (extra = '') => `
@@ -124,14 +123,6 @@ describe('what the data says is what happens', () => {
     env.close();
   });
 
-  test('what the observation shows is known, what it hides is not', async () => {
-    const env = await make({ observation: [{ qpos: 'all' }], termination: [{ of: { qpos: ['turn'] }, atMost: 0.5 }] });
-    expect(env.known?.reward).toBeUndefined();
-    expect(env.known?.terminated?.(Float32Array.of(0, 0, 0.6, 0), 2)).toBe(true);
-    expect(env.known?.terminated?.(Float32Array.of(0.6, 0, 0.4, 0), 2)).toBe(false);
-    env.close();
-  });
-
   test.each([
     [
       'their sum',
@@ -213,13 +204,6 @@ describe('one clear error each', () => {
   test.each(cases)('%s', async (_, changes, message, code) => {
     const attempt = make(changes).then((env) => env.reset({ seed: 1 }));
     await expect(attempt).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-  });
-
-  test('a key of a built-in body replaces its own; the wrong one is refused', async () => {
-    const env = await makeEnvironment({ id: 'hopper', frameSkip: 2, observation: [{ qpos: 'all' }] });
-    expect(rowSize(env.observationSpace)).toBe(6);
-    env.close();
-    await expect(makeEnvironment({ id: 'hopper', observation: [{ site: 'hand' }] })).rejects.toThrow(/no site "hand"/);
   });
 
   test('a reward that is not finite names environment, step and term; the episode is over', async () => {

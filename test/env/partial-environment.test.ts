@@ -30,12 +30,6 @@ describe('a pendulum without its velocity', () => {
     expect(other.step(Float32Array.of(0))).toEqual(next);
   });
 
-  it('is what a specification with `hide` makes', async () => {
-    const env = await makeEnvironment({ id: 'pendulum', hide: [2] });
-    expect(env.observationSpace).toMatchObject({ shape: [2] });
-    await expect(makeEnvironment({ id: 'pendulum', hide: [7] })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
-  });
-
   it.each([[[3]], [[-1]], [[0.5]], [[0, 1, 2]]])('refuses to hide %j', async (hidden) => {
     const env = await pendulum();
     expect(() => hideElements(env, hidden)).toThrow(expect.objectContaining({ code: 'ENV_SPEC_INVALID' }));

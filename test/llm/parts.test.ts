@@ -3,31 +3,11 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { countUsage, readCompletion } from '../../src/llm/completion.js';
-import { Limiter, retryAfterSeconds, retryDelay } from '../../src/llm/flow.js';
+import { Limiter, retryAfterSeconds } from '../../src/llm/flow.js';
 import { readJson, strictSchema } from '../../src/llm/reply-json.js';
 import { completion } from '../llm-server/completion.js';
 
 describe('the limiter', () => {
-  it('doubles until it is told to slow down, then grows by one a round', () => {
-    const limiter = new Limiter(1, 1000);
-    const round = (outcome: 'success' | 'congestion') => {
-      const epochs = Array.from({ length: limiter.limit }, () => limiter.tryAcquire()!);
-      expect(limiter.tryAcquire()).toBeUndefined();
-      for (const epoch of epochs) limiter.release(epoch, outcome);
-      return limiter.limit;
-    };
-    expect(limiter.limit).toBe(16);
-    // Only requests that end while the limit is reached make it grow: the first of a round.
-    const grown = round('success');
-    expect(grown).toBeGreaterThan(16);
-    // Of many requests that were sent together and all failed, one cut is enough.
-    expect(round('congestion')).toBe(Math.floor(grown / 2));
-    for (let i = 0; i < 20; i++) round('congestion');
-    expect(limiter.limit).toBe(1);
-    round('success');
-    expect(limiter.limit).toBe(2);
-  });
-
   it('admits those who wait in order, but for those who left', async () => {
     const limiter = new Limiter(1, 1);
     const epoch = limiter.tryAcquire()!;
@@ -48,16 +28,6 @@ describe('the limiter', () => {
 });
 
 describe('retries', () => {
-  it('wait longer each time, never longer than told, and as long as the server asks', () => {
-    const delays = [1, 2, 3, 4, 5, 6].map((retry) => retryDelay(retry, 0.5, undefined));
-    for (const [i, delay] of delays.entries()) {
-      expect(delay).toBeLessThanOrEqual(Math.min(8, 0.5 * 2 ** i));
-      expect(delay).toBeGreaterThan(Math.min(8, 0.5 * 2 ** i) / 4);
-    }
-    expect(retryDelay(1, 0.5, 30)).toBe(30);
-    expect(retryDelay(1, 0.5, 3600)).toBe(60);
-  });
-
   it.each([
     [{ 'retry-after': '7' }, 7],
     [{ 'retry-after': new Date(Date.now() - 5000).toUTCString() }, 0],

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Carry, Dynamics, NumberRows } from '../../src/core/dynamics.js';
 import { Rng } from '../../src/core/rng.js';
-import { boxSpace, discreteSpace } from '../../src/env/space-values.js';
+import { boxSpace } from '../../src/env/space-values.js';
 import { ColouredNoise, IcemPlanner, PlannerPolicy } from '../../src/rl/icem.js';
 
 interface Point extends Carry {
@@ -63,11 +63,6 @@ describe('a plan', () => {
     const warm = await planner.decide(carry, cold.next, Rng.fromSeed(1));
     expect(await planner.decide(carry, undefined, Rng.fromSeed(1))).toEqual(cold);
     expect(warm.action).not.toEqual(cold.action);
-  });
-
-  it('needs a box of actions with bounds', () => {
-    const model = { ...line, actionSpace: discreteSpace(3) };
-    expect(() => new IcemPlanner(model)).toThrow(expect.objectContaining({ code: 'SCENARIO_UNFIT' }));
   });
 });
 

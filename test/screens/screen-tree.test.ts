@@ -130,17 +130,6 @@ describe('changes', () => {
       'add /elements/11',
     ]);
   });
-
-  it('are one where the screen is another', () => {
-    const many = Array.from({ length: 200 }, (_, i) => [`n${i}`, element('button', String(i))] as const);
-    const root = element(
-      'RootWebArea',
-      'Other',
-      many.map(([id]) => id),
-    );
-    const after = { ...screen, elements: { '1': root, ...Object.fromEntries(many) } };
-    expect(screenChanges(screen, after)).toEqual([{ op: 'replace', path: '/elements', value: after.elements }]);
-  });
 });
 
 describe('a tree', () => {

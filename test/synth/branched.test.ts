@@ -40,29 +40,6 @@ describe('branchedRollouts against the reference', () => {
 describe('how branches end', () => {
   const still = { noise: 0, weights: new Float32Array(OBS_DIM), terminateAbove: 10 };
 
-  it('at the horizon, truncated, after exactly horizon rows', async () => {
-    const request = requestOf(5, { model: frozenModel(still), horizon: 4 });
-    const { batch, provenance, counts } = await branchedRollouts(await revive(request));
-    expect(batch.rows).toBe(20);
-    expect([...batch.truncated]).toEqual(Array.from({ length: 20 }, (_, row) => (row % 4 === 3 ? 1 : 0)));
-    expect([...batch.terminated].every((flag) => flag === 0)).toBe(true);
-    expect([...provenance.step]).toEqual(Array.from({ length: 20 }, (_, row) => row % 4));
-    expect(counts).toEqual({ episodes: 5, rows: 20, terminated: 0, outOfHorizon: 5, doubted: 0 });
-    // With no push and no noise the state only decays: what the model says can be computed by hand.
-    expect(batch.nextObs[3 * OBS_DIM]).toBeCloseTo(request.starts[0] * 0.9 ** 4, 6);
-  });
-
-  it('at termination, not truncated, while the others go on', async () => {
-    const starts = Float32Array.from([2, 0, 0, 0.1, 0, 0]);
-    const model = frozenModel({ ...still, terminateAbove: 1.5 });
-    const request = requestOf(2, { model, starts, startIds: [5, 6], horizon: 3 });
-    const { batch, provenance, counts } = await branchedRollouts(await revive(request));
-    expect([...batch.terminated]).toEqual([1, 0, 0, 0]);
-    expect([...batch.truncated]).toEqual([0, 0, 0, 1]);
-    expect([...provenance.parent!]).toEqual([5, 6, 6, 6]);
-    expect(counts).toMatchObject({ terminated: 1, outOfHorizon: 1 });
-  });
-
   it('where the ensemble disagrees: dropped, and the row before is truncated', async () => {
     // Disagreement of the double is |nextObs[1]|, which decays 0.9 a step: above the limit from the start, or never.
     const starts = Float32Array.from([0, 2, 0, 0, 0.2, 0]);

@@ -134,14 +134,6 @@ describe('transitions', () => {
 describe('a Minari dataset', () => {
   const options = () => ({ root: folder, datasetId: 'reverie/toy-v0', observationSpace, actionSpace });
 
-  it('names the environment that Gymnasium can make, where there is one', async () => {
-    await toMinari(result, { ...options(), datasetId: 'reverie/none-v0' });
-    await toMinari(result, { ...options(), envSpec: '{"id": "Pendulum-v1"}' });
-    const specOf = (of: string) =>
-      JSON.parse(readFileSync(join(folder, 'reverie', of, 'data', 'metadata.json'), 'utf8')).env_spec;
-    expect([specOf('none-v0'), specOf('toy-v0')]).toEqual([undefined, '{"id": "Pendulum-v1"}']);
-  });
-
   it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
     const done = await toMinari(result, { ...options(), metadata: { author: 'someone' } });
     expect(done).toMatchObject({ episodes: 24, cut: 0 });

@@ -153,12 +153,6 @@ describe('a torn tail', () => {
     appendFileSync(journalOf('z'), Buffer.alloc(5000));
     expect(await found(jobOf('z'))).toEqual({ chunks: 40, cutBytes: 5000, digest: truth.digest });
   });
-
-  it('may be the very beginning', async () => {
-    const truth = await found(jobOf('y'));
-    truncateSync(journalOf('y'), 10);
-    expect(await found(jobOf('y'))).toEqual({ chunks: 0, cutBytes: 10, digest: truth.digest });
-  });
 });
 
 describe('refusals', () => {

@@ -9,7 +9,6 @@ import { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
 import { loadWorldModel } from '../../src/worldmodel/kinds.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
-import { oneStep } from './one-step.js';
 
 const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 3 };
 
@@ -51,39 +50,6 @@ describe('an ensemble on disk', () => {
     const fromSnapshot = fitEnsemble(batch, linearSpaces, config, { ...options, previous: revived });
     await expect(fromSnapshot).rejects.toMatchObject({ code: 'SETTING_INVALID' });
     await Promise.all([loaded, fromMemory.model, fromDisk.model, revived].map((each) => each.close()));
-  });
-
-  it('keeps known functions by the name of their environment', async () => {
-    const spaces = {
-      observationSpace: { type: 'box', shape: [4], low: [null, null, null, null], high: [null, null, null, null] },
-      actionSpace: { type: 'discrete', n: 2, start: 0 },
-    } as const;
-    const rng = Rng.fromSeed(5);
-    const rows = 200;
-    const batch = {
-      rows,
-      obs: rng.fillNormal(new Float32Array(4 * rows)),
-      action: Float32Array.from({ length: rows }, (_, r) => r % 2),
-      reward: new Float32Array(rows).fill(1),
-      terminated: new Uint8Array(rows),
-      truncated: new Uint8Array(rows),
-      nextObs: rng.fillNormal(new Float32Array(4 * rows)),
-    };
-    const known = { reward: () => 1, terminated: (next: Float32Array, at: number) => Math.abs(next[at]) > 2.4 };
-    const settings = { ...config, learnReward: false };
-    const { model: cartpole } = await fitEnsemble(batch, spaces, settings, {
-      rng: Rng.fromSeed(6),
-      known,
-      env: { id: 'cartpole' },
-    });
-    await cartpole.save(join(folder, 'cartpole'));
-    const loaded = await loadWorldModel(join(folder, 'cartpole'));
-    const far = new Float32Array(4 * rows).map((_, i) => (i % 4 === 0 ? 50 : 0));
-    const { reward, terminated } = await oneStep(loaded, far, batch.action, Rng.fromSeed(7));
-    expect(terminated.every((end) => end === 1)).toBe(true);
-    expect(reward.every((value) => value === 1)).toBe(true);
-    await Promise.all([cartpole.close(), loaded.close()]);
-    await rm(join(folder, 'cartpole'), { recursive: true });
   });
 
   describe('when damaged', () => {

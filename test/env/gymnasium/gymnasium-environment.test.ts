@@ -23,15 +23,6 @@ describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
       expect(observation[i]).toBeCloseTo(value, 6);
     await env.close();
   });
-
-  test('the clock is the environment’s own, another one, or none', async () => {
-    const clocks = [undefined, 7, null].map(async (maxEpisodeSteps) => {
-      const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', maxEpisodeSteps });
-      await env.close();
-      return env.maxEpisodeSteps;
-    });
-    expect(await Promise.all(clocks)).toEqual([200, 7, undefined]);
-  });
 });
 
 describe.skipIf(noGymnasium)('spaces', () => {

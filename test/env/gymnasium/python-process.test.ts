@@ -34,17 +34,6 @@ describe.skipIf(noGymnasium)('a process that dies', () => {
     await undisturbed.close();
   });
 
-  test('all environments of the process go on, each in its own episode', async () => {
-    const alone = await Promise.all([1, 2, 3].map(async (seed) => walk(await room('Room'), 10, undefined, seed)));
-    const rooms = await Promise.all([1, 2, 3].map(() => room('Room')));
-    expect(new Set(rooms.map(({ pid }) => pid)).size).toBe(1);
-    const together = rooms.map((env, i) =>
-      walk(env, 10, (step) => (i === 0 && step === 6 ? kill(env.pid!, 'SIGKILL') : undefined), i + 1),
-    );
-    expect(await Promise.all(together)).toEqual(alone);
-    for (const env of rooms) await env.close();
-  });
-
   test('one that dies at the same step again and again is told of, with its last words', async () => {
     const env = await room('Faulty');
     await env.reset({ seed: 1 });

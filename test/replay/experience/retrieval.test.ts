@@ -104,14 +104,6 @@ describe('lexical retrieval', () => {
     expect(found.map((each) => each.step.observation)).toEqual(['T-1', 'T-3', 'T-2']);
     expect(found[0].score).toBeGreaterThan(found[1].score);
   });
-
-  it('answers nothing from an empty store, and refuses impossible numbers', async () => {
-    const store = await ExperienceStore.open();
-    expect(store.retrieve(query(), 5)).toEqual([]);
-    await store.add([step()]);
-    expect(store.retrieve(query(), 0)).toEqual([]);
-    expect(() => store.retrieve(query(), -1)).toThrow('asks for -1 steps');
-  });
 });
 
 describe('tokens', () => {

@@ -11,7 +11,6 @@ import {
   relevanceSchema,
   tokensOf,
 } from '../../../src/rl/text/relevance.js';
-import { chooseBy } from '../../../src/rl/text/text-learner.js';
 import type { TextLesson, TextSituation } from '../../../src/rl/text/text-policy.js';
 import { PLAIN, relevance } from './attic-training.js';
 
@@ -95,14 +94,7 @@ describe('a situation', () => {
   });
 });
 
-describe('a choice', () => {
-  it('is drawn in proportion, or the most probable', () => {
-    const logProbs = Float32Array.from([0.2, 0.5, 0.3], Math.log);
-    const drawn = [0.1, 0.19, 0.21, 0.69, 0.71, 0.999].map((draw) => chooseBy(logProbs, draw));
-    expect(drawn).toEqual([0, 0, 1, 1, 2, 2]);
-    expect(chooseBy(logProbs, undefined)).toBe(1);
-  });
-});
+describe('a choice', () => {});
 
 describe('the relevance network', () => {
   it('has in training the log-probabilities of the rollout, to the bit', async () => {

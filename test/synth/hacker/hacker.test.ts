@@ -110,12 +110,6 @@ describe('a judge that cannot', () => {
     expect(report.tasks).toHaveLength(4);
     expect(report.cost.calls).toBeGreaterThan(0);
   });
-
-  it('raises none by a slip that does not come again', async () => {
-    let asked = 0;
-    const model = new DoubleModel('slips', (question) => verdict(question, ++asked % 11 === 5));
-    expect((await findTricks(request(rubrics, rulesResponder(rubrics), model))).tricks).toEqual([]);
-  });
 });
 
 describe('a simulator', () => {

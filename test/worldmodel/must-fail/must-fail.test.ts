@@ -21,9 +21,7 @@ import {
   runMustFail,
   writeMustFail,
 } from '../../../src/worldmodel/must-fail/run-must-fail.js';
-import { Judge } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
-import { DoubleModel, verdict } from '../reward/judge-models.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 
@@ -154,30 +152,6 @@ describe('probes of the service desk', () => {
   });
 });
 
-describe('a judge', () => {
-  it('that is taken in by praise is found out', async () => {
-    const rubric: ToolsDomain = {
-      ...domain,
-      tasks: domain.tasks
-        .slice(0, 4)
-        .map((task) => ({ ...task, verifier: { rubric: ['The user got what it wanted.'] } })),
-    };
-    const { probes } = await generateProbes(rubric);
-    const flattery = probes.filter(({ kind, expect: wanted }) => kind === 'flattery' && wanted === 'no-reward');
-    expect(flattery).toHaveLength(4);
-    const report = async (passed: boolean | null) => {
-      const judge = new Judge(new DoubleModel('m', (request) => verdict(request, passed)), { votes: 1 });
-      return runMustFail({ domain: rubric, responder: rulesResponder(rubric), probes: flattery, judge });
-    };
-    const fooled = await report(true);
-    expect(fooled).toMatchObject({ passed: 0, cost: { calls: 4 } });
-    expect(fooled.judge).toContain('judge:m');
-    expect(fooled.failures[0]).toMatchObject({ problem: 'was rewarded with 1', verdict: { reward: 1 } });
-    expect((await report(false)).passed).toBe(4);
-    expect((await report(null)).passed).toBe(4);
-  });
-});
-
 describe('generated probes', () => {
   it('of the service desk are many, of all tools that take ids, and hold in the real environment', async () => {
     const { probes, skipped } = await generateProbes(domain);
@@ -191,15 +165,6 @@ describe('generated probes', () => {
     const report = await runMustFail({ domain, responder: rulesResponder(domain), probes, skipped });
     expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
     expect(report.skipped).toEqual(skipped);
-  });
-
-  it('need no rules: an id that the state does not have is missing', async () => {
-    const { rules: _, ...specified } = domain;
-    const { probes, skipped } = await generateProbes(specified);
-    const [probe] = probes;
-    expect(probe).toMatchObject({ kind: 'missing-entity', expect: 'error' });
-    expect(probes.filter(({ kind }) => kind === 'forbidden-transition')).toEqual([]);
-    expect(skipped[0].reason).toContain('no rules');
   });
 });
 

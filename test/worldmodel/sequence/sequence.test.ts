@@ -30,7 +30,7 @@ const root = mkdtempSync(join(tmpdir(), 'reverie-sequence-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 const domain = depot(['one', 'two', 'three', 'other']);
-const episodes = depotEpisodes(domain, [1, 2, 3, 4], 40);
+const episodes = depotEpisodes(domain, [1, 2, 3, 4, 5, 6], 40);
 
 function fitted(given: Partial<SequenceFitRequest> = {}, fit: object = {}): Promise<SequenceContents> {
   const settings = sequenceSection.parse({ fit: { ...TINY, learningRate: 4e-3, steps: 300, ...fit } });
@@ -105,7 +105,7 @@ describe('as a backend', () => {
 
 describe('a fit', () => {
   const few = depotEpisodes(domain, [1], 25);
-  const short = { steps: 20 };
+  const short = { steps: 20, hidden: 32, layers: 1, heads: 1 };
 
   it('gives the same bytes again, and after it was stopped', async () => {
     const whole = await fitted({ episodes: few }, short);

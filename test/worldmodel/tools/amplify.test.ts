@@ -66,3 +66,9 @@ it('is held to exact rules where there are any', async () => {
   const again = [asks, closes, closed, closes, { ...idle, content: 'done' }];
   expect((await written(again, true).run()).problems.join()).toMatch(/must fail here|fails here/);
 });
+
+it('is nothing where the reply is none', async () => {
+  const model = new ScriptedModel(() => ({ turns: 'none' }));
+  const request = { domain: deskDomain(), task: DESK_TASK, model, seed: 3 };
+  await expect(amplifyTrajectory(request)).rejects.toMatchObject({ code: 'TRAJECTORY_INVALID' });
+});
