@@ -13,28 +13,9 @@ function byDefinition(value: unknown): string {
   );
 }
 
-const KEYS = [
-  'b',
-  'a',
-  '10',
-  '9',
-  '007',
-  '-1',
-  '4294967295',
-  '4294967294',
-  'é',
-  'Z',
-  'a b',
-  '"',
-  '',
-  '__proto__',
-  'toJSON',
-];
+const KEYS = ['', 'a b', ...'b a 10 9 007 -1 4294967295 4294967294 é Z " __proto__ toJSON'.split(' ')];
 const VALUES = [
-  0,
-  -0,
-  1.5e300,
-  NaN,
+  ...[0, -0, 1.5e300, NaN],
   null,
   true,
   '\ud800',

@@ -19,7 +19,6 @@ if (!isSkipped) make('addon');
 const { missing } = await cudaStatus();
 if (missing !== undefined) console.warn(`cuda.test.ts tries no GPU: ${missing.problem}.`);
 
-const _EMULATED = { kind: 'emulated', precision: 'fp32' } as const;
 const filled = (length: number, value: number) => new Float32Array(length).fill(value);
 const weights: EnsembleWeights = {
   ...{ obsDim: 1, actionDim: 1, actionChoices: 0, actionStart: 0, learnsReward: false, learnsTermination: false },

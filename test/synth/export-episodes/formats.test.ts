@@ -38,12 +38,6 @@ const INJECTED: Turn[] = [
 ];
 
 describe('sharegpt', () => {
-  const alternates = ({ conversations }: Row) =>
-    conversations.length % 2 === 0 &&
-    conversations.every(({ from }: { from: string }, index: number) =>
-      (index % 2 === 0 ? ['human', 'observation'] : ['gpt', 'function_call']).includes(from),
-    );
-
   it('splits parallel calls, folds text beside them, joins turns in a row, and says so', async () => {
     const { adapted } = await exported(folder, 'sharegpt', [record({ turns: PARALLEL })]);
     const [row] = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
@@ -68,25 +62,6 @@ describe('sharegpt', () => {
       'text beside a call made a thought': 1,
       "user's messages in a row joined": 1,
     });
-  });
-
-  it('always alternates, and ends before a masked turn', async () => {
-    const shapes: Turn[][] = [
-      [{ say: 'Hello, who is there?' }, { user: 'Me.' }, { say: 'Hi.' }],
-      [{ user: 'a' }, { say: 'b' }, { say: 'c' }, { user: 'd' }, { say: 'e' }],
-      [{ user: 'a' }, { say: 'b' }, { call: [get('P100')] }, { say: 'c' }],
-      [{ user: 'a' }, { call: [get('P100')] }, { user: 'b' }, { say: 'c' }],
-      [{ user: 'a' }, { call: [get('P100', undefined), get('P200', undefined)] }],
-      [{ user: 'a' }, { say: 'b' }, { user: 'c' }],
-    ];
-    const records = [...shapes.map((turns) => record({ turns })), record({ masked: [4] })];
-    const { adapted, rows } = await exported(folder, 'sharegpt', records);
-    const written = jsonLines(folder, 'data/train-00000-of-00001.jsonl');
-    expect(rows).toBe(7);
-    expect(written.filter((row) => !alternates(row))).toEqual([]);
-    expect(written.at(-1).conversations.map(({ from }: { from: string }) => from)).toEqual(['human', 'function_call']);
-    expect(adapted['cut where turns do not alternate']).toBe(2);
-    expect(adapted['cut before a masked turn']).toBe(1);
   });
 
   it('lets no speaker speak as another', async () => {

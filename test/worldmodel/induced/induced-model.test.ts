@@ -19,7 +19,10 @@ function rulesWith(isAccepted: (id: string) => boolean): InducedRules {
   return { ...rules, rules: rules.rules.map((rule) => ({ ...rule, accepted: isAccepted(rule.id) })) };
 }
 
-function ask(name: string, given: CallSpec['arguments'], rules = rulesWith(() => true), state = induction.state) {
+const all = () => true;
+const none = () => false;
+
+function ask(name: string, given: CallSpec['arguments'], rules = rulesWith(all), state = induction.state) {
   return new InducedModel(rules).predict({ state, call: { id: 'c', name, arguments: given } } as never);
 }
 
@@ -33,7 +36,7 @@ describe('accepted rules from logs', () => {
   });
 
   it.each([
-    ['a tool without an accepted answer', 'get_guest', { guest_id: 'G-17' }, () => false, 'no accepted answer'],
+    ['a tool without an accepted answer', 'get_guest', { guest_id: 'G-17' }, none, 'no accepted answer'],
     [
       'an effect that is not accepted',
       'cancel_booking',
@@ -52,7 +55,7 @@ describe('accepted rules from logs', () => {
       'a value that no log asked for',
       'find_rooms',
       { kind: 'suite' },
-      () => true,
+      all,
       'no log has find_rooms where kind is "suite"',
     ],
   ] as const)('leave to others %s', (_, name, given, isAccepted, reason) => {
@@ -71,20 +74,10 @@ describe('other backends', () => {
   const cancel = { name: 'cancel_booking', arguments: { booking_id: 'B-1002' } };
 
   it('are held to accepted refusals', () => {
-    expect(
-      problems(
-        cancel,
-        [],
-        rulesWith(() => true),
-      ),
-    ).toEqual(['The call must fail here, with an error: booking B-1002 is already cancelled']);
-    expect(
-      problems(
-        cancel,
-        [],
-        rulesWith(() => false),
-      ),
-    ).toEqual([]);
+    expect(problems(cancel, [], rulesWith(all))).toEqual([
+      'The call must fail here, with an error: booking B-1002 is already cancelled',
+    ]);
+    expect(problems(cancel, [], rulesWith(none))).toEqual([]);
   });
 
   it.each([
@@ -93,19 +86,7 @@ describe('other backends', () => {
     [{ op: 'copy', from: '/bookings/B-1001', path: '/bookings/7' }, '"7" is no id of bookings'],
   ])('are held to accepted invariants: %j', (operation, reason) => {
     const call = { name: 'cancel_booking', arguments: { booking_id: 'B-1001' } };
-    expect(
-      problems(
-        call,
-        [operation],
-        rulesWith(() => true),
-      ).join(),
-    ).toContain(reason);
-    expect(
-      problems(
-        call,
-        [operation],
-        rulesWith(() => false),
-      ).join(),
-    ).not.toContain(reason);
+    expect(problems(call, [operation], rulesWith(all)).join()).toContain(reason);
+    expect(problems(call, [operation], rulesWith(none)).join()).not.toContain(reason);
   });
 });
