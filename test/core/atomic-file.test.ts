@@ -82,8 +82,6 @@ describe('writeFileAtomic', () => {
   });
 });
 
-describe('ensureFolder', () => {});
-
 describe('replaceFolderAtomic', () => {
   const build = (version: string) => async (path: string) => {
     await mkdir(join(path, 'inner'));

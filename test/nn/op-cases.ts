@@ -57,6 +57,7 @@ const ELEMENTWISE: OpCase[] = [
   one('sign', (x) => nn.mul(nn.sign(x), x)),
   one('tanh', nn.tanh),
   one('softplus', nn.softplus),
+  one('relu', nn.relu),
   one('swish', nn.swish),
   one('clip', (x) => nn.clip(x, -0.5, 0.5), [3, 4]),
   one('stopGradient', (x) => nn.mul(nn.stopGradient(nn.sign(x)), x)),

@@ -47,7 +47,7 @@ function played(domain: ToolsDomain, task: string) {
 
 describe('a graph as a domain', () => {
   it('is a sound environment, whose tasks are all done by the way that is found', async () => {
-    for (const domain of [shop, graphDomain(SHOP, { seeds: 1, screens: ['find', 'fill-cart'] })]) {
+    for (const domain of [shop, graphDomain(SHOP, { seeds: 1, screens: ['find'] })]) {
       for (const task of domain.tasks.filter(({ split }) => split === 'train')) {
         const { env, begin } = played(domain, task.id);
         await begin();

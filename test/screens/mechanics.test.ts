@@ -2,7 +2,7 @@
 
 import '../../src/kinds/registry.js';
 import { existsSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
@@ -20,9 +20,12 @@ afterEach(() => {
   for (const domain of open.splice(0)) domain.close();
 });
 
+let shared: ToolsDomain | undefined;
+afterAll(() => shared?.close());
+
 function begun(): { domain: ToolsDomain; state: ScreenState; id: (name: string, role: string) => string } {
-  const domain = pagesDomain('order');
-  open.push(domain);
+  shared ??= pagesDomain('order');
+  const domain = shared;
   const state = applyOperations(domain.initialState, domain.tasks[0].initialOperations ?? []) as ScreenState;
   const id = (name: string, role: string) =>
     Object.entries(state.elements).find(([, element]) => element.name === name && element.role === role)![0];
