@@ -119,21 +119,6 @@ describe('calls', () => {
     const again = await env.step({ content: null, toolCalls: [lend] });
     expect(again.observation.messages[0]).toMatchObject({ toolCallId: 'call-4' });
   });
-
-  test('give reward and end an episode only where their backend is declared to be trusted', async () => {
-    for (const backend of ['llm', 'real', 'replay'] as const) {
-      const rules = rulesResponder(domain);
-      const responder: Responder = {
-        ...rules,
-        trusts: (name) => name === 'replay',
-        answer: async (query) => ({ ...(await rules.answer(query)), backend, reward: 5, terminated: true }),
-      };
-      const env = libraryEnvironment(domain, { responder });
-      await env.reset({ task: 'lend-dune' });
-      const isExact = backend === 'replay';
-      expect(await env.step(SOLUTION[0])).toMatchObject({ reward: isExact ? 5 : 0, terminated: isExact });
-    }
-  });
 });
 
 describe('what is said beside calls', () => {
