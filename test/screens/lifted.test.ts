@@ -73,10 +73,6 @@ describe('what was recorded of one screen', () => {
     const other = inbox(['From Dora', 'From Eve', 'From Fay', 'From Gus', 'From Ida'], '7');
     expect(book.say(act(other, '13'))?.after).toEqual(opened(other, '13'));
   });
-
-  it('says nothing of elements of another kind', () => {
-    expect(book.say(act(before, '2'))).toBeUndefined();
-  });
 });
 
 describe('what was recorded of a link to another page', () => {
