@@ -14,9 +14,15 @@ beforeAll(async () => {
   induction = induce(await hotelEpisodes(), { tools: hotelTools() });
 });
 
+/** Of a kind that is not looked for in logs. */
+const WRITTEN = {
+  ...{ id: 'rooms.price', kind: 'constant', collection: 'rooms', fields: ['price'] },
+  ...{ accepted: false, support: 1, seen: [], counterExamples: [], alternatives: [] },
+} as InducedRules['rules'][number];
+
 function rulesWith(isAccepted: (id: string) => boolean): InducedRules {
   const { rules } = induction;
-  return { ...rules, rules: rules.rules.map((rule) => ({ ...rule, accepted: isAccepted(rule.id) })) };
+  return { ...rules, rules: [...rules.rules, WRITTEN].map((rule) => ({ ...rule, accepted: isAccepted(rule.id) })) };
 }
 
 const all = () => true;
