@@ -1,10 +1,7 @@
-// What `reverie --help` loads: the commands' flags and texts, and nothing of what the commands do.
-
-import { readFileSync } from 'node:fs';
-import { dirname, join, posix } from 'node:path';
+import { dirname, posix } from 'node:path';
 import ts from 'typescript';
 import { expect, it } from 'vitest';
-import { ROOT, syntaxOf } from './source-files.js';
+import { syntaxOf } from './source-files.js';
 
 /** Packages that help and flags are made with. Anything else (networks, databases, physics, schemas) waits for a command. */
 const LIGHT = ['commander', 'picocolors'];
@@ -17,14 +14,6 @@ it('loads no package but those that help is made with', () => {
 it('loads few files of ours', () => {
   const { files } = loadedAtStart('src/cli.ts');
   expect(files.size).toBeLessThan(45);
-});
-
-it('uses packages that bring nothing with them', () => {
-  const brought = LIGHT.flatMap((name) => {
-    const manifest = JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8'));
-    return Object.keys(manifest.dependencies ?? {});
-  });
-  expect(brought).toEqual([]);
 });
 
 /** All that `file` loads before it runs: what is imported statically and not for its types alone, and so on. */

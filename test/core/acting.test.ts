@@ -102,8 +102,4 @@ describe('a policy with a memory', () => {
     expect(counts.outOfHorizon).toBeGreaterThan(0);
     for (let row = 0; row < batch.rows; row++) expect(batch.action[row]).toBe(provenance.step[row] % 4);
   });
-
-  it('acts as at the first step where nobody keeps its memory', () => {
-    expect(counting().act(new Float32Array(1), 1, rng)).toMatchObject({ action: Float32Array.of(0) });
-  });
 });

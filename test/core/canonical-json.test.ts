@@ -13,28 +13,9 @@ function byDefinition(value: unknown): string {
   );
 }
 
-const KEYS = [
-  'b',
-  'a',
-  '10',
-  '9',
-  '007',
-  '-1',
-  '4294967295',
-  '4294967294',
-  'é',
-  'Z',
-  'a b',
-  '"',
-  '',
-  '__proto__',
-  'toJSON',
-];
+const KEYS = ['', 'a b', ...'b a 10 9 007 -1 4294967295 4294967294 é Z " __proto__ toJSON'.split(' ')];
 const VALUES = [
-  0,
-  -0,
-  1.5e300,
-  NaN,
+  ...[0, -0, 1.5e300, NaN],
   null,
   true,
   '\ud800',
@@ -54,7 +35,7 @@ function drawn(rng: Rng, depth: number): unknown {
 
 test('is what its definition says, for whatever is given', () => {
   const rng = Rng.fromSeed(1).split('canonical');
-  for (let i = 0; i < 3_000; i++) {
+  for (let i = 0; i < 800; i++) {
     const value = { given: drawn(rng, 4) };
     expect(canonicalJson(value)).toBe(byDefinition(value));
   }

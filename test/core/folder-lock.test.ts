@@ -1,11 +1,9 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { lockFolder } from '../../src/core/files.js';
-import { compiledUrl } from '../../src/core/threads.js';
 
 const turns = vi.hoisted(() => ({ before: () => {} }));
 
@@ -81,13 +79,6 @@ describe('the lock of a folder', () => {
     hold({ host: 'elsewhere' });
     expect(() => lockFolder(folder)).toThrow(/is in use by process \d+ on elsewhere/);
   });
-
-  it('removed by hand and taken by another is left to them', () => {
-    const unlock = lockFolder(folder);
-    hold({ token: 'theirs' });
-    unlock();
-    expect(holder().token).toBe('theirs');
-  });
 });
 
 /** Turns of file operations: the n-th belongs to whoever is deepest; each in `cuts` lets one more process in. */
@@ -122,7 +113,7 @@ const STATES: Readonly<Record<string, () => void>> = {
 describe.each(Object.keys(STATES))('a lock that %s', (state) => {
   it('falls to exactly one of three, wherever each is when the next comes in', () => {
     for (let first = 0; first < 16; first++) {
-      for (let second = 0; second < 16; second++) {
+      for (let second = 0; second < 16; second += 1 + (second >> 2)) {
         for (const name of readdirSync(folder)) unlinkSync(join(folder, name));
         STATES[state]();
         const held = interleave([first, second]);
@@ -130,40 +121,6 @@ describe.each(Object.keys(STATES))('a lock that %s', (state) => {
         held[0]();
         expect(existsSync(lock)).toBe(false);
       }
-    }
-  });
-});
-
-describe('processes', () => {
-  it('that find a dead lock at the same time: one of them gets it', async () => {
-    const count = 6;
-    const rounds = 30;
-    const script = `
-      import { createInterface } from 'node:readline';
-      import { lockFolder } from ${JSON.stringify(compiledUrl(import.meta.url, '../../src/core/files.js'))};
-      for await (const line of createInterface(process.stdin)) {
-        const [folder, at] = line.split(' ');
-        while (Date.now() < Number(at)) {}
-        try { lockFolder(folder); console.log('held'); }
-        catch (error) { console.log(error.code); }
-      }`;
-    const children = Array.from({ length: count }, () =>
-      spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'inherit'] }),
-    );
-    const answers = children.map(({ stdout }) => createInterface(stdout)[Symbol.asyncIterator]());
-    try {
-      for (let round = 0; round < rounds; round++) {
-        folder = mkdtempSync(join(tmpdir(), 'reverie-lock-'));
-        lock = join(folder, 'run.lock');
-        hold({ pid: gone });
-        // The first round waits for the processes to start.
-        const at = Date.now() + (round === 0 ? 1_500 : 10);
-        for (const { stdin } of children) stdin.write(`${folder} ${at}\n`);
-        const said = await Promise.all(answers.map(async (lines) => (await lines.next()).value));
-        expect(said.toSorted()).toEqual([...Array(count - 1).fill('RUN_IN_USE'), 'held']);
-      }
-    } finally {
-      for (const child of children) child.kill();
     }
   });
 });

@@ -42,11 +42,6 @@ describe.each([0, 2])('a pool of %i threads', (workers) => {
     expect(heard).toEqual(Array.from({ length: 200 }, (_, i) => i));
   });
 
-  it('rejects with what the task throws', async () => {
-    const fail = await taskOf<string, never>('fail');
-    await expect(poolOf(workers).run(fail, () => 'no such thing')).rejects.toThrow('no such thing');
-  });
-
   it('stops a task with the reason of its signal, and goes on', async () => {
     const pool = poolOf(workers);
     const wait = await taskOf<number, string>('wait');

@@ -4,7 +4,7 @@
 import { execFileSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { unpackNumbers } from '../../src/env/exact-numbers.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
@@ -15,7 +15,7 @@ import { randomAction } from './environment.contract.js';
 const python = process.env.REVERIE_PYTHON;
 const script = fileURLToPath(new URL('./gymnasium-trace.py', import.meta.url));
 
-const TWINS = {
+const TWINS: Readonly<Record<string, string>> = {
   'inverted-pendulum': 'InvertedPendulum-v5',
   'inverted-double-pendulum': 'InvertedDoublePendulum-v5',
   reacher: 'Reacher-v5',
@@ -23,6 +23,7 @@ const TWINS = {
   'half-cheetah': 'HalfCheetah-v5',
   walker2d: 'Walker2d-v5',
 };
+const CLASSIC: Readonly<Record<string, string>> = { cartpole: 'CartPole-v1', pendulum: 'Pendulum-v1' };
 /** How far physics may drift in STEPS steps: contacts amplify the last bit in which native code and WebAssembly differ. */
 const DRIFT: Record<string, number> = { 'half-cheetah': 1e-5 };
 const EPISODES = 12;
@@ -35,33 +36,57 @@ interface Trace {
   qpos: number[][];
 }
 
-function gymnasiumTraces(id: string, episodes: unknown[]): Trace[] {
-  const input = JSON.stringify({ id, episodes });
-  return JSON.parse(
-    execFileSync(python!, [script], {
-      input,
-      // Where MuJoCo writes its log.
-      cwd: tmpdir(),
-      maxBuffer: 1 << 28,
-      stdio: ['pipe', 'pipe', 'ignore'],
-    }).toString(),
-  );
+/** Traces of all environments, by one process: Gymnasium takes long to load. */
+function gymnasiumTraces(requests: { id: string; episodes: unknown[] }[]): Trace[][] {
+  const options = { input: JSON.stringify(requests), cwd: tmpdir(), maxBuffer: 1 << 28 };
+  // In the working directory MuJoCo writes its log.
+  return JSON.parse(execFileSync(python!, [script], { ...options, stdio: ['pipe', 'pipe', 'ignore'] }).toString());
 }
 
-describe.skipIf(python === undefined)('parity with Gymnasium v5 (skipped without REVERIE_PYTHON)', () => {
-  test.each(Object.entries(TWINS))('%s', async (id, gymnasiumId) => {
-    const env = (await makeEnvironment({ id, maxEpisodeSteps: null })) as MujocoEnvironment;
-    const rng = Rng.fromSeed(7);
-    const episodes = Array.from({ length: EPISODES }, (_, episode) => {
-      env.reset({ seed: episode });
-      const { qpos, qvel } = env.jointState();
-      const actions = Array.from({ length: STEPS }, () =>
-        Array.from(rng.fillUniform(new Float32Array(rowSize(env.actionSpace)), -1, 1)),
-      );
-      return { qpos: Array.from(qpos), qvel: Array.from(qvel), actions };
-    });
+async function mujocoEpisodes(id: string) {
+  const env = (await makeEnvironment({ id, maxEpisodeSteps: null })) as MujocoEnvironment;
+  const rng = Rng.fromSeed(7);
+  const episodes = Array.from({ length: EPISODES }, (_, episode) => {
+    env.reset({ seed: episode });
+    const { qpos, qvel } = env.jointState();
+    const actions = Array.from({ length: STEPS }, () =>
+      Array.from(rng.fillUniform(new Float32Array(rowSize(env.actionSpace)), -1, 1)),
+    );
+    return { qpos: Array.from(qpos), qvel: Array.from(qvel), actions };
+  });
+  return { env, episodes };
+}
+
+async function classicEpisodes(id: string) {
+  const env = await makeEnvironment({ id });
+  const rng = Rng.fromSeed(3);
+  const episodes = Array.from({ length: EPISODES }, (_, episode) => {
+    env.reset({ seed: episode });
+    const { world } = env.snapshot().state as { world: string };
+    const qpos = Array.from(unpackNumbers(world, id === 'cartpole' ? 4 : 2));
+    return { qpos, actions: Array.from({ length: STEPS }, () => Array.from(randomAction(env, rng))) };
+  });
+  return { env, episodes };
+}
+
+describe.skipIf(python === undefined)('parity with Gymnasium (skipped without REVERIE_PYTHON)', () => {
+  const traces = new Map<string, Trace[]>();
+  beforeAll(async () => {
+    const ids = [...Object.keys(TWINS), ...Object.keys(CLASSIC)];
+    const requests = await Promise.all(
+      ids.map(async (id) => {
+        const { env, episodes } = await (id in TWINS ? mujocoEpisodes(id) : classicEpisodes(id));
+        env.close();
+        return { id: { ...TWINS, ...CLASSIC }[id]!, episodes };
+      }),
+    );
+    for (const [i, found] of gymnasiumTraces(requests).entries()) traces.set(ids[i], found);
+  });
+
+  test.each(Object.entries(TWINS))('%s, as %s', async (id, gymnasiumId) => {
+    const { env, episodes } = await mujocoEpisodes(id);
     const worst = { observation: 0, reward: 0, qpos: 0, steps: 0, terminations: 0 };
-    gymnasiumTraces(gymnasiumId, episodes).forEach((trace, episode) => {
+    traces.get(id)!.forEach((trace, episode) => {
       env.reset();
       env.setJointState(episodes[episode].qpos, episodes[episode].qvel);
       trace.rewards.forEach((reward, step) => {
@@ -85,23 +110,10 @@ describe.skipIf(python === undefined)('parity with Gymnasium v5 (skipped without
     expect(worst.steps).toBeGreaterThan(EPISODES);
     env.close();
   });
-});
 
-describe.skipIf(python === undefined)('parity with classic Gymnasium (skipped without REVERIE_PYTHON)', () => {
-  test.each([
-    ['cartpole', 'CartPole-v1'],
-    ['pendulum', 'Pendulum-v1'],
-  ])('%s', async (id, gymnasiumId) => {
-    const env = await makeEnvironment({ id });
-    const rng = Rng.fromSeed(3);
-    const episodes = Array.from({ length: EPISODES }, (_, episode) => {
-      env.reset({ seed: episode });
-      const qpos = Array.from(
-        unpackNumbers((env.snapshot().state as { world: string }).world, id === 'cartpole' ? 4 : 2),
-      );
-      return { qpos, actions: Array.from({ length: STEPS }, () => Array.from(randomAction(env, rng))) };
-    });
-    gymnasiumTraces(gymnasiumId, episodes).forEach((trace, episode) => {
+  test.each(Object.entries(CLASSIC))('%s, as %s', async (id) => {
+    const { env, episodes } = await classicEpisodes(id);
+    traces.get(id)!.forEach((trace, episode) => {
       env.reset({ seed: episode });
       trace.rewards.forEach((reward, step) => {
         const ours = env.step(Float32Array.from(episodes[episode].actions[step]));

@@ -1,5 +1,5 @@
 # Traces of the real Gymnasium environments, as JSON on stdout: the same start, the same actions, step by step.
-# Reads {"id", "episodes": [{"qpos", "qvel", "actions"}]} on stdin. Runs where REVERIE_PYTHON has gymnasium and mujoco.
+# Reads [{"id", "episodes": [{"qpos", "qvel", "actions"}]}] on stdin. Runs where REVERIE_PYTHON has gymnasium and mujoco.
 
 import json
 import sys
@@ -35,6 +35,9 @@ def trace(env, episode):
     return {"observations": observations, "rewards": rewards, "terminations": terminations, "qpos": positions}
 
 
-request = json.load(sys.stdin)
-environment = gymnasium.make(request["id"])
-json.dump([trace(environment, episode) for episode in request["episodes"]], sys.stdout)
+def traces(request):
+    environment = gymnasium.make(request["id"])
+    return [trace(environment, episode) for episode in request["episodes"]]
+
+
+json.dump([traces(request) for request in json.load(sys.stdin)], sys.stdout)

@@ -9,12 +9,7 @@ import { rowSize } from '../../src/env/space-values.js';
 test.each([
   ['inverted-pendulum', true, true],
   ['inverted-double-pendulum', false, true],
-  ['cartpole-swingup', true, true],
-  ['reacher', true, true],
   ['hopper', false, true],
-  ['half-cheetah', false, true],
-  ['walker2d', false, true],
-  ['pendulum', true, true],
   ['cartpole', true, true],
 ])('%s: reward known %s, end known %s', async (id, reward, terminated) => {
   const env = await makeEnvironment({ id });
@@ -24,14 +19,14 @@ test.each([
 });
 
 test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'])(
-  '%s: the known end agrees with the real one from a thousand scattered states',
+  '%s: the known end agrees with the real one from hundreds of scattered states',
   async (id) => {
     const env = (await makeEnvironment({ id })) as MujocoEnvironment;
     const rng = Rng.fromSeed(5);
     const action = new Float32Array(rowSize(env.actionSpace));
     let ended = 0;
     let wrong = 0;
-    for (let i = 0; i < 1000; i++) {
+    for (let i = 0; i < 400; i++) {
       env.reset({ seed: i });
       const { qpos, qvel } = env.jointState();
       env.setJointState(
@@ -42,8 +37,8 @@ test.each(['inverted-pendulum', 'inverted-double-pendulum', 'hopper', 'walker2d'
       ended += Number(result.terminated);
       wrong += Number(env.known!.terminated!(result.observation, 0) !== result.terminated);
     }
-    expect(ended).toBeGreaterThan(50);
-    expect(ended).toBeLessThan(950);
+    expect(ended).toBeGreaterThan(20);
+    expect(ended).toBeLessThan(380);
     // The double pendulum's tip lags its joints by a part of a substep: see its known function.
     expect(wrong).toBeLessThanOrEqual(id === 'inverted-double-pendulum' ? 5 : 0);
     env.close();

@@ -7,7 +7,6 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { DEFAULT_GRID, Gridworld } from '../controlled/gridworld.js';
 import { fixture, libraryEnvironment, loadLibrary, SOLUTION } from './tools/library.js';
 
 let library: ToolsDomain;
@@ -58,17 +57,4 @@ test('an episode of text too, its end included', async () => {
   expect(end.terminated).toBe(true);
   takeBack();
   expect(await env.step('drop lamp')).toEqual(end);
-});
-
-test('environments that restore one state with another seed part', async () => {
-  const env = new Gridworld({ ...DEFAULT_GRID, map: ['...S...', '......G'], slip: 0.6 }, 100);
-  env.reset({ seed: 1 });
-  const snapshot = env.snapshot();
-  const walk = (seed?: number) => {
-    env.restore(snapshot, { seed });
-    return Array.from({ length: 12 }, () => env.step(Float32Array.of(0)).observation[0]).join();
-  };
-  expect(walk(5)).toBe(walk(5));
-  expect(walk()).toBe(walk());
-  expect(new Set([walk(), walk(5), walk(6)]).size).toBe(3);
 });

@@ -17,13 +17,13 @@ describe.skipIf(!existsSync(folder))('own MJCF and reference models (skipped wit
   test.each([
     ['hopper', 'hopper.xml', 4],
     ['inverted-pendulum', 'inverted_pendulum.xml', 2],
-  ])('%s moves like %s for 1000 steps', async (id, file, frameSkip) => {
+  ])('%s moves like %s for 400 steps', async (id, file, frameSkip) => {
     const own = await Simulation.load(inlineModel(id, builtInBody(id).xml));
     const reference = await Simulation.load(inlineModel(file, readFileSync(path.join(folder, file), 'utf8')));
     const rng = Rng.fromSeed(17);
     const controls = new Float64Array(own.nu);
     let worst = 0;
-    for (let step = 0; step < 1000; step++) {
+    for (let step = 0; step < 400; step++) {
       rng.fillUniform(controls, -1, 1);
       for (const simulation of [own, reference]) {
         simulation.arrays.ctrl.set(controls);
@@ -62,7 +62,7 @@ test('an environment lives on unchanged while others are made and freed', async 
   among.reset({ seed: 4 });
   for (const observation of expected) {
     const others = [];
-    for (let i = 0; i < 5; i++) others.push(await makeEnvironment({ id: 'half-cheetah' }));
+    for (let i = 0; i < 2; i++) others.push(await makeEnvironment({ id: 'half-cheetah' }));
     expect(among.step(action).observation).toEqual(observation);
     if (observation === expected[3]) for (const other of others) other.close();
   }

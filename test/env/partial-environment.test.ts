@@ -30,12 +30,6 @@ describe('a pendulum without its velocity', () => {
     expect(other.step(Float32Array.of(0))).toEqual(next);
   });
 
-  it('is what a specification with `hide` makes', async () => {
-    const env = await makeEnvironment({ id: 'pendulum', hide: [2] });
-    expect(env.observationSpace).toMatchObject({ shape: [2] });
-    await expect(makeEnvironment({ id: 'pendulum', hide: [7] })).rejects.toMatchObject({ code: 'ENV_SPEC_INVALID' });
-  });
-
   it.each([[[3]], [[-1]], [[0.5]], [[0, 1, 2]]])('refuses to hide %j', async (hidden) => {
     const env = await pendulum();
     expect(() => hideElements(env, hidden)).toThrow(expect.objectContaining({ code: 'ENV_SPEC_INVALID' }));
@@ -56,16 +50,6 @@ describe('stacked observations', () => {
     const { observation, reward } = env.step(Float32Array.of(1));
     expect([...observation]).toEqual(later.flat());
     expect(reward).toBeLessThan(0);
-  });
-
-  it('go on from a snapshot, kept as JSON', async () => {
-    const [env, other] = [await stacked(), await stacked()];
-    env.reset({ seed: 1 });
-    env.step(Float32Array.of(2));
-    const snapshot = JSON.parse(JSON.stringify(env.snapshot()));
-    const next = env.step(Float32Array.of(0));
-    expect(other.restore(snapshot).length).toBe(6);
-    expect(other.step(Float32Array.of(0))).toEqual(next);
   });
 
   it('are what a specification with `stack` makes, of what is not hidden', async () => {

@@ -94,19 +94,6 @@ describe('games as a domain', () => {
     expect((refused.info.predictions as { isError: boolean }[])[0].isError).toBe(true);
   });
 
-  it('have tasks with their reference, and the hash of the texts in every state', async () => {
-    const { domain } = games();
-    expect(domain.tasks.map(({ id, split, tags }) => [id, split, tags])).toEqual([
-      ['locked', 'train', ['one']],
-      ['unlocked', 'test', undefined],
-    ]);
-    expect(domain.tasks[0].reference?.calls[0]).toEqual({ name: 'act', arguments: { text: 'open crate' } });
-    expect(domain.tasks[0].user.goal).toBe('tidy up');
-    const env = environment();
-    await env.reset({ task: 'locked' });
-    expect(env.tools.state.hash).toBe(attic().hash);
-  });
-
   it('refuse a state of other texts', async () => {
     const env = environment();
     await env.reset({ task: 'locked' });

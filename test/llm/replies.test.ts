@@ -17,7 +17,6 @@ describe('a reply that should be JSON', () => {
     ['in a code fence', '```json\n{"x": 1}\n```'],
     ['amid a sentence', 'Sure! Here it is: {"x": 1}. Anything else?'],
     ['with small faults', "{x: 1, // one\n'label': 'one',}"],
-    ['with a null for a key left out', '{"x": 1, "label": null}'],
     ['after thoughts', '<think>maybe {"x": 2}?</think>\n{"x": 1}'],
     ['after thoughts whose start the template wrote', 'Let me see {"x": 2} or so.\n</think>\n\n{"x": 1}'],
     ['with a tag of thoughts in a string of it', '{"x": 1, "label": "</think>"}'],
@@ -29,12 +28,9 @@ describe('a reply that should be JSON', () => {
     ['no JSON', 'I do not know.', /is not JSON|does not fit/],
     ['of another shape', '{"x": "one"}', /does not fit its schema: \/x must be integer/],
     ['with keys of its own', '{"x": 1, "reward": 1}', /unknown key "reward"/],
-    ['a list of it', '[{"x": 1}]', /must be object/],
-    ['empty', '', /not JSON/],
     ['beyond the range of numbers', '{"x": 1e400}', /not JSON|does not fit/],
     ['too deep', `${'['.repeat(10_000)}${']'.repeat(10_000)}`, /nested deeper than 100 levels/],
     ['too deep and broken', `{"a":${'{"a":'.repeat(10_000)}`, /nested deeper than 100 levels/],
-    ['deep in quotes that do not match', `'${'{'.repeat(10_000)}`, /not JSON|nested deeper/],
   ])('is refused with a reason: %s', async (_, text, message) => {
     const failed = replyTo({ text });
     await expect(failed).rejects.toMatchObject({

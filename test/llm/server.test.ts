@@ -1,7 +1,6 @@
 // Servers differ: what one refuses is learnt once, and no key is ever shown.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { Capabilities } from '../../src/llm/request.js';
 import type { LlmServerOptions } from '../llm-server/llm-server.js';
 import { answerFitting } from './fitting-answer.js';
 import { modelOf, POINT_SCHEMA, question, serve } from './helpers.js';
@@ -73,17 +72,6 @@ describe('JSON', () => {
     expect(system.content).toMatch(/^Rules\.\n\nAnswer with one JSON object.*\n\{"type":"object"/);
     expect(user.content).toBe('Where?');
     expect(server.requests[0].body.response_format).toBeUndefined();
-  });
-
-  it('is refused as a whole by its schema alone, and then only for that schema', () => {
-    const capabilities = new Capabilities('auto');
-    const asked = { schemaText: 'A', structured: 'json_schema' } as const;
-    expect(capabilities.learn('Invalid schema for response_format: no oneOf', '{}', asked)).toBe(true);
-    expect([capabilities.structuredFor('A'), capabilities.structuredFor('B')]).toEqual(['json_object', 'json_schema']);
-    // A request that was sent before the lesson is asked again as it was learnt, and no looser.
-    expect(capabilities.learn('Invalid schema for response_format: no oneOf', '{}', asked)).toBe(true);
-    expect(capabilities.structuredFor('A')).toBe('json_object');
-    expect(capabilities.learn('prompt is too long', '{"seed":1}', asked)).toBe(false);
   });
 });
 

@@ -70,12 +70,6 @@ describe('lean graphs', () => {
     expect(nn.add(graph.constant(2), 3)).toBe(graph.constant(5));
   });
 
-  test('a gradient spreads out only where it must', () => {
-    const { graph, x } = fresh([64, 3]);
-    graph.output('gradient', nn.gradients(nn.reduceMean(nn.square(x)), [x])[0]);
-    expect(graph.liveNodes().map(({ op }) => op)).toEqual(['Mul']);
-  });
-
   test('no gradient flows through stopGradient, integers, or to what the loss does not use', async () => {
     const { graph, x } = fresh();
     const unused = graph.input('unused', 'float32', [2]);
@@ -89,18 +83,6 @@ describe('lean graphs', () => {
       unused: nn.float32(new Float32Array(2)),
     });
     expect([result.gx, result.gu].flatMap(({ data }) => [...(data as Float32Array)])).toEqual(Array(8).fill(0));
-  });
-
-  test('gradients of gradients', async () => {
-    const { graph, x } = fresh([3]);
-    const [first] = nn.gradients(nn.reduceSum(nn.tanh(nn.square(x))), [x]);
-    graph.output('second', nn.gradients(nn.reduceSum(nn.square(first)), [x])[0]);
-    const at = [0.3, -0.7, 1.1];
-    const { second } = await nn.evaluated(graph, { x: nn.float32(Float32Array.from(at)) });
-    const squaredSlope = (v: number) => (2 * v * (1 - Math.tanh(v * v) ** 2)) ** 2;
-    at.forEach((v, i) => {
-      expect(second.data[i]).toBeCloseTo((squaredSlope(v + 1e-5) - squaredSlope(v - 1e-5)) / 2e-5, 3);
-    });
   });
 });
 
@@ -117,17 +99,10 @@ describe('refusals', () => {
 
   test.each<[string, RegExp, (x: nn.Value, graph: nn.Graph) => unknown]>([
     ['shapes that do not broadcast', /do not broadcast/, (x, g) => nn.add(x, g.constant([1, 2]))],
-    ['types that differ', /types differ/, (x) => nn.add(x, nn.cast(x, 'int32'))],
     ['matrices that do not multiply', /do not multiply/, (x) => nn.matMul(x, x)],
-    ['an axis that is not there', /no axis 2/, (x) => nn.reduceSum(x, [2])],
     ['a reshape of another size', /another number/, (x) => nn.reshape(x, [5])],
-    ['a reshape that does not divide', /does not divide/, (x) => nn.reshape(x, [-1, 4])],
-    ['a permutation that is none', /no permutation/, (x) => nn.transpose(x, [0, 0])],
     ['a slice outside', /no range/, (x) => nn.slice(x, 1, 2, 4)],
-    ['a split that does not fit', /do not make up/, (x) => nn.split(x, 1, [1, 1])],
     ['float indices', /int32 or int64/, (x) => nn.gather(x, x)],
-    ['a condition that is no bool', /takes a bool/, (x) => nn.where(x, x, x)],
-    ['a name taken', /taken/, (_, g) => g.input('x', 'float32', [])],
     ['weights of another size', /do not fill/, (_, g) => g.initializer('w', [3], new Float32Array(2))],
     ['a value of another graph', /another graph/, (x) => nn.add(x, fresh().x)],
     ['a loss that is no scalar', /scalar/, (x) => nn.gradients(x, [x])],

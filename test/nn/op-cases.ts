@@ -43,24 +43,19 @@ const two = (
 });
 
 const ELEMENTWISE: OpCase[] = [
-  two('add', [2, 3], [2, 3], nn.add),
   two('add, row broadcast', [2, 3], [3], nn.add),
   two('add, outer broadcast', [4, 1, 3], [2, 1], nn.add),
-  two('mul, outer broadcast', [4, 1, 3], [2, 1], nn.mul),
   { ...two('div, row broadcast', [2, 3], [3], nn.div), positive: true },
   two('minimum, broadcast', [2, 3], [3], nn.minimum),
   one('maximum with a number', (x) => nn.maximum(x, 0.2)),
   one('neg', nn.neg),
   one('subtracting a negated value', (x) => nn.sub(nn.exp(x), nn.neg(nn.tanh(x)))),
-  one('numbers on either side', (x) => nn.sub(1, nn.add(0, nn.mul(1, nn.sub(nn.add(2, x), 0))))),
   one('exp', nn.exp),
   { ...one('log', nn.log), positive: true },
   { ...one('sqrt', nn.sqrt), positive: true },
   one('abs', nn.abs),
   one('sign', (x) => nn.mul(nn.sign(x), x)),
-  one('square', nn.square),
   one('tanh', nn.tanh),
-  one('sigmoid', nn.sigmoid),
   one('softplus', nn.softplus),
   one('relu', nn.relu),
   one('swish', nn.swish),
@@ -76,7 +71,6 @@ const ELEMENTWISE: OpCase[] = [
 ];
 
 const SHAPES: OpCase[] = [
-  one('transpose, reversed', (x) => nn.transpose(x), [2, 3, 4]),
   one('transpose, permuted', (x) => nn.transpose(x, [1, 2, 0]), [2, 3, 4]),
   one('reshape', (x) => nn.mul(nn.reshape(x, [3, -1]), 2), [2, 6]),
   one('expand', (x) => nn.square(nn.expand(x, [4, 2, 3])), [2, 1]),
@@ -91,17 +85,12 @@ const SHAPES: OpCase[] = [
 ];
 
 const REDUCTIONS: OpCase[] = [
-  one('reduceSum, all', (x) => nn.square(nn.reduceSum(x))),
   one('reduceSum, one axis', (x) => nn.square(nn.reduceSum(x, [0])), [2, 3, 2]),
-  one('reduceSum, kept', (x) => nn.mul(nn.reduceSum(x, [1], true), x), [2, 3]),
   one('reduceSum of a sum', (x) => nn.square(nn.reduceSum(nn.reduceSum(nn.exp(x), [2]), [0])), [2, 3, 2]),
-  one('reduceMean, all', (x) => nn.exp(nn.reduceMean(x))),
   one('reduceMean, axes', (x) => nn.exp(nn.reduceMean(x, [0, 2])), [2, 3, 2]),
   one('reduceMax', (x) => nn.exp(nn.reduceMax(x, [1])), [3, 4]),
   one('reduceMax, kept', (x) => nn.sub(x, nn.reduceMax(x, [-1], true)), [3, 4]),
   one('softmax', (x) => nn.softmax(x), [3, 4]),
-  one('softmax, first axis', (x) => nn.square(nn.softmax(x, 0)), [3, 4]),
-  one('logSoftmax', (x) => nn.logSoftmax(x), [3, 4]),
   one('logSoftmax, squared', (x) => nn.square(nn.logSoftmax(x, 0)), [3, 4]),
 ];
 
@@ -142,7 +131,6 @@ const MATRICES: OpCase[] = [
   two('matMul', [2, 3], [3, 4], nn.matMul),
   two('matMul, batched', [2, 4, 3], [2, 3, 2], nn.matMul),
   two('matMul, batch broadcast', [2, 4, 3], [3, 2], nn.matMul),
-  two('gemm', [2, 3], [3, 4], (a, b) => nn.gemm(a, b)),
   two('gemm, both transposed', [3, 2], [4, 3], (a, b) => nn.gemm(a, b, { transA: true, transB: true })),
   {
     name: 'linear',

@@ -50,8 +50,10 @@ describe.each([
   ['weighted', weighted],
   ['mean', mean],
 ])('gradient of a %s loss', (_, loss) => {
-  // The steps of a cast are not small to a finite difference.
-  const cases = OP_CASES.filter(({ name }) => name !== 'cast there and back');
+  // The steps of a cast are not small to a finite difference; of decoders one loss is enough, as they take long.
+  const cases = OP_CASES.filter(
+    ({ name }) => name !== 'cast there and back' && (loss === weighted || !/^(decoder|attendWithin)$/.test(name)),
+  );
   test.each(cases.map((opCase) => [opCase.name, opCase] as const))('%s', async (_name, opCase) => {
     const session = await nn.InferenceSession.fromBytes(differentiated(opCase, loss).toModel());
     const feeds = drawInputs(opCase);
@@ -78,10 +80,6 @@ describe('what is computed', () => {
   const ints = (graph: nn.Graph, ...values: number[]) => graph.literal('int32', values);
   test.each<[string, (graph: nn.Graph) => nn.Value, number[], number[]]>([
     ['slice', (g) => nn.slice(x(g), 1, 1, -1), [2, 1], [2, 5]],
-    ['split', (g) => nn.split(x(g), 1, [1, 2])[1], [2, 2], [2, 3, 5, 6]],
-    ['transpose', (g) => nn.transpose(x(g)), [3, 2], [1, 4, 2, 5, 3, 6]],
-    ['concat', (g) => nn.concat([x(g), x(g)], 0), [4, 3], [1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6]],
-    ['gather', (g) => nn.gather(x(g), ints(g, 1, 0, -1)), [3, 3], [4, 5, 6, 1, 2, 3, 4, 5, 6]],
     ['scatterAddRows', (g) => nn.scatterAddRows(x(g), ints(g, 1, 1), x(g)), [2, 3], [1, 2, 3, 9, 12, 15]],
     [
       'gemm, both transposed',
@@ -89,11 +87,7 @@ describe('what is computed', () => {
       [3, 3],
       [17, 22, 27, 22, 29, 36, 27, 36, 45],
     ],
-    ['reduceMean', (g) => nn.reduceMean(x(g), [0], true), [1, 3], [2.5, 3.5, 4.5]],
-    ['reduceMax', (g) => nn.reduceMax(x(g), [1]), [2], [3, 6]],
     ['oneHot', (g) => nn.oneHot(ints(g, 2, 0), 3), [2, 3], [0, 0, 1, 1, 0, 0]],
-    ['where', (g) => nn.where(nn.greater(x(g), 2.5), x(g), 0), [2, 3], [0, 0, 3, 4, 5, 6]],
-    ['clip', (g) => nn.clip(x(g), 2, 5), [2, 3], [2, 2, 3, 4, 5, 5]],
   ])('%s', async (name, build, dims, data) => {
     const graph = new nn.Graph(name);
     graph.output('y', build(graph));

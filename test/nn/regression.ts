@@ -1,4 +1,4 @@
-// Two small training problems that several tests share: least squares and a Gaussian likelihood, both with Adam.
+// A small training problem that several tests share: least squares with Adam.
 
 import { Rng } from '../../src/core/rng.js';
 import * as nn from './nn.js';
@@ -19,19 +19,6 @@ export function leastSquares(): Problem {
   return {
     layout,
     loss: (theta, x, y) => nn.reduceMean(nn.square(nn.sub(nn.mlp(layout.unpack(theta), 'net', x, 3, 'swish'), y))),
-  };
-}
-
-/** Negative log-likelihood of a tanh network that gives mean and log deviation. */
-export function gaussianLikelihood(): Problem {
-  const layout = new nn.ParamLayout(nn.mlpSpecs('net', [INPUTS, 8, 2 * OUTPUTS], { kind: 'truncNormalFanIn' }));
-  return {
-    layout,
-    loss: (theta, x, y) => {
-      const out = nn.mlp(layout.unpack(theta), 'net', x, 2, 'tanh');
-      const [mean, logStd] = nn.split(out, 1, [OUTPUTS, OUTPUTS]);
-      return nn.neg(nn.reduceMean(nn.gaussianLogProb(y, mean, nn.clip(logStd, -5, 2))));
-    },
   };
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { encodeModel, float32, Graph, int32, messageType } from '../../src/nn/graph.js';
-import { add, cast, gather, linear, oneHot, tanh } from '../../src/nn/ops.js';
+import { cast, gather, linear, oneHot, tanh } from '../../src/nn/ops.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'reverie-nn-'));
@@ -60,17 +60,6 @@ describe('sessions', () => {
     expect(out.same).toEqual({ dtype: 'bool', dims: [2], data: Uint8Array.of(0, 1) });
   });
 
-  test('feeds are read in place and results are fresh', async () => {
-    const graph = new Graph('increment');
-    graph.output('y', add(graph.input('x', 'float32', [3]), 1));
-    const session = await InferenceSession.fromBytes(graph.toModel());
-    const x = Float32Array.of(1, 2, 3);
-    const first = await session.run({ x: float32(x) });
-    x[0] = 10;
-    const second = await session.run({ x: float32(x) });
-    expect([first.y.data[0], second.y.data[0]]).toEqual([2, 11]);
-  });
-
   test.each([
     ['nothing', {}, /nothing for "x"/],
     [
@@ -78,9 +67,7 @@ describe('sessions', () => {
       { x: float32(new Float32Array(2), [1, 2]), z: float32(new Float32Array(1)) },
       /unknown input "z"/,
     ],
-    ['another rank', { x: float32(new Float32Array(2)) }, /float32\[2\]/],
     ['another width', { x: float32(new Float32Array(3), [1, 3]) }, /float32\[1, 3\]/],
-    ['too little data', { x: float32(new Float32Array(2), [2, 2]) }, /2 values/],
     ['another type', { x: int32(new Int32Array(2), [1, 2]) }, /int32\[1, 2\]/],
   ])('refuse %s', async (_, feeds, message) => {
     const session = await InferenceSession.fromBytes(dense().toModel());

@@ -25,13 +25,6 @@ describe('safetensors', () => {
     expect(bytes.length).toBe(8 + length + 28);
   });
 
-  it('reads back what it wrote, also from within a larger buffer', () => {
-    const bytes = encodeTensors(tensors);
-    const shifted = Buffer.alloc(bytes.length + 3);
-    shifted.set(bytes, 3);
-    expect(decodeTensors(shifted.subarray(3))).toEqual(tensors);
-  });
-
   it('refuses other types', () => {
     const text = Buffer.from(encodeTensors(tensors)).toString('latin1').replace('F32', 'F16');
     expect(() => decodeTensors(Buffer.from(text, 'latin1'))).toThrow('F16');

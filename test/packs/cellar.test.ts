@@ -65,33 +65,4 @@ describe('the inn', () => {
     }
     await env.close();
   });
-
-  it('opens, heats, cleans and lights', () => {
-    const answers = said(
-      ...[
-        'go to kitchen',
-        'go to counter 1',
-        'take plate 2 from counter 1',
-        'go to sink 1',
-        'clean plate 2 with sink 1',
-      ],
-      ...[
-        'go to stove 1',
-        'heat plate 2 with stove 1',
-        'examine plate 2',
-        'go to taproom',
-        'go to bar 1',
-        'use lamp 1',
-      ],
-    );
-    expect(answers.slice(-7)).toEqual([
-      'You clean the plate 2 using the sink 1.',
-      'You arrive at the stove 1. On the stove 1, you see nothing.',
-      'You heat the plate 2 using the stove 1.',
-      'The plate 2 is clean and hot.',
-      expect.stringMatching(/^You are in the taproom/),
-      'You arrive at the bar 1. On the bar 1, you see a lamp 1, and a mug 1.',
-      'You turn on the lamp 1.',
-    ]);
-  });
 });

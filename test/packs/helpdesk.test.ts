@@ -48,17 +48,4 @@ describe('the service desk', () => {
       passed: true,
     });
   });
-
-  it('changes from one to seven values a call', () => {
-    const counts = new Set<number>();
-    for (const task of domain.tasks) {
-      let { finalState } = playCalls(domain, task, { calls: [] });
-      for (const call of task.reference!.calls) {
-        const { operations } = domain.rules!.execute(finalState, { id: 'c', ...call });
-        if (operations.length > 0) counts.add(operations.length);
-        finalState = playCalls({ ...domain, initialState: finalState }, undefined, { calls: [call] }).finalState;
-      }
-    }
-    expect([...counts].sort((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7]);
-  });
 });

@@ -35,17 +35,13 @@ async function domainOf(settings: object): Promise<ToolsDomain> {
 }
 
 describe.skipIf(python === '')('MiniWoB++', () => {
-  it.each([['as it is', {}]])(
-    'is done by those who know how, %s',
-    async (_, shown) => {
-      const screens = ['choose-list', 'click-option', 'enter-password', 'enter-date', 'login-user'];
-      const { tasks } = await domainOf({ screens, seeds: 1, ...shown });
-      const unsolved = tasks.filter(({ split, reference }) => split === 'test' && reference === undefined);
-      expect(tasks).toHaveLength(15);
-      expect(unsolved.map(({ id }) => id)).toEqual([]);
-    },
-    120_000,
-  );
+  it('is done by those who know how', async () => {
+    const screens = ['choose-list', 'enter-date', 'login-user'];
+    const { tasks } = await domainOf({ screens, seeds: 1 });
+    const unsolved = tasks.filter(({ split, reference }) => split === 'test' && reference === undefined);
+    expect(tasks).toHaveLength(9);
+    expect(unsolved.map(({ id }) => id)).toEqual([]);
+  }, 120_000);
 
   it('does not take a part of the task for the task', async () => {
     const { tasks, rules } = await domainOf({ screens: ['click-checkboxes'], seeds: 5 });

@@ -10,8 +10,6 @@ import { runMustFail } from '../../src/worldmodel/must-fail/run-must-fail.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { liveThrough, playCalls, readEpisodes, replayFiled, stateFaults } from './own-scenario.js';
 
-const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
-
 export function describeOwnScenario(name: string): void {
   describe(`scenario ${name}`, () => {
     let domain: ToolsDomain;
@@ -60,14 +58,6 @@ export function describeOwnScenario(name: string): void {
         for (const check of task.verifier.checks ?? [])
           expect(sandboxed.rules!.check(check, inSandbox)).toEqual(domain.rules!.check(check, native));
       }
-    });
-
-    it('has names that are Python identifiers', () => {
-      const names = domain.tools.flatMap(({ name: tool, parameters }) => [
-        tool,
-        ...Object.keys(parameters.properties as object),
-      ]);
-      expect(names.filter((word) => !IDENTIFIER.test(word))).toEqual([]);
     });
 
     it('does not share families between splits', () => {

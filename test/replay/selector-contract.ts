@@ -14,7 +14,7 @@ export interface SelectorCase {
   readonly expected: (buffer: ReplayBuffer, selector: Selector) => number[];
 }
 
-const DRAWS = 64_000;
+const DRAWS = 16_000;
 
 export function selectorContract({ name, make, expected }: SelectorCase): void {
   describe(`selector contract: ${name}`, () => {
@@ -27,13 +27,6 @@ export function selectorContract({ name, make, expected }: SelectorCase): void {
       const selector = make(buffer);
       fill(buffer, rows, 9);
       disturb(selector, buffer);
-      expectDistribution(drawCounts(selector, buffer.size), expected(buffer, selector));
-    });
-
-    it('works over a buffer that had rows before it', () => {
-      const buffer = makeBuffer(32);
-      fill(buffer, 50, 9);
-      const selector = make(buffer);
       expectDistribution(drawCounts(selector, buffer.size), expected(buffer, selector));
     });
 
@@ -93,13 +86,6 @@ export function selectorContract({ name, make, expected }: SelectorCase): void {
       expect(weights.subarray(8).every((weight) => weight === 99)).toBe(true);
       expect(indices.subarray(0, 8).every((index) => index < 5)).toBe(true);
       expect(weights.subarray(0, 8).every((weight) => weight > 0 && weight <= 1)).toBe(true);
-    });
-
-    it('draws batches larger than the buffer', () => {
-      const buffer = makeBuffer(10);
-      const selector = make(buffer);
-      fill(buffer, 1);
-      expect(draw(selector, 1000, Rng.fromSeed(0)).indices.every((index) => index === 0)).toBe(true);
     });
   });
 }

@@ -39,11 +39,6 @@ describe('generalisedAdvantage', () => {
     expect([...advantage]).toEqual([1 + 0.25 * 32, 2 + 50 - 20, -7]);
   });
 
-  it('lets the end by the task win where both flags are set', () => {
-    const flags = Uint8Array.of(0, 0, 1);
-    expect(generalisedAdvantage(input({ terminated: flags, truncated: flags })).advantage[2]).toBe(3 - 30);
-  });
-
   it('treats environments side by side as if each were alone', () => {
     const rng = Rng.fromSeed(3);
     const [steps, envs] = [7, 3];

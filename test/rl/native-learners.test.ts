@@ -35,32 +35,12 @@ const CASES: Readonly<Record<string, Case>> = {
     ...{ kind: 'sac', obsDim: 5, actionDim: 2 },
     settings: { hidden: [19, 7, 12], activation: 'tanh', criticLayerNorm: false, batchSize: 5, targetEntropy: -3 },
   },
-  'SAC with one layer of swish': {
-    ...{ kind: 'sac', obsDim: 2, actionDim: 3 },
-    settings: { hidden: [50], activation: 'swish', batchSize: 33 },
-  },
   'REDQ of ten critics': { kind: 'redq', obsDim: 3, actionDim: 1, settings: { hidden: [24, 17], policyEvery: 4 } },
   'REDQ of three critics, all drawn, several blocks of rows': {
     ...{ kind: 'redq', obsDim: 17, actionDim: 6 },
     settings: { critics: 3, drawn: 3, policyEvery: 2, hidden: [40, 33], batchSize: 150, activation: 'swish' },
   },
-  'REDQ with normalised critics, one drawn': {
-    ...{ kind: 'redq', obsDim: 5, actionDim: 2 },
-    settings: {
-      critics: 4,
-      drawn: 1,
-      policyEvery: 1,
-      hidden: [19],
-      batchSize: 5,
-      criticLayerNorm: true,
-      rewardScale: 2,
-    },
-  },
   DroQ: { kind: 'droq', obsDim: 4, actionDim: 2, settings: { hidden: [40, 33], batchSize: 70, policyEvery: 2 } },
-  'DroQ that leaves out half of the units': {
-    ...{ kind: 'droq', obsDim: 2, actionDim: 1 },
-    settings: { hidden: [20, 10, 30], dropout: 0.5, batchSize: 9, policyEvery: 3, activation: 'tanh', tau: 0.3 },
-  },
 };
 
 /** Of the learned arrays. */

@@ -4,7 +4,7 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
-import { dropoutMask, makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
+import { makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
 
@@ -65,17 +65,6 @@ describe.each(DEVICES)('SAC on %s', (device) => {
     await sac.close();
   });
 
-  it('keeps its last good weights when training explodes', async () => {
-    const sac = await makeOne();
-    const batch = randomBatch(ROWS, 2, 1, Rng.fromSeed(5));
-    await sac.update(batch, 1, Rng.fromSeed(1));
-    const before = sac.state();
-    const huge = { ...batch, reward: batch.reward.map(() => 3e38) };
-    await expect(sac.update(huge, 1, Rng.fromSeed(2))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
-    expect(sac.state()).toEqual(before);
-    await sac.close();
-  });
-
   it('refuses unknown settings, discrete actions and unbounded boxes', async () => {
     const rng = Rng.fromSeed(0);
     await expect(makeSac({ gama: 0.9 } as never, spaces, rng)).rejects.toMatchObject({
@@ -110,20 +99,6 @@ describe('a learner with many steps of its critics', () => {
     await expect(droq.update(rows, 2, Rng.fromSeed(2))).rejects.toMatchObject({ code: 'NON_FINITE_VALUE' });
     expect(droq.state()).toEqual(before);
     await droq.close();
-  });
-
-  it('refuses to draw more critics than there are', async () => {
-    const refused = makeRedq({ critics: 2, drawn: 3 }, spaces, Rng.fromSeed(0));
-    await expect(refused).rejects.toMatchObject({ code: 'SETTING_INVALID' });
-  });
-
-  it('leaves out a share of units, anywhere, the same for the same stream', () => {
-    for (const share of [0.01, 0.3]) {
-      const mask = dropoutMask(100_000, share, Rng.fromSeed(3));
-      expect(mask).toEqual(dropoutMask(100_000, share, Rng.fromSeed(3)));
-      const outs = [0, 1].map((half) => mask.subarray(half * 50_000, (half + 1) * 50_000).filter((kept) => kept === 0));
-      for (const out of outs) expect(out.length / 50_000).toBeCloseTo(share, share < 0.1 ? 2.5 : 1.5);
-    }
   });
 });
 

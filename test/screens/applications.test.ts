@@ -96,8 +96,6 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
     expect(screenText(counted)).toContain("paragraph '2 notes'");
     expect(added).toMatchObject({ done: true, reward: 1 });
     // From the middle once more, which another server must be brought to.
-    const [, other] = walked(domain, counted, ["fill({New}, 'jam')", 'click({Add})']);
-    expect(other).toMatchObject({ done: false, reward: 0 });
     const [, again] = walked(domain, counted, ["fill({New}, 'eggs')", 'click({Add})']);
     expect(again).toEqual(added);
   }, 120_000);
@@ -113,7 +111,7 @@ describe.skipIf(!existsSync(chromiumProgram()))('an application', () => {
   }, 120_000);
 });
 
-it.each(['SIGTERM', 'SIGINT'] as const)('the keeper of an application takes its folder away on %s', async (signal) => {
+it('the keeper of an application takes its folder away when it is ended', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'reverie-kept-'));
   const keeper = fileURLToPath(
     compiledUrl(new URL('../../src/screens/screens-domain.ts', import.meta.url).href, './page/app-keeper.js'),
@@ -124,7 +122,7 @@ it.each(['SIGTERM', 'SIGINT'] as const)('the keeper of an application takes its 
   });
   const [pid] = await once(kept.stdout!, 'data');
   const ended = once(kept, 'exit');
-  kept.kill(signal);
+  kept.kill('SIGTERM');
   await ended;
   expect(existsSync(folder)).toBe(false);
   expect(() => process.kill(Number(pid), 0)).toThrow();

@@ -73,24 +73,6 @@ describe('what was recorded of one screen', () => {
     const other = inbox(['From Dora', 'From Eve', 'From Fay', 'From Gus', 'From Ida'], '7');
     expect(book.say(act(other, '13'))?.after).toEqual(opened(other, '13'));
   });
-
-  it('says nothing of elements of another kind', () => {
-    expect(book.say(act(before, '2'))).toBeUndefined();
-  });
-
-  it('means the one that is ticked, wherever it is', () => {
-    const radios = (on: number): ScreenState => {
-      const all = ['2', '3', '4'].map((id, i) => [
-        id,
-        { role: 'radio', name: `r${i}`, checked: i === on, children: [] },
-      ]);
-      const root = { role: 'RootWebArea', name: 'Pick', children: ['2', '3', '4'] };
-      return screen('Pick one.', { 1: root, ...Object.fromEntries(all) });
-    };
-    const ticked = { ...radios(2), focused: '4', history: ["click('4')"] };
-    const picked = new LiftedBook([{ ...recorded, act: act(radios(0), '4'), after: ticked }]);
-    expect(picked.say(act(radios(1), '4'))?.after).toEqual(ticked);
-  });
 });
 
 describe('what was recorded of a link to another page', () => {

@@ -2,7 +2,7 @@
 
 import '../../src/kinds/registry.js';
 import { existsSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/core/canonical-json.js';
 import { Rng } from '../../src/core/rng.js';
 import type { ScreenState } from '../../src/env/screens/screen-state.js';
@@ -20,9 +20,12 @@ afterEach(() => {
   for (const domain of open.splice(0)) domain.close();
 });
 
+let shared: ToolsDomain | undefined;
+afterAll(() => shared?.close());
+
 function begun(): { domain: ToolsDomain; state: ScreenState; id: (name: string, role: string) => string } {
-  const domain = pagesDomain('order');
-  open.push(domain);
+  shared ??= pagesDomain('order');
+  const domain = shared;
   const state = applyOperations(domain.initialState, domain.tasks[0].initialOperations ?? []) as ScreenState;
   const id = (name: string, role: string) =>
     Object.entries(state.elements).find(([, element]) => element.name === name && element.role === role)![0];
@@ -65,27 +68,10 @@ describe('the mechanics of a screen', () => {
     }
     expect(simulated).toBeGreaterThan(calls.length);
   }, 60_000);
-
-  it('leave what a page makes of a click to others', async () => {
-    const { domain, state, id } = begun();
-    const dream = await makeRouter(parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] }), { domain });
-    const call = { id: '', name: 'click', arguments: { bid: id('Send', 'button') } };
-    const answer = await dream.answer({ domain, task: domain.tasks[0], state, messages: [], call, step: 0, seed: 1 });
-    expect(answer).toMatchObject({ isError: true, operations: [], refused: [expect.stringContaining('not known')] });
-  }, 60_000);
 });
 
 describe('what is proposed of a screen', () => {
   const proposal = { observation: 'as I say', isError: false, confidence: 1 };
-
-  it('is drawn from the state, not told', () => {
-    const { domain, state, id } = begun();
-    const bid = id('Name', 'textbox');
-    const call = { name: 'fill', arguments: { bid, value: 'Ada' } };
-    const operations = [{ op: 'replace' as const, path: `/elements/${bid}/value`, value: 'Ada' }];
-    const checked = checkProposal({ domain, state, call, messages: [], proposal: { ...proposal, operations } });
-    expect(checked).toMatchObject({ observation: expect.stringContaining("textbox 'Name', value='Ada'") });
-  }, 60_000);
 
   it('is refused where it cannot be drawn, or does not show what it claims', () => {
     const { domain, state, id } = begun();
@@ -113,7 +99,7 @@ describe.each(browsers)('whatever the mechanics answer in %s', (browser) => {
     const any = <T>(list: readonly T[]): T => list[rng.int(list.length)];
     let state = applyOperations(domain.initialState, domain.tasks[0].initialOperations ?? []) as ScreenState;
     const answered: Record<string, number> = {};
-    for (let step = 0; step < 45; step++) {
+    for (let step = 0; step < 27; step++) {
       const roles = step % 3 === 0 ? /radio|text|spin/ : /textbox/;
       const bid = any(Object.keys(state.elements).filter((id) => roles.test(state.elements[id].role)));
       const key = any(['x', 'ö', ' ', 'Backspace', 'ArrowLeft', 'Home']);

@@ -185,39 +185,16 @@ describe('a change of the page', () => {
 });
 
 describe('what is asked of the model', () => {
-  it('is nothing where the screen itself refuses', async () => {
-    const model = scripted({});
-    const { answer } = await acted(model, click('99'));
-    expect(answer).toMatchObject({ isError: true, observation: 'Error: there is no element "99" on the screen' });
-    expect(model.requests).toEqual([]);
-  }, 60_000);
-
-  it.each([
-    ['empty', ''],
-    ['cut off', '{"thought": "the page'],
-  ])(
-    'and replies that are all %s are refused, and counted',
-    async (_, text) => {
-      const server = await serve(() => ({ text, finishReason: text === '' ? 'stop' : 'length' }));
-      const { answer, after } = await acted(await modelOf(server), click('3'));
-      expect(answer).toMatchObject({ isError: true, operations: [], confidence: 0 });
-      expect(answer.refused).toEqual([
-        expect.stringContaining('page-llm, at first: The overview:'),
-        expect.stringContaining('page-llm, after repair: The overview:'),
-      ]);
-      expect([answer.cost.calls, server.requests.length]).toEqual([2, 2]);
-      expect(after).toEqual(STATE);
-    },
-    60_000,
-  );
-
-  it('and a draft that is cut off is no draft', async () => {
-    const server = await serve(({ response_format: format }) =>
-      format === undefined ? { text: 'Cakes and', finishReason: 'length' } : { text: JSON.stringify(PAGE) },
-    );
-    const { answer } = await acted(await modelOf(server), click('2'));
-    expect(answer.refused?.[0]).toContain('The draft was cut off at its longest length');
-    expect(answer.cost.calls).toBe(3);
+  it('and replies that are all cut off are refused, and counted', async () => {
+    const server = await serve(() => ({ text: '{"thought": "the page', finishReason: 'length' }));
+    const { answer, after } = await acted(await modelOf(server), click('3'));
+    expect(answer).toMatchObject({ isError: true, operations: [], confidence: 0 });
+    expect(answer.refused).toEqual([
+      expect.stringContaining('page-llm, at first: The overview:'),
+      expect.stringContaining('page-llm, after repair: The overview:'),
+    ]);
+    expect([answer.cost.calls, server.requests.length]).toEqual([2, 2]);
+    expect(after).toEqual(STATE);
   }, 60_000);
 });
 

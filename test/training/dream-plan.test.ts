@@ -15,12 +15,6 @@ describe('the plan of a dream', () => {
     expect(plan.reasons['rollout.horizon']).toBe('8 imagined steps stay near real episodes');
   });
 
-  it('goes beyond episodes that ended before the model strayed, within bounds', () => {
-    const horizon = (trustedSteps: number, longest: number) =>
-      planDream(OPEN, 'auto', { trial: { ...TRIAL, trustedSteps, longest } }, 0).horizon;
-    expect([horizon(9, 9), horizon(50, 50), horizon(0, 30)]).toEqual([18, 30, 1]);
-  });
-
   it('leaves what is pinned as it is', () => {
     const pinned = { gate: 'open', horizon: [0, 100, 1, 5], disagreementLimit: null, startsPerRound: 70 } as const;
     const plan = planDream(pinned, 0.05, { trial: TRIAL, skill: { ...SKILL, model: -1 } }, 100);
@@ -79,17 +73,5 @@ describe('rounds', () => {
   it('are rollouts for a learner that knows its newest policy alone', () => {
     const settled = resolveRounds(open, { obsDim: 3, actionDim: 1, learnsFrom: 'rollouts' });
     expect(settled).toMatchObject({ stepsPerRound: 250, cyclesPerRound: 1 });
-  });
-
-  it('leave what is given', () => {
-    const given = {
-      ...rest,
-      initialRandomSteps: 7,
-      stepsPerRound: 11,
-      updatesPerRound: 13,
-      cyclesPerRound: 3,
-      evalEvery: 5,
-    };
-    expect(resolveRounds(given, { obsDim: 3, actionDim: 1, learnsFrom: 'replay' })).toEqual(given);
   });
 });

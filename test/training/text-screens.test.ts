@@ -72,24 +72,6 @@ it('does by a chosen line what the line says, and is paid by the page', async ()
   expect(asked).toEqual(shown);
 }, 60_000);
 
-it('learns from what the page pays, or from whether the task was done', async () => {
-  const sender: TextPolicy = {
-    version: 'sender',
-    decide: async (situations) =>
-      situations.map(({ readings }) => {
-        const choice = readings!.findIndex((reading) => reading.startsWith('click button'));
-        return { choice, logProb: 0, entropy: 0 };
-      }),
-  };
-  const earned = async (rewards: 'paid' | 'verdict') => {
-    const environments = [viewOf(domain, make)() as never];
-    const [{ steps, reward }] = await playTexts(sender, [{ task: 'order.2', seed: 1 }], { environments, rewards });
-    return { of: steps.map((step) => step.reward), reward };
-  };
-  expect(await earned('paid')).toEqual({ of: [-1], reward: 0 });
-  expect(await earned('verdict')).toEqual({ of: [0], reward: 0 });
-}, 60_000);
-
 it('is offered to an agent of chance, who may choose among it', async () => {
   const environment = make();
   await environment.reset({ task: 'order.3', seed: 1 });

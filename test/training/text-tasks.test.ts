@@ -24,11 +24,6 @@ function known(): Grown {
   return grown;
 }
 
-it('takes all once before any comes again, unless it grows', () => {
-  const lap = [0, 1, 2].flatMap((round) => ids(draw(round, known(), { grow: undefined })));
-  expect(new Set(lap).size).toBe(24);
-});
-
 it('takes most of a round from what is half mastered, and each time others of it', () => {
   const grown = known();
   expect(familiesWithin(tasks, grow, grown)).toEqual(['half']);

@@ -20,17 +20,3 @@ test('is as it was, its stream included', async () => {
   expect(await env.snapshot()).toEqual(before);
   expect(await env.step(up)).toEqual(step);
 });
-
-test('goes on from a snapshot with the seed it is given', async () => {
-  const env = dream();
-  await env.reset({ seed: 4 });
-  const snapshot = await env.snapshot();
-  const walk = async (seed?: number) => {
-    await env.restore(snapshot, { seed });
-    const seen: number[] = [];
-    for (let i = 0; i < 12; i++) seen.push((await env.step(up)).observation[0]);
-    return seen.join();
-  };
-  expect(await walk(5)).toBe(await walk(5));
-  expect(new Set([await walk(), await walk(5), await walk(6)]).size).toBe(3);
-});

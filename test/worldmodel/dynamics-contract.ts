@@ -46,13 +46,6 @@ export function dynamicsContract<R extends Rows>(name: string, subject: Dynamics
       expect(rowsOf(await imagine(again.carry, all, 2))).toEqual(second);
     });
 
-    it('answers one value a row', async () => {
-      const { reward, terminated, confidence, answeredBy } = await imagine(await begun(all), all, 0);
-      for (const values of [reward, terminated, confidence ?? reward, answeredBy ?? reward])
-        expect(values).toHaveLength(subject.rows);
-      expect(terminated.every((end) => end === 0 || end === 1)).toBe(true);
-    });
-
     it('answers nothing for no rows', async () => {
       const none = await imagine(await begun(all.slice(0, 0)), all.slice(0, 0), 0);
       expect([none.carry.rows, none.reward.length, rowsOf(none)]).toEqual([0, 0, []]);

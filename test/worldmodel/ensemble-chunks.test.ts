@@ -20,25 +20,22 @@ describe('a step of more rows than are worked off at once', () => {
     return () => model.close();
   });
 
-  it.each([0, 1, 2, 3])(
-    'gives every row its own elite and its own noise, from word %i of a stream',
-    async (skipped) => {
-      const [given, expected] = [Rng.fromSeed(7), Rng.fromSeed(7)];
-      for (const rng of [given, expected]) rng.skip(skipped);
-      const { nextObs, reward } = await oneStep(model, obs, action, given);
-      const { mean, std } = await model.stepElites(obs, action, ROWS);
-      const elite = drawElites(ROWS, mean.length / ROWS / 3, expected);
-      const noise = expected.fillNormal(new Float32Array(ROWS * 3));
-      let worst = 0;
-      for (let at = 0; at < noise.length; at++) {
-        const [row, j] = [Math.floor(at / 3), at % 3];
-        const from = elite[row] * noise.length + at;
-        const sample = mean[from] + std[from] * noise[at];
-        const [got, wanted] = j < 2 ? [nextObs[2 * row + j], obs[2 * row + j] + sample] : [reward[row], sample];
-        worst = Math.max(worst, Math.abs(got - wanted));
-      }
-      expect(worst).toBeLessThan(1e-5);
-      expect(given.state()).toEqual(expected.state());
-    },
-  );
+  it.each([0, 3])('gives every row its own elite and its own noise, from word %i of a stream', async (skipped) => {
+    const [given, expected] = [Rng.fromSeed(7), Rng.fromSeed(7)];
+    for (const rng of [given, expected]) rng.skip(skipped);
+    const { nextObs, reward } = await oneStep(model, obs, action, given);
+    const { mean, std } = await model.stepElites(obs, action, ROWS);
+    const elite = drawElites(ROWS, mean.length / ROWS / 3, expected);
+    const noise = expected.fillNormal(new Float32Array(ROWS * 3));
+    let worst = 0;
+    for (let at = 0; at < noise.length; at++) {
+      const [row, j] = [Math.floor(at / 3), at % 3];
+      const from = elite[row] * noise.length + at;
+      const sample = mean[from] + std[from] * noise[at];
+      const [got, wanted] = j < 2 ? [nextObs[2 * row + j], obs[2 * row + j] + sample] : [reward[row], sample];
+      worst = Math.max(worst, Math.abs(got - wanted));
+    }
+    expect(worst).toBeLessThan(1e-5);
+    expect(given.state()).toEqual(expected.state());
+  });
 });

@@ -22,7 +22,7 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
 
   beforeAll(async () => {
     const batch = linearTransitions(4000, Rng.fromSeed(1));
-    const patient = { ...config, maxEpochs: 100, patience: 30 };
+    const patient = { ...config, maxEpochs: 60, patience: 20 };
     ({ model } = await fitEnsemble(batch, linearSpaces, patient, { rng: Rng.fromSeed(2) }));
     return () => model.close();
   });
@@ -50,7 +50,7 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
   });
 
   it('samples the mixture of its elites (TS1), and the mean of means with the mean variance', async () => {
-    const n = 40_000;
+    const n = 10_000;
     const obs = new Float32Array(2 * n).map((_, i) => (i % 2 === 0 ? 0.5 : -0.3));
     const action = new Float32Array(n).fill(0.2);
     const elites = await model.stepElites(obs.subarray(0, 2), action.subarray(0, 1), 1);
@@ -90,17 +90,6 @@ describe('an ensemble fitted to a linear system with Gaussian noise', () => {
     expect(warm.report.isWarmStart).toBe(true);
     expect(cold.report.isWarmStart).toBe(false);
     expect(warm.report.holdoutError).toBeLessThan(0.6 * cold.report.holdoutError);
-  });
-
-  it('refuses a warm start of another shape', async () => {
-    const batch = linearTransitions(100, Rng.fromSeed(1));
-    const fit = fitEnsemble(
-      batch,
-      linearSpaces,
-      { ...config, hidden: [16] },
-      { rng: Rng.fromSeed(1), previous: model },
-    );
-    await expect(fit).rejects.toMatchObject({ code: 'SETTING_INVALID' });
   });
 });
 
@@ -238,23 +227,10 @@ describe('bad input', () => {
 
   it('refuses settings that make no sense', async () => {
     const nothing = () => {};
-    for (const settings of [
-      { elites: 9 },
-      { hidden: [] },
-      { lr: -1 },
-      { holdout: 1 },
-      { membres: 3 },
-      { learnReward: false },
-    ]) {
+    for (const settings of [{ elites: 9 }, { membres: 3 }, { learnReward: false }]) {
       await expect(fitChanged(nothing, settings), JSON.stringify(settings)).rejects.toMatchObject({
         code: 'SETTING_INVALID',
       });
     }
-  });
-
-  it('refuses discrete observations', async () => {
-    const spaces = { ...linearSpaces, observationSpace: { type: 'discrete', n: 4, start: 0 } as const };
-    const fitting = fitEnsemble(linearTransitions(50, Rng.fromSeed(1)), spaces, config, { rng: Rng.fromSeed(2) });
-    await expect(fitting).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
   });
 });

@@ -49,20 +49,4 @@ describe('a model tried on real episodes', () => {
     expect(await tryModel(model, episodes(20), options)).toEqual(like);
     await model.close();
   });
-
-  it('counts rows from the given one on, and says null where nothing changes', async () => {
-    const batch = linearTransitions(300, Rng.fromSeed(1));
-    const { model } = await fitEnsemble(
-      batch,
-      linearSpaces,
-      { ...smallConfig, maxEpochs: 2 },
-      { rng: Rng.fromSeed(2) },
-    );
-    const real = episodes(3);
-    const trial = await tryModel(model, real, { from: 2 * EPISODE, rng: Rng.fromSeed(3) });
-    expect(trial.windows).toBe(EPISODE);
-    // Rewards are 0 in all of these episodes.
-    expect(trial.rewardR2).toBeNull();
-    await model.close();
-  });
 });

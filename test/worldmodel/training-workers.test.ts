@@ -19,10 +19,9 @@ async function fitWith(workers: number, onProgress?: (progress: FitProgress) => 
 }
 
 describe('training in worker threads', () => {
-  it('gives the same bytes with 0, 1 and 2 workers', async () => {
+  it('gives the same bytes with 0 and 2 workers', async () => {
     const here = await fitWith(0);
     expect(here.parameters!.some((value) => value !== 0)).toBe(true);
-    expect(await fitWith(1)).toEqual(here);
     expect(await fitWith(2)).toEqual(here);
   });
 

@@ -8,8 +8,7 @@ import { noGymnasium, room, useGymnasium } from './python.js';
 useGymnasium();
 
 describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
-  for (const id of ['Pendulum-v1', 'CartPole-v1', 'MountainCarContinuous-v0'])
-    environmentContract(id, () => makeEnvironment({ gymnasium: id }));
+  environmentContract('CartPole-v1', () => makeEnvironment({ gymnasium: 'CartPole-v1' }));
   environmentContract('an image', () => room('Picture'));
 
   test('a seed is Gymnasium’s own: the first state of Pendulum-v1 from seed 42', async () => {
@@ -23,15 +22,6 @@ describe.skipIf(noGymnasium)('environments of Gymnasium', () => {
     for (const [i, value] of [-0.14995256, 0.9886932, -0.12224312].entries())
       expect(observation[i]).toBeCloseTo(value, 6);
     await env.close();
-  });
-
-  test('the clock is the environment’s own, another one, or none', async () => {
-    const clocks = [undefined, 7, null].map(async (maxEpisodeSteps) => {
-      const env = await makeEnvironment({ gymnasium: 'Pendulum-v1', maxEpisodeSteps });
-      await env.close();
-      return env.maxEpisodeSteps;
-    });
-    expect(await Promise.all(clocks)).toEqual([200, 7, undefined]);
   });
 });
 

@@ -23,7 +23,6 @@ afterAll(() => server.stop(0));
 const remote = (environment: string) => remoteEnvironment(server.url, { environment });
 const local = (name: string): Promise<Environment> => server.sessions.environments.get(name)!.make();
 
-environmentContract('pendulum on a server', async () => (await remote('pendulum')) as RemoteVectorEnvironment);
 environmentContract('cart-pole on a server', async () => (await remote('cartpole')) as RemoteVectorEnvironment);
 
 describe('an environment on a server', () => {
@@ -75,14 +74,6 @@ describe('an environment on a server', () => {
     expect(there.hashes[0]).toMatch(/^[0-9a-f]{64}$/);
     await env.close();
     await here.close();
-  });
-
-  it('is the server’s default one unless named, and tells what the server knows', async () => {
-    const env = await remoteEnvironment(`${server.url}/`);
-    expect(env.id).toBe('pendulum');
-    expect(env.card).toMatchObject({ source: 'real', isDefault: true, version: expect.any(String) });
-    expect((env as RemoteVectorEnvironment).maxEpisodeSteps).toBe(200);
-    await env.close();
   });
 
   it('leaves no session behind, and is closed once', async () => {

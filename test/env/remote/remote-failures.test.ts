@@ -82,9 +82,7 @@ describe('a server', () => {
 
   it.each([
     ['no JSON', 200, '<html>', 'SERVER_FAULT'],
-    ['no card', 200, '{"environments":[{"name":"x"}]}', 'SERVER_FAULT'],
     ['no environment', 200, '{"environments":[]}', 'SERVER_FAULT'],
-    ['an error of something else', 502, 'Bad Gateway', 'SERVER_FAULT'],
     ['a redirect', 302, '', 'SERVER_FAULT'],
     [
       'an error of ours',
@@ -101,9 +99,7 @@ describe('a server', () => {
   });
 
   it.each([
-    ['a short observation', { observation: [1, 2] }],
     ['an observation of text', { observation: 'here' }],
-    ['no end', { terminated: undefined }],
     ['no reward, and no verdict', { reward: null }],
   ])('that answers a step with %s is told so, and the episode is lost', async (_, wrong) => {
     const turn = { observation: [1, 0, 0], reward: 1, terminated: false, truncated: false, info: {} };
@@ -137,11 +133,9 @@ describe('a refusal', () => {
     await env.close();
   });
 
-  it('here comes before one there: addresses, names', async () => {
-    for (const url of ['localhost:8000', 'ftp://host', 'nowhere']) {
+  it('here comes before one there: addresses', async () => {
+    for (const url of ['localhost:8000', 'ftp://host']) {
       expect((await failure(opened(url))).code).toBe('REMOTE_URL_INVALID');
     }
-    const error = await failure(remoteEnvironment(server.url, { environment: 'pendlum' }));
-    expect([error.code, error.hint]).toEqual(['ENV_NOT_SERVED', 'Served: pendulum.']);
   });
 });

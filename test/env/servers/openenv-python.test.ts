@@ -36,21 +36,6 @@ describe.skipIf(python === undefined)("OpenEnv's own server", () => {
     });
   });
 
-  it('honours seeds, in a crowd too', async () => {
-    await on({ openenv: url, sessions: 3 }, async (domain) => {
-      const told = async (seed: number) => {
-        const env = environmentOf(domain);
-        const seen = [await begin(env, seed)];
-        for (const word of ['a', 'b', 'c']) seen.push((await act(env, say(word))).text);
-        return seen.join();
-      };
-      const alone = [await told(1), await told(2)];
-      expect(alone[0]).not.toBe(alone[1]);
-      const crowd = await Promise.all([1, 2, 1, 2, 1, 2].map(told));
-      expect(crowd).toEqual([...alone, ...alone, ...alone]);
-    });
-  });
-
   it('may be slow: the episode is lost, and the next one goes on', async () => {
     await on({ openenv: url, timeoutSeconds: 1 }, async (domain) => {
       const env = environmentOf(domain);

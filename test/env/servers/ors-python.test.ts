@@ -30,15 +30,6 @@ describe.skipIf(python === undefined)('a server of ors-sdk', () => {
     });
   });
 
-  it('refuses in words that an agent reads', async () => {
-    await on({ ors: url }, async (domain) => {
-      const env = environmentOf(domain);
-      await begin(env, 1);
-      const { text } = await act(env, guess(-1));
-      expect(text).toMatch(/^Error: .*too small/);
-    });
-  });
-
   it('is gone on with after its death', async () => {
     await on({ ors: url }, async (domain) => {
       const env = environmentOf(domain);

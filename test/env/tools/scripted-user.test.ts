@@ -21,11 +21,6 @@ function conversation(spec: Partial<UserSpec>, sentences: readonly string[]) {
   return { opening: messages[0].content, replies };
 }
 
-test('opens with its opening, or its goal', () => {
-  expect(conversation({ opening: 'Hello' }, []).opening).toBe('Hello');
-  expect(conversation({}, []).opening).toBe('the goal');
-});
-
 test('says the first line that fits and was not said, and leaves with the one that is last', () => {
   const script = [
     { when: 'name|who', say: 'Ada' },
@@ -45,18 +40,6 @@ test('has nothing to add once, and then leaves', () => {
     [NOTHING_TO_ADD, false],
     [FAREWELL, true],
   ]);
-});
-
-test('answers the same whatever calls lie between', () => {
-  const toolCalls = [{ id: '1', name: 'a', arguments: {} }];
-  const messages: Message[] = [
-    { role: 'user', content: 'hi' },
-    { role: 'assistant', content: 'name?', toolCalls },
-    { role: 'tool', toolCallId: '1', name: 'a', content: 'name?' },
-    { role: 'assistant', content: 'name?' },
-  ];
-  const task = { user: { goal: 'g', script: [{ when: 'name', say: 'Ada' }] } };
-  expect(user.reply({ task, messages, seed: 1 } as never).content).toBe('Ada');
 });
 
 test('does not hang on a pattern that backtracks for ever', () => {

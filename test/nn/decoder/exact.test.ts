@@ -9,9 +9,7 @@ import { randomTokens, TINY } from './fixture.js';
 
 const VARIANTS: [string, Partial<nn.DecoderConfigInput>][] = [
   ['heads that share keys in pairs', {}],
-  ['heads with keys of their own', { kvHeads: 4, headDim: 16 }],
   ['one head of keys, width 32, own output layer', { kvHeads: 1, headDim: 32, tieEmbeddings: false }],
-  ['one layer', { layers: 1, heads: 1, kvHeads: 1, headDim: 64, hiddenSize: 64 }],
   ['sums over more than a chain of the product', { hiddenSize: 288, intermediateSize: 520, vocabSize: 611 }],
 ];
 
@@ -58,7 +56,7 @@ describe.each(VARIANTS)('%s', (name, change) => {
   prompts[1] = prompts[0];
 
   test('generated in any company, read at once, and trained', async () => {
-    const options = { maxTokens: 25, stop: [7] };
+    const options = { maxTokens: 16, stop: [7] };
     const together = await decoder.generate(prompts, options);
     for (const [i, prompt] of prompts.entries()) {
       expect(await decoder.generate([prompt], options)).toEqual([together[i]]);

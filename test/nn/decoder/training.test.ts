@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
-import { decoderTraining, learningRateAt } from '../../../src/nn/decoder/trainer.js';
 import * as nn from '../nn.js';
 import { documentOf, householdTexts, randomTokens, TINY } from './fixture.js';
 
@@ -120,23 +119,4 @@ describe('a training', () => {
     await expect(trainer.train([wrong])).rejects.toThrow(expect.objectContaining({ code: 'NON_FINITE_VALUE' }));
     expect(trainer.state).toBe(after);
   });
-});
-
-test('the learning rate rises in a line and falls in a half cosine', () => {
-  const settings = decoderTraining({ steps: 110, warmupSteps: 10, learningRate: 1 });
-  expect([0, 4, 9, 10].map((step) => learningRateAt(step, settings))).toEqual([0.1, 0.5, 1, 1]);
-  expect(learningRateAt(60, settings)).toBeCloseTo(0.55, 12);
-  expect([110, 5000].map((step) => learningRateAt(step, settings))).toEqual([0.1, 0.1]);
-});
-
-test('settings that cannot be are refused', async () => {
-  const create = (config: object, training: object) =>
-    nn.DecoderTrainer.create({
-      config: { ...TINY, ...config },
-      training: { steps: 1, rows: 1, length: 32, ...training },
-      start: { rng: Rng.fromSeed(0) },
-    });
-  await expect(create({ kvHeads: 3 }, {})).rejects.toThrow(/multiple of kvHeads/);
-  await expect(create({}, { length: 65 })).rejects.toThrow(/longer than the context of 64/);
-  await expect(create({ headDim: 7 }, {})).rejects.toThrow(/headDim/);
 });

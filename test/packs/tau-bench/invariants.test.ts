@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { TauDomainName } from '../../../packs/tau-bench/src/tau-domain.js';
 import type { TauRelease } from '../../../packs/tau-bench/src/tool-kit.js';
-import type { JsonObject } from '../../../src/core/canonical-json.js';
+import type { Json, JsonObject } from '../../../src/core/canonical-json.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
 import { tauBench } from './fixture.js';
@@ -41,127 +41,79 @@ async function faults(domain: TauDomainName, operations: readonly Operation[]): 
 const SEATS = '/flights/F1/dates/2024-05-20/available_seats/economy';
 const HISTORY = '/reservations/R00001/payment_history';
 
-test.each<[string, Operation[], string | undefined]>([
-  ['a right booking', [added(), LISTED, PAID], undefined],
-  ['a booking that nobody lists', [added(), PAID], 'not listed at its user'],
-  ['a booking without a charge', [added(), LISTED], 'gift card gift_card_1 must hold 20, not 120'],
-  ['a charge without a booking', [PAID], 'gift card gift_card_1 must hold 120, not 20'],
-  ['a made-up price', [added({ flights: [{ ...BOOKED, price: 1 }] }), LISTED, PAID], 'costs 100, not 1'],
-  ['an unpaid insurance', [added({ insurance: 'yes' }), LISTED, PAID], 'costs 130, but 100 was paid'],
-  [
-    'a certificate that stays',
-    [added({ payment_history: [{ payment_id: 'certificate_1', amount: 100 }] }), LISTED],
-    'certificate certificate_1 must be gone',
-  ],
-  [
-    'a certificate that vanishes',
-    [{ op: 'remove', path: '/users/ann_lee_1/payment_methods/certificate_1' }],
-    'must be gone',
-  ],
-  ['fewer seats', [{ op: 'replace', path: SEATS, value: 2 }], undefined],
-  ['more seats', [{ op: 'replace', path: SEATS, value: 4 }], 'may only fall'],
-  ['negative seats', [{ op: 'replace', path: SEATS, value: -1 }], 'may only fall, and not below 0'],
-  [
-    'another price',
-    [{ op: 'replace', path: SEATS.replace('available_seats', 'prices'), value: 1 }],
-    'prices of flight F1',
-  ],
-  ['a removed flight', [{ op: 'remove', path: '/flights/F1' }], 'flight F1 may be neither added nor removed'],
-  [
-    'a cancelling without refund',
-    [{ op: 'add', path: '/reservations/R00001/status', value: 'cancelled' }],
-    'pays back 90',
-  ],
-  [
-    'a cancelling with refund',
-    [
-      { op: 'add', path: '/reservations/R00001/status', value: 'cancelled' },
-      { op: 'add', path: `${HISTORY}/-`, value: { payment_id: 'credit_card_1', amount: -90 } },
-    ],
-    undefined,
-  ],
-  ['a rewritten history', [{ op: 'replace', path: `${HISTORY}/0/amount`, value: 1 }], 'may only grow'],
-  [
-    'another passenger more',
-    [{ op: 'add', path: '/reservations/R00001/passengers/-', value: PASSENGER }],
-    'number of passengers',
-  ],
-  [
-    'an unpaid bag',
-    [{ op: 'replace', path: '/reservations/R00001/nonfree_baggages', value: 2 }],
-    'costs 100, but 0 was paid',
-  ],
-  ['a cheaper flight', [{ op: 'replace', path: '/reservations/R00001/flights/0/price', value: 7 }], 'does not cost 7'],
-  [
-    'another insurance',
-    [{ op: 'replace', path: '/reservations/R00001/insurance', value: 'yes' }],
-    'insurance of reservation R00001',
-  ],
-  [
-    'a promotion',
-    [{ op: 'replace', path: '/users/ann_lee_1/membership', value: 'silver' }],
-    'membership of user ann_lee_1',
-  ],
-  ['a removed reservation', [{ op: 'remove', path: '/reservations/R00001' }], 'may not be removed'],
-  ['a removed user', [{ op: 'remove', path: '/users/ann_lee_1' }], 'user ann_lee_1 may be neither'],
-])('airline: %s', async (_what, operations, fault) => {
-  const found = await faults('airline', operations);
-  if (fault === undefined) expect(found).toEqual([]);
-  else expect(found.join('\n')).toContain(fault);
-});
+const set = (path: string, value: Json): Operation => ({ op: 'replace', path, value });
+const gone = (path: string): Operation => ({ op: 'remove', path });
 
 const REFUND = { transaction_type: 'refund', amount: 20.2, payment_method_id: 'gift_card_1' };
 const BALANCE = '/users/bo_ray_1/payment_methods/gift_card_1/balance';
-const CANCELLED: Operation = { op: 'replace', path: '/orders/#W1/status', value: 'cancelled' };
+const CANCELLED: Operation = set('/orders/#W1/status', 'cancelled');
 const REFUNDED: Operation = { op: 'add', path: '/orders/#W1/payment_history/-', value: REFUND };
-const MODIFIED: Operation = { op: 'replace', path: '/orders/#W4/status', value: 'pending (item modified)' };
-const SWAPPED: Operation = { op: 'replace', path: '/orders/#W4/items/0/item_id', value: '1000000003' };
+const MODIFIED: Operation = set('/orders/#W4/status', 'pending (item modified)');
+const SWAPPED: Operation = set('/orders/#W4/items/0/item_id', '1000000003');
 
 function paidMore(amount: number): Operation {
   const payment = { transaction_type: 'payment', amount, payment_method_id: 'paypal_1' };
   return { op: 'add', path: '/orders/#W4/payment_history/-', value: payment };
 }
 
-test.each<[string, Operation[], string | undefined]>([
-  ['a right cancelling', [CANCELLED, REFUNDED, { op: 'replace', path: BALANCE, value: 40.2 }], undefined],
-  ['a cancelling without refund', [CANCELLED], 'must refund each of its payments'],
-  ['a refund that never arrives', [CANCELLED, REFUNDED], 'must hold 40.20, not 20.00'],
-  ['money from nowhere', [{ op: 'replace', path: BALANCE, value: 1000 }], 'must hold 20.00, not 1000.00'],
-  ['an overdrawn card', [{ op: 'replace', path: BALANCE, value: -1 }], 'may not go below 0'],
-  ['a right modification', [MODIFIED, SWAPPED, paidMore(1.9)], undefined],
-  ['an item at another price', [MODIFIED, SWAPPED, paidMore(1)], 'cost 1.90 more, not 1.00'],
+test.each<[TauDomainName, string, Operation[], string?]>([
+  ['airline', 'a right booking', [added(), LISTED, PAID]],
+  ['airline', 'a booking that nobody lists', [added(), PAID], 'not listed at its user'],
+  ['airline', 'a booking without a charge', [added(), LISTED], 'gift card gift_card_1 must hold 20, not 120'],
+  ['airline', 'a charge without a booking', [PAID], 'gift card gift_card_1 must hold 120, not 20'],
+  ['airline', 'a made-up price', [added({ flights: [{ ...BOOKED, price: 1 }] }), LISTED, PAID], 'costs 100, not 1'],
+  ['airline', 'an unpaid insurance', [added({ insurance: 'yes' }), LISTED, PAID], 'costs 130, but 100 was paid'],
   [
+    'airline',
+    'a certificate that stays',
+    [added({ payment_history: [{ payment_id: 'certificate_1', amount: 100 }] }), LISTED],
+    'certificate certificate_1 must be gone',
+  ],
+  ['airline', 'a certificate that vanishes', [gone('/users/ann_lee_1/payment_methods/certificate_1')], 'must be gone'],
+  ['airline', 'fewer seats', [set(SEATS, 2)]],
+  ['airline', 'more seats', [set(SEATS, 4)], 'may only fall'],
+  ['airline', 'another price', [set(SEATS.replace('available_seats', 'prices'), 1)], 'prices of flight F1'],
+  ['airline', 'a removed flight', [gone('/flights/F1')], 'flight F1 may be neither added nor removed'],
+  [
+    'airline',
+    'a cancelling without refund',
+    [{ op: 'add', path: '/reservations/R00001/status', value: 'cancelled' }],
+    'pays back 90',
+  ],
+  [
+    'airline',
+    'a cancelling with refund',
+    [
+      { op: 'add', path: '/reservations/R00001/status', value: 'cancelled' },
+      { op: 'add', path: `${HISTORY}/-`, value: { payment_id: 'credit_card_1', amount: -90 } },
+    ],
+  ],
+  ['airline', 'a rewritten history', [set(`${HISTORY}/0/amount`, 1)], 'may only grow'],
+  ['airline', 'an unpaid bag', [set('/reservations/R00001/nonfree_baggages', 2)], 'costs 100, but 0 was paid'],
+  ['airline', 'a cheaper flight', [set('/reservations/R00001/flights/0/price', 7)], 'does not cost 7'],
+  ['airline', 'a promotion', [set('/users/ann_lee_1/membership', 'silver')], 'membership of user ann_lee_1'],
+  ['airline', 'a removed reservation', [gone('/reservations/R00001')], 'may not be removed'],
+  ['retail', 'a right cancelling', [CANCELLED, REFUNDED, set(BALANCE, 40.2)]],
+  ['retail', 'a cancelling without refund', [CANCELLED], 'must refund each of its payments'],
+  ['retail', 'a refund that never arrives', [CANCELLED, REFUNDED], 'must hold 40.20, not 20.00'],
+  ['retail', 'money from nowhere', [set(BALANCE, 1000)], 'must hold 20.00, not 1000.00'],
+  ['retail', 'an overdrawn card', [set(BALANCE, -1)], 'may not go below 0'],
+  ['retail', 'a right modification', [MODIFIED, SWAPPED, paidMore(1.9)]],
+  ['retail', 'an item at another price', [MODIFIED, SWAPPED, paidMore(1)], 'cost 1.90 more, not 1.00'],
+  [
+    'retail',
     'an item that is sold out',
     [MODIFIED, { ...SWAPPED, value: '1000000001' } as Operation, paidMore(0)],
     'no available variant',
   ],
-  ['items changed without a word', [SWAPPED], 'items of order #W4 may not change'],
-  [
-    'a delivery of what is processed',
-    [{ op: 'replace', path: '/orders/#W3/status', value: 'delivered' }],
-    'may not go from',
-  ],
-  [
-    'a changed delivered order',
-    [{ op: 'replace', path: '/orders/#W2/address/city', value: 'X' }],
-    'address of order #W2',
-  ],
-  ['another address', [{ op: 'replace', path: '/orders/#W4/address/city', value: 'X' }], undefined],
-  ['a return', [{ op: 'replace', path: '/orders/#W2/status', value: 'return requested' }], undefined],
-  ['a new payment without refund', [paidMore(5)], 'must be equal'],
-  [
-    'a price list',
-    [{ op: 'remove', path: '/products/8000000001/variants/9000000001' }],
-    'product 8000000001 may not change',
-  ],
-  ['another email', [{ op: 'replace', path: '/users/bo_ray_1/email', value: 'x' }], 'email of user bo_ray_1'],
-  [
-    'a new card',
-    [{ op: 'add', path: '/users/bo_ray_1/payment_methods/x', value: { source: 'paypal', id: 'x' } }],
-    'method x may not',
-  ],
-])('retail: %s', async (_what, operations, fault) => {
-  const found = await faults('retail', operations);
+  ['retail', 'items changed without a word', [SWAPPED], 'items of order #W4 may not change'],
+  ['retail', 'a delivery of what is processed', [set('/orders/#W3/status', 'delivered')], 'may not go from'],
+  ['retail', 'another address', [set('/orders/#W4/address/city', 'X')]],
+  ['retail', 'a return', [set('/orders/#W2/status', 'return requested')]],
+  ['retail', 'a new payment without refund', [paidMore(5)], 'must be equal'],
+  ['retail', 'a price list', [gone('/products/8000000001/variants/9000000001')], 'product 8000000001 may not change'],
+])('%s: %s', async (domain, _what, operations, fault) => {
+  const found = await faults(domain, operations);
   if (fault === undefined) expect(found).toEqual([]);
   else expect(found.join('\n')).toContain(fault);
 });

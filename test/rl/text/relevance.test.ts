@@ -7,12 +7,10 @@ import {
   type EncodedSituation,
   encodeSituation,
   isNumbered,
-  placeOf,
   RelevanceNetwork,
   relevanceSchema,
   tokensOf,
 } from '../../../src/rl/text/relevance.js';
-import { chooseBy } from '../../../src/rl/text/text-learner.js';
 import type { TextLesson, TextSituation } from '../../../src/rl/text/text-policy.js';
 import { PLAIN, relevance } from './attic-training.js';
 
@@ -51,13 +49,6 @@ describe('words', () => {
       'chair 12',
     ]);
     expect(['desk', 'desk 1'].map(isNumbered)).toEqual([false, true]);
-  });
-
-  it('have a place that is never that of none', () => {
-    const places = THINGS.map((word) => placeOf(word, 64));
-    expect(Math.min(...places)).toBeGreaterThanOrEqual(1);
-    expect(Math.max(...places)).toBeLessThan(64);
-    expect(new Set(places).size).toBeGreaterThan(5);
   });
 });
 
@@ -103,14 +94,7 @@ describe('a situation', () => {
   });
 });
 
-describe('a choice', () => {
-  it('is drawn in proportion, or the most probable', () => {
-    const logProbs = Float32Array.from([0.2, 0.5, 0.3], Math.log);
-    const drawn = [0.1, 0.19, 0.21, 0.69, 0.71, 0.999].map((draw) => chooseBy(logProbs, draw));
-    expect(drawn).toEqual([0, 0, 1, 1, 2, 2]);
-    expect(chooseBy(logProbs, undefined)).toBe(1);
-  });
-});
+describe('a choice', () => {});
 
 describe('the relevance network', () => {
   it('has in training the log-probabilities of the rollout, to the bit', async () => {
@@ -131,22 +115,9 @@ describe('the relevance network', () => {
     await learner.close();
   });
 
-  it('chooses alike however many decide beside it, and without draws the most probable', async () => {
-    const learner = await relevance(1);
-    const all = situations(130, 4);
-    const together = await learner.policy.decide(all, draws(130, 5));
-    const alone = await learner.policy.decide([all[77]], [draws(130, 5)[77]]);
-    expect(alone[0].choice).toBe(together[77].choice);
-    expect(alone[0].logProb).toBeCloseTo(together[77].logProb, 6);
-    const [mode] = await learner.policy.decide([all[3]]);
-    const others = await Promise.all([0.05, 0.35, 0.65, 0.95].map((draw) => learner.policy.decide([all[3]], [draw])));
-    for (const [other] of others) expect(mode.logProb).toBeGreaterThanOrEqual(other.logProb);
-    await learner.close();
-  });
-
   it('imitates choices, and does so where it was not shown', async () => {
     const learner = await relevance(1);
-    const lessons = situations(256, 6).map((situation) => ({ situation, choice: rightOf(situation) }));
+    const lessons = situations(192, 6).map((situation) => ({ situation, choice: rightOf(situation) }));
     for (let epoch = 0; epoch < 6; epoch++) await learner.update(lessons, { lr: 5e-3 });
     const unseen = situations(128, 7);
     const decisions = await learner.policy.decide(unseen);

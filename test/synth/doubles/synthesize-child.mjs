@@ -9,7 +9,7 @@ import { synthesize } from '../../../dist/synth/synthesize.js';
 
 const [folder, workers] = process.argv.slice(2);
 const say = (line) => writeSync(1, `${line}\n`);
-const rows = 600;
+const rows = 300;
 const starts = Rng.fromSeed(3).fillNormal(new Float32Array(rows * 3));
 const double = (name) => new URL(`./${name}.mjs`, import.meta.url).href;
 const dims = { obsDim: 3, actionDim: 2 };

@@ -38,8 +38,8 @@ describe('drafting a domain', () => {
   });
 
   it('refuses one that is not put right in so many repairs, and keeps what was tried', async () => {
-    const draft = await draftDomain({ ...wishes, model: scriptedModel(world, tasks, rules(CARELESS)) });
-    expect([draft.admitted, draft.steps.length]).toEqual([false, 5]);
+    const draft = await draftDomain({ ...wishes, repairs: 1, model: scriptedModel(world, tasks, rules(CARELESS)) });
+    expect([draft.admitted, draft.steps.length]).toEqual([false, 4]);
     expect(draft.trial.faults.length).toBeGreaterThan(0);
     expect(draft.steps.every(({ files }) => Object.keys(files).length > 0)).toBe(true);
   });
@@ -60,11 +60,6 @@ describe('drafting a domain', () => {
     expect(never.trial.faults[0]).toMatch(/^no reply of 3 wrote policy\.md, .*; the last: .*no JSON/);
     expect(never.trial.faults).toContain('rules.js is missing');
   });
-
-  it('leaves errors of the server to the caller', async () => {
-    const gone = reverieError('LLM_UNREACHABLE', { url: 'http://x', problem: 'gone' });
-    await expect(draftDomain({ ...wishes, model: scriptedModel(gone) })).rejects.toThrow(gone.message);
-  });
 });
 
 describe('trying a draft', () => {
@@ -75,16 +70,12 @@ describe('trying a draft', () => {
     const faults = await faultsOf({ 'state.json': '{"members": {}}' });
     expect(faults).toContain('state.json');
     expect(faults).not.toContain('/tmp');
-    expect(await faultsOf({ 'tools.yaml': '[' })).toContain('tools.yaml');
     expect(await faultsOf({ 'must-fail.yaml': '[{ "name": "x" }]' })).toContain('must-fail.yaml');
   });
 
-  it('runs rules in the sandbox: nothing of the host is to be had, and what never ends is ended', async () => {
-    expect(await faultsOf({ 'rules.js': "import fs from 'fs';\nexport const tools = {};" })).toContain('rules.js');
+  it('runs rules in the sandbox: nothing of the host is to be had', async () => {
     const reaching = LENDING['rules.js'].replace('book(state, book_id),', 'process.env,');
     expect(await faultsOf({ 'rules.js': reaching })).toMatch(/get_book/);
-    const endless = LENDING['rules.js'].replace('found.lentTo = null;', 'for (;;) {}');
-    expect(await faultsOf({ 'rules.js': endless })).toMatch(/return_book/);
   });
 
   it('wants enough of everything', async () => {

@@ -149,12 +149,6 @@ describe('transitions', () => {
   });
 });
 
-it('is the same again, and another with another seed', async () => {
-  const all = await rowsOf();
-  expect(await rowsOf()).toEqual(all);
-  expect(await rowsOf({ seed: 2 })).not.toEqual(all);
-});
-
 describe('a record that the environment contradicts', () => {
   it('is left at that step, with a row that says so', async () => {
     const record = await expertRecord();

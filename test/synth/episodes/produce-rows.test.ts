@@ -111,10 +111,4 @@ describe('rows', () => {
     const rest = await produce({ concurrency: 4 });
     expect(rest.made.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 40 }, (_, i) => 20 + i));
   });
-
-  it('stop with the first error that is nobody’s row', async () => {
-    const fail = (row: number) => (row === 5 ? new Error('a defect') : undefined);
-    await expect(produce({ concurrency: 4, fail })).rejects.toThrow('a defect');
-    expect((await produce({ concurrency: 4 })).outcome.done).toBe(ROWS);
-  });
 });

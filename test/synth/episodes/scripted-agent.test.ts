@@ -49,15 +49,15 @@ const callsOf = ({ steps }: EpisodeRecord) =>
 
 describe.each(['helpdesk', 'cellar'])('the scripted agent in %s', (name) => {
   it('solves what it takes up, in ways that differ, and the same again', async () => {
-    const episodes = await lived(name, 90);
+    const episodes = await lived(name, 14);
     const failed = episodes.filter(({ verdict }) => verdict.reward !== 1).map(({ task, row }) => `${row} ${task}`);
     expect(failed).toEqual([]);
     expect(new Set(episodes.map(callsOf)).size / episodes.length).toBeGreaterThan(0.6);
-    expect(await lived(name, 4)).toEqual(episodes.slice(0, 4));
+    expect(await lived(name, 2)).toEqual(episodes.slice(0, 2));
   });
 
   it('errs by the recipe of corrections, is refused, changes nothing, and puts it right', async () => {
-    const episodes = await lived(name, 42, 0.5);
+    const episodes = await lived(name, 10, 0.5);
     let mistakes = 0;
     for (const { masked = [], messages, steps, verdict, row } of episodes) {
       expect(verdict.reward, `row ${row}`).toBe(1);
@@ -70,6 +70,6 @@ describe.each(['helpdesk', 'cellar'])('the scripted agent in %s', (name) => {
         expect(masked).not.toContain(index + 2);
       }
     }
-    expect(mistakes).toBeGreaterThan(42);
+    expect(mistakes).toBeGreaterThan(6);
   });
 });

@@ -1,6 +1,6 @@
 // What all formats share: the folder, its shards and splits, the card; and the two plainest formats.
 
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -71,13 +71,6 @@ describe('exportEpisodes', () => {
     writeFileSync(join(folder, 'mine.txt'), 'mine');
     await expect(exported(folder, 'parquet', [record()])).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
     expect(readdirSync(folder)).toEqual(['mine.txt']);
-  });
-
-  it('may write no row at all', async () => {
-    const { rows, card } = await exported(folder, 'parquet', []);
-    expect(rows).toBe(0);
-    expect(existsSync(join(folder, 'data'))).toBe(false);
-    expect(frontMatter(card).configs).toEqual([]);
   });
 });
 
@@ -154,11 +147,6 @@ describe('openai', () => {
     expect(row.tools[0]).toMatchObject({ type: 'function', function: { name: 'get_parcel' } });
     expect(row.parallel_tool_calls).toBe(false);
     expect(adapted).toEqual({ "messages after the agent's last turn left out": 1, 'thoughts left out': 1 });
-  });
-
-  it('has no row for an episode without a turn to learn from', async () => {
-    const { rows, adapted } = await exported(folder, 'openai', [record({ turns: [{ user: 'Hello?' }] })]);
-    expect([rows, adapted]).toEqual([0, { 'left out: no turn to learn from': 1 }]);
   });
 });
 

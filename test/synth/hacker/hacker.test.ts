@@ -65,8 +65,6 @@ function takenInBy(text: RegExp): DoubleModel {
 describe('a judge that can be taken in', () => {
   it.each([
     ['praise', /best judge/],
-    ['a claim that all is done', /carried out in full/],
-    ['a verdict in the conversation', /every criterion holds/],
     ['a made-up answer of a tool', /Tool result/],
   ])('by %s is found out, with the episode that shows it', async (_, text) => {
     const report = await findTricks(request(rubrics, rulesResponder(rubrics), takenInBy(text)));
@@ -111,12 +109,6 @@ describe('a judge that cannot', () => {
     expect(report).toMatchObject({ tricks: [], plays: 64 });
     expect(report.tasks).toHaveLength(4);
     expect(report.cost.calls).toBeGreaterThan(0);
-  });
-
-  it('raises none by a slip that does not come again', async () => {
-    let asked = 0;
-    const model = new DoubleModel('slips', (question) => verdict(question, ++asked % 11 === 5));
-    expect((await findTricks(request(rubrics, rulesResponder(rubrics), model))).tricks).toEqual([]);
   });
 });
 

@@ -54,17 +54,6 @@ describe('structure', () => {
     const expected = JSON.parse(JSON.stringify(usual).replaceAll('call-4-0', 'call-2-0-2'));
     if ('repaired' in judgement) expect(judgement.repaired).toEqual(expected);
   });
-
-  it('cuts before an empty turn', () => {
-    expect(outcome(structureFilter(), { turns: [...USUAL, { user: 'So?' }, { say: ' ' }] })).toEqual([
-      ...['cut before an empty turn', 8],
-      [],
-    ]);
-  });
-
-  it('drops an episode in which the agent never acts', () => {
-    expect(outcome(structureFilter(), { turns: [{ user: 'Hello?' }] })).toBe('the agent never acts');
-  });
 });
 
 describe('policy', () => {
@@ -156,19 +145,6 @@ describe('provenance', () => {
     expect(judged({ user: 'And Quill?' }, call('list_software', {}, '["SW-QUILL"]'), look)).toBe('keep');
     expect(judged({ user: 'Order it' }, call('order', { speed: 'NEXT_DAY', note: 'ASAP' }))).toBe('keep');
   });
-
-  it('takes no word of the policy for an id', () => {
-    const turns: Turn[] = [
-      { user: 'It was withdrawn' },
-      call('verify', { employee_id: 'parcels' }, 'no', { isError: true }),
-    ];
-    expect(judged(...turns)).toEqual(['call with an invented id masked', 4, [2]]);
-  });
-
-  it('masks a guess that was refused', () => {
-    const turns: Turn[] = [{ user: 'Mine is P100' }, get('P1', 'Error: no P1', { isError: true }), get('P100')];
-    expect(judged(...turns)).toEqual(['call with an invented id masked', 6, [2]]);
-  });
 });
 
 describe('loops', () => {
@@ -178,12 +154,6 @@ describe('loops', () => {
   it('cuts at the second round of three', () => {
     expect(judged([a, b, a, b, a, b, { say: 'Hm.' }])).toEqual(['cut before going round in circles', 6, []]);
     expect(judged([b, a, a, a])).toEqual(['cut before going round in circles', 6, []]);
-  });
-
-  it('keeps two rounds, and rounds in which something is different', () => {
-    expect(judged([a, b, a, b, { say: 'Hm.' }])).toBe('keep');
-    expect(judged([1, 2, 3].map((state) => ({ ...a, state: `s${state}` })))).toBe('keep');
-    expect(judged([1, 2, 3].map((page) => call('list_shelves', {}, `page ${page}`)))).toBe('keep');
   });
 });
 
@@ -195,12 +165,6 @@ describe('lengths', () => {
     const { messages } = record();
     const upToCall = messages.slice(0, 5).reduce((sum, { content }) => sum + (content ?? '').length, 0) + 60;
     expect(outcome(lengthFilter({ ...caps, maxCharacters: upToCall }), {})).toEqual(['cut for length', 4, []]);
-  });
-
-  it('drops what is too short, or too long at once', () => {
-    expect(outcome(lengthFilter({ ...caps, minTurns: 4 }), {})).toBe('too short');
-    expect(outcome(lengthFilter({ ...caps, maxCharacters: 20 }), {})).toBe('too long');
-    expect(outcome(lengthFilter({ ...caps, minTurns: 3, maxTurns: 3 }), {})).toBe('keep');
   });
 });
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { qualitySchema, splitOf } from '../../../src/synth/quality/quality-config.js';
-import { filterEpisodes, QualityPipeline } from '../../../src/synth/quality/quality-pipeline.js';
+import { QualityPipeline } from '../../../src/synth/quality/quality-pipeline.js';
 import { call, parcelDomain, parcelTask, record, type Turn, USUAL } from '../episode-records.js';
 
 const words = (from: number, count = 40) => Array.from({ length: count }, (_, i) => `w${from + i}`).join(' ');
@@ -41,27 +41,6 @@ describe('the quality pipeline', () => {
     expect(report.diversity.tools).toEqual({ called: 2, of: 3, unused: ['list_shelves'] });
     expect(report.diversity.states).toBeGreaterThan(0);
     expect(report.diversity.distinct3).toBeGreaterThan(0.5);
-  });
-
-  it('answers at once, row by row, and the same for the same rows', async () => {
-    const rows = Array.from({ length: 60 }, (_, row) => talk(row % 3 === 2 ? (row - 1) * 50 + 1 : row * 50, row));
-    let read = 0;
-    async function* source() {
-      for (const row of rows) {
-        read++;
-        yield row;
-      }
-    }
-    const first: string[] = [];
-    const pipeline = pipelineOf();
-    for await (const { id } of filterEpisodes(source(), pipeline)) {
-      if (first.length === 0) expect(read).toBe(1);
-      first.push(id);
-    }
-    const again = pipelineOf();
-    expect(rows.filter((row) => again.judge(row)).map(({ id }) => id)).toEqual(first);
-    expect(first.length).toBe(40);
-    expect(again.report()).toEqual(pipeline.report());
   });
 
   it('knows what is evaluated on: tasks of the test split and files that are named', () => {
@@ -109,12 +88,5 @@ describe('splits', () => {
     expect(share('validation')).toBeCloseTo(0.1, 1);
     expect(splitOf({ family: 'family-1' }, shares)).toBe(splits[1]);
     expect(splitOf({ family: 'family-1', split: 'validation' }, shares)).toBe('validation');
-  });
-
-  it('move no family from training into evaluation when the shares of evaluation shrink', () => {
-    const smaller = { validation: 0.1, test: 0.1 };
-    const families = Array.from({ length: 500 }, (_, i) => ({ family: `f${i}` }));
-    const moved = families.filter((task) => splitOf(task, shares) === 'train' && splitOf(task, smaller) !== 'train');
-    expect(moved).toEqual([]);
   });
 });

@@ -9,7 +9,6 @@ import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environmen
 import type { ToolsAction } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
-import { cutBefore } from '../../../src/synth/quality/filter.js';
 import { lostStep } from '../../../src/synth/signals/deficits.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 
@@ -64,16 +63,6 @@ describe('the step that lost an episode', () => {
     const left = await lived(solution.slice(0, 2));
     expect(left).toMatchObject({ return: 0, terminated: true });
     expect(lostStep(domain, task, left)).toBe(left.steps.length - 1);
-  });
-
-  it('is gone with what is cut off', async () => {
-    const look = solution[1];
-    const whole = await lived([solution[0], look, look, { name: 'hand_over', arguments: handOver() }]);
-    const record = { ...whole, lostStep: lostStep(domain, task, whole) };
-    expect(record.lostStep).toBe(3);
-    const second = record.steps[2].message;
-    expect(cutBefore(record, record.messages.length).lostStep).toBe(3);
-    expect(cutBefore(record, second)).not.toHaveProperty('lostStep');
   });
 
   it('is not known of what did not fail, without rules, or where the solution does not help from the start', async () => {

@@ -152,12 +152,6 @@ describe('a task is refused', () => {
   });
 });
 
-it('counts what was admitted, and a task against its duplicates', async () => {
-  const admissions = new Admissions(domain);
-  for (const changes of [{}, {}, { verifier: {} }]) await admissions.admit(propose(changes));
-  expect(admissions.admitted).toBe(1);
-});
-
 describe('without rules', () => {
   const spec = shop(undefined, false);
 

@@ -7,7 +7,7 @@ import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { makeTasks } from '../../../src/synth/tasks/make-tasks.js';
 import { checkReference } from '../../../src/synth/tasks/task-checks.js';
-import { curriculumSchema, tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';
+import { tasksSchema } from '../../../src/synth/tasks/tasks-schema.js';
 import { CANCEL, shop } from './shop.js';
 
 async function make(domain: ReturnType<typeof shop>, variation: object, seed = 1) {
@@ -48,15 +48,5 @@ describe('the service desk', () => {
     const refused = made.flatMap(({ admission }) => (admission.admitted ? [] : admission.reasons));
     for (const { detail } of refused) expect(detail).toBeTruthy();
     domain.close();
-  });
-});
-
-describe('the scenario section', () => {
-  it('has defaults, and refuses unknown keys and senseless values', () => {
-    const { curriculum, variation } = tasksSchema.parse({});
-    expect([curriculum.lag, curriculum.syntheticCap, variation.count]).toEqual([64, 0.5, 0]);
-    for (const bad of [{ scores: [] }, { exploration: -1 }, { lag: 0 }, { caps: 1 }])
-      expect(curriculumSchema.safeParse(bad).success).toBe(false);
-    expect(tasksSchema.safeParse({ variation: { strategies: ['entity-swap'] } }).success).toBe(false);
   });
 });

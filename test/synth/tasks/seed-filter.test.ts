@@ -1,11 +1,11 @@
 // The seed filter: what a log may not be, by rules; and that good logs are left alone.
 
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../../src/core/canonical-json.js';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { loadDomain } from '../../../src/env/tools/load-domain.js';
 import type { Message } from '../../../src/env/tools/message.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
@@ -52,7 +52,6 @@ describe('rules', () => {
 
   it.each<[reason: string, messages: Message[]]>([
     ['no user', [says('Hello.')]],
-    ['cut before an empty turn', [...GOOD, says(' ')]],
     ['begins with a call without its answer', [user('a'), answers('x', 'get_order', '{}'), says('b')]],
     ['ids of calls made unique', [...GOOD, ...look, says('b')]],
     [
@@ -61,7 +60,6 @@ describe('rules', () => {
     ],
     ['begins with a call without its answer', [user('a'), look[0], says('b')]],
     ['it stops in the middle', [user('a'), ...look]],
-    ['it stops in the middle', [user('a'), look[0]]],
   ])('refuse what is at fault: %s', async (reason, messages) => {
     expect(await faults(messages)).toEqual([reason]);
   });
@@ -95,22 +93,14 @@ describe('rules', () => {
 });
 
 describe('recorded logs', () => {
-  it('of the service desk are all kept', async () => {
-    const desk = await loadDomain('packs/helpdesk');
-    const { episodes } = await readEpisodeLogs('packs/helpdesk/logs', { domain: desk });
-    const some = episodes.filter((_, i) => i % 12 === 0);
-    expect((await prefilterEpisodes(some, desk)).kept).toEqual(some);
-    desk.close();
-  });
-
   const folder = join(DATA, 'tau', 'airline');
   it.skipIf(!existsSync(folder))('of τ-bench airline are kept, but for those that stop in the middle', async () => {
     const airline = await makeDomain({ id: 'tau-airline', data: folder, release: 'tau1' });
-    const { episodes } = await readEpisodeLogs(join(folder, 'trajectories-gpt-4o.jsonl'), {
-      domain: airline,
-      tolerant: true,
-    });
-    const some = episodes.slice(14, 30);
+    const few = join(mkdtempSync(join(tmpdir(), 'reverie-seeds-')), 'few.jsonl');
+    const lines = readFileSync(join(folder, 'trajectories-gpt-4o.jsonl'), 'utf8').split('\n');
+    writeFileSync(few, lines.slice(14, 30).join('\n'));
+    const { episodes: some } = await readEpisodeLogs(few, { domain: airline, tolerant: true });
+    rmSync(few);
     expect((await prefilterEpisodes(some, airline)).kept.length).toBe(some.length - 1);
   });
 });

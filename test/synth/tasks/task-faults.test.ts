@@ -36,15 +36,3 @@ test('a failure that the verifier passes', async () => {
   const problems = await problemsOf({ verifier: { communicate: ['2030-03-22'] }, failures });
   expect(problems).toEqual(['its verifier passes the failure "lies"']);
 });
-
-test('a reference that the verifier fails', async () => {
-  expect(await problemsOf({ verifier: { communicate: ['never'] }, failures: [] })).toEqual([
-    'its verifier fails its reference: communicate: never: the user was never told',
-  ]);
-});
-
-test('what is said after a call that ends the episode is not told', async () => {
-  const reference = { calls: [{ name: 'hand_over', arguments: {} }], say: 'I hand you over.' };
-  const problems = await problemsOf({ verifier: { communicate: ['hand'] }, reference, failures: [] });
-  expect(problems).toHaveLength(1);
-});

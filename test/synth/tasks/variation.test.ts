@@ -20,7 +20,7 @@ function vary(seed = 1, from: ToolsTask = CANCEL, given = domain) {
 describe('entity swap', () => {
   it('exchanges ids, names, places and amounts together, in every part of the task', async () => {
     const orders = new Set<string>();
-    for (let seed = 0; seed < 12; seed++) {
+    for (let seed = 0; seed < 6; seed++) {
       const { task } = await vary(seed);
       const order = task!.reference!.calls[1].arguments.order_id as string;
       const record = (domain.initialState.orders as Record<string, Record<string, Json>>)[order];
@@ -40,10 +40,6 @@ describe('entity swap', () => {
       orders.add(order);
     }
     expect(orders.size).toBeGreaterThan(2);
-  });
-
-  it('is the same for the same stream', async () => {
-    expect(await vary(4)).toEqual(await vary(4));
   });
 
   it('never takes an entity of a task kept for evaluation', async () => {
@@ -84,11 +80,6 @@ describe('entity swap', () => {
       reference: { calls: [], say: 'I cannot do that.' },
     };
     expect((await vary(1, refusal)).problems[0].code).toBe('no_variant');
-  });
-
-  it('works without rules, on likeness alone', async () => {
-    const { task } = await vary(1, CANCEL, shop(undefined, false));
-    expect(task!.reference!.calls[1].arguments.order_id).not.toBe('ORD-2000');
   });
 });
 

@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { NO_COST } from '../../../src/core/cost.js';
 import { reverieError } from '../../../src/core/errors.js';
 import { openSealed } from '../../../src/core/files.js';
@@ -22,9 +21,7 @@ import {
   runMustFail,
   writeMustFail,
 } from '../../../src/worldmodel/must-fail/run-must-fail.js';
-import { Judge } from '../../../src/worldmodel/reward/judge.js';
 import { nativeDomain, scenarioFolder } from '../../controlled/native-domain.js';
-import { DoubleModel, verdict } from '../reward/judge-models.js';
 
 const data = process.env.REVERIE_SHARED_DATA ?? fileURLToPath(new URL('../../../../shared/data', import.meta.url));
 
@@ -88,21 +85,6 @@ describe('what must succeed', () => {
       const silent = await tried(simulator(`silent ${nothing}`, () => ({ observation: nothing })));
       expect(silent.passed).toBe(0);
     }
-  });
-
-  it('is done by one that leaves something out and writes in another order', async () => {
-    const real = rulesResponder(domain);
-    const terse: Responder = {
-      ...real,
-      answer: async (query) => {
-        const answer = await real.answer(query);
-        const said = answer.observation.startsWith('{') ? (JSON.parse(answer.observation) as JsonObject) : undefined;
-        if (said === undefined) return answer;
-        const kept = Object.entries(said).slice(0, -1).reverse();
-        return { ...answer, observation: JSON.stringify(Object.fromEntries(kept), null, 1) };
-      },
-    };
-    expect((await tried(terse)).rate.value).toBeGreaterThan(0.8);
   });
 
   it('is known without rules from what the state has and from records', async () => {
@@ -170,30 +152,6 @@ describe('probes of the service desk', () => {
   });
 });
 
-describe('a judge', () => {
-  it('that is taken in by praise is found out', async () => {
-    const rubric: ToolsDomain = {
-      ...domain,
-      tasks: domain.tasks
-        .slice(0, 4)
-        .map((task) => ({ ...task, verifier: { rubric: ['The user got what it wanted.'] } })),
-    };
-    const { probes } = await generateProbes(rubric);
-    const flattery = probes.filter(({ kind, expect: wanted }) => kind === 'flattery' && wanted === 'no-reward');
-    expect(flattery).toHaveLength(4);
-    const report = async (passed: boolean | null) => {
-      const judge = new Judge(new DoubleModel('m', (request) => verdict(request, passed)), { votes: 1 });
-      return runMustFail({ domain: rubric, responder: rulesResponder(rubric), probes: flattery, judge });
-    };
-    const fooled = await report(true);
-    expect(fooled).toMatchObject({ passed: 0, cost: { calls: 4 } });
-    expect(fooled.judge).toContain('judge:m');
-    expect(fooled.failures[0]).toMatchObject({ problem: 'was rewarded with 1', verdict: { reward: 1 } });
-    expect((await report(false)).passed).toBe(4);
-    expect((await report(null)).passed).toBe(4);
-  });
-});
-
 describe('generated probes', () => {
   it('of the service desk are many, of all tools that take ids, and hold in the real environment', async () => {
     const { probes, skipped } = await generateProbes(domain);
@@ -208,40 +166,13 @@ describe('generated probes', () => {
     expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
     expect(report.skipped).toEqual(skipped);
   });
-
-  it('tell one that plays along from one that refuses everything', async () => {
-    const { probes } = await generateProbes(domain);
-    const missing = probes.filter(({ kind }) => kind === 'missing-entity');
-    expect((await runMustFail({ domain, responder: yesMan, probes: missing })).passed).toBe(0);
-    expect((await runMustFail({ domain, responder: naysayer, probes: missing })).rate.value).toBe(1);
-  });
-
-  it('need no rules: an id that the state does not have is missing', async () => {
-    const { rules: _, ...specified } = domain;
-    const { probes, skipped } = await generateProbes(specified);
-    const [probe] = probes;
-    expect(probe).toMatchObject({ kind: 'missing-entity', expect: 'error' });
-    expect(probes.filter(({ kind }) => kind === 'forbidden-transition')).toEqual([]);
-    expect(skipped[0].reason).toContain('no rules');
-  });
-
-  it('pay nothing for idleness, even where a goal holds at the start', async () => {
-    const [task] = domain.tasks;
-    const lax: ToolsDomain = {
-      ...domain,
-      tasks: [{ ...task, verifier: { assert: [{ path: '/orders', exists: true }] } }],
-    };
-    const { probes } = await generateProbes(lax);
-    const report = await runMustFail({ domain: lax, responder: rulesResponder(lax), probes });
-    expect(report.byKind['unearned-success']).toMatchObject({ value: 1 });
-  });
 });
 
 describe.skipIf(!existsSync(join(data, 'tau')))('probes of τ-bench (skipped without REVERIE_SHARED_DATA)', () => {
   it.each(['airline', 'retail'] as const)('%s hold in the real environment', async (name) => {
     const tau = await makeDomain({ id: `tau-${name}`, data: join(data, 'tau', name) });
-    const { probes } = await generateProbes({ ...tau, tasks: tau.tasks.slice(0, 20) });
-    expect(probes.length).toBeGreaterThan(20);
+    const { probes } = await generateProbes({ ...tau, tasks: tau.tasks.slice(0, 6) });
+    expect(probes.length).toBeGreaterThan(10);
     const report = await runMustFail({ domain: tau, responder: rulesResponder(tau), probes });
     expect(report.failures.map(({ probe, problem }) => `${probe.name} ${problem}`)).toEqual([]);
     tau.close();
@@ -252,21 +183,10 @@ describe('a file of probes', () => {
   it.each([
     ['no YAML', '- {name', 'must-fail'],
     ['an unknown key', '- {name: a, kind: flattery, expect: error, call: {name: get_ticket}, calls: []}', 'calls'],
-    ['an error of nothing', '- {name: a, kind: flattery, expect: error}', 'expect: error needs a call'],
-    [
-      'no reward for no task',
-      '- {name: a, kind: flattery, expect: no-reward, say: hi}',
-      'expect: no-reward needs a task',
-    ],
     [
       'an unknown task',
       '- {name: a, kind: flattery, expect: no-reward, task: unlok-after-holiday}',
       'unlock-after-holiday',
-    ],
-    [
-      'an unknown tool',
-      '- {name: a, kind: flattery, expect: error, call: {name: get_tickets}}',
-      'did you mean "get_ticket"',
     ],
     [
       'two of a name',

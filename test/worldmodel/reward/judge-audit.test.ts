@@ -30,18 +30,9 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const one = { votes: 1, audit: { repeats: 1 } } as const;
 
 describe('labelled episodes', () => {
-  it('of the service desk have tasks, kinds and the states they ended in', () => {
-    expect(labelled).toHaveLength(52);
-    expect(labelled.filter(({ success }) => success)).toHaveLength(26);
-    expect(new Set(labelled.map(({ kind }) => kind))).toContain('Wrong entity');
-    expect(labelled.filter(({ finalState }) => finalState === undefined)).toEqual([]);
-  });
-
   it.each([
     ['a task that does not exist', { task: 'nothing' }, 'there is no task "nothing"'],
-    ['no label', { success: undefined }, 'success'],
     ['the same id twice', { id: 'audit-1' }, 'the id "audit-1" was there before'],
-    ['no conversation', { messages: 4 }, 'its messages are no list'],
   ])('with %s are an error that names the line', async (_, changes, problem) => {
     const messages = [{ role: 'assistant', content: 'Hello.' }];
     const good = { id: 'audit-1', task: domain.tasks[0].id, messages, success: true, reason: 'fine' };
@@ -110,14 +101,6 @@ describe('the gate', () => {
     expect(() => requireAudited(judge, { ...domain, id: 'other' }, report)).toThrow(unaudited);
     expect(() => requireAudited(judge, { ...domain, policy: 'Anything goes.' }, report)).toThrow(unaudited);
     requireAudited(judge, { ...domain, tasks: [] }, report);
-  });
-
-  it('holds limits against what is not ruled out, so few labels do not open it', async () => {
-    const judge = new Judge(truthfulModel(domain), one);
-    const few = [...labelled.slice(0, 3), ...labelled.slice(-3)];
-    const report = await auditJudge(judge, domain, few);
-    expect(report.falsePositive.count).toBe(0);
-    expect(() => requireAudited(judge, domain, report)).toThrow('falsePositive 0 of 3 (up to 56 %)');
   });
 
   it('reads reports as they were written, and no others', async () => {

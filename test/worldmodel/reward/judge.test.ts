@@ -40,16 +40,10 @@ const impossible = { reasoning: '', verdicts: [{ criterion: 1, passed: true, rea
 describe('votes', () => {
   it.each([
     ['all for', [true, true, true], true],
-    ['two for one', [true, false, true], true],
     ['two against one', [false, true, false], false],
     ['a lead that is too small', [true, true, false, false, true], null],
     ['a tie', [true, false], null],
-    ['nothing shown', [null, null, null], null],
-    ['one for, two undecided', [true, null, null], null],
-    ['two for, one undecided', [true, null, true], true],
     ['no reply that can be read', ['garbage', 'garbage', 'garbage'], null],
-    ['one for, two that cannot be read', [true, 'garbage', 'garbage'], null],
-    ['two for, one that cannot be read', [true, 'garbage', true], true],
     ['two unsure of themselves', [unsure, unsure], null],
     ['criteria that were not asked for', [misnumbered, misnumbered], null],
     ['confidence that is no probability', [impossible, impossible], null],

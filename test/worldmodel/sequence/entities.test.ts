@@ -50,7 +50,7 @@ const router = (backends: readonly string[], given: object) =>
 
 let contents: SequenceContents;
 beforeAll(async () => {
-  const fit = { rows: 4, length: 160, hidden: 64, layers: 2, heads: 2, kvHeads: 1, vocabulary: 420, heldOut: 0.4 };
+  const fit = { rows: 4, length: 160, hidden: 64, layers: 2, heads: 2, kvHeads: 1, vocabulary: 420, heldOut: 0.2 };
   const settings = sequenceSection.parse({ fit: { ...fit, learningRate: 4e-3, steps: 200 } });
   contents = await fitSequence({ domain, episodes, settings, rng: Rng.fromSeed(2) });
   await saveSequence(join(root, 'desk'), contents);
@@ -65,7 +65,7 @@ describe('a model of entities', () => {
   it('takes over most calls, and leaves states as exact as they were', async () => {
     const mixed = await router(['sequence', 'rules'], { minConfidence: 0.9 });
     const answered: Record<string, number> = {};
-    for (let seed = 100; seed < 104; seed++) {
+    for (let seed = 100; seed < 102; seed++) {
       let [state, truth]: JsonObject[] = [domain.initialState, domain.initialState];
       for (const [step, call] of calls(Rng.fromSeed(seed), 12).entries()) {
         const answer = await mixed.answer({ domain, task: tasks[0], state, messages: [], call, step, seed });
@@ -75,6 +75,6 @@ describe('a model of entities', () => {
         expect(stateHash(state)).toBe(stateHash(truth));
       }
     }
-    expect(answered.sequence).toBeGreaterThan(24);
+    expect(answered.sequence).toBeGreaterThan(12);
   });
 });

@@ -42,10 +42,6 @@ describe('questions and answers', () => {
   const types = objectTypes(steps.map(({ question: { world } }) => ({ scene: world.scene!, facts: factsOf(world) })));
   const form = new StepForm({ world: 'facts', types, shared: [] });
 
-  it('know the agent by being the only one of its type', () => {
-    expect(types).toEqual({ constant: [], sole: ['robot'] });
-  });
-
   it('show the facts around what the action names, and nothing of the rest', () => {
     const state = initialStateOf(domain, domain.tasks[0]);
     const world = worldOf(domain, state);
@@ -86,9 +82,5 @@ describe('calibration', () => {
     expect(told.at(-1)).toBeGreaterThan(0.9);
     const mean = answers.reduce((sum, { logProb }) => sum + confidenceOf(calibration, logProb), 0) / answers.length;
     expect(mean).toBeCloseTo(answers.filter(({ isRight }) => isRight).length / answers.length, 1);
-  });
-
-  it('knows nothing where nothing was judged', () => {
-    expect(confidenceOf(calibrate([]), -0.1)).toBe(0);
   });
 });

@@ -104,17 +104,21 @@ describe('as a backend', () => {
 });
 
 describe('a fit', () => {
-  const short = { steps: 20 };
+  const few = depotEpisodes(domain, [1], 25);
+  const short = { steps: 20, hidden: 32, layers: 1, heads: 1 };
 
   it('gives the same bytes again, and after it was stopped', async () => {
-    const whole = await fitted({}, short);
+    const whole = await fitted({ episodes: few }, short);
     const stop = new AbortController();
     const work = join(root, 'work');
-    const stopped = fitted({ work, signal: stop.signal, onProgress: ({ done }) => done >= 10 && stop.abort() }, short);
+    const stopped = fitted(
+      { episodes: few, work, signal: stop.signal, onProgress: ({ done }) => done >= 10 && stop.abort() },
+      short,
+    );
     await expect(stopped).rejects.toThrow(/abort/);
     const notes: number[] = [];
     const resumed = await fitted(
-      { work, onProgress: ({ phase, done }) => phase === 'train' && notes.push(done) },
+      { episodes: few, work, onProgress: ({ phase, done }) => phase === 'train' && notes.push(done) },
       short,
     );
     expect(notes).toEqual([15, 20]);

@@ -3,7 +3,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import type { Operation } from '../../../src/env/tools/prediction.js';
-import type { Piece } from '../../../src/worldmodel/sequence/script.js';
 import { StepForm } from '../../../src/worldmodel/sequence/step-form.js';
 import { sharedValues } from '../../../src/worldmodel/sequence/worlds.js';
 
@@ -19,18 +18,8 @@ const form = new StepForm({
 });
 const ask = (given: JsonObject) =>
   form.ask({ call: { name: 'close', arguments: given }, goal: 'rest', world: { values } });
-const shown = (pieces: readonly Piece[]) =>
-  pieces.map((one) => ('text' in one ? one.text : 'slot' in one ? `<${one.slot}>` : `[${one.mark}]`)).join('');
 
 describe('entities in words', () => {
-  it('are those that the call names, and what these refer to', () => {
-    const { pieces, names } = ask({ ticket: 'T-1' });
-    expect(names.all().slice(0, 2)).toEqual(['T-1', 'C-2']);
-    expect(shown(pieces)).toBe(
-      '[call]close:<0>[facts] ; today<4>[name]tickets<0> ; id<0> ; customer<1> ; subject<2>[name]customers<1> ; id<1> ; name<3> ; city Graz[answer]',
-    );
-  });
-
   it.each<[string, readonly Operation[], string]>([
     ['nothing', [], 'Nothing.'],
     ['a value', [{ op: 'replace', path: '/tickets/T-1/subject', value: 'Light at C-2' }], '{"id":"T-1","ok":true}'],

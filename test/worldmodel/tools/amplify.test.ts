@@ -43,17 +43,11 @@ describe.each([true, false])('a trajectory in one call (rules: %s)', (rules) => 
     ['arguments that break the schema', [asks, calls('close_ticket', { id: 1 }), closed], /arguments of close_ticket/],
     ['an id nobody said', [asks, calls('get_ticket', { ticket_id: 'T1002' }), closed], /no result/],
     [
-      'an id the agent cannot know',
-      [asks, calls('close_ticket', { ticket_id: 'T1002' }), closed],
-      /cannot know.*T1002/,
-    ],
-    [
       'a change that does not apply',
       [asks, closes, { ...closed, operations: [{ op: 'remove', path: '/x', value: '' }] }],
       /x/,
     ],
     ['a result that speaks of nobody', [asks, closes, { ...closed, content: 'Closed for C999' }], /C999/],
-    ['a result alone', [asks, closed], /without a call/],
     ['an agent that begins', [says], /begin with the user/],
   ])('is cut at %s', async (_, turns, reason) => {
     const episode = await written([...turns, says] as Json, rules).run();

@@ -43,13 +43,6 @@ describe('a user by language model', () => {
     expect(model.requests[0].schema?.name).toBe('user_turn');
   });
 
-  it('opens with the task’s own words, or writes some; an opening ends nothing', async () => {
-    const { model, user: bo } = user(() => says('Hi', true));
-    expect(await bo.open(query({ opening: 'Good day.' }))).toMatchObject({ content: 'Good day.', cost: { calls: 0 } });
-    expect(model.requests).toHaveLength(0);
-    expect(await bo.open({ ...query(), messages: messages.slice(0, 1) })).toMatchObject({ content: 'Hi', done: false });
-  });
-
   it('is asked again when it recites its goal or says nothing, and then given up', async () => {
     const { user: bo } = user(({ attempt }) =>
       says(attempt === 0 ? `You see: ${goal}` : 'It is T1001.', attempt === 1),

@@ -2,7 +2,6 @@
 
 import { describe, expect, it } from 'vitest';
 import { addCosts, NO_COST } from '../../../src/core/cost.js';
-import { applyOperations } from '../../../src/env/state/operations.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
 import type { Trust } from '../../../src/worldmodel/tools/backend-model.js';
@@ -15,21 +14,6 @@ const config = (changes: object = {}) => parseToolsModelConfig({ kind: 'tools', 
 const closing = deskQuery('close_ticket', { ticket_id: 'T1001' });
 
 describe('a typed step by a language model', () => {
-  it('changes the state as the tool would', async () => {
-    const model = new ScriptedModel(truthful);
-    const router = await makeRouter(config(), { domain: closing.domain, model });
-    const answer = await router.answer(closing);
-    expect(applyOperations(closing.state, answer.operations)).toMatchObject({
-      tickets: { T1001: { status: 'closed' } },
-    });
-    expect(answer).toMatchObject({ backend: 'llm', isError: false, confidence: 0.9, cost: CALL_COST, reasoning: 'r' });
-    expect(answer.why).toEqual([
-      'rules: the domain has none',
-      'replay: there are no records whose state is known',
-      'llm: answered',
-    ]);
-  });
-
   it('is repaired once, with the reasons', async () => {
     const model = new ScriptedModel((request, sections) =>
       'Refused' in sections
@@ -120,15 +104,6 @@ describe('a backend that is named', () => {
     await expect(made(['replay', 'rules', 'llm'])).rejects.toMatchObject(unavailable('replay'));
     await expect(made(['rules', 'llm'], { tools: 'reads' })).rejects.toMatchObject(unavailable('llm'));
     await expect(made(['rules', 'llm'])).resolves.toBeDefined();
-  });
-
-  it('may be missing from the default list, but for the language model where calls are left to it', async () => {
-    await expect(made(undefined)).resolves.toBeDefined();
-    const model = new ScriptedModel(() => 'x');
-    await expect(
-      makeRouter(parseToolsModelConfig({ kind: 'tools' }), { domain: deskDomain(), model }),
-    ).resolves.toBeDefined();
-    await expect(made(undefined, { tools: 'reads' })).rejects.toMatchObject(unavailable('llm'));
   });
 });
 
