@@ -492,7 +492,11 @@ export const ERROR_CATALOGUE = {
     message: 'A worker died {times} times before it was ready: {problem}',
     hint: 'Free memory, or start the server with fewer --workers; 0 serves everything in one thread.',
   },
-  ROUTE_UNKNOWN: { status: 404, message: 'There is no {method} {path} here.', hint: 'See /docs for every route.' },
+  ROUTE_UNKNOWN: {
+    status: 404,
+    message: 'There is no {method} {path} here.',
+    hint: 'docs/native-api.md lists the routes; /openapi.json describes them.',
+  },
   SERVER_FAILED: {
     status: 500,
     message: 'The server failed to answer.',
@@ -501,7 +505,7 @@ export const ERROR_CATALOGUE = {
   REQUEST_INVALID: {
     status: 422,
     message: 'Request invalid: {problem}',
-    hint: 'See /docs of this server for every route and its fields.',
+    hint: '/openapi.json of this server describes every route and its fields.',
   },
   PAGE_NOT_BUILT: {
     status: 503,

@@ -7,7 +7,7 @@ class ReverieError(Exception):
     """The server refused a request, or failed at it.
 
     Attributes:
-        code: What went wrong, for programs, e.g. ``ACTION_OUT_OF_SPACE``; see the server's ``/docs``.
+        code: What went wrong, for programs, e.g. ``ACTION_OUT_OF_SPACE``; see ``docs/native-api.md``.
         message: What went wrong, for people, naming the value.
         hint: The way out.
         status: The HTTP status, or 0 where there was no answer.
