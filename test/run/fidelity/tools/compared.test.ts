@@ -14,7 +14,7 @@ import { startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
 import { recordingStream } from '../../streams.js';
 
-const SMALL = ['fidelity.questions=10', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
+const SMALL = ['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
 
 let out: string;
 const open: { close: () => Promise<unknown> }[] = [];
