@@ -94,8 +94,6 @@ describe('a situation', () => {
   });
 });
 
-describe('a choice', () => {});
-
 describe('the relevance network', () => {
   it('has in training the log-probabilities of the rollout, to the bit', async () => {
     // Two learners of the same weights: one told the rollout's own log-probabilities, the other told them a hair higher.
