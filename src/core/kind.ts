@@ -112,4 +112,3 @@ export const FIDELITY_SECTIONS = [
   'must-fail',
   'horizon',
 ] as const;
-export type FidelitySectionId = (typeof FIDELITY_SECTIONS)[number];

@@ -63,30 +63,13 @@ export function trustHorizon(wrong: number, steps: number, tolerance: number): n
   return Math.floor(Math.log1p(-tolerance) / Math.log1p(-high) + 1e-9);
 }
 
-// Arrays of numbers one behind the other, as one: batches that are stacked, rewards of many episodes, weights of many members. The
-// elements are copied as they are, and none of the arrays given is changed.
-
-type Numbers = Float32Array | Int32Array;
-
-/** All of `arrays` in order; empty where there are none. */
+/** All of `arrays` in order, copied into one; empty where there are none. */
 export function joinedFloats(arrays: readonly Float32Array[]): Float32Array {
-  return laid(arrays, new Float32Array(lengthOf(arrays)));
-}
-
-/** The same of integers. */
-export function joinedIntegers(arrays: readonly Int32Array[]): Int32Array {
-  return laid(arrays, new Int32Array(lengthOf(arrays)));
-}
-
-function lengthOf(arrays: readonly Numbers[]): number {
-  return arrays.reduce((sum, { length }) => sum + length, 0);
-}
-
-function laid<Into extends Numbers>(arrays: readonly Numbers[], into: Into): Into {
+  const joined = new Float32Array(arrays.reduce((sum, { length }) => sum + length, 0));
   let at = 0;
   for (const array of arrays) {
-    into.set(array, at);
+    joined.set(array, at);
     at += array.length;
   }
-  return into;
+  return joined;
 }

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
-import { joinedFloats, joinedIntegers } from '../../core/statistics.js';
+import { joinedFloats } from '../../core/statistics.js';
 import { gradients } from '../autodiff.js';
 import type { Value } from '../graph.js';
 import { and, div, equal, less, maximum, mul, neg, reduceSum, reshape, unsqueeze, where } from '../ops.js';
@@ -108,7 +108,7 @@ export class DecoderTrainer {
       weights: joinedFloats(batches.map(({ weights }) => weights)),
     };
     for (const name of ['tokens', 'targets', 'segments', 'positions'] as const) {
-      perStep[name] = joinedIntegers(batches.map((batch) => batch[name]));
+      perStep[name] = Int32Array.from(batches.flatMap((batch) => [...batch[name]]));
     }
     const inputs = { decay: this.decay };
     const { state, metrics } = await this.trainer.run({ state: arrays, inputs, perStep, steps: batches.length });
