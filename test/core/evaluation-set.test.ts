@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type EvaluationSetParts, evaluationSetOf, setDifferences } from '../../src/core/evaluation-set.js';
+import { type EvaluationSetParts, evaluationSetOf } from '../../src/core/evaluation-set.js';
 
 const PARTS: EvaluationSetParts = {
   environment: 'rules 1',
@@ -9,22 +9,19 @@ const PARTS: EvaluationSetParts = {
   settings: { episodes: 3 },
 };
 
-describe('a evaluationSet', () => {
+describe('an evaluation set', () => {
   it('has one hash for the same parts, whatever the order of their keys', () => {
     const { settings, ...rest } = PARTS;
     expect(evaluationSetOf({ settings, ...rest }).hash).toBe(evaluationSetOf(PARTS).hash);
   });
 
   it.each([
-    [{ environment: 'rules 2' }, 'environment: rules 1 here, rules 2 there'],
-    [{ tasks: ['b', 'a', 'c'] }, 'tasks: the same in another order'],
-    [{ tasks: ['a', 'd'] }, 'tasks: without d, with b, c beside them'],
-    [{ seeds: [1] }, 'seeds: [0] here, [1] there'],
-    [{ policies: { agent: 'reference', user: 'model' } }, 'policies.user: scripted here, model there'],
-    [{ settings: { episodes: 3, groupSize: 2 } }, 'settings.groupSize: nothing here, 2 there'],
-  ])('is another with %j, which is told', (changed, difference) => {
-    const other = evaluationSetOf({ ...PARTS, ...changed });
-    expect(other.hash).not.toBe(evaluationSetOf(PARTS).hash);
-    expect(setDifferences(PARTS, other)).toEqual([difference]);
+    { environment: 'rules 2' },
+    { tasks: ['b', 'a', 'c'] },
+    { seeds: [1] },
+    { policies: { agent: 'reference', user: 'model' } },
+    { settings: { episodes: 3, groupSize: 2 } },
+  ])('is another with %j', (changed) => {
+    expect(evaluationSetOf({ ...PARTS, ...changed }).hash).not.toBe(evaluationSetOf(PARTS).hash);
   });
 });
