@@ -93,6 +93,7 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
     {
       kind: 'table',
       title: 'What the agent cannot do yet',
+      alignment: 'text',
       columns: ['the agent', 'episodes lost', 'tasks that it lost'],
       rows: deficits.map(({ name, lost, tasks }) => {
         const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
