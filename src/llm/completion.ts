@@ -151,7 +151,7 @@ function reportedUsage({ usage, timings }: Loose): ReportedUsage {
   const counts = loose(usage);
   return {
     promptTokens: counts.prompt_tokens,
-    // llama.cpp tells of its prefix cache beside the usage, older vLLM and DeepSeek in keys of their own.
+    // llama.cpp reports its prefix cache beside the usage, older vLLM and DeepSeek in keys of their own.
     cachedTokens:
       loose(counts.prompt_tokens_details).cached_tokens ?? counts.prompt_cache_hit_tokens ?? loose(timings).cache_n,
     completionTokens: counts.completion_tokens,

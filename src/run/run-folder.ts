@@ -91,7 +91,7 @@ export function notEmpty(folder: string, entry: string): Error {
   });
 }
 
-/** Whether a file tells of a run alone: what `launch` writes, and the metrics, from which no run can be resumed. */
+/** Whether a file only describes a run: what `launch` writes, and the metrics, from which no run can be resumed. */
 function isRecord(name: string, earlier: RunRecord | undefined): boolean {
   if (name === METRICS_FILE) return earlier !== undefined;
   return isLockFile(name) || [RUN_FILE, SCENARIO_FILE, `${RUN_FILE}.tmp`, `${SCENARIO_FILE}.tmp`].includes(name);

@@ -153,7 +153,7 @@ export class DreamWorld {
     const { model: section, modelFolder, refit, env } = this.settings;
     const started = performance.now();
     const phase = open('fit model', null, 'epochs');
-    // The first fit goes on from the model that was brought.
+    // The first fit starts from the model that was brought.
     const earlier = this.model ?? (modelFolder === undefined ? undefined : await kind.load(modelFolder, {}));
     const isContinued = this.model === undefined || refit === 'continue';
     const {

@@ -33,6 +33,14 @@ describe('a kind of world', () => {
     );
     expect(found).toEqual([]);
   });
+
+  it('has every word that means something else on the list', () => {
+    const unused = Object.entries(OTHER_WORDS).flatMap(([file, texts]) => {
+      const found = sources.includes(file) ? comparisonsIn(file) : [];
+      return texts.filter((text) => !found.includes(text)).map((text) => `${file}: ${text}`);
+    });
+    expect(unused).toEqual([]);
+  });
 });
 
 /** Comparisons with a kind's name, cases of it, and lists it is looked for in, as they are written. */

@@ -42,7 +42,7 @@ const CHECKS: readonly (readonly [check: string, given?: object])[] = [
   ...['branches', 'unseeded', 'tools', 'tools_as_gym', 'refusals', 'lost_answers'].map((check) => [check] as const),
 ];
 
-/** What one Python tells of all checks: importing its packages takes longest. */
+/** What one Python reports of all checks: importing its packages takes longest. */
 let found: Promise<unknown[]> | undefined;
 
 function toldBy(one: PythonClient, checks: typeof CHECKS, url = server.url, env = {}): Promise<unknown[]> {

@@ -23,7 +23,7 @@ export interface RememberedQuery {
   readonly transitionError: number;
 }
 
-/** States after conversations so far: the next step of an episode goes on from the one before. */
+/** States after conversations so far: the next step of an episode follows the one before. */
 const known = new WeakMap<Truth, Map<string, JsonObject>>();
 const MOST_KNOWN = 20_000;
 

@@ -60,7 +60,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   constructor(
     private readonly connection: RemoteConnection,
-    /** All that the server tells of it. */
+    /** All that the server reports of it. */
     readonly card: RemoteCard,
     private readonly codec: Codec<Obs, Act>,
   ) {

@@ -136,7 +136,7 @@ const spaceSchema: z.ZodType<Space> = z.union([
   z.object({ type: z.literal('tools'), tools: z.array(z.record(z.string(), z.unknown())) }),
 ]);
 
-/** What a server tells of an environment, in our own names. */
+/** What a server reports of an environment, in our own names. */
 const cardSchema = z
   .object({
     name: z.string(),

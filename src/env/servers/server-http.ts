@@ -9,7 +9,7 @@ import { undici } from '../../core/packs.js';
 import type { Entry } from '../../core/registry.js';
 import type { CallSpec } from '../tools/domain.js';
 
-/** What a server tells of the environment that was asked for. */
+/** What a server reports of the environment that was asked for. */
 export interface ServerCard {
   readonly name: string;
   /** As the server has it; tools and tasks count beside it. */

@@ -1,5 +1,5 @@
 // A decoder: a configuration's sessions and one version of its weights. It generates what follows given tokens. The log-probability
-// it tells of a token is the same to the byte in any batch: see network.ts for why.
+// it computes for a token is the same to the byte in any batch: see network.ts for why.
 
 import type { Rng } from '../../core/rng.js';
 import { float32, Graph, int32, type Tensor, type Value } from '../graph.js';

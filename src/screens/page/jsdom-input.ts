@@ -100,7 +100,7 @@ export class JsdomInput {
     return target.dispatchEvent(event);
   }
 
-  /** Null: nothing has the keyboard. A field that was written in tells of it when it loses it. */
+  /** Null: nothing has the keyboard. A field that was written in reports a change when it loses it. */
   private focus(target: InputElement | null): void {
     const { activeElement: active, body } = this.window.document;
     if (active === target) return;

@@ -22,7 +22,7 @@ export interface ProtocolRoutes {
   register(app: FastifyInstance, context: ProtocolContext): void | Promise<void>;
 }
 
-/** A route as /openapi.json tells of it. */
+/** A route as /openapi.json describes it. */
 export interface RouteDescription {
   readonly method: 'get' | 'post' | 'delete';
   /** As fastify has it: `/v1/sessions/:id`. */

@@ -359,7 +359,7 @@ const SESSIONS = 8;
 /** Races show now and then only. */
 const ROUNDS = 3;
 
-/** Sessions beside each other, half of them of one seed: each goes as it goes alone, and tells of its own episode. */
+/** Sessions beside each other, half of them of one seed: each goes as it goes alone, and reports its own episode. */
 async function concurrency(subject: Subject): Promise<string> {
   const { server, options } = subject;
   const all = starts(subject);
@@ -378,7 +378,7 @@ async function concurrency(subject: Subject): Promise<string> {
         try {
           const replies = await play(players[i], { ...reset, episode_id: id }, actions);
           const { episode_id: told } = await players[i].state();
-          if (told !== id) throw new CheckFailed(`state() of ${id} tells of the episode ${JSON.stringify(told)}`);
+          if (told !== id) throw new CheckFailed(`state() of ${id} reports the episode ${JSON.stringify(told)}`);
           return replies;
         } catch (error) {
           if (error instanceof CheckFailed && error.message.includes('CAPACITY_REACHED')) return undefined;

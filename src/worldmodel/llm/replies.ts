@@ -30,7 +30,6 @@ export const predictionReply = z.strictObject({
 });
 export const textPredictionReply = z.strictObject({ reasoning, observation, ...claims });
 
-export type PredictionReply = z.output<typeof predictionReply>;
 export type ReplyOperation = z.output<typeof operation>;
 
 export const operationsReply = z.array(operation);
