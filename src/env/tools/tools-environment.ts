@@ -13,11 +13,12 @@ import type {
 } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
+import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
+import { type CallChecks, callChecks, messageOf } from './check-action.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import type { AssistantMessage, Message } from './message.js';
+import type { Message, ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';
-import { Turns } from './rules-responder.js';
 import {
   domainOfSaved,
   type Episode,
@@ -49,11 +50,6 @@ export interface ToolsEnvironmentOptions {
   readonly maxSteps?: number;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
-  /**
-   * What is written beside calls is said to the user, who answers after the calls were. By default it is kept in the
-   * conversation and the user does not see it, as in tau-bench.
-   */
-  readonly allowSayAndCall?: boolean;
 }
 
 export interface ToolsResetOptions extends ResetOptions {
@@ -82,7 +78,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly domain: ToolsDomain;
   readonly maxEpisodeSteps: number;
   private readonly options: ToolsEnvironmentOptions;
-  private readonly turns: Turns;
+  private readonly checks: CallChecks;
+  private readonly ending: ReadonlySet<string>;
   private rng = streamOf(0);
   private episode: Episode | undefined;
   private busy = false;
@@ -95,8 +92,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.domain = domain;
     this.options = options;
     this.maxEpisodeSteps = maxSteps;
-    this.turns = new Turns(domain, options.responder);
-    this.actionSpace = this.turns.actionSpace;
+    this.checks = callChecks(domain.tools);
+    this.ending = new Set(domain.tools.filter(({ terminates }) => terminates).map(({ name }) => name));
+    const tools = domain.tools.map(({ name, description, parameters }) => {
+      return { type: 'function', function: { name, description, parameters } };
+    });
+    this.actionSpace = { type: 'tools', tools };
     this.observationSpace = this.actionSpace;
   }
 
@@ -233,20 +234,55 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
-    const { situation, steps, turns, paid } = before;
-    const observedFrom = situation.messages.length + 1;
-    const { situation: after, predictions } = await this.turns.play(situation, action, signal);
+    const { steps, turns, paid } = before;
+    const { messages } = before.situation;
+    const said = messageOf(action, messages, this.actionSpace);
+    let situation: Situation = { ...before.situation, messages: [...messages, said] };
+    const predictions: Prediction[] = [];
+    for (const call of said.toolCalls ?? []) {
+      const prediction = await this.answer(situation, call, signal);
+      predictions.push(prediction);
+      situation = this.after(situation, call, prediction);
+    }
     const now = this.paidFor(predictions);
-    const clock = { observedFrom, steps: steps + 1, turns, running: true };
+    const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
     const turn: Turn = {
-      episode: { situation: after, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
+      episode: { situation, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
       predictions,
       userCost: NO_COST,
-      terminated: after.ended,
+      terminated: situation.ended,
     };
-    const { content, toolCalls } = turn.episode.situation.messages[observedFrom - 1] as AssistantMessage;
-    const isSaid = content?.trim() && (!toolCalls?.length || this.options.allowSayAndCall);
+    // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
+    const isSaid = said.content?.trim() && !said.toolCalls?.length;
     return isSaid && !turn.terminated ? this.hear(turn, signal) : turn;
+  }
+
+  /** Calls after one that ended the episode are refused, so that each has its answer. */
+  private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
+    const { task, state, messages, calls, seed, row, ended } = situation;
+    const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
+    if (problems.length > 0) return this.checks.refuse(problems);
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
+    return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
+  }
+
+  /** Only a trusted backend or a tool that ends the conversation ends it. */
+  private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
+    const { observation, isError, operations, terminated } = prediction;
+    const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
+    return {
+      ...before,
+      state: applyOperations(before.state, operations),
+      operations: operations.length === 0 ? before.operations : [...before.operations, ...operations],
+      messages: [...before.messages, isError ? { ...answer, isError } : answer],
+      calls: before.calls + 1,
+      ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
+    };
+  }
+
+  /** What is not declared is not trusted. */
+  private trusts({ backend }: Prediction): boolean {
+    return this.options.responder.trusts?.(backend) === true;
   }
 
   private async hear(turn: Turn, signal?: AbortSignal): Promise<Turn> {
@@ -270,7 +306,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   /** What exact backends gave; null where none gave any. What a model writes of rewards may have been put into its mouth. */
   private paidFor(predictions: readonly Prediction[]): number | null {
-    const given = predictions.filter((one) => one.reward !== null && this.turns.trusts(one));
+    const given = predictions.filter((one) => one.reward !== null && this.trusts(one));
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 
