@@ -8,7 +8,7 @@ export { NO_COST } from './core/cost.js';
 export type { ErrorEntry } from './core/error-catalogue.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
-export { pythonPackage } from './env/gymnasium/python-program.js';
+export { pythonPackage } from './env/gymnasium/python-process.js';
 export { textsNamed } from './env/screens/screen-actions.js';
 export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
 export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';

@@ -50,7 +50,9 @@ export class OrsServer implements EnvironmentServer {
   async describe(): Promise<ServerCard> {
     const name = await this.named();
     const listed = (await this.http.json(`/${encodeURIComponent(name)}/tools`, toolsSchema)).tools;
-    const tools = listed.map(({ parameters, ...tool }) => ({ ...tool, parameters: { type: 'object', properties: {}, ...parameters } }));
+    const tools = listed.map(({ parameters: { type, ...rest }, ...tool }) => {
+      return { ...tool, parameters: { type, properties: {}, ...rest } };
+    });
     const tasks = await taskLists(this.http, name, this.options.taskLimit);
     if (tasks === undefined) throw this.http.refused(`GET /${name}/splits`, 'it has no list of tasks');
     return { name, version: '', instructions: '', tools, tasks };
