@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import { bodyKeys, entryFor, environmentIds, environments, keysOf } from './environments.js';
 import { gymnasiumKeys } from './gymnasium/entry.js';
-import { bodyShape } from './mujoco/body-spec.js';
+import { bodyShape } from './mujoco/body.js';
 import { parseStrictly } from './strict-parse.js';
 
 const ourKeys = {
