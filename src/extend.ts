@@ -39,7 +39,7 @@ export {
   gamesHash,
   gamesNotFound,
   readGame,
-} from './games/pddl/games-domain.js';
+} from './games/pddl/text-game.js';
 export type { Selector } from './replay/selectors.js';
 export { PrioritizedSelector, UniformSelector } from './replay/selectors.js';
 export { definePlugin, type PluginEntries } from './run/define-plugin.js';

@@ -67,7 +67,6 @@ interface Turn {
   readonly episode: Episode;
   readonly predictions: readonly Prediction[];
   readonly userCost: Cost;
-  readonly terminated: boolean;
 }
 
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
@@ -166,10 +165,10 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     if (!this.episode?.running || this.closed) throw reverieError('ENV_NOT_RESET', { id: this.id });
     const episode = this.episode;
     return this.alone(async () => {
-      const turn = await this.play(episode, action, signal);
-      const { terminated, predictions, userCost } = turn;
-      const truncated = !terminated && (this.isOver(turn.episode) || predictions.some((one) => one.truncated));
-      const after = { ...turn.episode, running: !terminated && !truncated };
+      const { episode: played, predictions, userCost } = await this.play(episode, action, signal);
+      const terminated = played.situation.ended;
+      const truncated = !terminated && (this.isOver(played) || predictions.some((one) => one.truncated));
+      const after = { ...played, running: !terminated && !truncated };
       const verdict = after.running ? undefined : this.verdictOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
@@ -246,15 +245,10 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     }
     const now = this.paidFor(predictions);
     const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
-    const turn: Turn = {
-      episode: { situation, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
-      predictions,
-      userCost: NO_COST,
-      terminated: situation.ended,
-    };
+    const episode: Episode = { situation, ...clock, paid: now === null ? paid : (paid ?? 0) + now };
     // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
     const isSaid = said.content?.trim() && !said.toolCalls?.length;
-    return isSaid && !turn.terminated ? this.hear(turn, signal) : turn;
+    return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
   }
 
   /** Calls after one that ended the episode are refused, so that each has its answer. */
@@ -285,22 +279,17 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     return this.options.responder.trusts?.(backend) === true;
   }
 
-  private async hear(turn: Turn, signal?: AbortSignal): Promise<Turn> {
-    const { situation, ...clock } = turn.episode;
+  private async hear({ situation, ...clock }: Episode, signal?: AbortSignal): Promise<Turn> {
     const { task, messages, seed } = situation;
     const query: UserQuery = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
     const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
+    const after = { ...situation, messages: heard, ended: done };
     return {
-      ...turn,
-      episode: {
-        ...clock,
-        situation: { ...situation, messages: heard, ended: situation.ended || done },
-        turns: clock.turns + 1,
-      },
-      userCost: addCosts(turn.userCost, cost),
-      terminated: done,
+      episode: { ...clock, situation: after, turns: clock.turns + 1 },
+      predictions: [],
+      userCost: addCosts(NO_COST, cost),
     };
   }
 
