@@ -29,7 +29,10 @@ export interface Situation {
 }
 
 /** Who says what is checked; all else of a message is as it was written. */
-const message = z.looseObject({ role: z.enum(['user', 'assistant', 'tool']), content: z.string().nullable() });
+const message = z.custom<Message>((one) => {
+  const { role, content } = (one ?? {}) as Record<string, unknown>;
+  return ['user', 'assistant', 'tool'].includes(String(role)) && (content === null || typeof content === 'string');
+});
 
 export function policyMessage(domain: ToolsDomain): Message {
   return { role: 'system', content: domain.policy };
@@ -85,7 +88,7 @@ export function saveEpisode(domain: ToolsDomain, episode: Episode, rng: RngState
     seed,
     ...(row === undefined ? {} : { row }),
     operations: operations as readonly { op: string; path: string }[] as SavedEpisode['operations'],
-    messages: messages.slice(1) as readonly unknown[] as SavedEpisode['messages'],
+    messages: messages.slice(1),
     calls,
     ...(paid === null ? {} : { paid }),
     stateHash: stateHash(state),
@@ -113,7 +116,7 @@ export function loadEpisode(
   const operations = done as unknown as readonly Operation[];
   const state = applyOperations(initialStateOf(domain, task), operations);
   if (stateHash(state) !== hash) throw new RangeError('its operations lead to another state');
-  const messages = [policyMessage(domain), ...(said as readonly unknown[] as Message[])];
+  const messages = [policyMessage(domain), ...said];
   const ofRow = row === undefined ? {} : { row };
   return {
     episode: { situation: { task, seed, ...ofRow, state, operations, messages, calls, ended: false }, ...place, paid },
