@@ -87,8 +87,9 @@ export class Player {
   }
 
   private async ask(frame: object) {
-    const answer = await this.socket.ask(frame, PATIENCE_SECONDS);
-    if (answer === 'late') throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
+    const answer = await this.socket.ask(frame, AbortSignal.timeout(PATIENCE_SECONDS * 1000)).catch(() => {
+      throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
+    });
     if (answer !== undefined) return answer;
     throw new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`);
   }

@@ -3,7 +3,6 @@
 import { fetch } from 'undici';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { connectOpenEnv } from '../../env/servers/protocols.js';
 import type { AnyScenario } from '../../run/scenario.js';
 import { startServer } from '../server.js';
 import {
@@ -88,7 +87,8 @@ function serverAt(url: string, token?: string): Server {
     ask: (path, body) => ask(path.startsWith('/') ? `${base}${path}` : path, headers, body),
     async connect() {
       const address = `${base.replace(/^http/, 'ws')}/ws`;
-      const socket = await connectOpenEnv(address, headers, PATIENCE_SECONDS).catch(() => {
+      const { OpenEnvSocket } = await import('../../env/servers/openenv.js');
+      const socket = await OpenEnvSocket.connect(address, headers, PATIENCE_SECONDS).catch(() => {
         throw new CheckFailed(`${address} takes no connection`);
       });
       return new Player(socket);
