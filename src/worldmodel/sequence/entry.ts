@@ -1,20 +1,46 @@
 // The backend `sequence`: what a scenario says of it, how it is made of a fitted model, and fitted.
 
-import { reverieError } from '../../core/errors.js';
-import { isScreenDomain } from '../../env/screens/screen-state.js';
-import { recordedBackend } from '../from-records.js';
+import { z } from 'zod';
+import { recordedBackend, recordedSection } from '../from-records.js';
 import type { SequenceContents } from './sequence-model.js';
-import { type SequenceSettings, sequenceSection } from './settings.js';
+
+const size = z.int().min(1);
+const share = z.number().min(0).max(1);
+
+const fitSchema = z
+  .strictObject({
+    steps: size.default(3000).describe('Gradient steps.'),
+    rows: size.default(8).describe('Rows of a gradient step.'),
+    length: z.int().min(32).default(384).describe('Tokens a row: the longest question with its answer.'),
+    learningRate: z.number().positive().default(2e-3).describe('At its peak; it falls to a tenth in a half cosine.'),
+    hidden: size.default(128).describe('Width of the network.'),
+    layers: size.default(4).describe('Its layers.'),
+    heads: size.default(4).describe('Its heads, each of hidden/heads numbers.'),
+    kvHeads: size.default(2).describe('Heads of keys and values; `heads` is a multiple of it.'),
+    vocabulary: z.int().min(400).default(1024).describe('Most tokens.'),
+    auxiliary: share.default(0.1).describe('Weight of the tokens of questions in the loss; those of answers weigh 1.'),
+    heldOut: share.default(0.1).describe('Share of the tasks that are kept to calibrate on and to judge by.'),
+    heldOutSteps: size.default(600).describe('Most steps of these that are asked.'),
+    checkpointSeconds: z.number().min(0).default(30).describe('Seconds between checkpoints. Never changes results.'),
+  })
+  .prefault({})
+  .describe('`reverie fit`: how it is trained.');
+
+export const sequenceSection = recordedSection({ minConfidence: 0.8, minExactness: 0.9 }, fitSchema)
+  .prefault({})
+  .describe('Backend `sequence`: a small language model that learned from records what calls do.');
+
+export type SequenceSettings = z.output<typeof sequenceSection>;
 
 export const sequenceBackend = recordedBackend<SequenceContents, SequenceSettings>({
   name: 'sequence',
   summary: 'A small language model that learned from records what calls do.',
   section: sequenceSection,
   file: 'sequence.json',
-  learns: (domain) => !isScreenDomain(domain),
+  learns: ({ rules }) => rules?.scene !== undefined,
+  problem: ({ rules }) => (rules?.scene === undefined ? 'states here are no facts about objects' : undefined),
   load: async () => {
     const { loadSequence, saveSequence, SequenceModel, versionOf } = await import('./sequence-model.js');
-    const { worldKindOf } = await import('./recorded-steps.js');
     const { fitSequence } = await import('./fit.js');
     return {
       load: loadSequence,
@@ -24,16 +50,7 @@ export const sequenceBackend = recordedBackend<SequenceContents, SequenceSetting
       },
       versionOf,
       exactnessOf: ({ report }) => report.stateExact,
-      open: (contents, path, domain) => {
-        const [fitted, here] = [contents.form.world, worldKindOf(domain)];
-        if (fitted === here) return new SequenceModel(contents);
-        const problem = `it was fitted to a state of the form "${fitted}", which is "${here}" here.`;
-        const hint = 'Fit a model of this domain.';
-        throw reverieError('MODEL_FILE_INVALID', {
-          problem: `World model "${path}" cannot be loaded: ${problem}`,
-          hint,
-        });
-      },
+      open: (contents) => new SequenceModel(contents),
       learn: async (request) => {
         const contents = await fitSequence(request);
         return { contents, report: contents.report };
