@@ -13,7 +13,7 @@ import { initialStateOf } from '../src/env/tools/situation.js';
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
-import { sequenceSection } from '../src/worldmodel/sequence/entry.js';
+import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';

@@ -12,10 +12,10 @@ import { type Tokenizer, trainTokenizer } from '../../nn/decoder/tokenizer.js';
 import { DecoderTrainer, PackedCorpus, type TrainingDocument } from '../../nn/decoder/trainer.js';
 import { calibrate, confidenceOf, isExact, reportOf } from '../from-records.js';
 import type { BackendFitNote } from '../tools/backend-model.js';
-import type { SequenceSettings } from './entry.js';
 import { type LearnedEpisode, type RecordedStep, recordedSteps } from './recorded-steps.js';
 import { isMark, type Piece, SCRIPT_TOKENS, ScriptCodec } from './script.js';
 import { type JudgedAnswer, judgeSteps, type SequenceContents } from './sequence-model.js';
+import type { SequenceSettings } from './settings.js';
 import { factsOf, objectTypes, StepForm } from './step-form.js';
 
 export interface SequenceFitRequest {

@@ -5,7 +5,7 @@ import { describeIssues } from '../../core/errors.js';
 import { settingInvalid } from '../dynamics.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
-import { rulesSection } from './rules-backend.js';
+import { rulesSection } from './exact-backends.js';
 
 /** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
 export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];

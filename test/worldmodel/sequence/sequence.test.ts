@@ -9,7 +9,6 @@ import { NO_COST } from '../../../src/core/cost.js';
 import { Rng } from '../../../src/core/rng.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
-import { sequenceSection } from '../../../src/worldmodel/sequence/entry.js';
 import { fitSequence, type SequenceFitRequest } from '../../../src/worldmodel/sequence/fit.js';
 import {
   loadSequence,
@@ -18,6 +17,7 @@ import {
   saveSequence,
   versionOf,
 } from '../../../src/worldmodel/sequence/sequence-model.js';
+import { sequenceSection } from '../../../src/worldmodel/sequence/settings.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
 import { depot } from '../../games/depot.js';
