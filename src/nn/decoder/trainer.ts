@@ -179,7 +179,7 @@ export interface TrainingDocument {
 }
 
 /** The input of one gradient step: arrays [rows, length]. Outside of documents the segment is -1 and the weight 0. */
-interface PackedBatch {
+export interface PackedBatch {
   readonly tokens: Int32Array;
   readonly targets: Int32Array;
   readonly segments: Int32Array;
