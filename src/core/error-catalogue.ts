@@ -238,11 +238,6 @@ export const ERROR_CATALOGUE = {
     message: '"{origin}" was run after it was released.',
     hint: 'Make a new session or trainer.',
   },
-  CONTEXT_TOO_LONG: {
-    status: 400,
-    message: '{what} has {tokens} tokens where {limit} fit.',
-    hint: 'Shorten it, or make the decoder with a longer context.',
-  },
   NOT_PORTABLE: { status: 409, message: '{problem}', hint: '{hint}' },
   MODEL_BACKEND_UNAVAILABLE: {
     status: 400,
