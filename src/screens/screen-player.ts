@@ -114,7 +114,7 @@ class ScreenPlays {
   begin(page: PlayedPage): PageMoment {
     return this.surviving(page, 'its beginning', () => {
       this.taken = this.free();
-      return this.leave(keyOf(page, []), this.machine.play(this.taken, page.spec, []));
+      return this.leave(placeOf(page.id, []), this.machine.play(this.taken, page.spec, []));
     });
   }
 
@@ -123,7 +123,7 @@ class ScreenPlays {
     return this.surviving(page, `action ${before.length + 1}, ${actionLine(call)}`, () => {
       const slot = this.slotAt(page, before);
       try {
-        return this.leave(keyOf(page, [...before, call]), this.machine.act(slot, call));
+        return this.leave(placeOf(page.id, [...before, call]), this.machine.act(slot, call));
       } catch (error) {
         if (!(error instanceof ActionRefused)) throw error;
         this.retire();
@@ -134,11 +134,11 @@ class ScreenPlays {
 
   /** What a moment looks like: that of a page that asks for pictures. @throws as `begin` */
   picture(page: PlayedPage, calls: readonly CallSpec[]): Picture | undefined {
-    const known = this.pictures.get(keyOf(page, calls));
+    const known = this.pictures.get(placeOf(page.id, calls));
     if (known !== undefined || page.spec.screenshots === undefined) return known;
     if (calls.length === 0) this.begin(page);
     else this.act(page, calls.slice(0, -1), calls.at(-1)!);
-    return this.pictures.get(keyOf(page, calls));
+    return this.pictures.get(placeOf(page.id, calls));
   }
 
   close(): void {
@@ -150,7 +150,7 @@ class ScreenPlays {
 
   /** The slot of a page standing there, for one caller. */
   private slotAt(page: PlayedPage, before: readonly CallSpec[]): string {
-    const key = keyOf(page, before);
+    const key = placeOf(page.id, before);
     const at = this.standing.findLastIndex(({ place }) => place === key);
     if (at >= 0) {
       const [seat] = this.standing.splice(at, 1);
@@ -217,8 +217,9 @@ class ScreenPlays {
 /** Between actions, as no line holds it. */
 const SEPARATOR = '\u001e';
 
-function keyOf({ id }: PlayedPage, calls: readonly CallSpec[]): string {
-  return [id, ...calls.map(actionLine)].join(SEPARATOR);
+/** Where a page stands after actions. */
+export function placeOf(page: string, calls: readonly CallSpec[]): string {
+  return [page, ...calls.map(actionLine)].join(SEPARATOR);
 }
 
 /** Of its description: its picture is none of that. */

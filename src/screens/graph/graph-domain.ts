@@ -15,7 +15,7 @@ import {
 } from '../../env/screens/screen-actions.js';
 import type { ScreenElement } from '../../env/screens/screen-state.js';
 import type { CallSpec, DomainEntry, ToolsDomain } from '../../env/tools/domain.js';
-import type { ScreenPlayer } from '../screen-player.js';
+import { placeOf, type ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';
 import { drawBySeed, type ScreenPage, seededPages } from '../seeded-pages.js';
 import { type GraphFile, type GraphTask, graphInvalid, readGraph, type Scalar } from './graph-file.js';
@@ -134,7 +134,7 @@ class GraphPlayer implements ScreenPlayer {
   act(page: string, before: readonly CallSpec[], call: CallSpec) {
     const after = this.world.act(this.at(page, before), call);
     if (typeof after === 'string') return after;
-    this.moments.set(keyOf(page, [...before, call]), after);
+    this.moments.set(placeOf(page, [...before, call]), after);
     return this.world.look(after);
   }
 
@@ -159,7 +159,7 @@ class GraphPlayer implements ScreenPlayer {
   }
 
   private at(page: string, calls: readonly CallSpec[]): GraphMoment {
-    const key = keyOf(page, calls);
+    const key = placeOf(page, calls);
     const known = this.moments.get(key);
     if (known !== undefined) return known;
     const before = calls.length === 0 ? this.beginning(page) : this.at(page, calls.slice(0, -1));
@@ -212,10 +212,6 @@ class GraphPlayer implements ScreenPlayer {
   }
 }
 
-function keyOf(page: string, calls: readonly CallSpec[]): string {
-  return [page, ...calls.map(actionLine)].join('\u001e');
-}
-
 // The shortest way to a task's goal, breadth first over what its world can be, by actions that do something.
 
 /** What a search leaves out: rows like those that the task drew, but others; answers that are not on the screen. */
@@ -245,7 +241,7 @@ function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly C
 }
 
 function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): readonly CallSpec[] | 'none' | undefined {
-  const seen = new Set([placeOf(beginning)]);
+  const seen = new Set([situationOf(beginning)]);
   const ways: { readonly moment: GraphMoment; readonly calls: readonly CallSpec[] }[] = [
     { moment: beginning, calls: [] },
   ];
@@ -256,7 +252,7 @@ function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): re
       if (typeof moment === 'string' || (moment.done && moment.reward <= 0)) continue;
       const calls = [...from.calls, call];
       if (moment.done) return calls;
-      const place = placeOf(moment);
+      const place = situationOf(moment);
       if (seen.has(place)) continue;
       if (seen.size >= MOST_MOMENTS) return undefined;
       seen.add(place);
@@ -267,7 +263,7 @@ function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): re
 }
 
 /** All that what follows depends on; not the ids, nor where the keyboard is. Data is told where it is not as at the beginning. */
-function placeOf({ page, data, fields, start }: GraphMoment): string {
+function situationOf({ page, data, fields, start }: GraphMoment): string {
   const other = Object.entries(data).filter(([name, value]) => value !== start.data[name]);
   return JSON.stringify([page, other, fields]);
 }

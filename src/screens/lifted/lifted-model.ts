@@ -173,7 +173,7 @@ export async function loadLifted(given: string): Promise<LiftedContents> {
 type Walk = Walks['walks'][number];
 
 /** What episodes of a domain of screens come to; those that cannot be followed end early. */
-export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Walks {
+function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Walks {
   const openings: Record<string, Record<string, Json>> = {};
   const walks = new Map<string, Walk>();
   const families = new Map(domain.tasks.map(({ id, family }) => [id, family]));
@@ -194,7 +194,7 @@ export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain)
 }
 
 /** Every action of the walks, on its screen. */
-export function recordedActs({ openings, walks }: Walks): RecordedAct[] {
+function recordedActs({ openings, walks }: Walks): RecordedAct[] {
   return walks.flatMap(({ task, steps, ...where }) => {
     const opening = openings[task] as unknown as ScreenState;
     let state = opening;

@@ -24,14 +24,14 @@ type Kind = keyof typeof KINDS;
 type Tools = Pick<ToolsDomain, 'tools'>;
 
 /** What lost an episode, as its column has it: `left-out verify_employee`, `wrong-argument order_item.sku`, `untold`. */
-export type DeficitName = string;
+type DeficitName = string;
 
 export function deficitText(name: DeficitName): string {
   const { kind, about } = deficitParts(name);
   return [KINDS[kind], about].filter((part) => part !== '').join(' ');
 }
 
-export function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
+function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
   const [kind, ...rest] = name.split(' ');
   return { kind: kind as Kind, about: rest.join(' ') };
 }
