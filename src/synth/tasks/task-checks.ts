@@ -189,7 +189,7 @@ function valuesOf(value: Json): ReadonlySet<string> {
   return found;
 }
 
-export interface TaskFault {
+interface TaskFault {
   readonly task: string;
   readonly problem: string;
 }
