@@ -2,6 +2,7 @@
 // Order, lag and what is durable stay with the job, for which a row on a queue is a row under way.
 
 import type { Job, QueueEvents } from 'bullmq';
+import { z } from 'zod';
 import { contentHash } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError } from '../../core/errors.js';
@@ -9,18 +10,23 @@ import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/run-episode.js';
 import type { PlannedRow, RowRunner } from '../pipeline/tools/rows.js';
-import { failureSchema, type JobDescription, jobIdOf, noteSchema, type RowMessage, recordSchema } from './messages.js';
 import {
   checkedMessage,
+  costSchema,
+  failureSchema,
+  hex64,
   ITEM_OPTIONS,
   MAX_LOST,
+  noteSchema,
   openParcel,
   packParcel,
+  type RowMessage,
   type RowQueue,
   strayMessage,
   TRIES,
   within,
 } from './redis-queue.js';
+import { type JobDescription, jobIdOf } from './row-job.js';
 
 /** Rows on the queue at once, where the scenario does not say: enough for workers of some hundred slots. */
 const DEFAULT_WINDOW = 512;
@@ -42,6 +48,34 @@ export interface CoordinatorOptions {
   /** Called every second. */
   readonly onTick: () => void;
 }
+
+const said = z.string().nullable();
+const calls = z.array(z.looseObject({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.json()) }));
+
+/** An `EpisodeRecord`, as far as anything reads it. */
+const recordSchema = z.looseObject({
+  ...{ id: z.string(), row: z.int(), task: z.string(), family: z.string(), scenarioHash: hex64 },
+  split: z.enum(['train', 'validation', 'test']),
+  messages: z.array(
+    z.discriminatedUnion('role', [
+      z.looseObject({ role: z.enum(['system', 'user']), content: z.string() }),
+      z.looseObject({ role: z.literal('assistant'), content: said, toolCalls: calls.optional() }),
+      z.looseObject({ role: z.literal('tool'), toolCallId: z.string(), name: z.string(), content: z.string() }),
+    ]),
+  ),
+  steps: z.array(
+    z.looseObject({
+      ...{ message: z.int().min(0), action: z.looseObject({ content: said }), reward: z.number() },
+      ...{ predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })), stateHash: z.string() },
+    }),
+  ),
+  verdict: z.looseObject({
+    reward: z.number().nullable(),
+    checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })),
+  }),
+  ...{ return: z.number().nullable(), terminated: z.boolean(), truncated: z.boolean() },
+  ...{ weight: z.number(), cost: costSchema },
+});
 
 /** What an item came to: the parcel of its record, or an error; `error` is null where every worker that took it was lost. */
 type Outcome = { readonly spent: Cost } & ({ readonly bytes: Uint8Array } | { readonly error: PackedError | null });

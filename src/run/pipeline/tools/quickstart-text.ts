@@ -12,8 +12,7 @@ import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import { type Arm, type ArmRun, type TextArmReply, textArmTask, trainArms } from '../arms.js';
-import { makeParts, ofTraining } from './parts.js';
-import { remarkOn } from './text-policy.js';
+import { makeParts, ofTraining, remarkOn } from './parts.js';
 import { simulationBlocks, successChart, type TextTrainResult, tasksOf, trainingSet } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
@@ -92,13 +91,13 @@ export function compareText(runs: readonly Run[]) {
   const pairs = of(DREAM).map(({ seed, result }) =>
     pairOf(result, of(REAL_ONLY).find((run) => run.seed === seed)!.result),
   );
+  const summary = (arm: string) =>
+    summaryOf(
+      arm,
+      of(arm).map(({ result }) => result),
+    );
   return {
-    arms: [DREAM, REAL_ONLY].map((arm) =>
-      summaryOf(
-        arm,
-        of(arm).map(({ result }) => result),
-      ),
-    ),
+    arms: [DREAM, REAL_ONLY].map(summary),
     realForAsMany: pairs.map(({ forAsMany }) => forAsMany),
     stepsRatios: pairs.map(({ ratio }) => ratio),
   };
