@@ -58,17 +58,20 @@ interface Gathering {
 /** What demonstrations are played with. */
 const DEMONSTRATION_SEED = 0;
 
-class GatheredRecords {
+class GatheredRecords<G extends Gathering = Gathering> {
   private demonstrations: EpisodeRecord[] | undefined;
   private readonly records: EpisodeRecord[] = [];
 
-  constructor(private readonly given: Gathering) {}
+  constructor(protected readonly given: G) {}
 
   /** Runs and keeps the episodes of one time; tasks come in an order of their own, all of them before any comes again. */
-  async gather(time: number, agent: ToolsPolicy): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
+  protected async gatherBy(
+    agent: ToolsPolicy,
+    time: number,
+  ): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
     const { context, parts, tasks, gathered } = this.given;
     const { scenario, signal, seed, progress } = context;
-    const { episodes } = scenario.config.train.gather!;
+    const { episodes } = this.section;
     if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const root = Rng.fromSeed(seed).split('gather');
     const order = root.permutation(tasks.length);
@@ -113,13 +116,18 @@ class GatheredRecords {
   }
 
   /** What an earlier process left. @throws CHECKPOINT_CORRUPT where the run's own file is gone or damaged */
-  async reread(times: number): Promise<void> {
+  protected async reread(times: number): Promise<void> {
     for (let time = 0; time < times; time++) this.records.push(...(await readRecords(this.fileOf(time))));
   }
 
+  protected get section() {
+    return this.given.context.scenario.config.train.gather!;
+  }
+
   /** Every so many episodes one is held out, those of each time alike. What was imitated is used whole. */
-  async split(share: number) {
-    const { demonstrationsFile: file } = this;
+  protected async split() {
+    const { demonstrationsFile: file, section } = this;
+    const { heldOut: share } = section;
     this.demonstrations ??= existsSync(file) ? await readRecords(file) : [];
     const isHeldOut = (i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
     const used = this.records.filter((_, i) => !isHeldOut(i));
@@ -179,21 +187,12 @@ export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]
 
 type Model = ToolsScenarioConfig['model'];
 
-export class RecordedDream implements TextDream {
-  private readonly records: GatheredRecords;
+export class RecordedDream extends GatheredRecords<Gathering & { readonly policy: TextPolicy }> implements TextDream {
   private now: Promise<readonly LineEnvironment[]> | undefined;
-
-  constructor(private readonly given: Gathering & { readonly policy: TextPolicy }) {
-    this.records = new GatheredRecords(given);
-  }
 
   environments(): Promise<readonly LineEnvironment[]> {
     this.now ??= this.reopened();
     return this.now;
-  }
-
-  remember(shown: readonly PlayedText[]): Promise<void> {
-    return this.records.remember(shown);
   }
 
   async gather(time: number): Promise<Gathered> {
@@ -202,22 +201,18 @@ export class RecordedDream implements TextDream {
       time > 0
         ? new TextPolicyAgent(policy, textViewOf(parts.domain))
         : await bareAgent(this.section, parts.cast, parts.domain);
-    const gathered = await this.records.gather(time, agent);
+    const gathered = await this.gatherBy(agent, time);
     const { model, made } = await this.fit(time);
     const responder = await this.responder(model);
     this.now = Promise.resolve(this.lanes(responder));
     return { ...gathered, made, ...(await this.compare(responder)) };
   }
 
-  private get section() {
-    return this.given.context.scenario.config.train.gather!;
-  }
-
   /** What an earlier process left: the same records make the same dream. */
   private async reopened(): Promise<readonly LineEnvironment[]> {
     const { gathered, context } = this.given;
     if (gathered === 0) return this.lanes(await this.responder(context.scenario.config.model));
-    await this.records.reread(gathered);
+    await this.reread(gathered);
     const { model } = await this.fit(gathered - 1);
     return this.lanes(await this.responder(model));
   }
@@ -231,7 +226,7 @@ export class RecordedDream implements TextDream {
     const { context, parts } = this.given;
     const { domain } = parts;
     const { signal, out, seed, progress } = context;
-    const { used, demonstrations } = await this.records.split(this.section.heldOut);
+    const { used, demonstrations } = await this.split();
     const episodes = [...demonstrations, ...used];
     const steps = realSteps(domain, episodes);
     await parts.experience.add(steps);
@@ -268,7 +263,7 @@ export class RecordedDream implements TextDream {
   private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {
     const { context, parts } = this.given;
     const { domain } = parts;
-    const { heldOut } = await this.records.split(this.section.heldOut);
+    const { heldOut } = await this.split();
     if (heldOut.length === 0) return { heldOut: null, trustHorizon: null };
     let [steps, wrongStates, wrongObservations] = [0, 0, 0];
     for (const { task: id, seed, steps: turns, messages } of heldOut) {
@@ -306,26 +301,17 @@ interface Made {
   readonly skipped: number;
 }
 
-export class RecordedValues implements TextValues {
-  private readonly records: GatheredRecords;
+export class RecordedValues extends GatheredRecords implements TextValues {
   private made: Promise<Made> | undefined;
-
-  constructor(private readonly given: Gathering) {
-    this.records = new GatheredRecords(given);
-  }
-
-  remember(shown: readonly PlayedText[]): Promise<void> {
-    return this.records.remember(shown);
-  }
 
   async gather(time: number): Promise<Gathered> {
     const { context, parts } = this.given;
-    const { train, rl } = context.scenario.config;
-    const gathered = await this.records.gather(time, await bareAgent(train.gather!, parts.cast, parts.domain));
+    const { gamma } = context.scenario.config.rl;
+    const gathered = await this.gatherBy(await bareAgent(this.section, parts.cast, parts.domain), time);
     this.made = this.make();
     const { model, used, heldOut, skipped } = await this.made;
     const rng = Rng.fromSeed(context.seed).split('values', 'compare');
-    const values = { ...(await compareValues(model, used, heldOut, rl.gamma, rng)), skipped };
+    const values = { ...(await compareValues(model, used, heldOut, gamma, rng)), skipped };
     requireSkill(values);
     const made = [`value model: ${model.version}, ${model.parameters} parameters, of ${values.steps} recorded steps`];
     return { ...gathered, made, heldOut: null, trustHorizon: null, values };
@@ -345,14 +331,14 @@ export class RecordedValues implements TextValues {
 
   /** What an earlier process left: the same records make the same model. */
   private reopened(): Promise<Made> {
-    this.made ??= this.records.reread(this.given.gathered).then(() => this.make());
+    this.made ??= this.reread(this.given.gathered).then(() => this.make());
     return this.made;
   }
 
   private async make(): Promise<Made> {
     const { context, parts } = this.given;
     const { rl, train } = context.scenario.config;
-    const { used, heldOut, demonstrations } = await this.records.split(train.gather!.heldOut);
+    const { used, heldOut, demonstrations } = await this.split();
     let skipped = 0;
     const read = recordReader(parts.domain, rl.rewards ?? 'paid', () => skipped++);
     const episodes = read([...demonstrations, ...used]);

@@ -105,7 +105,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const shown = await episodesReport(config.name, facts, { gates, deficits, quality, statistics, data });
+    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data });
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
@@ -200,13 +200,12 @@ async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<
 interface Shown {
   readonly gates: GateFindings;
   readonly deficits: readonly Deficit[];
-  readonly quality: DatasetReport;
   readonly statistics: RowStatistics;
   readonly data: string;
 }
 
 async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
-  const { gates, deficits, quality, statistics, data } = shown;
+  const { gates, deficits, statistics, data } = shown;
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
   return {
@@ -217,7 +216,6 @@ async function episodesReport(name: string, rows: readonly Fact[], shown: Shown)
         : [{ kind: 'paragraph', tone: 'warning', text: `No episode was given a reward${what}. ${shut}` } as const]),
       { kind: 'facts', rows },
       ...deficitTable(deficits),
-      { kind: 'details', title: 'Diversity, splits and filters', blocks: [filterTable(quality), diversity(quality)] },
       ...taskBars(statistics),
       ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
         const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
@@ -265,33 +263,6 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
       note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
     },
   ];
-}
-
-function filterTable({ filters }: DatasetReport): Block {
-  const change = (before: number, after: number) =>
-    before === after ? formatCount(after) : `${formatCount(before)} → ${formatCount(after)}`;
-  return {
-    kind: 'table',
-    columns: ['filter', 'episodes', 'turns to be learned', 'repaired or dropped'],
-    rows: filters.map(({ name, in: before, out, turnsIn, turnsOut, repaired, dropped }) => {
-      const reasons = formatCounts({ ...repaired, ...dropped }) || '–';
-      return [name, change(before, out), change(turnsIn, turnsOut), reasons];
-    }),
-  };
-}
-
-function diversity({ diversity: of, splits }: DatasetReport): Block {
-  const { called, of: tools, unused } = of.tools;
-  const never = unused.length === 0 ? '' : `, never ${unused.slice(0, 4).join(', ')}`;
-  return {
-    kind: 'facts',
-    rows: [
-      ['Splits', formatCounts(splits)],
-      ['Different 3-grams of words', formatPercent(of.distinct3)],
-      ['Tools called', `${called} of ${tools}${never}`],
-      ['Different states reached', formatCount(of.states)],
-    ],
-  };
 }
 
 const SHOWN_TASKS = 16;

@@ -48,35 +48,39 @@ export type TextTrainResult = Awaited<ReturnType<typeof trainPolicyJob>>;
 export async function trainPolicyJob(asked: Context) {
   const context = { ...asked, scenario: ofTraining(asked.scenario) };
   const { scenario, seed } = context;
-  const { train, rl } = scenario.config;
-  const dreamsLater = train.mode !== 'real' && train.gather !== undefined;
-  const parts = await makeParts({ ...context, dreamsLater });
+  const { config } = scenario;
+  const { train, rl } = config;
+  const isMade = train.mode !== 'real' && train.gather !== undefined;
+  const parts = await makeParts({ ...context, dreamsLater: isMade });
+  let learner: TextLearner | undefined;
+  let values: RecordedValues | undefined;
   // Stopped within a round: the last checkpoint stands, and a resumed run does the round again, byte for byte.
   try {
     const { domain } = parts;
     const tasks = tasksOf(domain, train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(domain, train.evalSplits, 'to be judged on'), train.evalTasks);
     const real = domain.rules === undefined ? parts.responder : rulesResponder(domain);
-    const learner = await makeTextLearner(scenario, seed);
-    try {
-      const evaluationSet = trainingSet(context, parts, evalTasks, real.version);
-      const progress = await progressOf(context, learner, domain);
-      const others = othersOf(context, parts, tasks, learner, progress);
-      const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, scenario.config));
-      const algorithm = groupEstimators.get(rl.algorithm);
-      const { walkthrough } = textViewOf(domain);
-      const made = { learner, algorithm, environments, ...others, evalEnvironments, walkthrough, tasks, evalTasks };
-      try {
-        await textGroups(trainingOf(context, made, progress, domain));
-      } finally {
-        await others.values?.close();
-      }
-      const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
-      return { ...result, report: await publish(context, trainReport(scenario.config.name, result), evaluationSet) };
-    } finally {
-      await learner.close();
+    learner = await makeTextLearner(scenario, seed);
+    const evaluationSet = trainingSet(context, parts, evalTasks, real.version);
+    const progress = await progressOf(context, learner, domain);
+    const gathering = { context, parts, tasks, gathered: progress.gathered.length };
+    const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, config));
+    let dream: TextDream | undefined;
+    if (train.mode === 'value') values = new RecordedValues(gathering);
+    else if (isMade) dream = new RecordedDream({ ...gathering, policy: learner.policy });
+    else if (train.mode !== 'real') {
+      const simulated = lanes(parts, parts.responder, config);
+      dream = { environments: async () => simulated };
     }
+    const algorithm = groupEstimators.get(rl.algorithm);
+    const { walkthrough } = textViewOf(domain);
+    const made = { learner, algorithm, environments, dream, values, evalEnvironments, walkthrough, tasks, evalTasks };
+    await textGroups(trainingOf(context, made, progress, domain));
+    const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
+    return { ...result, report: await publish(context, trainReport(config.name, result), evaluationSet) };
   } finally {
+    await values?.close();
+    await learner?.close();
     await parts.close();
   }
 }
@@ -101,24 +105,6 @@ export function trainingSet(
     policies: { learner, ...dream, user: user.version, answers },
     settings: { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: synth.maxSteps },
   });
-}
-
-/** What it learns in beside the real environment, or from: a dream, made of records where the scenario gathers any, or values. */
-function othersOf(
-  context: Context,
-  parts: ToolsParts,
-  tasks: readonly ToolsTask[],
-  { policy }: TextLearner,
-  progress: TextProgress,
-): { readonly dream?: TextDream; readonly values?: RecordedValues } {
-  const { config } = context.scenario;
-  const { mode, gather } = config.train;
-  const { length: gathered } = progress.gathered;
-  if (mode === 'real') return {};
-  if (mode === 'value') return { values: new RecordedValues({ context, parts, tasks, gathered }) };
-  if (gather !== undefined) return { dream: new RecordedDream({ context, parts, tasks, policy, gathered }) };
-  const environments = lanes(parts, parts.responder, config);
-  return { dream: { environments: async () => environments } };
 }
 
 /** @throws DOMAIN_UNFIT */
