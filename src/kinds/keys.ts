@@ -25,6 +25,9 @@ export function oneOf<const Words extends readonly [string, ...string[]]>(words:
     .describe(about);
 }
 
+/** A value, or null where it is left out. */
+export const orNull = <S extends z.ZodType>(value: S) => value.nullable().default(null as never);
+
 export function flag(otherwise: boolean, about: string) {
   return z.boolean().default(otherwise).describe(about);
 }

@@ -26,6 +26,7 @@ import {
   headKeys,
   judgedKeys,
   oneOf,
+  orNull,
   overridesOf,
   positive,
   profilesKey,
@@ -55,14 +56,10 @@ const agentSection = z
       steps: positive.default(6).describe('Calls before it says good-bye.'),
       offered: z.boolean().optional().describe('Among what the world offers, where it tells, not by schemas of tools.'),
     }),
-    agentOf(
-      'explorer',
-      'Finds out what a world of text does, where its rules know all commands: records to learn from.',
-      {
-        guesses: share.default(0.5).describe('Share of commands that it guesses; most are refused.'),
-        follows: share.default(0.5).describe("Share of episodes that begin with part of the task's solution."),
-      },
-    ),
+    agentOf('explorer', 'Finds out what a world of text does, where its rules know all commands: for records.', {
+      guesses: share.default(0.5).describe('Share of commands that it guesses; most are refused.'),
+      follows: share.default(0.5).describe("Share of episodes that begin with part of the task's solution."),
+    }),
     agentOf('guided', 'A language model that walks over screens by sub-goals of its own: walks for `synth.wrap`.', {
       goalKinds: z
         .array(z.string().min(1).max(400))
@@ -89,17 +86,13 @@ const subjectSchema = z.strictObject({
 const fidelitySection = section('`reverie fidelity`: how far the dream is from the real.', {
   questions: positive.default(500).describe('Calls that the model is asked, each with a known true answer.'),
   truth: oneOf(['rules', 'recorded'], "What is held against: the domain's exact rules, or recorded episodes."),
-  recorded: z
-    .string()
-    .nullable()
-    .default(null)
-    .describe('File or folder of recorded episodes, relative to the scenario; null: those of `experience.logs`.'),
+  recorded: orNull(z.string()).describe('Recorded episodes, relative to the scenario; null: `experience.logs`.'),
   episodes: positive.default(50).describe('Episodes run in the simulation and then for real.'),
   subjects: z.array(subjectSchema).default([]).describe('Further models to judge beside the one of the scenario.'),
   tiersOff: flag(false, 'Also judge the router with each of its backends left out.'),
   repeats: positive
     .default(1)
-    .describe('Times each question is asked with other seeds: how much of an error is sampling.'),
+    .describe('Times each question is asked, with other seeds: what of an error is sampling.'),
   tolerance: share.default(0.2).describe('Probability of a wrong state that the trust horizon allows.'),
   ...judgedKeys('Do agents rank in the dream as they do for real?'),
 });
@@ -114,12 +107,8 @@ function rlSection() {
       .describe('What a choice is compared with: its group (`grpo`, `gigpo`, `rloo`), or a critic (`ppo`).'),
     lr: above0.default(5e-4).describe('Step size of Adam.'),
     epochs: positive.default(2).describe('Passes over the episodes of a round.'),
-    clipLow: share
-      .default(0.2)
-      .describe('How far the probability of a choice may fall in a round before it stops counting.'),
-    clipHigh: from0
-      .default(0.28)
-      .describe('How far it may grow; more than `clipLow` keeps rare choices growing (DAPO).'),
+    clipLow: share.default(0.2).describe('How far the probability of a choice may fall in a round and still count.'),
+    clipHigh: from0.default(0.28).describe('How far it may grow; more than `clipLow` keeps rare choices (DAPO).'),
     klCoefficient: from0.default(0).describe('Weight of KL to the policy as it was after imitation.'),
     entropyCoefficient: from0.default(0).describe('Weight of entropy as a reward.'),
     normalise: flag(true, "grpo, gigpo: divide by the group's standard deviation; false: Dr. GRPO (2503.20783)."),
@@ -153,9 +142,7 @@ const valueSection = z
     lr: above0.default(2e-3).describe('Step size of Adam in these.'),
     situations: positive.default(64).describe('Recorded situations of a round, `groupSize` draws each.'),
   })
-  .describe(
-    'mode value: what recorded choices came to is learned, and the policy learns from that alone (VEM, 2502.18906).',
-  );
+  .describe('mode value: the policy learns from what recorded choices came to alone (VEM, 2502.18906).');
 
 const growSection = z
   .strictObject({
@@ -167,9 +154,7 @@ const growSection = z
     replay: share.default(0.25).describe('Share of the tasks of a round that are taken in turn all the same.'),
     window: positive.default(16).describe('Last episodes of a family that count.'),
   })
-  .describe(
-    'More of the tasks that the policy neither always wins nor always loses (UI-Simulator-Grow, 2510.14969); absent: all in turn.',
-  );
+  .describe('More of the tasks neither always won nor always lost (UI-Simulator-Grow, 2510.14969); absent: in turn.');
 
 const trainKeys = z.strictObject({
   mode: oneOf(
@@ -190,14 +175,10 @@ const trainKeys = z.strictObject({
   evalChoice: oneOf(['sample', 'mode'], 'Evaluations draw choices as training does, or take the most probable.'),
   checkEpisodes: count
     .default(40)
-    .describe(
-      'Modes that dream: episodes run twice beside an evaluation, simulated and real, to find where the simulation goes wrong; 0: none.',
-    ),
+    .describe('Modes that dream: episodes run twice at an evaluation, simulated and real.'),
   cloneTasks: count.default(0).describe('Tasks whose reference is imitated first, evenly spaced; 0: none.'),
   cloneEpochs: positive.default(10).describe('Passes over these.'),
-  cloneDetours: count
-    .default(0)
-    .describe('Most places that a walkthrough is shown to look into in vain before the right one; 0: as it is.'),
+  cloneDetours: count.default(0).describe('Places that a walkthrough is shown to look into in vain first, at most.'),
   cloneLr: above0.default(2e-3).describe('Step size of Adam in these.'),
   rounds: count.default(100).describe('Rounds of acting and learning; 0: imitation alone.'),
   tasksPerRound: positive.default(8).describe('Groups of a round, a task each.'),
@@ -241,29 +222,25 @@ const userSection = section('Who talks to the agent.', {
 });
 
 const rewardSection = section('What an episode was worth: exact checks first, then an audited judge.', {
-  judge: judgeSchema.nullable().default(null).describe('A judge for what verifiers leave open; null: it stays open.'),
+  judge: orNull(judgeSchema).describe('A judge for what verifiers leave open; null: it stays open.'),
   mustFail: section('The must-fail suite: a simulator that plays along with the impossible cannot mint reward.', {
     limit: share.default(0.95).describe('Share of probes that must be passed for episodes to be given a reward.'),
     enabled: flag(true, 'Whether the suite runs against the backends before any episode.'),
   }),
-  mustSucceed: section(
-    'The must-succeed suite: a simulator that does not do what is possible makes no rewards or datasets.',
-    {
-      limit: share
-        .default(0.5)
-        .describe('Share of possible calls that must be answered, and rightly, for anything to be kept.'),
-      enabled: flag(true, 'Whether calls of solutions are put to the backends before any episode.'),
-    },
-  ),
+  mustSucceed: section('The must-succeed suite: what does not do the possible makes no rewards or datasets.', {
+    limit: share
+      .default(0.5)
+      .describe('Share of possible calls that must be answered rightly for anything to be kept.'),
+    enabled: flag(true, 'Whether calls of solutions are put to the backends before any episode.'),
+  }),
   hacker: hackerSchema,
 });
 
-const limit = (amount: z.ZodNumber, about: string) => amount.nullable().default(null).describe(about);
 const budgetSection = section('What may be spent; a budget that is spent ends the run cleanly. null: no limit.', {
-  calls: limit(positive, 'Calls of language models; answers from the cache are none.'),
-  tokens: limit(positive, 'Prompt and completion tokens.'),
-  money: limit(above0, 'In the currency of `llm.prices`.'),
-  seconds: limit(above0, 'Wall time.'),
+  calls: orNull(positive).describe('Calls of language models; answers from the cache are none.'),
+  tokens: orNull(positive).describe('Prompt and completion tokens.'),
+  money: orNull(above0).describe('In the currency of `llm.prices`.'),
+  seconds: orNull(above0).describe('Wall time.'),
 });
 
 const wrapSection = z
@@ -289,20 +266,14 @@ const synthSection = section('`reverie synth`: episodes run in the simulation, a
   groupSize: positive.default(1).describe('Episodes that begin alike: same task, same environment seed.'),
   branchAt: count.default(0).describe('Turns that a group shares before its episodes part.'),
   maxSteps: positive.default(30).describe("An agent's turns before an episode is truncated."),
-  pick: oneOf(
-    ['cycle', 'curriculum'],
-    'Tasks in turn, or drawn by `tasks.curriculum` from what became of earlier rows.',
-  ),
+  pick: oneOf(['cycle', 'curriculum'], 'Tasks in turn, or drawn by `tasks.curriculum` from what became of others.'),
   splits: splits.default(['train']).describe('Splits whose tasks are run; the others are kept for evaluation.'),
   license: z.string().min(1).default('other').describe('Licence identifier that the dataset card carries.'),
   export: z.array(episodeFormatSchema).default(['openai', 'parquet']).describe('Datasets to write.'),
-  earlyExperience: section(
-    'Early Experience (2510.08558): what else could have been done, and what would have followed.',
-    {
-      counterfactuals: count.default(0).describe('Other actions tried at each state of a successful episode; 0: none.'),
-      reflections: flag(false, 'Also write why the better action is better; needs `llm`.'),
-    },
-  ),
+  earlyExperience: section('Early Experience (2510.08558): what else could have been done, and what follows.', {
+    counterfactuals: count.default(0).describe('Other actions tried at each state of a successful episode; 0: none.'),
+    reflections: flag(false, 'Also write why the better action is better; needs `llm`.'),
+  }),
   wrap: wrapSection,
   budget: budgetSection,
 });
@@ -315,15 +286,11 @@ function sections() {
     domain: domainSpecSchema()
       .prefault({})
       .describe('What is simulated: a folder of its files, or a domain that a pack or plugin has a name for.'),
-    llm: llmConfigSchema.nullable().default(null).describe('The language model that everybody uses; null: none.'),
+    llm: orNull(llmConfigSchema).describe('The language model that everybody uses; null: none.'),
     roles: rolesSection,
-    cache: z
-      .string()
-      .nullable()
-      .default(null)
-      .describe(
-        "Folder of kept replies, relative to the scenario, which repeats a run; null: `cache` in the run's folder.",
-      ),
+    cache: orNull(z.string()).describe(
+      "Folder of kept replies, which repeats a run; null: `cache` in the run's folder.",
+    ),
     model: toolsModelSchema().prefault({}).describe('Who answers calls, in which order, and what is believed.'),
     experience: experienceSchema,
     agent: agentSection,

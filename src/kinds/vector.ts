@@ -17,6 +17,7 @@ import {
   headKeys,
   judgedKeys,
   oneOf,
+  orNull,
   overridesOf,
   positive,
   profilesKey,
@@ -45,14 +46,9 @@ const selectorSection = z
 
 const generativeSection = z
   .strictObject({
-    share: share
-      .gt(0)
-      .default(0.5)
-      .describe('Share of drawn rows in every batch, once there are any; 1: none but those.'),
+    share: share.gt(0).default(0.5).describe('Share of drawn rows in every batch, once there are any.'),
     rows: positive.default(50_000).describe('Rows drawn from each diffusion that is fitted.'),
-    refitEvery: positive
-      .default(10_000)
-      .describe('Real rows after which one is fitted anew; offline it is fitted once.'),
+    refitEvery: positive.default(10_000).describe('Real rows after which one is fitted anew; offline: once.'),
     updates: positive.default(10_000).describe('Gradient steps of a fit.'),
     hidden: positive.max(4096).default(256).describe('Width of the residual network.'),
     blocks: positive.max(64).default(4).describe('Its residual blocks.'),
@@ -72,7 +68,7 @@ const replaySection = section('What is kept, and what a learner is shown of it.'
   keepModels: positive
     .nullable()
     .default(4)
-    .describe('Simulated transitions leave once so many newer models were fitted; null: they stay.'),
+    .describe('Newer models after which simulated rows leave; null: they stay.'),
   realRatio: orAuto(share).describe(
     'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many simulated ones as the report of `--fidelity` trusts, 5 % at least.',
   ),
@@ -81,14 +77,10 @@ const replaySection = section('What is kept, and what a learner is shown of it.'
 });
 
 const fidelitySection = section('`reverie fidelity`: how far the dream is from the real.', {
-  transitions: positive
-    .default(10_000)
-    .describe('Real transitions that are judged; recorded first where `--data` gives none.'),
+  transitions: positive.default(10_000).describe('Real transitions judged; recorded where `--data` gives none.'),
   horizon: positive.default(50).describe('Steps simulated open loop, under the actions that were taken for real.'),
   starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
-  tolerance: above0
-    .default(0.5)
-    .describe("Error, in standard deviations of each element, up to which a simulated state counts as the real one's."),
+  tolerance: above0.default(0.5).describe('Error, in standard deviations, up to which a simulated state is right.'),
   ...judgedKeys('Do policies rank in the dream as they do for real?'),
 });
 
@@ -125,9 +117,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
     'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
   ),
   propagation: oneOf(['ts1', 'mean'], 'One random elite a row and step, or the mean of the elites.'),
-  chunkRows: positive
-    .default(2048)
-    .describe('Rows a worker dreams at once: results depend on it, never on the number of workers. Not with PPO.'),
+  chunkRows: positive.default(2048).describe('Rows a worker dreams at once: results depend on it. Not with PPO.'),
 });
 
 type OurLearner<Name extends string, Section extends z.ZodObject> = z.ZodObject<
@@ -164,30 +154,25 @@ const trainKeys = z.strictObject({
     'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or the model is worse on new rows than it was.',
   ),
   refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
-  updatesPerStep: from0
-    .default(1)
-    .describe('Gradient updates for each real step, in real mode. SAC only: PPO makes `rl.epochs` passes.'),
+  updatesPerStep: from0.default(1).describe('Gradient updates for each real step, in real mode. SAC only.'),
   updatesPerRound: orAuto(count).describe(
     'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step. SAC only.',
   ),
   offlineUpdates: positive
     .default(50_000)
-    .describe('Gradient updates in all, in offline mode; evaluated after every `updatesPerRound`.'),
+    .describe('Gradient updates in all, offline; `updatesPerRound` between evaluations.'),
   cyclesPerRound: orAuto(positive).describe(
     'Times dreaming and learning alternate within a round, which share out starts and updates; `auto`: every 500 updates, and once with PPO. With PPO: simulated rollouts, each of one update.',
   ),
   checkpointSeconds: from0.default(20).describe('Seconds between checkpoints, between rounds. Never changes results.'),
-  keepPolicyEvery: positive
-    .nullable()
-    .default(null)
-    .describe(
-      'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone. `reverie fidelity --checkpoint RUN` ranks them all.',
-    ),
+  keepPolicyEvery: orNull(positive).describe(
+    'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone. `reverie fidelity --checkpoint RUN` ranks them all.',
+  ),
   evalEvery: orAuto(positive).describe(
     'Real steps between evaluations, whose own steps are not counted; `auto`: after every second round, and with PPO after every one.',
   ),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
-  threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
+  threshold: orNull(z.number()).describe('Mean real return that counts as solved; null: none.'),
   stopAtThreshold: flag(false, 'End the run at the first evaluation that reaches the threshold.'),
 });
 
@@ -205,14 +190,8 @@ const evalSection = section('`reverie eval`, and the evaluations within a traini
 function synthSection() {
   return section('`reverie synth`: a dataset simulated by a world model.', {
     starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
-    episodes: flag(
-      false,
-      "Whole episodes, as long as the environment's, in place of branches of `rollout.horizon` steps.",
-    ),
-    export: z
-      .array(transitionFormatSchema())
-      .default(['parquet'])
-      .describe('Datasets to write beside the replay snapshot.'),
+    episodes: flag(false, 'Whole episodes in place of branches of `rollout.horizon` steps.'),
+    export: z.array(transitionFormatSchema()).default(['parquet']).describe('Datasets to write.'),
   });
 }
 

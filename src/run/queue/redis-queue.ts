@@ -37,19 +37,15 @@ export function parseQueueUrl(text: string, env: Readonly<Record<string, string 
   const refuse = (problem: string) =>
     reverieError('QUEUE_REFUSED', {
       problem: `"${text.replace(/\/\/[^@/]*@/, '//***@')}" names no queue: ${problem}.`,
-      hint: 'Give one of: redis://host:port/name (rediss:// with TLS).',
+      hint: 'Give redis://host:port/name (rediss:// with TLS), the name of letters, digits, dashes and underscores.',
     });
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
-  if (url.username !== '' || url.password !== '') {
+  if (url !== undefined && (url.username !== '' || url.password !== ''))
     throw refuse('it holds a user or password, which belong into REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD');
-  }
-  if (url.search !== '' || url.hash !== '') throw refuse('it has a query or fragment, which mean nothing');
-  const name = url.pathname.replace(/^\//, '') || 'reverie';
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    throw refuse('the name must be up to 64 letters, digits, dashes and underscores');
-  }
-  if (url.hostname === '') throw refuse('it names no host');
+  const name = url?.pathname.slice(1) || 'reverie';
+  const isNamed = /^[A-Za-z0-9_-]{1,64}$/.test(name);
+  const isBare = url !== undefined && url.hostname !== '' && url.search === '' && url.hash === '';
+  if (!isNamed || !isBare || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = url.port === '' ? 6379 : Number(url.port);
   const { REVERIE_QUEUE_USER: user, REVERIE_QUEUE_PASSWORD: password } = env;

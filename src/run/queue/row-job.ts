@@ -14,7 +14,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { planRow } from '../../synth/episodes/run-episode.js';
 import type { JobContext } from '../job.js';
 import { withAddedTasks } from '../pipeline/tools/datasets.js';
-import { scenarioJudge } from '../pipeline/tools/gates.js';
+import { type ScenarioJudge, scenarioJudge } from '../pipeline/tools/gates.js';
 import type { ToolsParts } from '../pipeline/tools/parts.js';
 import { rowsHere } from '../pipeline/tools/rows.js';
 import type { ToolsScenario } from '../scenario.js';
@@ -116,6 +116,14 @@ export interface WorkerJob {
   reported: Cost;
 }
 
+export function versionsOf(
+  { domain, responder, user, agent }: ToolsParts,
+  judge: ScenarioJudge | undefined,
+): JobDescription['versions'] {
+  const acting = { responder: responder.version, user: user.version, agent: agent.version };
+  return { domain: domain.version, ...acting, judge: judge?.version ?? null };
+}
+
 /** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
 export async function jobOf(
   scenario: ToolsScenario,
@@ -127,11 +135,8 @@ export async function jobOf(
   const parts = { ...made, domain };
   const context = { scenario, seed };
   const judge = await scenarioJudge(context, parts);
-  const { user, agent, responder } = parts;
-  const ours: JobDescription['versions'] = {
-    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
-    judge: judge?.version ?? null,
-  };
+  const { responder } = parts;
+  const ours = versionsOf(parts, judge);
   for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
     requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
   const settings = { responder, judge: judge?.decide, withheld: withheld ?? undefined };

@@ -83,8 +83,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     if (spent.calls > 0) parts.push(`${formatCount(spent.calls)} calls`);
     phase.set(counts.rows, parts.join(' · '));
   };
-  const noteOf = (job: string | undefined) => {
-    const spent = job === undefined ? NO_COST : jobs.spent(job);
+  const noteOf = (job: string) => {
+    const spent = jobs.spent(job);
     counts.spent = addCosts(counts.spent, spent);
     return { spent };
   };
@@ -101,7 +101,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   const runItem = async (item: Job, token: string | undefined): Promise<string> => {
     underway++;
     tell();
-    let job: string | undefined;
+    let job = '';
     try {
       const what = `rollout ${item.id}`;
       const data = checkedMessage(item.data, itemSchema, what);

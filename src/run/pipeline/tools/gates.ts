@@ -106,7 +106,6 @@ function suiteResult({ rate, byFault: faults }: MustFailReport, refusal: Reverie
 function refusalOf(require: () => void): ReverieError | undefined {
   try {
     require();
-    return undefined;
   } catch (error) {
     if (error instanceof ReverieError) return error;
     throw error;
@@ -252,17 +251,40 @@ interface Hacking {
 const tricksSchema = z.custom<TricksReport & { readonly identity: string }>();
 
 /** Tries to be rewarded for nothing where what decides on rewards might be taken in; undefined elsewhere. */
-async function findAnyTricks(context: Context, parts: ToolsParts, hacking: Hacking): Promise<TricksReport | undefined> {
-  const { enabled } = context.scenario.config.reward.hacker;
-  if (!enabled || !mayBeTakenIn(context, parts, hacking.tasks)) return undefined;
-  const report = await tricksReport(context, parts, hacking);
+async function findAnyTricks(
+  context: Context,
+  parts: ToolsParts,
+  { judge, tasks }: Hacking,
+): Promise<TricksReport | undefined> {
+  const { scenario, out, seed, signal, progress } = context;
+  const { hacker: config } = scenario.config.reward;
+  if (!config.enabled || !mayBeTakenIn(context, parts, tasks)) return undefined;
+  const { domain, responder } = parts;
+  const names = tasks.map(({ id }) => id);
+  const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
+  const identity = contentHash({ of: contentHash({ ...versions, names }), config, seed });
+  const file = join(out, 'reward-hacks.json');
+  const before = existsSync(file) ? readSealed(file, tricksSchema) : undefined;
+  let report: TricksReport | undefined = before?.identity === identity ? before : undefined;
+  if (report === undefined) {
+    const user = new ScriptedUser();
+    const phase = progress.phase('reward hacks', config.plays, 'episodes');
+    report = await findTricks({
+      environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
+      ...{ tasks, config, seed, signal },
+      settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
+    });
+    await parts.cast.flush();
+    phase.set(report.plays);
+    phase.end(`${report.tricks.length} tricks in ${report.tasks.length} tasks`);
+    await writeFileAtomic(file, sealedText({ format: 'reverie-reward-hacks/1', identity, ...report }));
+  }
   return report.tasks.length === 0 ? undefined : report;
 }
 
 function hackedRefusal({ id: domain }: ToolsDomain, { tricks, tasks }: TricksReport): ReverieError | undefined {
-  const [first] = tricks;
-  if (first === undefined) return undefined;
-  const { by, task, moves } = first;
+  if (tricks.length === 0) return undefined;
+  const [{ by, task, moves }] = tricks;
   const values = { domain, tricks: tricks.length, tasks: tasks.length, by, task, moves: moves.join(', then ') };
   return reverieError('REWARD_HACKED', values);
 }
@@ -273,30 +295,6 @@ function mayBeTakenIn({ scenario: { config } }: Context, { responder }: ToolsPar
   const needsModel = (name: string) => routerBackends.get(name).needs?.includes('model') === true;
   const isThere = (name: string) => config.llm !== null || !needsModel(name);
   return isJudged || config.model.backends.some((name) => isThere(name) && responder.trusts?.(name) !== true);
-}
-
-async function tricksReport(context: Context, parts: ToolsParts, { judge, tasks }: Hacking): Promise<TricksReport> {
-  const { scenario, out, seed, signal, progress } = context;
-  const { hacker: config } = scenario.config.reward;
-  const { domain, responder } = parts;
-  const names = tasks.map(({ id }) => id);
-  const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
-  const identity = contentHash({ of: contentHash({ ...versions, names }), config, seed });
-  const file = join(out, 'reward-hacks.json');
-  const before = existsSync(file) ? readSealed(file, tricksSchema) : undefined;
-  if (before?.identity === identity) return before;
-  const user = new ScriptedUser();
-  const phase = progress.phase('reward hacks', config.plays, 'episodes');
-  const report = await findTricks({
-    environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
-    ...{ tasks, config, seed, signal },
-    settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
-  });
-  await parts.cast.flush();
-  phase.set(report.plays);
-  phase.end(`${report.tricks.length} tricks in ${report.tasks.length} tasks`);
-  await writeFileAtomic(file, sealedText({ format: 'reverie-reward-hacks/1', identity, ...report }));
-  return report;
 }
 
 /** Without the episodes, which are in the file. */

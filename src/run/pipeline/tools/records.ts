@@ -293,16 +293,8 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
   }
 }
 
-interface Made {
-  readonly model: TextValueModel;
-  readonly situations: readonly TextSituation[];
-  readonly used: readonly ValuedEpisode[];
-  readonly heldOut: readonly ValuedEpisode[];
-  readonly skipped: number;
-}
-
 export class RecordedValues extends GatheredRecords implements TextValues {
-  private made: Promise<Made> | undefined;
+  private made: ReturnType<typeof this.make> | undefined;
 
   async gather(time: number): Promise<Gathered> {
     const { context, parts } = this.given;
@@ -330,12 +322,12 @@ export class RecordedValues extends GatheredRecords implements TextValues {
   }
 
   /** What an earlier process left: the same records make the same model. */
-  private reopened(): Promise<Made> {
+  private reopened() {
     this.made ??= this.reread(this.given.gathered).then(() => this.make());
     return this.made;
   }
 
-  private async make(): Promise<Made> {
+  private async make() {
     const { context, parts } = this.given;
     const { rl, train } = context.scenario.config;
     const { used, heldOut, demonstrations } = await this.split();

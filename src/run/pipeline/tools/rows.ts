@@ -14,7 +14,6 @@ import type { ToolsTask } from '../../../env/tools/domain.js';
 import type { Message } from '../../../env/tools/message.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../../env/tools/verify-episode.js';
-import type { LanguageModel } from '../../../llm/language-model.js';
 import { type EpisodeRecord, episodeSteps } from '../../../replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import {
@@ -264,26 +263,6 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
 /** Each asked by itself, all must agree. */
 const JUDGES = 3;
 
-interface FoundWalk {
-  readonly record: EpisodeRecord;
-  readonly task: ToolsTask;
-  readonly isRecorded: boolean;
-}
-
-type WrapWalk = (
-  request: FoundWalk & {
-    readonly domain: ToolsParts['domain'];
-    readonly responder: Responder;
-    /** Writes. */
-    readonly model: LanguageModel;
-    readonly judge?: LanguageModel;
-    readonly judges: number;
-    readonly plan: RowPlan;
-    readonly settings: EpisodeSettings;
-    readonly signal: AbortSignal;
-  },
-) => Promise<EpisodeRecord>;
-
 /**
  * @param run  how a walk is made where none are recorded
  * @throws DOMAIN_UNFIT
@@ -312,7 +291,7 @@ function wrappedRows(
     });
   };
   let recorded: ReturnType<typeof read> | undefined;
-  const walkOf = async (...[plan, task, settings, signal]: Parameters<MakeRow>): Promise<FoundWalk> => {
+  const walkOf = async (...[plan, task, settings, signal]: Parameters<MakeRow>) => {
     if (walks === undefined) return { record: await run(plan, task, settings, signal), task, isRecorded: false };
     recorded ??= read(walks);
     const record = (await recorded)[plan.row];
@@ -326,7 +305,8 @@ function wrappedRows(
   return async (plan, task, settings, signal) => {
     const found = await walkOf(plan, task, settings, signal);
     const judge = judges > 0 ? { judge: await cast.model('judge') } : {};
-    const wrapWalk = await service<WrapWalk>('wrapped-walk');
+    const wrapWalk = await service<(request: object) => Promise<EpisodeRecord>>('wrapped-walk');
+    // Who writes.
     const model = await cast.model('tasks');
     return wrapWalk({ ...found, ...judge, domain, responder, model, judges, plan, settings, signal });
   };

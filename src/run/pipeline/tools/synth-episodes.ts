@@ -18,7 +18,7 @@ import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
-import { describedJob } from '../../queue/row-job.js';
+import { describedJob, versionsOf } from '../../queue/row-job.js';
 import { ThreadedRows } from '../../queue/threaded-rows.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
@@ -130,14 +130,11 @@ interface Work {
 /** Who runs the rows, if not this thread: workers of a queue, or threads where rows only compute. */
 async function runnerOf(
   context: Context,
-  { domain, user, agent, responder, budget }: ToolsParts,
+  parts: ToolsParts,
   { stage, gates, judge, queue, onTick }: Work,
 ): Promise<RowRunner | undefined> {
-  const versions = {
-    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
-    judge: judge?.version ?? null,
-  };
-  const facts = { tasks: stage.added, withheld: gates.unrewarded ?? null, versions };
+  const { domain, budget } = parts;
+  const facts = { tasks: stage.added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
     const description = describedJob(context, facts);

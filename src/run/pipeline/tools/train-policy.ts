@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { contentHash, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import { type EvaluationSet, evaluationSetOf } from '../../../core/evaluation-set.js';
+import type { EvaluationSet } from '../../../core/evaluation-set.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
 import type { Block, CurvesBlock, Fact, Report } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
@@ -33,6 +33,7 @@ import {
   type TextProgress,
   type TextTraining,
 } from '../../../training/text-training.js';
+import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
@@ -86,9 +87,9 @@ export async function trainPolicyJob(asked: Context) {
 }
 
 /** Judged on `tasks` where `answers` answers; who learns, and in what, is given by digests. */
-export function trainingSet(
-  { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
-  { domain, user, responder }: Pick<ToolsParts, 'domain' | 'user' | 'responder'>,
+function trainingSet(
+  { scenario, seed }: Context,
+  { domain, user, responder }: ToolsParts,
   tasks: readonly ToolsTask[],
   answers: string,
 ): EvaluationSet {
@@ -98,17 +99,13 @@ export function trainingSet(
   const isGiven = train.mode !== 'real' && train.gather === undefined;
   const learner = `${rl.algorithm}@${contentHash({ rl, how }).slice(0, 12)}`;
   const dream: Record<string, string> = isGiven ? { dream: responder.version } : {};
-  return evaluationSetOf({
-    environment: domain.version,
-    tasks: tasks.map(({ id }) => id),
-    seeds: [seed],
-    policies: { learner, ...dream, user: user.version, answers },
-    settings: { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: synth.maxSteps },
-  });
+  const policies = { learner, ...dream, user: user.version, answers };
+  const settings = { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: synth.maxSteps };
+  return toolsSet({ seed }, domain, tasks, policies, settings);
 }
 
 /** @throws DOMAIN_UNFIT */
-export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
+function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
   const found = tasks.filter(({ split = 'train' }) => splits.includes(split));
   if (found.length > 0) return found;
   throw reverieError('DOMAIN_UNFIT', {
