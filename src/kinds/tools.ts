@@ -116,7 +116,6 @@ const toolsFidelitySchema = z
       )
       .default([])
       .describe('Further models to judge beside the one of the scenario.'),
-    tiersOff: z.boolean().default(false).describe('Also judge the router with each of its backends left out.'),
     repeats: positive
       .default(1)
       .describe('Times each question is asked with other seeds: how much of an error is mere sampling.'),

@@ -78,7 +78,7 @@ const replaySection = z
       .union([share, z.literal('auto')])
       .default('auto')
       .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many simulated ones as the report of `--fidelity` trusts, 5 % at least.',
+        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
       ),
     generative: generativeSection,
     selector: selectorSection,
@@ -121,7 +121,7 @@ const rolloutSection = z
     horizon: horizonSchema
       .default('auto')
       .describe(
-        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit, or as the report of `--fidelity` trusts its model for, where there is one.',
+        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit.',
       ),
     startsPerRound: z
       .union([positive, auto])

@@ -1,7 +1,6 @@
 // Generation in batches, of the likeliest tokens: prompts are read at once, then every step adds one token to each row that is not
 // done. Rows that are done leave the batch once they are half of it.
 
-import { reverieError } from '../../core/errors.js';
 import { float32, type Tensor } from '../graph.js';
 import { type DecoderConfig, inputInvalid } from './config.js';
 
@@ -46,7 +45,7 @@ interface Row extends Generated {
 
 /**
  * What follows each prompt. What a row says depends on its prompt and the options alone, not on the other rows.
- * @throws CONTEXT_TOO_LONG if a prompt leaves no room; DATA_MISMATCH for an empty prompt or an unknown token
+ * @throws DATA_MISMATCH for a prompt that leaves no room, an empty one or an unknown token
  */
 export async function generate(
   decoder: GeneratingModel,
@@ -119,10 +118,11 @@ function extendRow(row: Row, logProbs: Float32Array, { contextLength }: DecoderC
   row.isDone = isFull || row.tokens.length >= options.maxTokens || options.stop?.includes(token) === true;
 }
 
-/** @throws CONTEXT_TOO_LONG; DATA_MISMATCH for no tokens or an unknown one */
+/** @throws DATA_MISMATCH for too many tokens, none or an unknown one */
 function requirePrompt({ contextLength, vocabSize }: DecoderConfig, tokens: TokenSequence): void {
   if (tokens.length > contextLength) {
-    throw reverieError('CONTEXT_TOO_LONG', { what: 'A prompt', tokens: tokens.length, limit: contextLength });
+    const problem = `a prompt of ${tokens.length} tokens where ${contextLength} fit`;
+    throw inputInvalid(problem, 'Shorten it, or make the decoder with a longer context.');
   }
   if (tokens.length === 0)
     throw inputInvalid('0 tokens where it needs 1', 'Begin with the token that begins every document.');

@@ -2,7 +2,7 @@
 // same functions as the sessions that generate.
 
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../../core/errors.js';
+import { describeIssues } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { joinedFloats } from '../../core/statistics.js';
 import { gradients } from '../autodiff.js';
@@ -253,7 +253,7 @@ type RowPlan = { readonly document: number; readonly start: number }[];
 /**
  * Packs documents, in order, each in the first row that has room.
  * @param sizes tokens of each document
- * @throws CONTEXT_TOO_LONG for a document longer than a row
+ * @throws DATA_MISMATCH for a document longer than a row
  */
 export function planRows(sizes: readonly number[], order: Iterable<number>, shape: PackedShape): RowPlan[] {
   const chain = chainLength(shape.headDim);
@@ -262,11 +262,8 @@ export function planRows(sizes: readonly number[], order: Iterable<number>, shap
   for (const document of order) {
     const size = sizes[document] - 1;
     if (size > shape.length) {
-      throw reverieError('CONTEXT_TOO_LONG', {
-        what: `Document ${document}`,
-        tokens: sizes[document],
-        limit: shape.length + 1,
-      });
+      const problem = `document ${document} of ${sizes[document]} tokens where ${shape.length + 1} fit`;
+      throw inputInvalid(problem, 'Shorten it, or make the decoder with a longer context.');
     }
     let row = Math.max(0, plans.length - OPEN_ROWS);
     while (row < plans.length && startAfter(ends[row], size, chain) + size > shape.length) row++;
@@ -322,7 +319,7 @@ export function layOut(
 
 /**
  * One batch of all documents.
- * @throws CONTEXT_TOO_LONG; DATA_MISMATCH if they do not fit
+ * @throws DATA_MISMATCH if they do not fit
  */
 export function packAll(documents: readonly TrainingDocument[], shape: PackedShape): PackedBatch {
   const sizes = documents.map(({ tokens }) => tokens.length);
@@ -354,7 +351,7 @@ export class PackedCorpus {
     throw inputInvalid(problem, 'A document is two tokens or more.');
   }
 
-  /** Batch number `step`, from 0. @throws CONTEXT_TOO_LONG for a document longer than a row */
+  /** Batch number `step`, from 0. @throws DATA_MISMATCH for a document longer than a row */
   batch(step: number): PackedBatch {
     const { rows } = this.shape;
     const plans = Array.from({ length: rows }, (_, i) => this.row(step * rows + i));

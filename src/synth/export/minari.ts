@@ -51,7 +51,7 @@ interface MinariExport {
 
 /**
  * Writes a dataset to `root/datasetId`; its folder appears whole or not at all. Where each episode came from is in its
- * `metadata.json`, under `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * `metadata.json`, under `reverie`. Throws SCENARIO_UNFIT, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportMinari(saved: SavedTransitions, options: MinariOptions): Promise<MinariExport> {
   checkOptions(saved, options);
@@ -76,16 +76,16 @@ function checkOptions(
 ): void {
   if (!DATASET_ID.test(datasetId)) {
     const hint = 'Minari names datasets namespace/name-v0: letters, digits, "-" and "_", and a version.';
-    throw reverieError('EXPORT_INVALID', { problem: `"${datasetId}" is no Minari dataset id.`, hint });
+    throw reverieError('SCENARIO_UNFIT', { problem: `Cannot export: "${datasetId}" is no Minari dataset id.`, hint });
   }
   if (rows === 0) {
-    const problem = 'there is no transition, and a Minari dataset has at least one.';
-    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give transitions, or leave Minari out.' });
+    const problem = 'Cannot export: there is no transition, and a Minari dataset has at least one.';
+    throw reverieError('SCENARIO_UNFIT', { problem, hint: 'Give transitions, or leave Minari out.' });
   }
   const dims = [rowSize(observationSpace), rowSize(actionSpace)];
   if (obsDim !== dims[0] || actionDim !== dims[1]) {
-    const problem = `${rows} transitions of ${obsDim} and ${actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
-    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give the spaces that the transitions were collected in.' });
+    const problem = `Cannot export: ${rows} transitions of ${obsDim} and ${actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
+    throw reverieError('SCENARIO_UNFIT', { problem, hint: 'Give the spaces that the transitions were collected in.' });
   }
 }
 
@@ -230,7 +230,7 @@ type EpisodeRows = readonly number[];
 
 /**
  * The episodes of a slice, in the order in which they begin. An episode may lack its beginning (a ring forgets) or its end.
- * Throws EXPORT_INVALID for one with a step missing or twice, or where an observation is not the one before led to.
+ * Throws SCENARIO_UNFIT for one with a step missing or twice, or where an observation is not the one before led to.
  */
 function episodesOf(slice: TransitionSlice): EpisodeRows[] {
   const episodes = new Map<number, number[]>();
@@ -259,8 +259,8 @@ function isContinued({ columns: batch, obsDim }: TransitionSlice, before: number
 }
 
 function broken(episode: number, problem: string): never {
-  throw reverieError('EXPORT_INVALID', {
-    problem: `in episode ${episode}, ${problem}.`,
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `Cannot export: in episode ${episode}, ${problem}.`,
     hint: 'Give each episode a number of its own within a run, or export plain transitions, which need no episodes.',
   });
 }

@@ -55,7 +55,7 @@ describe('a corpus', () => {
 
 describe('what cannot be packed is refused', () => {
   test.each([
-    ['a document longer than a row', () => nn.packAll([{ tokens: randomTokens(rng, 302) }], shape), 'CONTEXT_TOO_LONG'],
+    ['a document longer than a row', () => nn.packAll([{ tokens: randomTokens(rng, 302) }], shape), 'DATA_MISMATCH'],
     ['more than the batch holds', () => nn.packAll(documents, shape), 'DATA_MISMATCH'],
     ['no documents', () => new nn.PackedCorpus([], shape, rng), 'DATA_MISMATCH'],
   ])('%s', (_, pack, code) => {

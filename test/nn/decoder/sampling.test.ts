@@ -16,7 +16,7 @@ test('answers end where they must', async () => {
   const [{ tokens }] = await decoder.generate([[0, 8]], { maxTokens: 5 });
   expect(await ends({ maxTokens: 5, stop: [tokens[2]] })).toEqual([tokens.indexOf(tokens[2]) + 1]);
   await expect(ends({ maxTokens: 5 }, Array(65).fill(3))).rejects.toThrow(
-    expect.objectContaining({ code: 'CONTEXT_TOO_LONG' }),
+    expect.objectContaining({ code: 'DATA_MISMATCH' }),
   );
   await expect(ends({ maxTokens: 5 }, [])).rejects.toThrow(/0 tokens/);
   await expect(ends({ maxTokens: 5 }, [TINY.vocabSize])).rejects.toThrow(/token 53/);
