@@ -89,7 +89,6 @@ const fidelitySection = section('`reverie fidelity`: how far the dream is from t
   recorded: orNull(z.string()).describe('Recorded episodes, relative to the scenario; null: `experience.logs`.'),
   episodes: positive.default(50).describe('Episodes run in the simulation and then for real.'),
   subjects: z.array(subjectSchema).default([]).describe('Further models to judge beside the one of the scenario.'),
-  tiersOff: flag(false, 'Also judge the router with each of its backends left out.'),
   repeats: positive
     .default(1)
     .describe('Times each question is asked, with other seeds: what of an error is sampling.'),

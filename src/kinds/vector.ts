@@ -70,7 +70,7 @@ const replaySection = section('What is kept, and what a learner is shown of it.'
     .default(4)
     .describe('Newer models after which simulated rows leave; null: they stay.'),
   realRatio: orAuto(share).describe(
-    'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one; or one real row for each branch of as many simulated ones as the report of `--fidelity` trusts, 5 % at least.',
+    'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
   ),
   generative: generativeSection,
   selector: selectorSection,
@@ -94,7 +94,7 @@ const rolloutSection = section('Dreaming: short rollouts in the world model, bra
   horizon: horizonSchema
     .default('auto')
     .describe(
-      'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit, or as the report of `--fidelity` trusts its model for, where there is one.',
+      'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit.',
     ),
   startsPerRound: orAuto(positive).describe(
     'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',

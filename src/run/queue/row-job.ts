@@ -50,15 +50,23 @@ export type JobDescription = z.output<typeof jobDescriptionSchema>;
 /** What a coordinator alone knows of its job. `tasks`: those that were made for it. */
 export type JobFacts = Pick<JobDescription, 'withheld' | 'versions'> & { readonly tasks: readonly ToolsTask[] };
 
-/** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_UNSUITED */
+/** What is said of a setting that stands against a queue. */
+export function queueUnsuited(setting: string, problem: string): Error {
+  return reverieError('QUEUE_REFUSED', {
+    problem: `${setting} cannot be used with --queue: ${problem}.`,
+    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
+  });
+}
+
+/** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_REFUSED */
 export function requireNoServer({ config }: ToolsScenario): void {
   const key = serverKeyOf(config.domain);
   if (key === undefined) return;
   const problem = 'workers of a queue ask no servers, and start no programs, that a scenario names';
-  throw reverieError('QUEUE_UNSUITED', { setting: `domain.${key}`, problem });
+  throw queueUnsuited(`domain.${key}`, problem);
 }
 
-/** @throws QUEUE_UNSUITED */
+/** @throws QUEUE_REFUSED */
 export function describedJob(
   { scenario, seed, out, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>,
   { tasks, withheld, versions: who }: JobFacts,
@@ -67,7 +75,7 @@ export function describedJob(
   if (device !== undefined) {
     const problem =
       'workers of a queue compute on their processors, and two devices round in two ways: use --device cpu';
-    throw reverieError('QUEUE_UNSUITED', { setting: `--device ${device.kind}`, problem });
+    throw queueUnsuited(`--device ${device.kind}`, problem);
   }
   const { config, hash, folder } = scenario;
   const path = relative(packageRoot(), folder);

@@ -202,7 +202,7 @@ class WorkerJobs {
     private readonly log: (line: string) => void,
   ) {}
 
-  /** @throws QUEUE_JOB_UNKNOWN; QUEUE_REFUSED, QUEUE_UNSUITED, and what the parts throw: what this worker cannot do */
+  /** @throws QUEUE_JOB_UNKNOWN; QUEUE_REFUSED, and what the parts throw: what this worker cannot do */
   ready(id: string): Promise<WorkerJob> {
     const ready = this.jobs.get(id) ?? this.make(id);
     this.jobs.set(id, ready);

@@ -223,7 +223,10 @@ export async function amplifyTrajectory(request: AmplifyRequest): Promise<Amplif
   const reply = await model.chat({ messages, schema: SCHEMA, temperature, maxTokens, seed, attempt: 0 }, { signal });
   const read = trajectoryReply.safeParse(reply.json);
   if (!read.success)
-    throw reverieError('TRAJECTORY_INVALID', { task: task.id, problem: describeIssues(read.error) }, read.error);
+    throw reverieError('TRAJECTORY_INVALID', {
+      problem: `The trajectory written for task "${task.id}" cannot be read: ${describeIssues(read.error)}`,
+      hint: 'Use a model that can be held to a schema, or run episodes turn by turn (synth.mode: turns).',
+    });
   const modelVersion = `amplify:1:${model.version}`;
   const replay = new TrajectoryReplay(domain, initialState, modelVersion);
   const { problems } = replay.play(read.data.turns);

@@ -93,7 +93,7 @@ export async function readAudit(path: string): Promise<AuditReport> {
 
 /**
  * Answers nothing if exactly this judge was audited on this domain and found good enough.
- * Throws JUDGE_UNAUDITED or JUDGE_UNRELIABLE.
+ * Throws JUDGE_UNRELIABLE.
  */
 export function requireAudited(
   judge: Judge,
@@ -103,12 +103,12 @@ export function requireAudited(
 ): void {
   const problem = mismatch(judge, domain, report);
   if (report === undefined || problem !== undefined)
-    throw reverieError('JUDGE_UNAUDITED', { judge: judge.version, domain: domain.id, problem });
+    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, problem });
   const faults = (Object.keys(limits) as (keyof AuditLimits)[])
     .filter((name) => report[name].high > limits[name])
     .map((name) => `${name} ${shown(report[name])}, allowed ${limits[name]}`);
   if (faults.length > 0)
-    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, faults: faults.join('; ') });
+    throw reverieError('JUDGE_UNRELIABLE', { judge: judge.version, domain: domain.id, problem: faults.join('; ') });
 }
 
 function mismatch(judge: Judge, domain: ToolsDomain, report: AuditReport | undefined): string | undefined {

@@ -37,7 +37,7 @@ it.each([
   ['the opposite', () => [0.72, 0] as const],
 ])('refuses %s', async (_, of) => {
   const fit = await judged(of);
-  expect(() => requireSkill(fit)).toThrow(expect.objectContaining({ code: 'TEXT_VALUES_UNFIT' }));
+  expect(() => requireSkill(fit)).toThrow(expect.objectContaining({ code: 'SCENARIO_UNFIT' }));
 });
 
 it('discounts what comes later', () => {

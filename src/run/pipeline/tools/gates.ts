@@ -65,7 +65,7 @@ export interface GateFindings {
 
 const UNCHECKED = 'whole trajectories are written in one call, and the domain has no rules to check them by';
 
-/** All gates before the first episode; tricks are looked for only if those before are open. @throws JUDGE_UNAUDITED, JUDGE_UNRELIABLE */
+/** All gates before the first episode; tricks are looked for only if those before are open. @throws JUDGE_UNRELIABLE */
 export async function passGates(context: Context, parts: ToolsParts, tasks: readonly ToolsTask[]) {
   const { reward, synth } = context.scenario.config;
   const isUnchecked = reward.mustFail.enabled && synth.mode === 'amplify' && parts.domain.rules === undefined;

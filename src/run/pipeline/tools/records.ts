@@ -440,5 +440,8 @@ export function requireSkill({ steps, heldOutSteps, skill, error, constantError 
     skill.value === null
       ? `${none}, so that nothing says whether it knows more than a constant`
       : `on ${heldOutSteps} steps that were held out its squared error is ${error.toFixed(4)}, and that of a constant ${constantError.toFixed(4)} (skill ${skill.value.toFixed(3)}, at least ${low} with 95 % confidence)`;
-  throw reverieError('TEXT_VALUES_UNFIT', { steps, problem });
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `The value model of ${steps} recorded steps is not learned from: ${problem}.`,
+    hint: 'Gather more episodes, some of which are won (train.gather.episodes, train.gather.agent), hold out more of them (train.gather.heldOut), or change its passes (train.value.epochs).',
+  });
 }

@@ -297,7 +297,7 @@ function wrappedRows(
     const record = (await recorded)[plan.row];
     const begun = domain.tasks.find(({ id }) => id === record.task);
     if (begun !== undefined) return { record, task: begun, isRecorded: true };
-    throw reverieError('WALK_INVALID', {
+    throw reverieError('TRAJECTORY_INVALID', {
       problem: `A walk of task "${record.task}" became no example: the domain has no such task.`,
       hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
     });
