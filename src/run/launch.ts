@@ -12,8 +12,8 @@ import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
-import { queueUnsuited } from './queue/messages.js';
 import { parseQueueUrl } from './queue/redis-queue.js';
+import { queueUnsuited } from './queue/row-job.js';
 import {
   createRun,
   METRICS_FILE,

@@ -9,7 +9,6 @@ import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
-import { carriedBy } from '../../../src/fidelity/tools/episodes.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
 import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
