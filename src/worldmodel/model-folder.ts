@@ -84,14 +84,12 @@ export function checkStepInput(
   obs: Float32Array,
   action: Float32Array,
   rows: number,
-  { obsDim, actionDim }: RowShape = rowShape(spaces),
+  shape: RowShape,
 ): void {
-  checkLength(backend, 'obs', obs, rows, obsDim);
-  checkLength(backend, 'action', action, rows, actionDim);
-  requireFinite('obs', obs, rows, 'the input of a world model');
+  checkObservations(backend, spaces, obs, rows, shape);
+  checkLength(backend, 'action', action, rows, shape.actionDim);
   requireFinite('action', action, rows, 'the input of a world model');
   checkDiscrete(backend, 'action', action, spaces.actionSpace);
-  checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
 }
 
 /** As `checkStepInput`, of observations alone. */
@@ -100,7 +98,7 @@ export function checkObservations(
   spaces: Spaces,
   obs: Float32Array,
   rows: number,
-  { obsDim }: RowShape = rowShape(spaces),
+  { obsDim }: RowShape,
 ): void {
   const whole = Math.floor(Number.isFinite(rows) ? rows : 0);
   checkLength(backend, 'obs', obs, whole, obsDim);

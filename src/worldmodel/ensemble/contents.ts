@@ -18,19 +18,10 @@ import {
 import { type SeenRange, seenRangeSchema } from '../seen-range.js';
 import { ENSEMBLE_FORMAT, type EnsembleConfig, ensembleConfigSchema } from './config.js';
 import type { Normaliser } from './dataset.js';
-import { type MemberShape, memberLayout, memberModel } from './members.js';
+import { type MemberShape, memberLayout, memberModel, memberReportSchema } from './members.js';
 
 const numbers = z.array(z.number()).readonly();
 const moments = z.strictObject({ mean: numbers, scale: numbers });
-const memberReport = z.strictObject({
-  epochs: z.int(),
-  gradientSteps: z.int(),
-  holdoutLoss: z.number(),
-  holdoutNll: z.number(),
-  holdoutMse: numbers,
-  holdoutCrossEntropy: z.number().optional(),
-});
-
 /** How the fit went. Errors are in standard deviations of what is predicted, on rows no member was trained on. */
 const fitReportSchema = z.strictObject({
   rows: z.int().describe('transitions given'),
@@ -43,7 +34,7 @@ const fitReportSchema = z.strictObject({
   rewardError: z.number().optional().describe('the same of the reward, where it is learned and changes'),
   isWarmStart: z.boolean(),
   elites: z.array(z.int()).describe('members by rising hold-out loss'),
-  members: z.array(memberReport).readonly(),
+  members: z.array(memberReportSchema).readonly(),
 });
 export type FitReport = z.output<typeof fitReportSchema>;
 

@@ -6,6 +6,7 @@ import type { PolicyNetwork } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { DeviceEnsemble, type DeviceTarget, deviceFit, isKnownToDevices } from '../../nn/cuda.js';
 import type {
+  AddonStepAnswer,
   DeviceFit,
   EnsembleWeights,
   LayerWeights,
@@ -25,7 +26,7 @@ import {
 } from './contents.js';
 import type { Normaliser } from './dataset.js';
 import type { MemberShape } from './members.js';
-import type { ElitePropagation, MemberAnswer, Propagated, PropagationRequest } from './propagation.js';
+import type { ElitePropagation, MemberAnswer, PropagationRequest } from './propagation.js';
 
 /** As Verdict of native/cuda/engine/ensemble.h. */
 const VERDICT = { goesOn: 0, terminated: 1, outOfHorizon: 2 } as const;
@@ -62,7 +63,7 @@ export class DevicePropagator implements ElitePropagation {
     return new DevicePropagator(ensemble, shape, knownNames(description), openOnProcessor);
   }
 
-  async propagate(request: PropagationRequest): Promise<Propagated> {
+  async propagate(request: PropagationRequest): Promise<AddonStepAnswer> {
     const answer = await this.ensemble.step(request);
     const { rng, rows } = request;
     const words = this.wordsOfRow(request);

@@ -1,6 +1,7 @@
 // A member of an ensemble: a network with a mean and a log-variance kept within learned bounds (PETS, Chua et al. 2018, 1805.12114,
 // appendix A.1), its parameters, its losses, and how it is trained.
 
+import { z } from 'zod';
 import { WorkerPool } from '../../core/pool.js';
 import { poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
@@ -233,22 +234,24 @@ function columnsOf(matrix: Float32Array, width: number, from: number, to: number
 }
 
 /** Hold-out results of a member, in normalised units. */
-interface MemberReport {
-  readonly epochs: number;
-  readonly gradientSteps: number;
+export const memberReportSchema = z.strictObject({
+  epochs: z.int(),
+  gradientSteps: z.int(),
   /**
    * What early stopping and the choice of elites go by: geometric mean of the squared errors of outputs that change, and of
    * the cross-entropy of a learned end in units of its entropy. Geometric, so that an output that cannot be predicted does not
    * hide what is learned of the others.
    */
-  readonly holdoutLoss: number;
+  holdoutLoss: z.number(),
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
-  readonly holdoutNll: number;
+  holdoutNll: z.number(),
   /** Mean squared error of each output; 1 is as good as always predicting the mean. */
-  readonly holdoutMse: readonly number[];
+  holdoutMse: z.array(z.number()).readonly(),
   /** Cross-entropy of the termination head, where learned. */
-  readonly holdoutCrossEntropy?: number;
-}
+  holdoutCrossEntropy: z.number().optional(),
+});
+
+type MemberReport = z.output<typeof memberReportSchema>;
 
 export interface TrainedMember {
   /** Parameters with the lowest hold-out loss. */
@@ -256,35 +259,29 @@ export interface TrainedMember {
   readonly report: MemberReport;
 }
 
-interface MemberTraining {
-  readonly data: MemberData;
-  readonly shape: MemberShape;
-  readonly config: EnsembleConfig;
-  /** The member's own stream. */
-  readonly rng: Rng;
-  /** Initial parameters of a warm start. */
-  readonly initial?: Float32Array;
-  readonly onEpoch?: (epoch: number, holdoutLoss: number) => void;
-  readonly signal?: AbortSignal;
-  /** What its gradient steps run on; ONNX Runtime unless given. */
-  readonly device?: TrainingDevice;
-}
-
 /** Gradient steps in one run: long enough to hide its cost, short enough to notice an abort. */
 const STEPS_PER_RUN = 100;
 
-/** Throws what `signal` was aborted with, or NON_FINITE_VALUE if training diverged. */
-async function trainMember(training: MemberTraining): Promise<TrainedMember> {
-  const { data, shape, config, rng, signal } = training;
+/**
+ * @param data  that of the task, in this thread's own memory
+ * @throws what `signal` was aborted with, or NON_FINITE_VALUE if training diverged
+ */
+async function trainMember(
+  { shape, config, initial, device, rng: stream }: TrainingTask,
+  data: MemberData,
+  signal: AbortSignal,
+  onEpoch: (epoch: number, holdoutLoss: number) => void,
+): Promise<TrainedMember> {
+  const rng = Rng.fromState(stream);
   const layout = memberLayout(shape, config);
   const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
-  const trainer = await memberTrainer(shape, config, batchSize, training.device);
+  const trainer = await memberTrainer(shape, config, batchSize, device);
   const judge = await makeJudge(data, shape, config);
   try {
     const { inputs, targets, terminated, weights } = data;
     const fed = { inputs, targets, terminated, weights, decay: decayVector(layout, config) };
     const zeros = () => new Float32Array(layout.size);
-    const theta = training.initial?.slice() ?? layout.init(rng.split('weights'));
+    const theta = initial?.slice() ?? layout.init(rng.split('weights'));
     const progress = new Progress(config, theta, await judge.evaluate(theta));
     const own = trainingRows(data, config, rng.split('bootstrap'));
     let state: Record<string, Float32Array> = { theta, m: zeros(), v: zeros() };
@@ -293,7 +290,7 @@ async function trainMember(training: MemberTraining): Promise<TrainedMember> {
       const order = epochRows(own, batchSize, config, rng.split('epoch', progress.epochs));
       const total = Math.floor(order.length / batchSize);
       for (let done = 0; done < total; done += STEPS_PER_RUN) {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         const count = Math.min(STEPS_PER_RUN, total - done);
         const rows = order.subarray(done * batchSize, (done + count) * batchSize);
         const scalars = Array.from({ length: count }, (_, i) => adamScalars(steps + i + 1, config.lr));
@@ -304,7 +301,7 @@ async function trainMember(training: MemberTraining): Promise<TrainedMember> {
         steps += count;
       }
       progress.record(state['theta'], await judge.evaluate(state['theta']));
-      training.onEpoch?.(progress.epochs, progress.latest.holdoutLoss);
+      onEpoch(progress.epochs, progress.latest.holdoutLoss);
     }
     return { theta: progress.bestTheta, report: { epochs: progress.epochs, gradientSteps: steps, ...progress.best } };
   } finally {
@@ -481,8 +478,11 @@ export interface TrainingTask {
   readonly data: MemberData;
   readonly shape: MemberShape;
   readonly config: EnsembleConfig;
+  /** The member's own stream. */
   readonly rng: RngState;
+  /** Parameters of a warm start. */
   readonly initial?: Float32Array;
+  /** What its gradient steps run on; ONNX Runtime unless given. */
   readonly device?: TrainingDevice;
 }
 
@@ -505,13 +505,10 @@ export const trainingTask = poolTask(
   import.meta.url,
   'trainingTask',
   async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
-    const { fit, shape, config, initial, device } = task;
-    if (local?.fit !== fit) local = { fit, data: localCopy(task.data) };
-    const onEpoch = (epoch: number, holdoutLoss: number) => report({ epoch, holdoutLoss });
+    if (local?.fit !== task.fit) local = { fit: task.fit, data: localCopy(task.data) };
     const { signal, done } = signalOf(stop);
     try {
-      const rng = Rng.fromState(task.rng);
-      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal, device });
+      return await trainMember(task, local.data, signal, (epoch, holdoutLoss) => report({ epoch, holdoutLoss }));
     } finally {
       done();
     }

@@ -3,6 +3,8 @@
 // answers stay in the second-level cache.
 
 import { Rng } from '../../core/rng.js';
+import type { DeviceStep } from '../../nn/cuda.js';
+import type { AddonStepAnswer } from '../../nn/cuda-addon.js';
 import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
@@ -260,28 +262,9 @@ function pickElites(answers: readonly MemberAnswer[], elite: Uint32Array, output
   return { mean, std, terminated };
 }
 
-/** What the elites say follows each row, in raw units. */
-export interface Propagated {
-  /** [rows, obsDim] */
-  readonly nextObs: Float32Array;
-  /** [rows]; absent where the reward is not learned. */
-  readonly reward?: Float32Array;
-  /** [rows]: 1 where the learned head says the task ended; absent without one. */
-  readonly terminated?: Uint8Array;
-  /** [rows] */
-  readonly disagreement?: Float32Array;
-}
-
-export interface PropagationRequest {
-  readonly obs: Float32Array;
-  readonly action: Float32Array;
-  readonly rows: number;
-  /** Of the batch, or one for each row; moves on. */
-  readonly rng: Rng | readonly Rng[];
-  readonly isTs1: boolean;
-  readonly isDeterministic: boolean;
-  readonly withDisagreement: boolean;
-}
+/** What the elites say follows each row, in raw units; streams move on. */
+type Propagated = AddonStepAnswer;
+export type PropagationRequest = DeviceStep;
 
 export interface ElitePropagation {
   propagate(request: PropagationRequest): Promise<Propagated>;

@@ -9,7 +9,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { reverieError } from '../../core/errors.js';
 import { recoverFolder, sealedText } from '../../core/files.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
@@ -23,6 +22,7 @@ import {
   modelFolder,
   readSealed,
 } from '../from-records.js';
+import { folderInvalid } from '../model-folder.js';
 import {
   type BackendFitReport,
   type BackendModel,
@@ -81,10 +81,7 @@ export async function loadSequence(given: string): Promise<SequenceContents> {
   const { format: _format, formatVersion: _version, decoder: hash, ...about } = read;
   const { decoder, tokenizer } = await loadDecoder(folder);
   if (decoderHash(decoder, tokenizer) !== hash)
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `World model "${folder}" cannot be loaded: its ${FILE} was written for other weights or another tokenizer.`,
-      hint: HINT,
-    });
+    throw folderInvalid(folder, `its ${FILE} was written for other weights or another tokenizer.`, HINT);
   return { decoder, tokenizer, ...about };
 }
 
