@@ -13,11 +13,11 @@ import { initialStateOf } from '../src/env/tools/situation.js';
 import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
-import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
 import { type LearnedEpisode, recordedSteps } from '../src/worldmodel/sequence/recorded-steps.js';
 import { ScriptCodec } from '../src/worldmodel/sequence/script.js';
 import { type JudgedAnswer, judgeSteps, type SequenceContents } from '../src/worldmodel/sequence/sequence-model.js';
+import { sequenceSection } from '../src/worldmodel/sequence/settings.js';
 import { StepForm } from '../src/worldmodel/sequence/step-form.js';
 import { alfworldGames, gameNames, spread } from './alfworld-games.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -220,7 +220,7 @@ function lived(domain: ToolsDomain, seed: number, count: number): LearnedEpisode
 
 async function judged(contents: SequenceContents, { domain, episodes }: Asked) {
   const form = new StepForm(contents.form);
-  const codec = ScriptCodec.of(contents.tokenizer)!;
+  const codec = new ScriptCodec(contents.tokenizer);
   const steps = [...recordedSteps(episodes, domain)];
   return sharesOf(await judgeSteps(contents.decoder, codec, form, steps), contents);
 }

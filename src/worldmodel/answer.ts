@@ -84,7 +84,8 @@ export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, pa
 export function requirePortable(outcome: Outcome, env: EnvSpec | undefined): void {
   if (env !== undefined || (outcome.reward !== 'known' && outcome.terminated !== 'known')) return;
   throw reverieError('NOT_PORTABLE', {
-    problem: 'This world model cannot be saved or sent to another thread: it uses known functions of no named environment.',
+    problem:
+      'This world model cannot be saved or sent to another thread: it uses known functions of no named environment.',
     hint: 'Give the environment specification (env) whose known functions the model uses.',
   });
 }

@@ -124,7 +124,7 @@ async function callsOfSolutions(domain: ToolsDomain, signal?: AbortSignal): Prom
 }
 
 /** What the rules say to a call after those before it; undefined where they do not know one of them. */
-function outcomeOf(domain: ToolsDomain, { task, before }: PlacedCall, call: CallSpec): ToolOutcome | undefined {
+function outcomeOf(domain: ToolsDomain, { task, before, call }: PlacedCall): ToolOutcome | undefined {
   const { rules } = domain;
   if (rules === undefined || ![...before, call].every(({ name }) => rules.tools.has(name))) return undefined;
   const outcome = answered(domain, task, [...before, call]);
@@ -258,7 +258,7 @@ async function missingEntities(
     candidates,
     { keyOf: ({ call, key }) => `${call.name} ${key}`, count: PER_ARGUMENT, signal },
     (each) => {
-      const truth = outcomeOf(domain, each, each.call);
+      const truth = outcomeOf(domain, each);
       return truth === undefined || truth.isError ? each : undefined;
     },
   );
@@ -324,14 +324,14 @@ function groundOf(domain: ToolsDomain, placed: PlacedCall, at: number) {
   const ground = placed.before[at];
   if (kindOf(domain, ground) !== 'write') return undefined;
   const before = placed.before.filter((_, other) => other !== at);
-  const without = outcomeOf(domain, { task, before, call }, call);
-  if (without?.isError !== true || outcomeOf(domain, placed, call)?.isError) return undefined;
+  const without = outcomeOf(domain, { task, before, call });
+  if (without?.isError !== true || outcomeOf(domain, placed)?.isError) return undefined;
   return { task, before, ground, call };
 }
 
 function repeatedWrite(domain: ToolsDomain, { task, before, call }: PlacedCall): Generated {
   const name = `generated: ${call.name} a second time (${task.id})`;
-  const truth = outcomeOf(domain, { task, before: [...before, call], call }, call);
+  const truth = outcomeOf(domain, { task, before: [...before, call], call });
   if (truth === undefined) return { name, reason: 'no rules say whether a second time must fail' };
   if (!truth.isError && truth.operations.length > 0) return { name, reason: 'it may well be done twice' };
   const expect = truth.isError ? 'error' : 'no-change';
@@ -359,7 +359,7 @@ function reasonForIdleness(domain: ToolsDomain, task: ToolsTask): string | undef
   if (![end, assert, communicate, called].some((part) => part !== undefined && part.length > 0))
     return 'the verifier only forbids: an idle agent refused, too';
   const changes = task.reference?.calls.some((call, i, calls) => {
-    const outcome = outcomeOf(domain, { task, before: calls.slice(0, i), call }, call);
+    const outcome = outcomeOf(domain, { task, before: calls.slice(0, i), call });
     return outcome === undefined || outcome.operations.length > 0;
   });
   return changes === false ? 'doing nothing is right in this task' : undefined;
@@ -426,7 +426,7 @@ export async function generateSuccesses(
 
 function solutionProbe(domain: ToolsDomain, placed: PlacedCall, answered: readonly RecordedRead[]): Probe | undefined {
   const { task, before, call } = placed;
-  const outcome = outcomeOf(domain, placed, call);
+  const outcome = outcomeOf(domain, placed);
   if (outcome?.isError || (outcome === undefined && domain.rules !== undefined)) return undefined;
   const changes = outcome === undefined ? kindOf(domain, call) === 'write' : outcome.operations.length > 0;
   if (outcome !== undefined && !changes && !tellsSomething(outcome.observation, call.arguments)) return undefined;

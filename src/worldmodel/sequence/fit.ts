@@ -71,7 +71,7 @@ function prepared({ domain, episodes, settings: { fit }, rng }: SequenceFitReque
     if (told !== undefined) written.push({ question: asked.pieces, answer: told });
   }
   const tokenizer = trainTokenizer(textsOf(written), { size: fit.vocabulary, specials: SCRIPT_TOKENS });
-  const codec = ScriptCodec.of(tokenizer)!;
+  const codec = new ScriptCodec(tokenizer);
   const documents = documentsOf(written, codec, fit);
   const [forCalibration, forJudging] = [parts.calibrate, parts.judge].map((own) =>
     spaced([...recordedSteps(own, domain)], fit.heldOutSteps),

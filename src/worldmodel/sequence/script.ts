@@ -50,10 +50,6 @@ export class Names {
   nameOf(slot: number): string | undefined {
     return this.names[slot];
   }
-
-  all(): readonly string[] {
-    return this.names;
-  }
 }
 
 /** Takes a text apart where names stand: `between` has one more than `objects`. */
@@ -103,7 +99,7 @@ export class ScriptCodec {
   private readonly ids = new Map<string, number>();
   private readonly special = new Map<number, Piece>();
 
-  private constructor(readonly tokenizer: Tokenizer) {
+  constructor(readonly tokenizer: Tokenizer) {
     const note = (token: string, piece: Piece) => {
       const id = tokenizer.idOf(token)!;
       this.ids.set(token, id);
@@ -111,11 +107,6 @@ export class ScriptCodec {
     };
     for (const name of MARKS) note(markToken(name), mark(name));
     for (let slot = 0; slot < SLOTS; slot++) note(slotToken(slot), { slot });
-  }
-
-  /** undefined for a tokenizer that lacks a special token. */
-  static of(tokenizer: Tokenizer): ScriptCodec | undefined {
-    return SCRIPT_TOKENS.some((token) => tokenizer.idOf(token) === undefined) ? undefined : new ScriptCodec(tokenizer);
   }
 
   encode(pieces: readonly Piece[]): number[] {

@@ -210,7 +210,7 @@ export class SequenceModel implements BackendModel {
   constructor(private readonly contents: SequenceContents) {
     this.version = versionOf(contents);
     this.form = new StepForm(contents.form);
-    this.codec = ScriptCodec.of(contents.tokenizer)!;
+    this.codec = new ScriptCodec(contents.tokenizer);
   }
 
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
