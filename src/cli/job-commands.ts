@@ -58,7 +58,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'fit',
     summary: 'learn a world model from records',
     description:
-      'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence, or lifted on screens) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
+      'Fits the ensemble of the scenario to recorded transitions; says how well it predicts held-out ones. Of a tools scenario: fits the backend that learns (sequence in games of text, lifted on screens) to the episodes of a run of collect or synth, and says how often it is exactly right on tasks it did not learn from.',
     takes: ['data', 'model'],
     needs: ['data'],
     usesDevice: true,

@@ -17,13 +17,11 @@ import type { VectorDynamics } from './dynamics.js';
 import { requireFinite, rowShape } from './model-folder.js';
 import { isWithin, type ObservedRange, widenedRange } from './seen-range.js';
 
-/** Rows [n, obsDim] of observations to start from, or a function that draws one. */
-export type StartStates = Float32Array | ((rng: Rng) => Float32Array);
-
-export interface DreamOptions {
+interface DreamOptions {
   /** Not closed by the dream: several may share one. */
   readonly model: VectorDynamics;
-  readonly starts: StartStates;
+  /** Rows [n, obsDim] of observations, of which each episode starts from one. */
+  readonly starts: Float32Array;
   /** Steps before `truncated`; no clock unless given. */
   readonly maxEpisodeSteps?: number;
   /**
@@ -55,7 +53,7 @@ export class Dream implements VectorEnvironment {
   readonly actionSpace: VectorSpace;
   readonly maxEpisodeSteps?: number;
   private readonly model: VectorDynamics;
-  private readonly drawStart: (rng: Rng) => Float32Array;
+  private readonly starts: Float32Array;
   private readonly range?: ObservedRange;
   private readonly stepOptions: ImagineOptions;
   private rng = streamOf(0);
@@ -74,14 +72,17 @@ export class Dream implements VectorEnvironment {
     if (model.seen !== undefined && range !== null) this.range = widenedRange(model.seen, range);
     this.stepOptions = step;
     const { obsDim } = rowShape(model);
-    this.drawStart = startSampler(starts, obsDim);
+    requireRows(starts, obsDim);
+    this.starts = starts;
     this.observation = new Float32Array(obsDim);
   }
 
   async reset(options: ResetOptions = {}): Promise<ResetResult<Float32Array>> {
     if (options.seed !== undefined) this.rng = streamOf(options.seed);
     this.running = false;
-    const start = this.drawStart(this.rng);
+    const width = this.observation.length;
+    const row = this.rng.int(this.starts.length / width);
+    const start = this.starts.slice(row * width, (row + 1) * width);
     this.carry = await this.model.begin(start, this.rng);
     this.observation = start;
     this.steps = 0;
@@ -132,18 +133,6 @@ export class Dream implements VectorEnvironment {
     return this.observation.slice();
   }
 
-  mark(): () => void {
-    const { carry, observation, steps, running } = this;
-    const rng = this.rng.state();
-    return () => {
-      this.carry = carry;
-      this.observation = observation;
-      this.rng = Rng.fromState(rng);
-      this.steps = steps;
-      this.running = running;
-    };
-  }
-
   async close(): Promise<void> {
     this.running = false;
   }
@@ -164,32 +153,14 @@ function streamOf(seed: number): Rng {
   return Rng.fromSeed(seed).split('dream');
 }
 
-/** Throws SETTING_INVALID or NON_FINITE_VALUE unless `starts` has whole rows; what a sampler draws is checked as it draws. */
-function startSampler(starts: StartStates, obsDim: number): (rng: Rng) => Float32Array {
-  if (typeof starts === 'function') {
-    return (rng) => {
-      const drawn = starts(rng);
-      requireRows(drawn, obsDim, 1);
-      return drawn.slice();
-    };
-  }
-  const rows = requireRows(starts, obsDim);
-  return (rng) => {
-    const row = rng.int(rows);
-    return starts.slice(row * obsDim, (row + 1) * obsDim);
-  };
-}
-
-function requireRows(starts: Float32Array, obsDim: number, wanted?: number): number {
+/** Throws SETTING_INVALID or NON_FINITE_VALUE unless there are whole rows. */
+function requireRows(starts: Float32Array, obsDim: number): void {
   const rows = starts.length / obsDim;
-  const isWhole = starts instanceof Float32Array && Number.isInteger(rows) && rows >= 1;
-  if (!isWhole || (wanted !== undefined && rows !== wanted)) {
-    const need = `${wanted === undefined ? '' : `${wanted} `}rows of ${obsDim}`;
+  if (!(starts instanceof Float32Array) || !Number.isInteger(rows) || rows < 1) {
     throw reverieError('SETTING_INVALID', {
-      problem: `Dream: start states have ${starts.length} values where ${need} are needed.`,
+      problem: `Dream: start states have ${starts.length} values where rows of ${obsDim} are needed.`,
       hint: 'Give observations of the environment the model was fitted on, e.g. first observations of its episodes.',
     });
   }
   requireFinite('start state', starts, rows, 'the start states of a dream');
-  return rows;
 }

@@ -79,8 +79,7 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
   const [named] = names.flatMap((name) => learned.filter((entry) => entry.name === name));
   const found = named ?? (learned.length === 1 ? learned[0] : undefined);
   if (found !== undefined) return found;
-  const known = learned.map(({ name }) => name).join(', ') || 'only games of text and screens have one';
-  const problem = `it lists none that learns from records: ${known}.`;
+  const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ') || 'none can here'}.`;
   throw reverieError('SCENARIO_INVALID', { path: 'model.backends', problem });
 }
 
