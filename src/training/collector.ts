@@ -20,7 +20,7 @@ interface CollectorState {
 }
 
 /** A finished real episode. */
-export interface EpisodeSummary {
+interface EpisodeSummary {
   readonly episode: number;
   readonly return: number;
   readonly length: number;
