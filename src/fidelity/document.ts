@@ -203,7 +203,7 @@ function charts(parts: readonly Part[], isAlone: boolean): CurvesBlock[] {
   const owned = parts.flatMap(({ name, section }) => section.charts.map((chart) => ({ name, chart })));
   return [...new Set(owned.map(({ chart }) => chart.title))].map((title) => {
     const same = owned.filter(({ chart }) => chart.title === title);
-    const { kind, series: _, ...about } = same[0].chart;
+    const { kind, series: _, yScale: __, ...about } = same[0].chart;
     const curves = same.flatMap(({ name, chart }) =>
       chart.series.map((one) => {
         const label = chart.series.length === 1 ? name : `${name}: ${one.name}`;

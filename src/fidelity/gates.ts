@@ -30,7 +30,7 @@ const FORM = /^(value:)?([a-z0-9-]+)\.([a-z0-9-]+)=(.+)$/;
  * Gates as written on a command line: `[value:]section.metric=limit`, the limit a number or a percentage.
  *
  * @param sections those that are measured
- * @throws GATE_INVALID
+ * @throws SETTING_INVALID
  */
 export function parseGates(texts: readonly string[] = [], sections: readonly string[] = SECTIONS): Gate[] {
   return texts.map((text) => {
@@ -51,7 +51,7 @@ export function parseGates(texts: readonly string[] = [], sections: readonly str
 }
 
 function gateInvalid(gate: string, problem: string): Error {
-  return reverieError('GATE_INVALID', {
+  return reverieError('SETTING_INVALID', {
     problem: `Gate "${gate}": ${problem}.`,
     hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
   });
@@ -62,7 +62,7 @@ function gateInvalid(gate: string, problem: string): Error {
  * exceed it. Without `value:` it is the worse end of the interval that must: few units prove little. An estimate that has no
  * interval is held by its value; one that counted nothing fails.
  *
- * @throws GATE_INVALID for a metric of which neither way is better
+ * @throws SETTING_INVALID for a metric of which neither way is better
  */
 export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateResult[] {
   const metrics = metricsOf(subject);
@@ -84,12 +84,12 @@ function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): G
   return { metric, limit, bound: better === 'higher' ? 'at-least' : 'at-most', end, value, passed };
 }
 
-/** @throws GATE_INVALID naming the nearest that is known */
+/** @throws SETTING_INVALID naming the nearest that is known */
 function requireMetric(subject: ShownSubject, name: string): Metric {
   const metrics = metricsOf(subject);
   const metric = metrics.get(name);
   if (metric !== undefined) return metric;
-  throw reverieError('GATE_INVALID', {
+  throw reverieError('SETTING_INVALID', {
     problem: `Nothing that is measured of "${subject.name}" is called "${name}".`,
     hint: `Did you mean "${nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric'}"? The report lists all that is measured.`,
   });
@@ -99,7 +99,7 @@ function requireMetric(subject: ShownSubject, name: string): Metric {
  * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
  * looked for when all is measured.
  *
- * @throws GATE_INVALID for a metric of which neither way is better
+ * @throws SETTING_INVALID for a metric of which neither way is better
  */
 export function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
   if (gates.length === 0) return;
@@ -130,7 +130,7 @@ interface ReportRequest extends Pick<FidelityReport, 'scenario' | 'family' | 'pr
   readonly opened: Pick<OpenedSubjects, 'truth' | 'subjects'>;
 }
 
-/** The report on what was measured, be it all or not. @throws GATE_INVALID */
+/** The report on what was measured, be it all or not. @throws SETTING_INVALID */
 export function reportOn({ subjects, spent }: Measured, request: ReportRequest): FidelityReport {
   const { scenario, family, provenance, seed, gates, opened } = request;
   return {

@@ -293,7 +293,7 @@ function noiseOf(questions: number, rows: readonly StepRow[]): Value[] {
 
 /** Where exact rules answer what they also judge. */
 const WORTH_GATING =
-  'Exact rules answer here what exact rules are the truth of. What is worth a gate: the model without them (model.backends, fidelity.tiersOff), must-fail.passed, or records as truth (fidelity.truth=recorded).';
+  'Exact rules answer here what exact rules are the truth of. What is worth a gate: the model without them (model.backends, fidelity.subjects), must-fail.passed, or records as truth (fidelity.truth=recorded).';
 
 function missingOf(steps: readonly JudgedStep[]): string {
   if (steps.length === 0) return 'No call was asked about.';
