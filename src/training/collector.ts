@@ -20,7 +20,7 @@ export interface CollectorState {
 }
 
 /** A finished real episode. */
-interface EpisodeSummary {
+export interface EpisodeSummary {
   readonly episode: number;
   readonly return: number;
   readonly length: number;
