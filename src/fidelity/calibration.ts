@@ -86,7 +86,7 @@ async function measureVector(judged: Judged, chunk: number): Promise<readonly Ve
       forecast.components === 1
         ? [mean(elements.map(({ std }) => std * std))]
         : Array.from({ length: forecast.components }, (_, c) => mean(elements.map((e) => e.deviations[c] ** 2)));
-    const zs = elements.map(({ error, std }) => Math.max(-WORST_Z, Math.min(WORST_Z, error / std)));
+    const zs = elements.map(({ error, std }) => (error === 0 ? 0 : Math.min(WORST_Z, Math.abs(error) / std)));
     return {
       inside: mean(elements.map(({ isInside }) => Number(isInside))),
       square: meanSquare(zs),

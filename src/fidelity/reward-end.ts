@@ -42,49 +42,46 @@ const ABOUT = { id: 'reward-end', title: 'Reward and end' } as const;
 // Of numbers.
 
 type VectorRow =
-  /** What was simulated to follow one transition. */
-  | { readonly kind: 'step'; readonly reward: number; readonly terminated: number }
-  /** What a simulation under recorded actions came to, up to its own end. */
-  | { readonly kind: 'sequence'; readonly return: number };
-type Step = Extract<VectorRow, { kind: 'step' }>;
+  /** What was simulated to follow one transition: the reward minus the real one, and whether the episode ends. */
+  | { readonly kind: 'step'; readonly error: number; readonly terminated: number }
+  /** What a simulation under recorded actions came to, up to its own end, minus what these really earned. */
+  | { readonly kind: 'sequence'; readonly gap: number };
 
 /** Chunks of transitions come first, then those of sequences. */
 export function vectorRewardEnd(judged: Judged): Instrument<VectorRow> {
+  const { plan, truth } = judged.ground;
+  const { reward: real, rows } = truth.rows;
+  const { propagation } = plan;
   const beginnings = beginningsOf(judged);
-  const stepChunks = Math.ceil(judged.ground.truth.rows.rows / CHUNK_ROWS);
+  const stepChunks = Math.ceil(rows / CHUNK_ROWS);
+  const steps = async (chunk: number) => {
+    const { first, action, carry, rng } = await chunkOfRows(judged, 'reward-end', chunk);
+    const { reward, terminated } = await judged.subject.model.imagine(carry, action, rng, { propagation });
+    return Array.from(reward, (value, r): VectorRow => {
+      return { kind: 'step', error: short(value) - real[first + r], terminated: terminated[r] };
+    });
+  };
+  const sequences = async (chunk: number) => {
+    const [first, end] = chunkRange(chunk - stepChunks, CHUNK_STARTS, beginnings.length);
+    const own = beginnings.slice(first, end);
+    const tracks = await openLoop(judged, own, chunkRng(plan, 'reward-end', chunk), { propagation });
+    return tracks.map(({ length, reward, terminated }, i): VectorRow => {
+      const last = terminated.subarray(0, length).indexOf(1);
+      const { row, steps: count } = own[i];
+      const earned = sumOf(real.subarray(row, row + count));
+      return { kind: 'sequence', gap: short(sumOf(reward.subarray(0, last < 0 ? length : last + 1))) - earned };
+    });
+  };
   return {
     id: 'reward-end',
     chunks: stepChunks + Math.ceil(beginnings.length / CHUNK_STARTS),
-    measure: (chunk) => {
-      if (chunk < stepChunks) return steps(judged, chunk);
-      const [first, end] = chunkRange(chunk - stepChunks, CHUNK_STARTS, beginnings.length);
-      return sequences(judged, beginnings.slice(first, end), chunk);
-    },
-    conclude: (rows) => concludeVector(judged, beginnings, rows),
+    measure: (chunk) => (chunk < stepChunks ? steps(chunk) : sequences(chunk)),
+    conclude: (found) => concludeVector(judged, beginnings, found),
   };
 }
 
-async function steps(judged: Judged, chunk: number): Promise<readonly VectorRow[]> {
-  const { action, carry, rng } = await chunkOfRows(judged, 'reward-end', chunk);
-  const { propagation } = judged.ground.plan;
-  const { reward, terminated } = await judged.subject.model.imagine(carry, action, rng, { propagation });
-  return Array.from(reward, (value, r) => ({ kind: 'step', reward: short(value), terminated: terminated[r] }));
-}
-
-async function sequences(
-  judged: Judged,
-  beginnings: readonly Beginning[],
-  chunk: number,
-): Promise<readonly VectorRow[]> {
-  const { plan } = judged.ground;
-  const { propagation } = plan;
-  const tracks = await openLoop(judged, beginnings, chunkRng(plan, 'reward-end', chunk), { propagation });
-  return tracks.map(({ length, reward, terminated }) => {
-    const end = terminated.subarray(0, length).indexOf(1);
-    let sum = 0;
-    for (let t = 0; t < (end < 0 ? length : end + 1); t++) sum += reward[t];
-    return { kind: 'sequence', return: short(sum) };
-  });
+function sumOf(values: Float32Array): number {
+  return values.reduce((sum, value) => sum + value, 0);
 }
 
 const VECTOR_METRICS = metricTable(`
@@ -98,16 +95,25 @@ false-done    | lower   | share  | False ends | Of the transitions after which t
 
 function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: readonly VectorRow[]): Finding {
   const { ground } = judged;
-  const single = rows.filter((row) => row.kind === 'step');
-  const returns = rows.filter((row) => row.kind === 'sequence').map((row) => row.return);
-  const real = beginnings.map(({ row, steps: length }) =>
-    ground.truth.rows.reward.subarray(row, row + length).reduce((sum, reward) => sum + reward, 0),
+  const { truth, units, plan } = ground;
+  const { terminated } = truth.rows;
+  const rng = (key: string) => intervalRng(plan, 'reward-end', key);
+  const steps = rows.filter((row) => row.kind === 'step');
+  const errors = steps.map(({ error }) => error);
+  const squares = errors.map((error) => error ** 2);
+  const gaps = rows.flatMap((row) => (row.kind === 'sequence' ? [row.gap] : []));
+  const falseDone = steps.map((step, r) => (terminated[r] === 1 ? null : step.terminated));
+  const ends = precisionRecall(
+    steps.map((step) => step.terminated === 1),
+    steps.map((_, r) => terminated[r] === 1),
   );
-  const gaps = returns.map((value, i) => value - real[i]);
-  const rng = intervalRng(ground.plan, 'reward-end', 'optimism');
   const figures = figuresOf(VECTOR_METRICS, {
-    optimism: clusteredMean(gaps, unitsOfBeginnings(judged, beginnings), rng),
-    ...oneStep(ground, single),
+    optimism: clusteredMean(gaps, unitsOfBeginnings(judged, beginnings), rng('optimism')),
+    'reward-bias': clusteredMean(errors, units, rng('reward-bias')),
+    'reward-rmse': clusteredMean(squares, units, rng('reward-rmse'), Math.sqrt),
+    'end-precision': ends.precision,
+    'end-recall': ends.recall,
+    'false-done': clusteredShare(falseDone, units, rng('false-done')),
   });
   return findingOf(
     {
@@ -117,25 +123,6 @@ function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: 
     },
     figures,
   );
-}
-
-function oneStep({ truth, units, plan }: Ground, rows: readonly Step[]) {
-  const rng = (key: string) => intervalRng(plan, 'reward-end', key);
-  const { reward, terminated } = truth.rows;
-  const errors = rows.map((step, r) => step.reward - reward[r]);
-  const squares = errors.map((error) => error ** 2);
-  const { precision, recall } = precisionRecall(
-    rows.map((step) => step.terminated === 1),
-    rows.map((_, r) => terminated[r] === 1),
-  );
-  const falseDone = rows.map((step, r) => (terminated[r] === 1 ? null : step.terminated));
-  return {
-    'reward-bias': clusteredMean(errors, units, rng('reward-bias')),
-    'reward-rmse': clusteredMean(squares, units, rng('reward-rmse'), Math.sqrt),
-    'end-precision': precision,
-    'end-recall': recall,
-    'false-done': clusteredShare(falseDone, units, rng('false-done')),
-  };
 }
 
 function vectorNotes({ truth, plan }: Ground): readonly string[] {

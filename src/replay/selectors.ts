@@ -223,7 +223,7 @@ const MIN_BITS = 4;
 /** Of the tree of minima; leaves are padded to a multiple of it. */
 const MIN_FAN_OUT = 1 << MIN_BITS;
 
-export class SumTree {
+class SumTree {
   /** First node of each level in `sums`; level 0 is the leaves, the last has one node. */
   private readonly offsets: number[] = [];
   /** All levels, one after another. */

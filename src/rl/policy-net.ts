@@ -98,7 +98,7 @@ export function policyParams(net: PolicyNet, init: PolicyInit = {}): ParamSpec[]
 }
 
 /** Output of the MLP: [rows, outputDim]. */
-export function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value): Value {
+function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value): Value {
   return mlp(params, 'policy', obs, net.hidden.length + 1, net.activation);
 }
 

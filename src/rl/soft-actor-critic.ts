@@ -235,7 +235,7 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
  * Which units a dropout leaves out (Srivastava et al. 2014): 1 = kept, 0 = left out, each with probability `share` in (0, 1),
  * independently. Few are left out, so the gaps between them are drawn: one number for each unit that goes.
  */
-export function dropoutMask(units: number, share: number, rng: Rng): Uint8Array {
+function dropoutMask(units: number, share: number, rng: Rng): Uint8Array {
   const mask = new Uint8Array(units).fill(1);
   const log = Math.log1p(-share);
   const gap = () => Math.floor(Math.log1p(-rng.uniform()) / log);

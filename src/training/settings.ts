@@ -44,7 +44,7 @@ export interface GenerativeSettings {
 }
 
 /** How real steps, learning and evaluations follow on each other. */
-export interface RoundSettings {
+interface RoundSettings {
   /** Budget of real steps. */
   readonly realSteps: number;
   /** Real steps at random before a learner that knows nothing learns. */

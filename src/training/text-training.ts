@@ -214,7 +214,7 @@ export function newProgress(): TextProgress {
   };
 }
 
-export interface TextGroupPorts {
+interface TextGroupPorts {
   readonly phase: OpenPhase;
   readonly signal: AbortSignal;
   tell(event: { readonly kind: string; readonly [key: string]: unknown }): void;

@@ -37,7 +37,7 @@ export interface ArmSummary {
   readonly simulatedPerSecond: number | null;
 }
 
-export interface ArmsRequest<A, R> {
+interface ArmsRequest<A, R> {
   readonly arms: readonly A[];
   readonly seeds: readonly number[];
   /** Runs side by side. */

@@ -40,7 +40,7 @@ export function isSameObservation(a: string, b: string): boolean {
 // not have changed.
 
 /** A scalar or an empty container whose values differ; one that is absent has no value. */
-export type LeafDifference = {
+type LeafDifference = {
   /** JSON Pointer (RFC 6901). */
   readonly path: string;
   readonly real?: Json;

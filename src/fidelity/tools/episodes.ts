@@ -31,7 +31,7 @@ interface CarriedStep {
   readonly state: JsonObject;
 }
 
-export interface CarriedOut {
+interface CarriedOut {
   readonly initialState: JsonObject;
   readonly finalState: JsonObject;
   /** The conversation with the answers that calls were given here; what was said is as it was. */

@@ -130,7 +130,7 @@ export function stepsFrom(truth: VectorTruth, start: number, horizon: number): n
 }
 
 /** The episode that holds a row. */
-export function episodeAt({ episodes }: VectorTruth, row: number): TruthEpisode {
+function episodeAt({ episodes }: VectorTruth, row: number): TruthEpisode {
   return episodes.findLast(({ first }) => first <= row)!;
 }
 

@@ -74,7 +74,7 @@ export type Feeds = Readonly<Record<string, Float32Array | Int32Array>>;
 export type Values = Readonly<Record<string, Value>>;
 type BatchInputs = Readonly<Record<string, { readonly dtype: 'float32' | 'int32'; readonly shape: readonly number[] }>>;
 
-export interface Scores {
+interface Scores {
   /** [rows, MAX_COMMANDS], NO_COMMAND where there is no command. */
   readonly scores: Value;
   /** [rows], what a critic expects; absent without one. */

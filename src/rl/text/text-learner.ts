@@ -54,7 +54,7 @@ export interface TextObjective {
   readonly valueCoefficient?: number;
 }
 
-export interface TextUpdateOptions {
+interface TextUpdateOptions {
   /** Step size of Adam. */
   readonly lr: number;
   /** Order in which the lessons are taken; all of them in theirs unless given. */
@@ -293,7 +293,7 @@ export class TextLearner {
 }
 
 /** The index that `draw` in (0, 1) falls on; the most probable without. Sums in double precision, in order. */
-export function chooseBy(logProbs: Float32Array, draw: number | undefined): number {
+function chooseBy(logProbs: Float32Array, draw: number | undefined): number {
   if (draw === undefined) return logProbs.indexOf(Math.max(...logProbs));
   let left = draw * logProbs.reduce((sum, logProb) => sum + Math.exp(logProb), 0);
   const found = logProbs.findIndex((logProb) => {
