@@ -1,5 +1,3 @@
-// What can be named as an environment in a scenario.
-
 import { z } from 'zod';
 import { Registry } from '../core/registry.js';
 import { clockOf, type EnvironmentEntry } from './clocked-environment.js';
@@ -44,7 +42,6 @@ const pendulum: EnvironmentEntry = {
   },
 };
 
-/** By id. */
 export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
 
 /** All environments of the package that need no model file. */

@@ -50,7 +50,6 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   constructor(
     private readonly connection: RemoteConnection,
-    /** All that the server reports of it. */
     readonly card: RemoteCard,
     private readonly codec: Codec<Obs, Act>,
   ) {
@@ -210,7 +209,6 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 /** Numbers: a `VectorEnvironment`, without known functions. */
 export type RemoteVectorEnvironment = Of<'vector', VectorSpace, Float32Array, Float32Array>;
 
-/** Lines of text, of a game or of a screen. */
 type RemoteTextEnvironment = Of<'text' | 'screen', TextSpace, string, string>;
 
 /** Tools: domain and typed state stay on the server. */
@@ -454,7 +452,6 @@ const taskSchema = z.object({
 type RemoteTask = z.output<typeof taskSchema>;
 const tasksSchema = z.object({ tasks: z.array(taskSchema) });
 
-/** Of a session, or a snapshot. */
 const idSchema = z.object({ id: z.string().min(1) });
 
 const turnFields = {
@@ -465,7 +462,6 @@ const turnFields = {
   info: z.record(z.string(), z.unknown()),
 };
 
-/** Of reset and restore. */
 const startSchema = z.object(turnFields);
 
 /** Of a step: without a reward only where an episode ended and could not be judged. */

@@ -11,7 +11,6 @@ import { keysOfAll, parseStrictly } from '../strict-parse.js';
 import type { DomainEntry, ToolsDomain } from './domain.js';
 import { filesOf, loadDomain } from './load-domain.js';
 
-/** By id. */
 export const domains = new Registry<DomainEntry>('domain');
 
 /** Which named domain a section means, by its `id` or by a key that stands in its place; undefined for a folder. @throws for an unknown id */
