@@ -1,3 +1,5 @@
+// What can be named as an environment in a scenario.
+
 import { z } from 'zod';
 import { Registry } from '../core/registry.js';
 import { clockOf, type EnvironmentEntry } from './clocked-environment.js';

@@ -1,3 +1,5 @@
+// From an environment as data to a running one.
+
 import type { SyncVectorEnvironment, VectorEnvironment } from '../core/environment.js';
 import { threadPlugins } from '../core/plugins.js';
 import { type CheckedEnvSpec, checkEnvSpec, type EnvSpec } from './env-spec.js';

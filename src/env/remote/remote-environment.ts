@@ -180,9 +180,8 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /** With the names that environments in this process give. */
   private infoOf({ info }: WireTurn): Info {
-    if (this.family === 'vector' || info['state_hash'] === undefined) return info;
     const { state_hash: stateHash, ...rest } = info;
-    return { ...rest, stateHash };
+    return stateHash === undefined ? info : { ...rest, stateHash };
   }
 
   private path(verb: string): string {
@@ -314,14 +313,14 @@ interface Codec<Obs, Act> {
 }
 
 /** By family; worlds of lines and of screens take one line of text. */
-function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<unknown, unknown> {
-  const codec =
-    family === 'vector'
-      ? rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace)
-      : family === 'tools'
-        ? new ConversationCodec(actionSpace as ToolsSpace)
-        : textCodec(actionSpace as TextSpace);
-  return codec as unknown as Codec<unknown, unknown>;
+const CODECS: Readonly<Record<string, (card: RemoteCard) => unknown>> = {
+  vector: ({ observationSpace, actionSpace }) => rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace),
+  tools: ({ actionSpace }) => new ConversationCodec(actionSpace as ToolsSpace),
+};
+
+function codecOf(card: RemoteCard): Codec<unknown, unknown> {
+  const make = CODECS[card.family] ?? (({ actionSpace }) => textCodec(actionSpace as TextSpace));
+  return make(card) as Codec<unknown, unknown>;
 }
 
 function rowCodec(observationSpace: VectorSpace, actionSpace: VectorSpace): Codec<Float32Array, Float32Array> {

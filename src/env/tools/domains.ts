@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf, threadPlugins } from '../../core/plugins.js';
 import { Registry } from '../../core/registry.js';
-import { serverDomains } from '../servers/server-http.js';
+import { serverDomains } from '../servers/protocols.js';
 import { keysOfAll, parseStrictly } from '../strict-parse.js';
 import type { DomainEntry, ToolsDomain } from './domain.js';
 import { filesOf, loadDomain } from './load-domain.js';

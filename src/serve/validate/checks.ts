@@ -87,11 +87,12 @@ export class Player {
   }
 
   private async ask(frame: object) {
-    const answer = await this.socket.ask(frame, AbortSignal.timeout(PATIENCE_SECONDS * 1000)).catch(() => {
-      throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
-    });
+    const patience = AbortSignal.timeout(PATIENCE_SECONDS * 1000);
+    const answer = await this.socket.ask(frame, patience).catch(() => undefined);
     if (answer !== undefined) return answer;
-    throw new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`);
+    throw new CheckFailed(
+      `${patience.aborted ? 'no answer in time' : 'connection closed'} upon ${JSON.stringify(frame)}`,
+    );
   }
 }
 
