@@ -220,7 +220,7 @@ function lived(domain: ToolsDomain, seed: number, count: number): LearnedEpisode
 
 async function judged(contents: SequenceContents, { domain, episodes }: Asked) {
   const form = new StepForm(contents.form);
-  const codec = ScriptCodec.of(contents.tokenizer)!;
+  const codec = new ScriptCodec(contents.tokenizer);
   const steps = [...recordedSteps(episodes, domain)];
   return sharesOf(await judgeSteps(contents.decoder, codec, form, steps), contents);
 }

@@ -1,4 +1,4 @@
-// The API of plugins: what environments, domains, dynamics, backends, learners, protocols and kinds of a user's own are made with,
+// The API of plugins: what environments, domains, dynamics, backends, learners and kinds of a user's own are made with,
 // and what is kept for learners to draw from (`reverie/extend`).
 
 export { z } from 'zod';

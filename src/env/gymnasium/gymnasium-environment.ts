@@ -60,7 +60,7 @@ interface Moment {
   readonly episode: Episode | undefined;
 }
 
-/** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
+/** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
 export async function openGymnasium(spec: GymnasiumSpec): Promise<GymnasiumEnvironment> {
   return new GymnasiumEnvironment(spec, await slotFor(spec));
 }

@@ -86,7 +86,7 @@ const space: z.ZodType<VectorSpace> = z.union([
 /** What the process says of an environment that it cannot make. */
 const FAULTS = {
   missing: 'GYMNASIUM_MISSING',
-  import: 'GYMNASIUM_IMPORT',
+  import: 'GYMNASIUM_UNKNOWN',
   unknown: 'GYMNASIUM_UNKNOWN',
   space: 'GYMNASIUM_SPACE',
 } as const satisfies Record<string, ErrorCode>;
@@ -140,7 +140,7 @@ class PythonProcess {
       this.end(
         reverieError('ENV_UNUSABLE', {
           problem: `Environment "${spec.id}" needs Python, and "${pythonProgram()}" could not be started: ${message}.`,
-          hint: 'Install Python 3.10 or later, or name the program of one that is there: --python PATH, or REVERIE_PYTHON.',
+          hint: 'Install Python 3.10 or later, or name the program of one that is there by the environment variable REVERIE_PYTHON.',
         }),
       ),
     );
@@ -156,7 +156,7 @@ class PythonProcess {
     return this.child.pid;
   }
 
-  /** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_IMPORT, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
+  /** @throws ENV_UNUSABLE, GYMNASIUM_MISSING, GYMNASIUM_UNKNOWN, GYMNASIUM_SPACE, GYMNASIUM_TIMEOUT */
   async begin(): Promise<Spaces> {
     const told = greeting.parse(JSON.parse((await this.answer('to start')).toString('utf8')));
     if ('spaces' in told) return told.spaces;
