@@ -31,23 +31,12 @@ interface CheckOptions {
   readonly actions?: readonly unknown[];
 }
 
-export type CheckName =
-  | 'spaces'
-  | 'not-reset'
-  | 'steps'
-  | 'seed-determinism'
-  | 'stream-goes-on'
-  | 'snapshot-restore'
-  | 'fork'
-  | 'clock'
-  | 'action-out-of-space'
-  /** Of a domain of tools; made by who knows its tasks. */
-  | 'tasks';
+/** `tasks`: of a domain of tools; made by who knows its tasks. */
+export type CheckName = keyof typeof CHECKS | 'tasks';
 
 type Factory = () => Environment | Promise<Environment>;
 type Check = (subject: Subject) => Promise<string[]>;
 
-/** What a check works on. */
 interface Subject {
   readonly env: Environment;
   readonly make?: Factory;
@@ -72,14 +61,13 @@ export async function checkEnvironment(
   const rng = Rng.fromSeed(seed).split('check');
   const actions = options.actions ?? Array.from({ length: steps }, () => sampleAction(env.actionSpace, rng));
   const checks: EnvironmentCheck[] = [];
-  for (const [name, check] of Object.entries(CHECKS) as [CheckName, Check][]) {
+  for (const [name, check] of Object.entries(CHECKS) as [keyof typeof CHECKS, Check][]) {
     checks.push(await run(name, check, { env, make, steps, seed, actions }));
   }
   if (make) await env.close();
   return { env: env.id, passed: checks.every(({ passed }) => passed), checks };
 }
 
-/** The report as text, a line a check. */
 export function describeReport(report: EnvironmentReport): string {
   const lines = report.checks.map(({ name, passed, problems, skipped }) => {
     const verdict = skipped !== undefined ? `skipped: ${skipped}` : passed ? 'ok' : problems.join('; ');
@@ -99,7 +87,7 @@ async function run(name: CheckName, check: Check, subject: Subject): Promise<Env
   }
 }
 
-const CHECKS: Readonly<Record<Exclude<CheckName, 'tasks'>, Check>> = {
+const CHECKS = {
   'not-reset': checkNotReset,
   spaces: async ({ env }) => problemsOfSpaces(env),
   steps: async (subject) => {
@@ -115,7 +103,7 @@ const CHECKS: Readonly<Record<Exclude<CheckName, 'tasks'>, Check>> = {
   fork: checkFork,
   clock: checkClock,
   'action-out-of-space': checkStrayAction,
-};
+} satisfies Readonly<Record<string, Check>>;
 
 function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment): string[] {
   const problems: string[] = [];
@@ -180,7 +168,6 @@ async function checkFork(subject: Subject): Promise<string[]> {
   return inAnother(subject, (other) => checkSnapshot(subject, other));
 }
 
-/** With a second instance. */
 async function inAnother({ make }: Subject, check: (other: Environment) => Promise<string[]>): Promise<string[]> {
   if (!make) throw new Skipped('give a function that makes the environment');
   const other = await make();
@@ -221,7 +208,6 @@ async function checkStrayAction({ env, seed, actions }: Subject): Promise<string
   return problems;
 }
 
-/** The code of the error `action` ends in. */
 async function refusal(action: () => Promise<unknown>): Promise<string> {
   try {
     await action();
@@ -236,7 +222,6 @@ async function trajectory({ env, actions }: Subject, seed: number): Promise<Step
   return [{ observation, reward: 0, terminated: false, truncated: false, info }, ...(await walk(env, actions))];
 }
 
-/** Steps until the actions or the episode end. */
 async function walk(env: Environment, actions: readonly unknown[]): Promise<StepRecord[]> {
   const records: StepRecord[] = [];
   for (const action of actions) {
@@ -254,13 +239,12 @@ function hasEnded({ terminated, truncated }: StepRecord): boolean {
 function differences(expected: readonly StepRecord[], actual: readonly StepRecord[]): string[] {
   if (expected.length !== actual.length)
     return [`${expected.length} steps the first time, ${actual.length} the second`];
-  const at = expected.findIndex((record, i) => !sameStep(record, actual[i]));
+  const at = expected.findIndex((record, i) => shown(record) !== shown(actual[i]));
   return at < 0 ? [] : [`step ${at} differs: ${shown(expected[at])} and ${shown(actual[at])}`];
 }
 
-export type StepRecord = StepResult<unknown>;
+type StepRecord = StepResult<unknown>;
 
-/** Everything wrong with one answer of `step`. */
 function problemsOfStep(env: Environment, record: StepRecord): string[] {
   const problems = problemsOfObservation(env, record.observation);
   if (typeof record.reward !== 'number' || !Number.isFinite(record.reward))
@@ -271,11 +255,6 @@ function problemsOfStep(env: Environment, record: StepRecord): string[] {
   if (typeof record.info !== 'object' || record.info === null)
     problems.push(`info is ${shown(record.info)}, not an object`);
   return problems;
-}
-
-/** Bit for bit the same, information included. */
-function sameStep(a: StepRecord, b: StepRecord): boolean {
-  return shown(a) === shown(b);
 }
 
 /** A value as one line; negative zero, NaN and the kind of an array are told apart. */
@@ -315,7 +294,6 @@ function problemsOfMessages(observation: unknown): string[] {
 
 const WORDS = ['look', 'go', 'north', 'take', 'open', 'the', 'door', 'lamp', 'wait', 'inventory'];
 
-/** A random action. */
 function sampleAction(space: Space, rng: Rng): unknown {
   if (space.type === 'discrete') return Float32Array.of(space.start + rng.int(space.n));
   if (space.type === 'tools') return sampleToolsAction(space, rng);

@@ -29,20 +29,14 @@ export function clockOf({ maxEpisodeSteps }: ClockSetting, own: number): number 
   return maxEpisodeSteps === null ? undefined : (maxEpisodeSteps ?? own);
 }
 
-/** What a world answers to one action. */
 export interface Advance {
   readonly reward: number;
   readonly terminated: boolean;
   readonly info: Info;
 }
 
-interface EnvironmentDescription {
-  readonly id: string;
-  readonly observationSpace: VectorSpace;
-  readonly actionSpace: VectorSpace;
-  /** Steps before `truncated`; undefined for no clock. */
-  readonly maxEpisodeSteps?: number;
-  readonly known?: KnownFunctions;
+interface EnvironmentDescription
+  extends Pick<VectorEnvironment, 'id' | 'observationSpace' | 'actionSpace' | 'maxEpisodeSteps' | 'known'> {
   /** Identifies the configuration: snapshots are refused where it differs. */
   readonly configuration: string;
 }
@@ -82,7 +76,6 @@ export abstract class ClockedEnvironment implements SyncVectorEnvironment {
     this.obsDim = rowSize(description.observationSpace);
   }
 
-  /** Puts the world at the start of an episode. */
   protected abstract start(rng: Rng): void;
   /** Moves the world by one action, which is known to lie in the space. */
   protected abstract advance(action: Float32Array, rng: Rng): Advance;

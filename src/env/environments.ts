@@ -44,7 +44,6 @@ const pendulum: EnvironmentEntry = {
   },
 };
 
-/** By id. */
 export const environments = new Registry<EnvironmentEntry>('environment', [...bodies, cartpole, pendulum, gymnasium]);
 
 /** All environments of the package that need no model file. */

@@ -91,7 +91,6 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     this.configuration = JSON.stringify(configuration);
   }
 
-  /** Of the process it is in. */
   get pid(): number | undefined {
     return this.slot.pid();
   }

@@ -37,7 +37,6 @@ export function pythonPackage(module: string): PythonPackage {
   return { folder };
 }
 
-/** What a process is asked to make. */
 export interface GymnasiumSpec {
   /** Gymnasium's id, e.g. `Humanoid-v5`. */
   readonly id: string;

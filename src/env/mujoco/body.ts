@@ -108,7 +108,6 @@ const expressionSchema = z
     message: `an expression has exactly one operator, one of: ${Object.keys(OPERATORS).join(', ')}`,
   }) as unknown as z.ZodType<Expression>;
 
-/** The numbers an expression answers, in order. */
 function scalarsOf(expression: Expression, scope: ExpressionScope): Scalar[] {
   const [[name, value]] = Object.entries(expression);
   return OPERATORS[name].resolve(value as never, scope);

@@ -341,7 +341,6 @@ function bodyKeysOf(settings: object): Record<string, unknown> {
   return Object.fromEntries(entries);
 }
 
-/** Applies one entry of `resetNoise` to the state. */
 function applyNoise(entry: ResetNoise, simulation: Simulation, rng: Rng): void {
   const of = entry.qpos !== undefined ? 'qpos' : 'qvel';
   const addresses = addressesOf((entry.qpos ?? entry.qvel)!, of, simulation);

@@ -6,7 +6,6 @@ import loadMujoco, { type MainModule, type MjData, type MjModel } from '@mujoco/
 import { reverieError } from '../../core/errors.js';
 
 export interface ModelFiles {
-  /** Shown in errors. */
   readonly path: string;
   /** Name of the XML to compile, within `contents`. */
   readonly main: string;
@@ -16,7 +15,6 @@ export interface ModelFiles {
 
 const MAX_BYTES = 256 * 1024 * 1024;
 
-/** A model that is one string of XML. */
 export function inlineModel(name: string, xml: string): ModelFiles {
   return { path: name, main: `${name}.xml`, contents: new Map([[`${name}.xml`, xml]]) };
 }

@@ -50,7 +50,6 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   constructor(
     private readonly connection: RemoteConnection,
-    /** All that the server reports of it. */
     readonly card: RemoteCard,
     private readonly codec: Codec<Obs, Act>,
   ) {
@@ -181,9 +180,8 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /** With the names that environments in this process give. */
   private infoOf({ info }: WireTurn): Info {
-    if (this.family === 'vector' || info['state_hash'] === undefined) return info;
     const { state_hash: stateHash, ...rest } = info;
-    return { ...rest, stateHash };
+    return stateHash === undefined ? info : { ...rest, stateHash };
   }
 
   private path(verb: string): string {
@@ -210,7 +208,6 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 /** Numbers: a `VectorEnvironment`, without known functions. */
 export type RemoteVectorEnvironment = Of<'vector', VectorSpace, Float32Array, Float32Array>;
 
-/** Lines of text, of a game or of a screen. */
 type RemoteTextEnvironment = Of<'text' | 'screen', TextSpace, string, string>;
 
 /** Tools: domain and typed state stay on the server. */
@@ -316,14 +313,14 @@ interface Codec<Obs, Act> {
 }
 
 /** By family; worlds of lines and of screens take one line of text. */
-function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<unknown, unknown> {
-  const codec =
-    family === 'vector'
-      ? rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace)
-      : family === 'tools'
-        ? new ConversationCodec(actionSpace as ToolsSpace)
-        : textCodec(actionSpace as TextSpace);
-  return codec as unknown as Codec<unknown, unknown>;
+const CODECS: Readonly<Record<string, (card: RemoteCard) => unknown>> = {
+  vector: ({ observationSpace, actionSpace }) => rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace),
+  tools: ({ actionSpace }) => new ConversationCodec(actionSpace as ToolsSpace),
+};
+
+function codecOf(card: RemoteCard): Codec<unknown, unknown> {
+  const make = CODECS[card.family] ?? (({ actionSpace }) => textCodec(actionSpace as TextSpace));
+  return make(card) as Codec<unknown, unknown>;
 }
 
 function rowCodec(observationSpace: VectorSpace, actionSpace: VectorSpace): Codec<Float32Array, Float32Array> {
@@ -454,7 +451,6 @@ const taskSchema = z.object({
 type RemoteTask = z.output<typeof taskSchema>;
 const tasksSchema = z.object({ tasks: z.array(taskSchema) });
 
-/** Of a session, or a snapshot. */
 const idSchema = z.object({ id: z.string().min(1) });
 
 const turnFields = {
@@ -465,7 +461,6 @@ const turnFields = {
   info: z.record(z.string(), z.unknown()),
 };
 
-/** Of reset and restore. */
 const startSchema = z.object(turnFields);
 
 /** Of a step: without a reward only where an episode ended and could not be judged. */

@@ -107,7 +107,6 @@ export function screenTools(names: readonly ScreenAction[]): readonly ToolSpec[]
   });
 }
 
-/** Arguments of an action that name elements. */
 export function elementKeys(name: string): readonly string[] {
   const takes: Readonly<Record<string, JsonObject>> = FORMS[name as ScreenAction]?.takes ?? {};
   return Object.keys(takes).filter((key) => takes[key] === bid);
@@ -234,7 +233,6 @@ class ArgumentReader {
   }
 }
 
-/** What a goal names in quotes, in order. */
 export function textsNamed(goal: string): readonly string[] {
   return [...goal.matchAll(/"([^"]+)"/g)].map(([, text]) => text);
 }

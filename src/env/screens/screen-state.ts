@@ -5,7 +5,6 @@ import { isDeepStrictEqual } from 'node:util';
 import type { JsonObject } from '../../core/canonical-json.js';
 import type { ToolsDomain } from '../tools/domain.js';
 
-/** An element of a screen, as accessibility trees have them. */
 export interface ScreenElement extends JsonObject {
   /** A role of WAI-ARIA, `StaticText` for text between elements, `LabelText` for a label, `generic` for what has none. */
   readonly role: string;
@@ -43,7 +42,6 @@ export interface ScreenState extends JsonObject {
   readonly history: readonly string[];
 }
 
-/** What a browser shows of a page. */
 export interface ScreenView {
   readonly focused: string;
   readonly root: string;
@@ -85,7 +83,6 @@ export const SCREEN_SCHEMA: JsonObject = {
   additionalProperties: false,
 };
 
-/** The state of no page. */
 export const NO_SCREEN: ScreenState = Object.freeze({
   page: '',
   goal: '',
@@ -123,7 +120,6 @@ export function treeFaults({ root, elements, focused }: ScreenView): readonly st
   return faults;
 }
 
-/** Whether its states are screens. */
 export function isScreenDomain({ stateSchema }: Pick<ToolsDomain, 'stateSchema'>): boolean {
   return isDeepStrictEqual(stateSchema, SCREEN_SCHEMA);
 }
@@ -154,7 +150,6 @@ function tabLines({ tabs = [], tab }: ScreenView): string[] {
   return tabs.map((told, i) => `Tab ${i}${i === tab ? ' (active)' : ''}: ${told}`);
 }
 
-/** A line of the tree. */
 export function elementText(id: string, element: ScreenElement, isFocused = false): string {
   const { role, name } = element;
   const head = role === 'StaticText' || role === 'RootWebArea' ? role : `[${id}] ${role}`;

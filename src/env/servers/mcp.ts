@@ -49,9 +49,7 @@ export class McpServer implements EnvironmentServer {
   }
 
   async describe(): Promise<ServerCard> {
-    const client = await this.connected().catch((error: Error) => {
-      throw error.cause ?? error;
-    });
+    const client = await this.connected();
     try {
       const { name = 'mcp', version = '' } = client.getServerVersion() ?? {};
       const tools = await this.toolsOf(client);

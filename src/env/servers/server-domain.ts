@@ -40,7 +40,9 @@ export async function serverDomain(
   settings: ServerSettings,
 ): Promise<DomainElsewhere> {
   const card = await described(server);
-  const tools = card.tools.map(toolOf);
+  const tools = card.tools.map(
+    ({ isRead, ...tool }): ToolSpec => ({ ...tool, kind: isRead === true ? 'read' : 'write' }),
+  );
   const starts = new Map(withOwnIds(card.tasks).map((task) => [task.id, task]));
   const tasks = [...starts.values()];
   const { name, version, instructions } = card;
@@ -61,7 +63,9 @@ export async function serverDomain(
     tools,
     stateSchema: { type: 'object', additionalProperties: false, properties: {} },
     initialState: Object.freeze({}),
-    tasks: tasks.map(taskOf),
+    tasks: tasks.map(({ id, split }): ToolsTask => {
+      return { id, family: id, split, user: { goal: GOAL }, verifier: { rewards: 'sum' } };
+    }),
     real: {
       sessions: settings.sessions,
       responder: responderOf(`${BACKEND}:${of}`, { episodes, startOf, tools }),
@@ -80,10 +84,6 @@ async function described(server: EnvironmentServer): Promise<ServerCard> {
   }
 }
 
-function toolOf({ name, description, parameters, isRead }: ServerCard['tools'][number]): ToolSpec {
-  return { name, description, parameters, kind: isRead === true ? 'read' : 'write' };
-}
-
 /** Two splits may each have a task of one id. */
 function withOwnIds(tasks: readonly ServerTask[]): readonly ServerTask[] {
   const seen = new Set<string>();
@@ -92,10 +92,6 @@ function withOwnIds(tasks: readonly ServerTask[]): readonly ServerTask[] {
     seen.add(id);
     return { ...task, id };
   });
-}
-
-function taskOf({ id, split }: ServerTask): ToolsTask {
-  return { id, family: id, split, user: { goal: GOAL }, verifier: { rewards: 'sum' } };
 }
 
 interface ServerParts {

@@ -1,7 +1,7 @@
 // Changes of a typed state: JSON Patch (RFC 6902), applied so that what is untouched is shared between old and new.
 
 import { enablePatches, type Patch, produce, produceWithPatches } from 'immer';
-import { applyPatch, createPatch, type Operation as Rfc6902Operation } from 'rfc6902';
+import { applyPatch, type Operation as Rfc6902Operation } from 'rfc6902';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { Operation } from '../tools/prediction.js';
@@ -57,17 +57,6 @@ const origins = new WeakMap<JsonObject, StateOrigin>();
 
 export function originOf(state: JsonObject): StateOrigin | undefined {
   return origins.get(state);
-}
-
-/** Operations that lead from one state to the other; parts that are the same object are not looked into. */
-export function diffStates(before: JsonObject, after: JsonObject): Operation[] {
-  const operations: Operation[] = [];
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
-    if (before[key] === after[key]) continue;
-    const [a, b] = [key in before ? { [key]: before[key] } : {}, key in after ? { [key]: after[key] } : {}];
-    operations.push(...(createPatch(a, b) as Operation[]));
-  }
-  return operations;
 }
 
 /** Runs `change` on a draft of the state; answers what it changed, as operations, and what it returned. */

@@ -110,7 +110,6 @@ function shown(value: unknown): string {
 export interface CallChecks {
   /** What is wrong with a call, one sentence each; empty if a tool can be asked. */
   problems(call: CallSpec): readonly string[];
-  /** The answer to a call that has problems. */
   refuse(problems: readonly string[]): Prediction;
 }
 
@@ -190,7 +189,6 @@ export function jsonProblem(value: unknown, limits: JsonLimits): string | undefi
   return undefined;
 }
 
-/** Whether a value is JSON within limits. */
 export function isJson(value: unknown, limits: JsonLimits): value is Json {
   return jsonProblem(value, limits) === undefined;
 }

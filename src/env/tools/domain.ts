@@ -20,14 +20,12 @@ export interface ToolSpec {
   readonly terminates?: boolean;
 }
 
-/** What one tool call does, exactly. */
 export interface ToolOutcome {
   readonly operations: readonly Operation[];
   readonly observation: string;
   readonly isError: boolean;
   /** What the call earned, of rules that pay each call (`ToolsDomain.paysCalls`). */
   readonly reward?: number;
-  /** It ended the episode. */
   readonly terminated?: boolean;
 }
 
@@ -111,7 +109,6 @@ export interface CheckResult {
   readonly reward?: number;
 }
 
-/** What a verdict is made from. */
 export interface EpisodeEnd {
   readonly initialState: JsonObject;
   readonly finalState: JsonObject;
@@ -150,9 +147,7 @@ export interface VerifierSpec {
   readonly communicate?: readonly string[];
   /** Calls that must have been made; given arguments must be equal, others are free. */
   readonly called?: readonly CallSpec[];
-  /** Tools that must not have been called successfully. */
   readonly notCalled?: readonly string[];
-  /** Checks of the domain's rules, by name. */
   readonly checks?: readonly string[];
   /** Sentences for a judge: each must hold. Only an audited judge may decide them. */
   readonly rubric?: readonly string[];
@@ -194,10 +189,8 @@ export interface ToolsDomain {
   readonly id: string;
   /** SHA-256 (hex) of everything below, rules included. */
   readonly version: string;
-  /** What the agent is told: the policy text. */
   readonly policy: string;
   readonly tools: readonly ToolSpec[];
-  /** JSON Schema of the state. */
   readonly stateSchema: JsonObject;
   /** Frozen; shared by all episodes. */
   readonly initialState: JsonObject;

@@ -6,12 +6,11 @@ import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf, threadPlugins } from '../../core/plugins.js';
 import { Registry } from '../../core/registry.js';
-import { serverDomains } from '../servers/server-http.js';
+import { serverDomains } from '../servers/protocols.js';
 import { keysOfAll, parseStrictly } from '../strict-parse.js';
 import type { DomainEntry, ToolsDomain } from './domain.js';
 import { filesOf, loadDomain } from './load-domain.js';
 
-/** By id. */
 export const domains = new Registry<DomainEntry>('domain');
 
 /** Which named domain a section means, by its `id` or by a key that stands in its place; undefined for a folder. @throws for an unknown id */

@@ -125,7 +125,6 @@ export function readInducedRules(folder: string): InducedRules {
   return inducedOf(read, toolsOf(read));
 }
 
-/** Paths of a domain folder's files, `rules` included. */
 export function filesOf(folder: string): string[] {
   return Object.values(FILES).map((name) => path.join(folder, name));
 }
@@ -297,19 +296,15 @@ export function checkTasks(domain: ToolsDomain, file: string): void {
   const stateCheck = compileSchema(domain.stateSchema, 'the state');
   const seen = new Set<string>();
   for (const task of domain.tasks) {
-    const problem = seen.has(task.id) ? 'another task has the same id' : problemOfTask(domain, task, stateCheck);
+    const problem =
+      (seen.has(task.id) ? 'another task has the same id' : undefined) ??
+      problemOfUser(task) ??
+      problemOfStart(domain, task, stateCheck) ??
+      problemOfCalls(domain, task) ??
+      problemOfVerifier(task);
     if (problem !== undefined) throw invalid(file, task, problem);
     seen.add(task.id);
   }
-}
-
-function problemOfTask(domain: ToolsDomain, task: ToolsTask, stateCheck: SchemaCheck): string | undefined {
-  return (
-    problemOfUser(task) ??
-    problemOfStart(domain, task, stateCheck) ??
-    problemOfCalls(domain, task) ??
-    problemOfVerifier(task)
-  );
 }
 
 function problemOfUser({ user }: ToolsTask): string | undefined {

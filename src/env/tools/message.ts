@@ -73,7 +73,6 @@ function isAnsweredByUser(messages: readonly Message[], at: number): boolean {
   return messages.slice(at + 1).find(({ role }) => role !== 'tool')?.role === 'user';
 }
 
-/** The calls of a message; none where it is not the agent's. */
 export function callsOf(message: Message): readonly ToolCall[] {
   return message.role === 'assistant' ? (message.toolCalls ?? []) : [];
 }

@@ -56,7 +56,6 @@ export const phrasesFileSchema = z.strictObject({
 
 export type PhraseBook = z.output<typeof phrasesFileSchema>;
 
-/** What of a domain is spoken of. */
 interface SpokenDomain {
   readonly phrases?: PhraseBook;
   readonly initialState: JsonObject;
@@ -158,7 +157,6 @@ export class Phrases {
     return phrases;
   }
 
-  /** One way to say what `name` stands for. */
   say(name: string, slots: Slots, rng: Rng): string {
     return this.fill(`{${name}}`, slots, rng);
   }
@@ -215,7 +213,6 @@ export class Phrases {
     return ways[rng.int(ways.length)];
   }
 
-  /** Whether a tool's answer says that nothing was done. */
   isRefusal(answer: string): boolean {
     return this.book.refusals.some((pattern) => wholly(pattern).test(answer));
   }

@@ -89,13 +89,12 @@ const CASUAL_SHARE = 0.12;
 
 const ASKED_TO_CONFIRM = 'shall i|should i|do you want me to';
 
-interface VariedUser {
-  readonly opening: string;
-  readonly script: readonly ScriptLine[];
-}
-
 /** The same domain, task and seed: the same user. */
-export function variedUser(domain: ToolsDomain, task: ToolsTask, seed: number): VariedUser {
+export function variedUser(
+  domain: ToolsDomain,
+  task: ToolsTask,
+  seed: number,
+): { readonly opening: string; readonly script: readonly ScriptLine[] } {
   const phrases = Phrases.of(domain);
   const rng = Rng.fromSeed(seed).split('varied user');
   const written = rng.split('style').uniform() < CASUAL_SHARE ? casual : (text: string) => text;

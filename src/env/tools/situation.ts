@@ -22,7 +22,6 @@ export interface Situation {
   readonly operations: readonly Operation[];
   /** The whole conversation; the first message is the domain's policy. */
   readonly messages: readonly Message[];
-  /** Calls answered. */
   readonly calls: number;
   /** A call ended it: those after it are refused. */
   readonly ended: boolean;
@@ -42,7 +41,6 @@ export interface Episode {
   readonly situation: Situation;
   /** Where in the conversation the last observation begins. */
   readonly observedFrom: number;
-  /** Actions taken. */
   readonly steps: number;
   /** What the user said, the opening included. */
   readonly turns: number;

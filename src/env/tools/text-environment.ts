@@ -33,14 +33,12 @@ export interface TextEnvironment extends LineEnvironment {
   readonly family: 'text';
 }
 
-/** What a line is as a call of a tool. */
 interface ReadLine {
   readonly call: ToolCall;
   /** Why it is none, where the tools' schemas would not tell it as well. */
   readonly problem?: string;
 }
 
-/** How lines of a family are read. */
 export interface LineForm<F extends EnvFamily> {
   readonly family: F;
   readonly read: (line: string) => ReadLine;
@@ -196,7 +194,6 @@ class LineView<F extends EnvFamily> implements LineEnvironment {
     return { admissible: found.lines, ...(found.readings && { readings: found.readings }) };
   }
 
-  /** A picture as JSON has it. */
   private seen(): { screenshot?: Screenshot } {
     const { picture } = this.tools;
     if (picture === undefined) return {};

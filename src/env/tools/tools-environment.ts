@@ -44,7 +44,6 @@ export interface ToolsEnvironmentOptions {
   readonly domain: ToolsDomain;
   /** Who answers calls; shared with other environments, and closed by its maker. */
   readonly responder: Responder;
-  /** Who talks to the agent. */
   readonly user: UserSimulator;
   /** Actions before the episode is truncated; 30 by default, as in tau-bench. */
   readonly maxSteps?: number;

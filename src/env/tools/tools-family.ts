@@ -32,7 +32,6 @@ export interface ToolsStepInfo {
   readonly predictions: readonly Prediction[];
   /** Canonical hash (hex, SHA-256) of the state after the step. */
   readonly stateHash: string;
-  /** What the user's simulator cost in this step. */
   readonly userCost: Cost;
   /** At the end of the episode. */
   readonly verdict?: Verdict;
@@ -90,13 +89,10 @@ export interface UserQuery {
 
 export interface UserSimulator {
   readonly version: string;
-  /** What is said first. */
   open(query: UserQuery, signal?: AbortSignal): Awaitable<UserTurn>;
-  /** What is said to the agent's last message. */
   reply(query: UserQuery, signal?: AbortSignal): Awaitable<UserTurn>;
 }
 
-/** What a world of lines offers at a moment. */
 export interface Admissible {
   readonly lines: readonly string[];
   /** How each reads to who knows words alone; absent: as it is written. */

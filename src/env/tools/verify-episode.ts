@@ -157,8 +157,8 @@ function result(name: string, passed: boolean | null, reason: string): CheckResu
   return { name, passed, reason };
 }
 
-// What changed between two states that share their unchanged parts, found in time linear in what is not shared. Unlike
-// `diffStates` it looks for no shortest edit of lists: elements are compared by position.
+// What changed between two states that share their unchanged parts, found in time linear in what is not shared. Elements of lists are
+// compared by position.
 
 /** A change in immer's form: keys instead of a pointer. */
 export interface StateChange {
@@ -211,7 +211,7 @@ function isInOrder(order: readonly string[], made: readonly string[]): boolean {
   return names.every((key, i) => order[order.length - names.length + i] === key);
 }
 
-export type Told = 'told' | 'alternative' | 'untold';
+type Told = 'told' | 'alternative' | 'untold';
 
 /**
  * Whether the assistant told the user `wanted`: case does not count. `all` are the values the task wants told: a list of them is no guess,

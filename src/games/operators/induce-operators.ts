@@ -304,7 +304,6 @@ function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }
 
-/** Operators from recorded steps: see `recordedTries`. */
 export function induceRecorded(steps: readonly ExperienceStep[], domain: ToolsDomain) {
   return induceOperators(recordedTries(steps, domain));
 }

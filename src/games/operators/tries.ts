@@ -9,7 +9,6 @@ import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { type Parameter, Situation, type TakenAction, takenAction } from '../../worldmodel/situation.js';
 import { type Binding, bindingOf, fitting, isVariable, type Literal, type Variable, writeLiteral } from './operator.js';
 
-/** An action as it was tried. */
 export interface Transition {
   readonly scene: Scene;
   readonly before: FactTable;
@@ -28,14 +27,12 @@ export interface Offer {
   readonly objects: readonly string[];
 }
 
-/** A try of one action, likewise. */
 export interface Try extends Offer {
   readonly after: Situation;
   readonly accepted: boolean;
   readonly observation?: string;
 }
 
-/** All tries of one action. */
 export interface Tries {
   readonly action: Omit<TakenAction, 'objects'>;
   readonly all: readonly Try[];

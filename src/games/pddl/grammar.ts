@@ -267,7 +267,6 @@ function compareNames(a: readonly number[], b: readonly number[], names: readonl
   return 0;
 }
 
-/** An entity's property, a text, or a sum or choice of such. */
 export type Expression =
   | { readonly kind: 'words'; readonly words: string }
   | { readonly kind: 'property'; readonly variable: string; readonly property: string }
@@ -406,10 +405,8 @@ function readOperand(part: string): Expression | undefined {
   return isKnown ? { kind: 'property', variable, property } : undefined;
 }
 
-/** What an entity may be asked for. */
 export const PROPERTIES: readonly string[] = ['id', 'name', 'type', 'definite', 'indefinite'];
 
-/** How an object is spoken of. */
 export interface Entity {
   readonly id: string;
   readonly name: string;

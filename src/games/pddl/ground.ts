@@ -592,7 +592,6 @@ export class World {
   private applicableCount = 0;
   private goalsMet = 0;
 
-  /** The initial state. */
   constructor(readonly plan: WorldPlan) {
     const { task, unmetAtFirst } = plan;
     this.truth = new Uint8Array(task.predicates.length);

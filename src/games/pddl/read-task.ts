@@ -119,7 +119,6 @@ export function listOf(term: Term | undefined, what: string, role: string): Term
 
 const SHOWN = 60;
 
-/** A term as it is written, cut short. */
 export function shown(term: Term | undefined): string {
   const text = term === undefined ? 'nothing' : write(term);
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
@@ -135,7 +134,6 @@ export interface Clause {
   readonly literals: readonly Literal[];
 }
 
-/** Where a condition stands. */
 export interface Scope {
   /** Names the place in errors. */
   readonly what: string;
@@ -203,7 +201,6 @@ function named({ predicate, args, negated }: Literal, names: ReadonlyMap<string,
   return { predicate, args: resolved, negated };
 }
 
-/** What conditions may speak of. */
 export interface Vocabulary {
   /** Names the text in errors. */
   readonly what: string;

@@ -33,7 +33,6 @@ export interface GameSource {
 }
 
 export interface GameOptions {
-  /** Names the game in errors. */
   readonly what: string;
   /** Names of objects, given the ids of all that the initial facts speak of; what has none is called by its id. */
   readonly names?: (ids: readonly string[]) => ReadonlyMap<string, string>;
@@ -115,7 +114,6 @@ export class TextGame {
 
 const NOTHING: Bindings = new Map();
 
-/** One play of a game. */
 export class GamePlay {
   private readonly world: World;
   private readonly start: WorldState;
@@ -492,7 +490,6 @@ export const textGames: DomainEntry = {
   },
 };
 
-/** What a game's file holds. */
 export interface GameFile extends GameSource {
   /** Commands that win it, where they are known. */
   readonly walkthrough?: readonly string[];
@@ -521,7 +518,6 @@ const RULES_VERSION = '1';
 /** Games kept worked out, about 1.7 MB each: what a training and its evaluations go through in turn, and come back to. */
 const GAMES_KEPT = 192;
 
-/** The domain; its tasks are the games. */
 export function gamesDomain({ id, games, version, policy }: GamesDomainOptions): ToolsDomain {
   const rules = new GameRules(games, `${id} games ${RULES_VERSION}`);
   return actDomain({ id, games, version, policy, rules, stateSchema: GAME_STATE_SCHEMA, initialState: NO_GAME });
@@ -574,7 +570,6 @@ class GameRules implements ActRules {
     return { operations, observation, isError: observation === NOTHING_HAPPENS, terminated: play.isWon };
   }
 
-  /** Commands that do something in this state. */
   admissible(state: JsonObject): readonly string[] {
     return this.at(state).play.admissible();
   }

@@ -12,7 +12,6 @@ import { stateChanges } from '../verify-episode.js';
 import { areRulesTrusted, type RulesPlace, readRules, SandboxThread, TrustedRealm } from './sandbox.js';
 import { failureOf, LIMITS, SandboxFailure, type SandboxLimits } from './sandbox-program.js';
 
-/** Rules that also say what they hold. */
 export interface SandboxedRules extends ToolRules {
   readonly checks: ReadonlySet<string>;
   readonly preconditioned: ReadonlySet<string>;
