@@ -228,7 +228,7 @@ function valuesOf(value: Json): ReadonlySet<string> {
   return found;
 }
 
-interface TaskFault {
+export interface TaskFault {
   readonly task: string;
   readonly problem: string;
 }
