@@ -81,6 +81,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'env.id=gridworld': 'use another environment: reverie scenarios lists them',
   'quickstart.computePerHour': 'leave it out: multiply the seconds of a real step by your price',
   shadow: 'use reverie fidelity, and synth.maxSteps for as many steps as its report trusts',
+  'fidelity.tiersOff': 'name the models under fidelity.subjects: [{name: without rules, model: {backends: [replay]}}]',
   'fidelity.learning': 'leave it out: the section learning is not measured any more',
   'fidelity.sections=learning': 'leave it out: the section learning is not measured any more',
 };

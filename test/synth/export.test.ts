@@ -169,7 +169,7 @@ describe('a Minari dataset', () => {
 
   it('refuses bad names and what exists, and leaves nothing', async () => {
     for (const datasetId of ['../escape-v0', 'no version', 'a/../b-v0', '-v']) {
-      await expect(toMinari(result, { ...options(), datasetId })).rejects.toMatchObject({ code: 'EXPORT_INVALID' });
+      await expect(toMinari(result, { ...options(), datasetId })).rejects.toMatchObject({ code: 'SCENARIO_UNFIT' });
     }
     expect(readdirSync(folder)).toEqual([]);
     await toMinari(result, options());

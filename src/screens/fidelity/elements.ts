@@ -15,10 +15,9 @@ import {
   type Question,
   shareOf,
 } from '../../fidelity/section.js';
-import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
+import { CHUNK, constructed, patientAnswer, type ToolsQuestion } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
 import { durable, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
-import type { ToolsQuestion } from '../../fidelity/tools/question.js';
 import { isAnother } from '../mechanics.js';
 
 /** Of a simulated screen beside the real one that followed from the same. */

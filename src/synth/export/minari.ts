@@ -50,7 +50,7 @@ interface MinariExport {
 
 /**
  * Writes a dataset to `root/datasetId`; its folder appears whole or not at all. Where each episode came from is in its
- * `metadata.json`, under `reverie`. Throws EXPORT_INVALID, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
+ * `metadata.json`, under `reverie`. Throws SCENARIO_UNFIT, OUTPUT_EXISTS, STORAGE_FULL, STORAGE_FAILED.
  */
 export async function exportMinari(saved: SavedTransitions, options: MinariOptions): Promise<MinariExport> {
   checkOptions(saved, options);
@@ -72,11 +72,11 @@ export async function exportMinari(saved: SavedTransitions, options: MinariOptio
 function checkOptions({ rows }: SavedTransitions, { datasetId }: MinariOptions): void {
   if (!DATASET_ID.test(datasetId)) {
     const hint = 'Minari names datasets namespace/name-v0: letters, digits, "-" and "_", and a version.';
-    throw reverieError('EXPORT_INVALID', { problem: `"${datasetId}" is no Minari dataset id.`, hint });
+    throw reverieError('SCENARIO_UNFIT', { problem: `Cannot export: "${datasetId}" is no Minari dataset id.`, hint });
   }
   if (rows === 0) {
-    const problem = 'there is no transition, and a Minari dataset has at least one.';
-    throw reverieError('EXPORT_INVALID', { problem, hint: 'Give transitions, or leave Minari out.' });
+    const problem = 'Cannot export: there is no transition, and a Minari dataset has at least one.';
+    throw reverieError('SCENARIO_UNFIT', { problem, hint: 'Give transitions, or leave Minari out.' });
   }
 }
 
