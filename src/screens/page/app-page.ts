@@ -7,10 +7,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { BrowserContext, Page } from 'playwright-core';
 import { compiledUrl } from '../../core/threads.js';
 import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec } from '../../env/tools/domain.js';
-import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
+import { actionFault, carryOut, pictureOf } from './chromium-input.js';
 import {
   type AppSpec,
   installScript,
@@ -41,8 +42,8 @@ async function judgeOf({ judge: { module } }: AppSpec): Promise<Judge> {
 }
 
 export class AppPage implements OpenPage {
-  private tabs: ChromiumPage[] = [];
-  private active: ChromiumPage | undefined;
+  private tabs: Page[] = [];
+  private active: Page | undefined;
   private underWay = 0;
   /** The largest id that an element has. */
   private ids = 0;
@@ -51,12 +52,12 @@ export class AppPage implements OpenPage {
     private readonly spec: PageSpec,
     private readonly app: AppSpec,
     private readonly server: AppServer,
-    private readonly context: ChromiumContext,
+    private readonly context: BrowserContext,
     private readonly judge: Judge,
   ) {}
 
   /** Takes the server and the context: they go with it. */
-  static async open(spec: PageSpec, server: AppServer, context: ChromiumContext): Promise<AppPage> {
+  static async open(spec: PageSpec, server: AppServer, context: BrowserContext): Promise<AppPage> {
     const app = spec.app!;
     const page = new AppPage(spec, app, server, context, await judgeOf(app));
     await context.addInitScript({ content: installScript(spec) });
@@ -98,17 +99,18 @@ export class AppPage implements OpenPage {
     context.on('request', () => {
       this.underWay += 1;
     });
-    for (const end of ['requestfinished', 'requestfailed'] as const)
-      context.on(end, () => {
-        this.underWay -= 1;
-      });
-    context.on('page', (tab) => this.opened(tab as ChromiumPage));
+    const ended = () => {
+      this.underWay -= 1;
+    };
+    context.on('requestfinished', ended);
+    context.on('requestfailed', ended);
+    context.on('page', (tab) => this.opened(tab));
     await this.openTab();
     await this.settle(this.spec.settle);
   }
 
   /** A new one is the one that is seen. */
-  private opened(tab: ChromiumPage): void {
+  private opened(tab: Page): void {
     this.tabs.push(tab);
     this.active = tab;
     // What the page asks is meant: the agent was told nothing of it.
@@ -171,7 +173,7 @@ export class AppPage implements OpenPage {
   }
 
   /** Its path and its title. */
-  private async told(tab: ChromiumPage): Promise<string> {
+  private async told(tab: Page): Promise<string> {
     const address = tab.url();
     const path = address.startsWith(this.server.url) ? address.slice(this.server.url.length) : 'elsewhere';
     return this.withoutPlace(`${path} ${await tab.title().catch(() => '')}`.trim());

@@ -1,8 +1,9 @@
 // Pages in headless Chromium, by playwright-core: real layout, and a real mouse and keyboard.
 
+import type { BrowserContext, Page } from 'playwright-core';
 import type { CallSpec } from '../../env/tools/domain.js';
 import { AppPage, AppServer } from './app-page.js';
-import { actionFault, type ChromiumContext, type ChromiumPage, carryOut, pictureOf } from './chromium-input.js';
+import { actionFault, carryOut, pictureOf } from './chromium-input.js';
 import {
   installScript,
   momentOf,
@@ -21,24 +22,14 @@ const VIEWPORT = { width: 500, height: 320 };
 /** Of applications. */
 const WINDOW = { width: 1280, height: 800 };
 
-/** As much of playwright-core as is used. */
-interface Playwright {
-  readonly chromium: {
-    launch(options: object): Promise<{
-      newContext(options: object): Promise<ChromiumContext>;
-      close(): Promise<void>;
-    }>;
-  };
-}
-
 /** @param executable path of the program. @throws where there is no playwright-core, or no such program */
 export async function openChromium(executable: string): Promise<PageBrowser> {
-  const { chromium } = (await import(PACKAGE)) as Playwright;
+  const { chromium } = (await import(PACKAGE)) as typeof import('playwright-core');
   const browser = await chromium.launch({
     executablePath: executable,
     args: ['--no-sandbox', '--disable-dev-shm-usage', '--allow-file-access-from-files'],
   });
-  const contextOf = (viewport: object) => browser.newContext({ viewport, locale: 'en-US', timezoneId: 'UTC' });
+  const contextOf = (viewport: typeof VIEWPORT) => browser.newContext({ viewport, locale: 'en-US', timezoneId: 'UTC' });
   const context = await contextOf(VIEWPORT);
   const open = async (spec: PageSpec): Promise<OpenPage> => {
     if (spec.app !== undefined) return openApp(spec, await contextOf(WINDOW));
@@ -59,7 +50,7 @@ export async function openChromium(executable: string): Promise<PageBrowser> {
 }
 
 /** Both the server and its pages, or neither. */
-async function openApp(spec: PageSpec, context: ChromiumContext): Promise<OpenPage> {
+async function openApp(spec: PageSpec, context: BrowserContext): Promise<OpenPage> {
   let server: AppServer | undefined;
   try {
     server = await AppServer.start(spec.app!);
@@ -73,7 +64,7 @@ async function openApp(spec: PageSpec, context: ChromiumContext): Promise<OpenPa
 
 class ChromiumTab implements OpenPage {
   constructor(
-    private readonly page: ChromiumPage,
+    private readonly page: Page,
     private readonly spec: PageSpec,
   ) {}
 

@@ -1,70 +1,12 @@
 // A real mouse and keyboard: actions on a page in Chromium, by playwright-core.
 
+import type { ElementHandle, Page } from 'playwright-core';
 import type { ScreenView } from '../../env/screens/screen-state.js';
 import type { CallSpec, Picture } from '../../env/tools/domain.js';
 import { ActionFailed, type PageContract } from './page-browser.js';
 
 /** How long an element may take to be ready for an action, in milliseconds, on a machine that is busy. */
 const ACTION_MS = 10_000;
-
-interface Box {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
-
-/** As much of playwright-core as is used. */
-interface Handle {
-  click(options: object): Promise<void>;
-  dblclick(options: object): Promise<void>;
-  hover(options: object): Promise<void>;
-  focus(): Promise<void>;
-  fill(value: string, options: object): Promise<void>;
-  press(key: string, options: object): Promise<void>;
-  selectOption(options: readonly { readonly label: string }[], settings: object): Promise<unknown>;
-  boundingBox(): Promise<Box | null>;
-  asElement(): Handle | null;
-}
-
-export interface ChromiumPage {
-  addInitScript(script: { readonly content: string }): Promise<unknown>;
-  goto(url: string, options: object): Promise<unknown>;
-  evaluate(script: string): Promise<unknown>;
-  evaluateHandle(script: string): Promise<Handle>;
-  readonly mouse: {
-    move(x: number, y: number, options?: object): Promise<void>;
-    down(options?: object): Promise<void>;
-    up(options?: object): Promise<void>;
-    wheel(x: number, y: number): Promise<void>;
-  };
-  close(): Promise<void>;
-  /** Bytes of a PNG of what the window shows. */
-  screenshot(options: object): Promise<Uint8Array>;
-  viewportSize(): { readonly width: number; readonly height: number } | null;
-  goBack(options: object): Promise<unknown>;
-  goForward(options: object): Promise<unknown>;
-  bringToFront(): Promise<void>;
-  waitForLoadState(state: string, options: object): Promise<void>;
-  url(): string;
-  title(): Promise<string>;
-  on(event: 'close', listener: () => void): void;
-  on(event: 'dialog', listener: (dialog: { accept(): Promise<void> }) => void): void;
-}
-
-interface Route {
-  continue(): Promise<void>;
-  abort(): Promise<void>;
-}
-
-/** Pages that share their cookies and what they store, and nothing with others. */
-export interface ChromiumContext {
-  newPage(): Promise<ChromiumPage>;
-  addInitScript(script: { readonly content: string }): Promise<unknown>;
-  route(pattern: string, handler: (route: Route, request: { url(): string }) => Promise<void>): Promise<void>;
-  on(event: 'page' | 'request' | 'requestfinished' | 'requestfailed', listener: (subject: unknown) => void): void;
-  close(): Promise<void>;
-}
 
 /** What playwright threw at an action: a refusal, unless it was the page that ended (then its message speaks of a crash). */
 export function actionFault(error: unknown): Error {
@@ -73,7 +15,7 @@ export function actionFault(error: unknown): Error {
 }
 
 /** @throws where it cannot be done */
-export async function carryOut(page: ChromiumPage, { name, arguments: given }: CallSpec): Promise<void> {
+export async function carryOut(page: Page, { name, arguments: given }: CallSpec): Promise<void> {
   const wait = { timeout: ACTION_MS };
   const target = 'bid' in given ? await elementOf(page, given['bid']) : undefined;
   switch (name) {
@@ -111,14 +53,14 @@ export async function carryOut(page: ChromiumPage, { name, arguments: given }: C
   }
 }
 
-async function elementOf(page: ChromiumPage, id: unknown): Promise<Handle> {
+async function elementOf(page: Page, id: unknown): Promise<ElementHandle> {
   const found = await page.evaluateHandle(`window.reverieView.element(${JSON.stringify(String(id))})`);
   const element = found.asElement();
   if (element === null) throw new Error(`element "${String(id)}" is no longer on the page`);
   return element;
 }
 
-async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void> {
+async function drag(page: Page, from: ElementHandle, to: ElementHandle): Promise<void> {
   const [start, end] = [await centreOf(from), await centreOf(to)];
   await page.mouse.move(...start);
   await page.mouse.down();
@@ -126,14 +68,14 @@ async function drag(page: ChromiumPage, from: Handle, to: Handle): Promise<void>
   await page.mouse.up();
 }
 
-async function centreOf(element: Handle): Promise<[number, number]> {
+async function centreOf(element: ElementHandle): Promise<[number, number]> {
   const box = await placeOf(element);
   return [box.x + box.width / 2, box.y + box.height / 2];
 }
 
 /** What the window shows of a screen, and where its elements are. */
 export async function pictureOf(
-  page: ChromiumPage,
+  page: Page,
   { hidden }: Pick<PageContract, 'hidden'>,
   { elements }: Pick<ScreenView, 'elements'>,
 ): Promise<Picture> {
@@ -147,7 +89,7 @@ export async function pictureOf(
 }
 
 /** Whoever has none will not get one by being waited for, as the page's time stands still. */
-async function placeOf(element: Handle): Promise<Box> {
+async function placeOf(element: ElementHandle) {
   const box = await element.boundingBox();
   if (box === null || box.width === 0 || box.height === 0) throw new Error('the element has no place on the screen');
   return box;

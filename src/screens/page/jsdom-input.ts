@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '../../core/canonical-json.js';
 import { ActionFailed } from './page-browser.js';
-import type { PageElement } from './page-dom.js';
+import type { PageElement } from './page-view.js';
 
 type EventOf = new (type: string, init: object) => object;
 

@@ -1,7 +1,7 @@
 // Time within a page, and what it draws before it is seeded: timers, dates and frames go by a clock that moves only when it is told
 // to, so that the same actions come to the same page on any machine.
 
-import type { PageWindow } from './page-dom.js';
+import type { PageWindow } from './page-view.js';
 
 interface Timer {
   at: number;

@@ -10,8 +10,18 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
 import { Entities, isRecord } from './entity-swap.js';
-import { isForEvaluation, type Rejection, type RejectionCode, STRATEGY, type TaskProposal } from './proposal.js';
-import { callFaults, checkReference, checksOf, type Played, playCalls } from './task-checks.js';
+import {
+  callFaults,
+  checkReference,
+  checksOf,
+  isForEvaluation,
+  type Played,
+  playCalls,
+  type Rejection,
+  type RejectionCode,
+  STRATEGY,
+  type TaskProposal,
+} from './task-checks.js';
 
 export type Admission =
   | { readonly admitted: true; readonly task: ToolsTask }

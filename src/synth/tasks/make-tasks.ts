@@ -10,8 +10,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { type Admission, Admissions } from './admission.js';
 import { Entities, entityParts, type Likeness, swappedTasks } from './entity-swap.js';
-import { isForEvaluation, STRATEGY, type TaskProposal } from './proposal.js';
-import { checkReference, type Played } from './task-checks.js';
+import { checkReference, isForEvaluation, type Played, STRATEGY, type TaskProposal } from './task-checks.js';
 import type { TasksConfig } from './tasks-schema.js';
 
 interface MakeTasksRequest {

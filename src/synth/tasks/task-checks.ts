@@ -1,4 +1,5 @@
-// Plays a list of calls as an agent would make them, in the state a task begins in, and keeps what came of it.
+// What is proposed as a new task, and why one is not taken; and plays of calls as an agent would make them, in the state a task begins
+// in, by which proposals are judged.
 
 import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
@@ -12,7 +13,45 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { isSolvedAtStart, SOLVED_AT_START, verifyEpisode } from '../../env/tools/verify-episode.js';
 import { Entities } from './entity-swap.js';
-import type { Rejection } from './proposal.js';
+
+/** Why a proposal is no task, by kind. */
+export type RejectionCode =
+  | 'no_variant'
+  | 'seed_split'
+  | 'malformed'
+  | 'bad_call'
+  | 'unknown_id'
+  | 'bad_start'
+  | 'reference_fails'
+  /** It needs a judge. */
+  | 'undecidable'
+  /** Its verifier lets a way to fail pass. */
+  | 'verifier_weak'
+  | 'near_duplicate'
+  /** Shares words with a task for validation or test. */
+  | 'contaminated';
+
+export interface Rejection {
+  readonly code: RejectionCode;
+  /** One sentence. */
+  readonly detail: string;
+}
+
+/** A task that may be added; or, where none could be made, why not. */
+export interface TaskProposal {
+  readonly task?: ToolsTask;
+  readonly seed: ToolsTask;
+  /** Why there is no task; empty where there is one. */
+  readonly problems: readonly Rejection[];
+}
+
+/** How tasks are made from others, as their `origin` says it. */
+export const STRATEGY = 'entity-swap';
+
+/** Whether a task is kept apart to judge by: nothing is made from it. */
+export function isForEvaluation({ split }: ToolsTask): boolean {
+  return split === 'validation' || split === 'test';
+}
 
 export interface Played {
   readonly end: EpisodeEnd;

@@ -5,7 +5,7 @@ import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { Admissions } from '../../../src/synth/tasks/admission.js';
-import type { TaskProposal } from '../../../src/synth/tasks/proposal.js';
+import type { TaskProposal } from '../../../src/synth/tasks/task-checks.js';
 import { CANCEL, KEPT, shop } from './shop.js';
 
 const domain = shop();
