@@ -45,17 +45,6 @@ export interface RepeatOptions {
   readonly requestId?: string;
 }
 
-export interface GroupRequest extends Omit<OpenRequest, 'id'> {
-  readonly count: number;
-  /** One a member: what follows in it is drawn from there. */
-  readonly seeds?: readonly number[];
-}
-
-export interface GroupMember {
-  readonly session: SessionState;
-  readonly turn: Turn;
-}
-
 /** What one owner may take; without limit where none is given. */
 export interface QuotaLimits {
   /** Sessions open at once. */
@@ -98,29 +87,11 @@ export interface SessionState {
   readonly lastUsedAt: number;
 }
 
-/** A state to come back to: its own id, kept by the server, or whole, to be kept by the caller. */
-export interface SnapshotRef {
-  /** Hash of its content: the same state has the same id. */
-  readonly id: string;
-  readonly env: string;
-  readonly stepCount: number;
-}
-
 /** Slots that are held, and what is done in them. */
 export interface SlotLease {
   /** Before as many steps. @throws QUOTA_EXCEEDED */
   takeSteps(count: number): void;
   release(): void;
-}
-
-export interface SessionCounts {
-  readonly open: number;
-  /** Sessions that hold a slot: an episode under way. */
-  readonly active: number;
-  readonly waiting: number;
-  readonly slots: number;
-  /** Sessions closed so far, by reason. */
-  readonly closed: Readonly<Record<CloseReason, number>>;
 }
 
 /** A turn of a session, and what it was. */

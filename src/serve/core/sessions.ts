@@ -11,18 +11,14 @@ import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './l
 import { type NewSession, Session, type SessionHost } from './session.js';
 import {
   type CloseReason,
-  type GroupMember,
-  type GroupRequest,
   type OpenRequest,
   type Owner,
   type QuotaLimits,
   type RepeatOptions,
   type ResetRequest,
-  type SessionCounts,
   type SessionEvent,
   type SessionState,
   type SlotLease,
-  type SnapshotRef,
   type StepRequest,
   sessionKey,
   type Turn,
@@ -102,7 +98,8 @@ export class Sessions implements SessionHost {
     this.reaper = setInterval(() => this.reap(), Math.min(this.limits.idleSeconds * 250, 10_000)).unref();
   }
 
-  get counts(): SessionCounts {
+  /** Sessions open, episodes that hold a slot (active) or wait for one, and sessions closed so far, by reason. */
+  get counts() {
     return { open: this.sessions.size, ...this.slots.counts, closed: { ...this.closed } };
   }
 
@@ -133,8 +130,8 @@ export class Sessions implements SessionHost {
     });
   }
 
-  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
-  async snapshot(id: string, owner: Owner, options: RepeatOptions = {}): Promise<SnapshotRef> {
+  /** Keeps the state under an id, the hash of its content. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
+  async snapshot(id: string, owner: Owner, options: RepeatOptions = {}) {
     const session = this.owned(id, owner);
     return session.ask('snapshot', null, options, async (deadline) => {
       const kept = this.snapshots.put(owner, await session.save(deadline));
@@ -196,7 +193,10 @@ export class Sessions implements SessionHost {
    * until there are slots for all of them. With `seeds`, one a member, they part from there.
    * @throws as open and reset; GROUP_INVALID; no new session is left then
    */
-  async openGroup({ env, count, owner, seeds }: GroupRequest, reset: ResetRequest): Promise<readonly GroupMember[]> {
+  async openGroup(
+    { env, owner, count, seeds }: OpenRequest & { readonly count: number; readonly seeds?: readonly number[] },
+    reset: ResetRequest,
+  ) {
     const served = environmentOf(this, env);
     checkGroup(count, seeds);
     this.requireRoom(owner, count);
