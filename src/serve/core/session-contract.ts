@@ -94,19 +94,21 @@ export interface SlotLease {
   release(): void;
 }
 
-/** A turn of a session, and what it was. */
-export type TurnKind =
-  | { readonly kind: 'reset' | 'restored' }
-  | { readonly kind: 'step'; readonly action: Action }
-  | { readonly kind: 'forked'; readonly parent: string };
+/** A turn that a session has taken. */
+export interface Done {
+  readonly session: SessionState;
+  readonly turn: Turn;
+  readonly seconds: number;
+}
 
 /** What happened, as it happens: for metrics, recordings and the page. */
-export type SessionEvent = { readonly session: SessionState } & (
-  | { readonly kind: 'opened' }
-  | (TurnKind & { readonly turn: Turn; readonly seconds: number })
-  | { readonly kind: 'failed'; readonly code: string; readonly seconds: number }
-  | { readonly kind: 'closed'; readonly reason: CloseReason }
-);
+export type SessionEvent =
+  | { readonly kind: 'opened'; readonly session: SessionState }
+  | (Done & { readonly kind: 'reset' | 'restored' })
+  | (Done & { readonly kind: 'step'; readonly action: Action })
+  | (Done & { readonly kind: 'forked'; readonly parent: string })
+  | { readonly kind: 'failed'; readonly session: SessionState; readonly code: string; readonly seconds: number }
+  | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
 
 /**
  * Who or what closed a session: its client; time without a request; the server's end; a group that could not be opened, or

@@ -126,7 +126,11 @@ export class Sessions implements SessionHost {
       session.running();
       this.quotas.takeSteps(owner);
       await this.takeSlot(session, deadline);
-      return session.take({ kind: 'step', action }, deadline, () => session.act(action, deadline));
+      return session.take(
+        (done) => ({ kind: 'step', action, ...done }),
+        deadline,
+        () => session.act(action, deadline),
+      );
     });
   }
 
@@ -156,7 +160,7 @@ export class Sessions implements SessionHost {
     return session.ask('restore', { snapshot, seed }, options, async (deadline) => {
       if (!isOver(kept)) await this.takeSlot(session, deadline);
       const episode = () => session.load(session.episode?.id ?? unguessable(), kept, deadline, seed);
-      return session.take({ kind: 'restored' }, deadline, episode);
+      return session.take((done) => ({ kind: 'restored', ...done }), deadline, episode);
     });
   }
 
@@ -316,8 +320,11 @@ export class Sessions implements SessionHost {
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
-    return session.take({ kind: 'reset' }, deadline, () =>
-      kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
+    return session.take(
+      (done) => ({ kind: 'reset', ...done }),
+      deadline,
+      () =>
+        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
     );
   }
 
@@ -456,12 +463,12 @@ function branch(
   seed?: number,
   id = unguessable(),
 ): Promise<Turn> {
-  const kind = { kind: 'forked', parent: fork.state.parent ?? fork.id } as const;
+  const parent = fork.state.parent ?? fork.id;
   const play = async () => {
     const episode = await fork.load(id, kept, deadline, seed);
     return { ...episode, turn: { ...episode.turn, info } };
   };
-  return fork.perform(deadline, () => fork.take(kind, deadline, play));
+  return fork.perform(deadline, () => fork.take((done) => ({ kind: 'forked', parent, ...done }), deadline, play));
 }
 
 function checkGroup(count: number, seeds: readonly number[] | undefined): void {
