@@ -33,19 +33,15 @@ export interface SessionsOptions {
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
 }
 
-interface OpenSessionsOptions extends SessionsOptions {
-  /**
-   * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
-   * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where
-   * the last answer left them, at their next request; those whose environment has changed are closed (`version`).
-   */
-  readonly persist?: string;
-}
-
-/** @throws RUN_IN_USE where another server has the folder, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL */
+/**
+ * @param persist  folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step,
+ *   restore, fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue
+ *   where the last answer left them, at their next request; those whose environment has changed are closed (`version`).
+ * @throws RUN_IN_USE where another server has the folder, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL
+ */
 export async function openSessions(
   served: readonly Servable[],
-  { persist, ...options }: OpenSessionsOptions = {},
+  { persist, ...options }: SessionsOptions & { readonly persist?: string } = {},
 ): Promise<Sessions> {
   const store = persist === undefined ? undefined : await SessionStore.open(persist);
   try {
