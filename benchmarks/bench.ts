@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   if (list) return printList();
   const entry = Object.hasOwn(BENCHMARKS, id) ? BENCHMARKS[id] : undefined;
   if (!entry)
-    throw reverieError('BENCHMARK_FAILED', {
+    throw reverieError('SETTING_INVALID', {
       problem: `No benchmark is called "${id}".`,
       hint: `Did you mean "${nearest(id, Object.keys(BENCHMARKS))}"? \`npm run bench -- --list\` names all.`,
     });
@@ -44,7 +44,7 @@ function readArguments(words: string[]): { id: string; quick: boolean; list: boo
   } catch {
     // Unknown flags and wrong counts alike end in the usage below.
   }
-  throw reverieError('BENCHMARK_FAILED', {
+  throw reverieError('SETTING_INVALID', {
     problem: `Cannot run benchmarks with: ${words.join(' ') || 'no arguments'}`,
     hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
   });

@@ -45,7 +45,11 @@ export const TOOLS: readonly ToolsWorld[] = [
   { scenario: 'tau-airline', data: 'tau/airline', questions: 200, rankEpisodes: 20 },
 ];
 
+/** The router with each of its backends left out, and the language model alone in three ways. */
 const SUBJECTS = [
+  '{name: without rules, model: {backends: [replay, llm]}}',
+  '{name: without replay, model: {backends: [rules, llm]}}',
+  '{name: without llm, model: {backends: [rules, replay]}}',
   '{name: typed state, model: {backends: [llm]}}',
   '{name: text with retrieval, model: {backends: [llm], llm: {mode: text}}}',
   '{name: plain text, model: {backends: [llm], llm: {mode: text, retrieval: {k: 0}}}}',
@@ -58,7 +62,7 @@ export interface ToolsChoice {
   readonly quick: boolean;
 }
 
-/** The first model is the router; with each of its tiers off, and the language model alone in three ways, beside it. */
+/** The first model is the router; the others stand beside it. */
 export function toolsSettings(world: ToolsWorld, { url, seed, data, quick }: ToolsChoice): string[] {
   const model = controlledName({ seed, transitionError: TRANSITION_ERROR, rewardError: 0 });
   const { questions, rankEpisodes } = quick ? { questions: 10, rankEpisodes: 4 } : world;
@@ -70,7 +74,6 @@ export function toolsSettings(world: ToolsWorld, { url, seed, data, quick }: Too
     `llm.url=${url}`,
     `llm.model=${JSON.stringify(model)}`,
     `fidelity.subjects=[${SUBJECTS.join(', ')}]`,
-    'fidelity.tiersOff=true',
     `fidelity.questions=${questions}`,
     `fidelity.rank.episodes=${rankEpisodes}`,
     'fidelity.repeats=2',

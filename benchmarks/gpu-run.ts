@@ -19,7 +19,7 @@ interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
   readonly versions: Readonly<Record<string, string>>;
 }
 
-/** A phase as a benchmark. Throws BENCHMARK_FAILED where there is no GPU, no compiler, or no peer to compare with. */
+/** A phase as a benchmark. Throws ENV_UNUSABLE where there is no GPU, no compiler, or no peer to compare with. */
 export function onGpu(phase: 'time' | 'peers', id: string): BenchmarkModule {
   return { run: (context) => measureOnGpu(phase, id, context) };
 }
@@ -55,7 +55,7 @@ async function runScript(script: string, words: readonly string[], log: (line: s
 }
 
 function failed(problem: string): Error {
-  return reverieError('BENCHMARK_FAILED', {
+  return reverieError('ENV_UNUSABLE', {
     problem: `The measurement on a GPU gave no figure: ${problem}.`,
     hint: 'It needs an NVIDIA GPU, nvcc 12.8 or newer, g++, make and python3, with PyTorch for comparisons: see benchmarks/gpu/README.md.',
   });

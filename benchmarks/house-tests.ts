@@ -20,7 +20,7 @@ type Timing = z.output<typeof timingSchema>;
 export async function run({ quick, root, log }: BenchmarkContext): Promise<Measurement> {
   const kept = process.env['REVERIE_CI_TIMING'];
   if (quick && kept === undefined) {
-    throw reverieError('BENCHMARK_FAILED', {
+    throw reverieError('SETTING_INVALID', {
       problem: `Cannot run benchmarks with: house.tests --quick without REVERIE_CI_TIMING, a kept run`,
       hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
     });
@@ -49,7 +49,7 @@ function wholeRun(root: string, log: (line: string) => void): Timing {
 
 function readTiming(file: string): Timing {
   if (!existsSync(file)) {
-    throw reverieError('BENCHMARK_FAILED', {
+    throw reverieError('SETTING_INVALID', {
       problem: `Cannot run benchmarks with: ${`house.tests without a kept run: nothing is in ${file}`}`,
       hint: 'Usage: npm run bench -- ID [--quick], or npm run bench -- --list.',
     });

@@ -18,7 +18,7 @@ export interface NpmPeerOptions {
   readonly log?: (line: string) => void;
 }
 
-/** The package's CommonJS exports. Throws BENCHMARK_FAILED if it cannot be installed or loaded. */
+/** The package's CommonJS exports. Throws ENV_UNUSABLE if it cannot be installed or loaded. */
 export async function npmPeer<T>({ name, version, root, log }: NpmPeerOptions): Promise<T> {
   const wanted = `${name}@${version}`;
   const folder = join(root, 'benchmarks', '.cache', `npm-${name}`);
@@ -36,7 +36,7 @@ export async function npmPeer<T>({ name, version, root, log }: NpmPeerOptions): 
   } catch (error) {
     const problem = (error as Error).message;
     throw reverieError(
-      'BENCHMARK_FAILED',
+      'ENV_UNUSABLE',
       {
         problem: `The peer "${name}" cannot take part: ${problem}`,
         hint: `It needs python3 (3.10 or newer) with venv, and pip able to install ${wanted}.`,

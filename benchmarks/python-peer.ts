@@ -42,7 +42,7 @@ export class PythonPeer {
     });
   }
 
-  /** Installs what is missing and starts the script. Throws BENCHMARK_FAILED if that cannot be done. */
+  /** Installs what is missing and starts the script. Throws ENV_UNUSABLE if that cannot be done. */
   static async start(options: PythonPeerOptions): Promise<PythonPeer> {
     const python = await installed(options);
     const script = join(options.root, 'benchmarks', 'peers', options.script);
@@ -55,7 +55,7 @@ export class PythonPeer {
     return new PythonPeer(child, options);
   }
 
-  /** Sends one request and waits for its answer. Throws BENCHMARK_FAILED if the peer fails or dies. */
+  /** Sends one request and waits for its answer. Throws ENV_UNUSABLE if the peer fails or dies. */
   async call<T>(method: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<T> {
     this.process.stdin!.write(`${JSON.stringify({ method, ...parameters })}\n`);
     const { value, done } = await this.answers.next();
@@ -102,7 +102,7 @@ function lastLine(error: unknown): string {
 }
 
 function failed({ name, requirements }: PythonPeerOptions, problem: string): ReverieError {
-  return reverieError('BENCHMARK_FAILED', {
+  return reverieError('ENV_UNUSABLE', {
     problem: `The peer "${name}" cannot take part: ${problem}`,
     hint: `It needs python3 (3.10 or newer) with venv, and pip able to install ${requirements.join(', ')}.`,
   });

@@ -1,15 +1,14 @@
-// The commands that make domains of tools: from logs (induce, accept) and from a description (draft).
+// The commands that make domains of tools: from logs (induce) and from a description (draft).
 
 import type { Command } from 'commander';
 import { listenForInterrupt } from '../run/interrupt.js';
 import { collected, examplesText, type OutputFlags, positive, wholeNumber, withOutputOptions } from './options.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
-const induction = () => import('../run/induce.js');
-
 interface InduceFlags extends OutputFlags {
   readonly logs?: readonly string[];
   readonly tolerant?: boolean;
+  readonly acceptUnopposed?: number | true;
   readonly operators?: string;
 }
 
@@ -25,7 +24,6 @@ interface DraftFlags extends OutputFlags {
 
 export function addDomainCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
   addInduce(program, terminal);
-  addAccept(program, terminal);
   addDraft(program, terminal, outcome);
 }
 
@@ -39,57 +37,32 @@ function addInduce(program: Command, terminal: Terminal): void {
     .argument('<folder>', "the domain's folder; with --operators: a run of collect, or a scenario")
     .option('--logs <paths...>', "files or folders of records (.jsonl, .json); with --operators by default the run's")
     .option('--tolerant', 'skip records that cannot be read')
+    .option(
+      '--accept-unopposed [support]',
+      'also accept all rules without counter-examples, seen this often or more (default: 1)',
+      positive,
+    )
     .option('--operators <file>', 'write preconditions and effects of actions to this file')
     .addHelpText(
       'after',
       examplesText([
         ['reverie induce hotel --logs hotel/logs', ''],
+        ['reverie induce hotel --logs hotel/logs --accept-unopposed 2', 'once its rules have been read'],
         ['reverie induce runs/seen --operators operators.json', ''],
       ]),
     );
   withOutputOptions(command).action(async (folder: string, flags: InduceFlags) => {
-    const { induceDomain, induceScenarioOperators, inductionText, operatorsText } = await induction();
-    const { logs, operators, json } = flags;
+    const { induceDomain, induceScenarioOperators, inductionText, operatorsText } = await import('../run/induce.js');
+    const { logs, operators, tolerant, json } = flags;
     if (operators !== undefined) {
-      const result = await induceScenarioOperators(folder, { ...flags, operators });
-      return print(terminal, json, result, await operatorsText(result));
+      const result = await induceScenarioOperators(folder, { logs, tolerant, operators });
+      return print(terminal, json, result, operatorsText(result));
     }
     if (logs === undefined) return command.error("error: required option '--logs <paths...>' not specified");
-    const result = await induceDomain(folder, { ...flags, logs });
-    print(terminal, json, result, await inductionText(result));
+    const acceptUnopposed = flags.acceptUnopposed === true ? 1 : flags.acceptUnopposed;
+    const result = await induceDomain(folder, { logs, tolerant, acceptUnopposed });
+    print(terminal, json, result, inductionText(result));
   });
-}
-
-function addAccept(program: Command, terminal: Terminal): void {
-  const command = program
-    .command('accept')
-    .summary('accept rules that were found in logs')
-    .description(
-      'Sets rules of induced.yaml accepted: those named, and with --unopposed all that nothing in the logs contradicts. Read them first: what is accepted answers calls, and gives rewards. To take a rule back, set "accepted" to false in the file.',
-    )
-    .argument('<folder>', "the domain's folder")
-    .argument('[rules...]', 'names of rules, such as cancel_booking.set')
-    .option(
-      '--unopposed [support]',
-      'also all without counter-examples, seen this often or more (default: 1)',
-      positive,
-    )
-    .addHelpText(
-      'after',
-      examplesText([
-        ['reverie accept hotel get_guest.answer book_room.add book_room.answer', ''],
-        ['reverie accept hotel --unopposed 2', ''],
-      ]),
-    );
-  withOutputOptions(command).action(
-    async (folder: string, rules: readonly string[], flags: OutputFlags & { readonly unopposed?: number | true }) => {
-      if (rules.length === 0 && flags.unopposed === undefined) command.error('error: name rules, or give --unopposed');
-      const { acceptRules, rulesTable } = await induction();
-      const unopposed = flags.unopposed === true ? 1 : flags.unopposed;
-      const lines = await acceptRules(folder, { rules, unopposed });
-      print(terminal, flags.json, { rules: lines }, await rulesTable(lines));
-    },
-  );
 }
 
 function addDraft(program: Command, terminal: Terminal, outcome: Outcome): void {

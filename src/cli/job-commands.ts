@@ -26,7 +26,6 @@ const INPUT_HELP: Record<FolderInput, string> = {
   checkpoint: 'a policy: a run of train, or the folder of a checkpoint',
   episodes: 'episodes of tools: a run of synth, or its folder data',
   heldOut: 'recorded episodes or transitions to judge by; refused where the model was made from any like them',
-  fidelity: 'a fidelity report, or the run that made it: what auto horizons are taken from',
 };
 
 const JOB_COMMANDS: readonly JobCommand[] = [
@@ -75,7 +74,7 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     summary: 'generate a synthetic dataset in a simulation',
     description:
       'Of a tools scenario: runs episodes of its tasks in the simulated environment, judges and filters them, and writes datasets. Of a vector scenario: branches short rollouts from recorded states (--data) inside a world model (--model). All with their provenance.',
-    takes: ['model', 'data', 'checkpoint', 'fidelity'],
+    takes: ['model', 'data', 'checkpoint'],
     usesDevice: true,
     examples: [
       ['reverie synth helpdesk --out runs/desk', 'episodes of a service desk, as datasets'],
@@ -126,8 +125,8 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     name: 'train',
     summary: 'train a policy, in a simulation or in the real environment',
     description:
-      'Learns a policy within a budget of real steps: mostly in the dream (--mode dream), or in the real environment alone (--mode real); or from records alone (--mode offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (--mode dream-then-real), in a dream made anew as records come in (--mode interleaved), or from what recorded choices came to (--mode value), and is judged on tasks of other splits.',
-    takes: ['data', 'model', 'checkpoint', 'fidelity'],
+      'Learns a policy within a budget of real steps: mostly in the dream (train.mode=dream), or in the real environment alone (real); or from records alone (offline, --data). Evaluates in the real environment as it goes. Of a world of text: learns to choose among the commands that do something, by imitation and groups of episodes, in the real environment, in a dream made of a few real episodes, there and then in the real one (dream-then-real), in a dream made anew as records come in (interleaved), or from what recorded choices came to (value), and is judged on tasks of other splits.',
+    takes: ['data', 'model', 'checkpoint'],
     usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
@@ -141,7 +140,10 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'from records alone',
       ],
       ['reverie train alfworld --profile smoke', 'an agent of text, in the games of $ALFWORLD_DATA'],
-      ['reverie train alfworld --profile quick --mode dream-then-real', 'the same, mostly in a dream of them'],
+      [
+        'reverie train alfworld --profile quick --set train.mode=dream-then-real',
+        'the same, mostly in a dream of them',
+      ],
       ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
     ],
   },
@@ -180,23 +182,16 @@ export function addJobCommands(program: Command, terminal: Terminal, commandLine
     }
     if (spec.usesDevice) withDeviceOptions(command);
     if (name === 'fidelity') withFidelityOptions(command);
-    if (name === 'train')
-      command
-        .optionsGroup('Training:')
-        .option('--mode <mode>', 'where it learns: `real`, `dream` and what else the scenario has (train.mode)');
     withJobOptions(command, name === 'synth').action(async (given: string | undefined, flags: JobFlags & JobInputs) => {
       refuseBadUsage(spec, command, given, flags);
-      const { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder } = flags;
-      const { mode, json } = flags;
-      // A flag that stands for a setting.
-      const settings = mode ? [`train.mode=${mode}`] : [];
+      const { data, model, checkpoint, episodes, heldOut, compare, failUnder } = flags;
+      const { json } = flags;
       const { launch } = await import('../run/launch.js');
       let report: Report | undefined;
       const result = await launch(name, {
         ...flags,
-        set: [...(flags.set ?? []), ...settings],
         scenario: given ?? defaultScenario,
-        inputs: { data, model, checkpoint, episodes, heldOut, fidelity, compare, failUnder },
+        inputs: { data, model, checkpoint, episodes, heldOut, compare, failUnder },
         stream: terminal.stderr,
         command: commandLine,
         onReport: (one) => {

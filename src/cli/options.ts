@@ -1,7 +1,7 @@
 // Options that several commands share, and how their values are read.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEVICES, type DeviceFlags, PRECISIONS } from '../run/job.js';
+import { DEVICES, type DeviceFlags } from '../run/job.js';
 
 export interface OutputFlags {
   readonly json?: boolean;
@@ -19,23 +19,12 @@ export interface JobFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   readonly resume?: string;
   readonly queue?: string;
   readonly trustRules?: boolean;
-  /** Of `collect`. */
-  /** Of `train`. */
-  readonly mode?: string;
   readonly quiet?: boolean;
 }
 
 export function withScenarioOptions(command: Command): Command {
-  // Threads and processes that we start look it up where they start Python.
-  command.on('option:python', (program: string) => {
-    process.env.REVERIE_PYTHON = program;
-  });
   return command
     .optionsGroup('Scenario:')
-    .option(
-      '--python <program>',
-      "Python with gymnasium, for environments of Gymnasium's; else REVERIE_PYTHON, else python3",
-    )
     .option('--profile <name>', 'lay one of the scenario\'s profiles over it, such as "smoke"')
     .option('--set <path=value>', 'override one key, such as rl.gamma=0.98; repeatable', collected)
     .option('--seed <integer>', 'seed of every random stream; same seed, same bytes', wholeNumber);
@@ -58,11 +47,9 @@ export function withJobOptions(command: Command, overQueue = false): Command {
 export function withDeviceOptions(command: Command): Command {
   const device =
     'what learned dynamics run on: a GPU (cuda), the processor by ONNX Runtime (cpu) or by vector code of our own (simd, by which train and fit also fit ensembles, and train takes the gradient steps of SAC, REDQ and DroQ), or a GPU where there is one, else cpu (auto, the default); emulated: the code for GPUs on the processor, slow, for checking';
-  const precision = 'of the products on a GPU (default: tf32); simd: fp32';
   return command
     .optionsGroup('Device:')
-    .addOption(new Option('--device <name>', device).choices(DEVICES).argParser(deviceName))
-    .addOption(new Option('--precision <name>', precision).choices(PRECISIONS));
+    .addOption(new Option('--device <name>', device).choices(DEVICES).argParser(deviceName));
 }
 
 /** A device by its name; the old name of vector code is taken with a notice. */

@@ -34,9 +34,7 @@ interface ServeFlags extends ScenarioFlags, DeviceFlags, OutputFlags {
   readonly out: string;
   readonly persist?: boolean;
   readonly runs?: string;
-  readonly log?: string;
   readonly logLevel: string;
-  readonly quiet?: boolean;
 }
 
 export function addServeCommand(program: Command, terminal: Terminal): void {
@@ -86,9 +84,7 @@ function withServeOptions(command: Command): Command {
     .option('--persist', 'write sessions down there: they outlive the server, and the next one goes on with them')
     .option('--runs <folder>', 'runs that the page shows to operators (default: ./runs, if it is there)')
     .optionsGroup('Output:')
-    .option('--log <file>', 'append the log to a file (default: stderr)')
-    .option('--log-level <level>', 'debug, info, warn, error or silent', 'info')
-    .option('--quiet', 'log failures alone')
+    .option('--log-level <level>', 'of what goes to stderr: debug, info, warn, error or silent', 'info')
     .option('--json', 'one JSON object on stdout when it is ready');
 }
 
@@ -163,11 +159,11 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     const expected = `one of ${LOG_LEVELS.join(', ')}`;
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
   }
-  const { real, host, port, workers, maxBodyBytes, stepTimeout, device, precision } = flags;
+  const { real, host, port, workers, maxBodyBytes, stepTimeout, device } = flags;
   const logger = makeLog({
-    to: flags.log ?? terminal.stderr,
-    level: flags.quiet ? 'warn' : level,
-    pretty: flags.log === undefined && terminal.stderr.isTTY,
+    to: terminal.stderr,
+    level,
+    pretty: terminal.stderr.isTTY,
   });
   const named = given.map(namedScenario);
   const models = modelsOf(flags.model);
@@ -193,7 +189,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
       scenarios,
       names: named.map(({ name }) => name),
       real,
-      device: { device, precision },
+      device: { device },
       ...models,
       folder,
       held,

@@ -94,17 +94,12 @@ export const ERROR_CATALOGUE = {
   GYMNASIUM_MISSING: {
     status: 422,
     message: 'Environment "{id}" needs gymnasium, which "{python}" does not have: {problem}.',
-    hint: 'Run "{python} -m pip install gymnasium", or name a Python that has it: --python PATH, or REVERIE_PYTHON.',
-  },
-  GYMNASIUM_IMPORT: {
-    status: 422,
-    message: 'Environment "{id}" is registered by the module "{module}", which "{python}" could not import: {problem}',
-    hint: 'Install the module for that Python, or run from the folder it lies in.',
+    hint: 'Run "{python} -m pip install gymnasium", or name a Python that has it by the environment variable REVERIE_PYTHON.',
   },
   GYMNASIUM_UNKNOWN: {
     status: 404,
     message: 'Gymnasium could not make "{id}": {problem}',
-    hint: 'Name what registers it ("import: MODULE"), install what it needs for "{python}", or correct the id and "kwargs".',
+    hint: 'Name what registers it ("import: MODULE"), install what it needs for "{python}", or correct the id and "kwargs". Run from the folder that a module of your own lies in.',
   },
   GYMNASIUM_SPACE: {
     status: 422,
@@ -194,24 +189,13 @@ export const ERROR_CATALOGUE = {
     message: 'A state of game "{game}" belongs to other texts ({hash}) than are here ({found}).',
     hint: 'Use the game files the state was made with, or begin the game anew.',
   },
-  TEXT_VALUES_UNFIT: {
-    status: 422,
-    message: 'The value model of {steps} recorded steps is not learned from: {problem}.',
-    hint: 'Gather more episodes, some of which are won (train.gather.episodes, train.gather.agent), hold out more of them (train.gather.heldOut), or change its passes (train.value.epochs).',
-  },
   DATA_MISMATCH: { status: 400, message: '{problem}', hint: '{hint}' },
   INPUT_INVALID: { status: 409, message: '{problem}', hint: '{hint}' },
   INPUT_NEEDED: { status: 404, message: '{problem}', hint: '{hint}' },
-  GATE_INVALID: { status: 400, message: '{problem}', hint: '{hint}' },
-  JUDGE_UNAUDITED: {
-    status: 409,
-    message: 'Judge {judge} may give no reward on "{domain}": {problem}.',
-    hint: 'Audit exactly this judge on labelled episodes of this domain, or train on what exact checks decide.',
-  },
   JUDGE_UNRELIABLE: {
     status: 409,
-    message: 'Judge {judge} is not good enough on "{domain}": {faults}.',
-    hint: 'Use a better model or more votes, label more episodes (few prove little), or sharpen the rubrics.',
+    message: 'Judge {judge} may give no reward on "{domain}": {problem}.',
+    hint: 'Audit exactly this judge on labelled episodes of this domain (few prove little), use a better model, more votes or sharper rubrics, or train on what exact checks decide.',
   },
   SIMULATOR_UNSOUND: {
     status: 409,
@@ -238,11 +222,6 @@ export const ERROR_CATALOGUE = {
     message: '"{origin}" was run after it was released.',
     hint: 'Make a new session or trainer.',
   },
-  CONTEXT_TOO_LONG: {
-    status: 400,
-    message: '{what} has {tokens} tokens where {limit} fit.',
-    hint: 'Shorten it, or make the decoder with a longer context.',
-  },
   NOT_PORTABLE: { status: 409, message: '{problem}', hint: '{hint}' },
   MODEL_BACKEND_UNAVAILABLE: {
     status: 400,
@@ -255,13 +234,7 @@ export const ERROR_CATALOGUE = {
     hint: 'Use a model that follows instructions for the user (roles.user), raise its maxTokens, or give the task a script.',
     costs: 'episode',
   },
-  TRAJECTORY_INVALID: {
-    status: 502,
-    message: 'The trajectory written for task "{task}" cannot be read: {problem}',
-    hint: 'Use a model that can be held to a schema, or live episodes turn by turn (synth.mode: turns).',
-    costs: 'episode',
-  },
-  WALK_INVALID: { status: 422, message: '{problem}', hint: '{hint}', costs: 'episode' },
+  TRAJECTORY_INVALID: { status: 422, message: '{problem}', hint: '{hint}', costs: 'episode' },
   EPISODES_ALL_FAILED: {
     status: 502,
     message: 'All {rows} episodes failed: {reasons}.',
@@ -350,24 +323,13 @@ export const ERROR_CATALOGUE = {
       '"{path}" (--{input}) does not fit this scenario (environment "{env}"): its {what} is {theirs}, where {ours} is needed.',
     hint: 'Give one that was made in this environment, or name the scenario it was made with.',
   },
-  NOTHING_TO_INSPECT: {
-    status: 404,
-    message: 'Nothing that Reverie wrote lies in "{path}".',
-    hint: 'Give the folder of a run, a checkpoint, a replay snapshot or a world model.',
-  },
   QUEUE_REFUSED: { status: 409, message: '{problem}', hint: '{hint}' },
-  QUEUE_UNSUITED: {
-    status: 400,
-    message: '{setting} cannot be used with --queue: {problem}.',
-    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
-  },
   QUEUE_JOB_UNKNOWN: {
     status: 404,
     message: 'The queue holds rows of job {job}, but not what they are.',
     hint: 'It was kept for too long, or removed: use a queue of another name, and go on with the run there.',
   },
   ROLLOUT_GIVEN_UP: { status: 500, message: '{problem}', hint: '{hint}', costs: 'episode' },
-  BENCHMARK_FAILED: { status: 500, message: '{problem}', hint: '{hint}' },
   CUDA_UNAVAILABLE: { status: 503, message: 'No GPU can be used: {problem}.', hint: '{hint}' },
   DEVICE_UNAVAILABLE: { status: 503, message: '{problem}', hint: '{hint}' },
   DEVICE_FAILED: { status: 500, message: '{problem}', hint: '{hint}' },
@@ -568,5 +530,4 @@ export const ERROR_CATALOGUE = {
     message: 'The pool of workers is closed.',
     hint: 'Make a new pool, or close this one only when its work has ended.',
   },
-  EXPORT_INVALID: { status: 400, message: 'Cannot export: {problem}', hint: '{hint}' },
 } as const satisfies Record<string, ErrorEntry>;

@@ -98,7 +98,7 @@ export interface CurvesBlock {
   /** A dashed level line. */
   readonly threshold?: { readonly value: number; readonly label: string };
   /** `share`: from 0 to 1, in per cent. */
-  readonly yScale?: 'linear' | 'log' | 'share';
+  readonly yScale?: 'share';
 }
 
 /** Amounts side by side. */

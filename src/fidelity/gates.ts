@@ -14,7 +14,7 @@ import {
   type SubjectReport,
 } from './report.js';
 import type { OpenedSubjects, Subject } from './section.js';
-import { meanEstimate, normalCdf } from './statistics.js';
+import { meanEstimate } from './statistics.js';
 
 export interface Gate {
   /** `section.metric`. */
@@ -30,7 +30,7 @@ const FORM = /^(value:)?([a-z0-9-]+)\.([a-z0-9-]+)=(.+)$/;
  * Gates as written on a command line: `[value:]section.metric=limit`, the limit a number or a percentage.
  *
  * @param sections those that are measured
- * @throws GATE_INVALID
+ * @throws SETTING_INVALID
  */
 export function parseGates(texts: readonly string[] = [], sections: readonly string[] = SECTIONS): Gate[] {
   return texts.map((text) => {
@@ -51,7 +51,7 @@ export function parseGates(texts: readonly string[] = [], sections: readonly str
 }
 
 function gateInvalid(gate: string, problem: string): Error {
-  return reverieError('GATE_INVALID', {
+  return reverieError('SETTING_INVALID', {
     problem: `Gate "${gate}": ${problem}.`,
     hint: 'Write section.metric=limit, such as one-step.state-exact=0.95 or value:k-steps.drift=0.3; docs/fidelity.md has more.',
   });
@@ -62,7 +62,7 @@ function gateInvalid(gate: string, problem: string): Error {
  * exceed it. Without `value:` it is the worse end of the interval that must: few units prove little. An estimate that has no
  * interval is held by its value; one that counted nothing fails.
  *
- * @throws GATE_INVALID for a metric of which neither way is better
+ * @throws SETTING_INVALID for a metric of which neither way is better
  */
 export function judgeGates(gates: readonly Gate[], subject: ShownSubject): GateResult[] {
   const metrics = metricsOf(subject);
@@ -84,12 +84,12 @@ function judgeGate({ metric, limit, on }: Gate, { better, estimate }: Metric): G
   return { metric, limit, bound: better === 'higher' ? 'at-least' : 'at-most', end, value, passed };
 }
 
-/** @throws GATE_INVALID naming the nearest that is known */
+/** @throws SETTING_INVALID naming the nearest that is known */
 function requireMetric(subject: ShownSubject, name: string): Metric {
   const metrics = metricsOf(subject);
   const metric = metrics.get(name);
   if (metric !== undefined) return metric;
-  throw reverieError('GATE_INVALID', {
+  throw reverieError('SETTING_INVALID', {
     problem: `Nothing that is measured of "${subject.name}" is called "${name}".`,
     hint: `Did you mean "${nearest(name, [...metrics.keys()]) ?? 'nothing: there is no metric'}"? The report lists all that is measured.`,
   });
@@ -99,7 +99,7 @@ function requireMetric(subject: ShownSubject, name: string): Metric {
  * Metrics that exist only once something was found, such as those of one backend, begin like one that is always there; they are
  * looked for when all is measured.
  *
- * @throws GATE_INVALID for a metric of which neither way is better
+ * @throws SETTING_INVALID for a metric of which neither way is better
  */
 export function requireMeasured(gates: readonly Gate[], { name, instruments, derive }: Subject): void {
   if (gates.length === 0) return;
@@ -130,7 +130,7 @@ interface ReportRequest extends Pick<FidelityReport, 'scenario' | 'family' | 'pr
   readonly opened: Pick<OpenedSubjects, 'truth' | 'subjects'>;
 }
 
-/** The report on what was measured, be it all or not. @throws GATE_INVALID */
+/** The report on what was measured, be it all or not. @throws SETTING_INVALID */
 export function reportOn({ subjects, spent }: Measured, request: ReportRequest): FidelityReport {
   const { scenario, family, provenance, seed, gates, opened } = request;
   return {
@@ -153,35 +153,17 @@ function incompleteText(missing: number, spent: ReverieError): string {
 
 // Further models held against the first, unit by unit, over what both were measured on.
 
-/** Chance of any false finding in the whole report. */
-const LEVEL = 0.05;
-
-/**
- * Every metric that has a sample of both models, as many units of one as of the other. Differences have bootstrap intervals
- * of their own; whether one counts as found is decided for all of them together.
- */
+/** Of every metric that has a sample of both models, as many units of one as of the other: the mean difference with its interval. */
 export function compareSubjects(subjects: readonly SubjectReport[], rng: Rng): Comparison[] {
   const [first, ...others] = subjects;
-  if (first === undefined) return [];
-  const pairs = others.flatMap((second, place) =>
-    sharedMetrics(first, second).map(([name, { better }]) => {
-      const [a, b] = [first.samples[name], second.samples[name]];
-      const own = rng.split(place, name);
+  return others.flatMap((second, place) =>
+    sharedMetrics(first, second).map(([metric, { better }]) => {
+      const [a, b] = [first.samples[metric], second.samples[metric]];
       const differences = a.flatMap((value, i) => (value === null || b[i] === null ? [] : [b[i] - value]));
-      return {
-        comparison: { metric: name, first: first.name, second: second.name, better },
-        difference: meanEstimate(differences, own.split('interval')),
-        p: signFlipP(differences, own.split('signs')),
-      };
+      const difference = meanEstimate(differences, rng.split(place, metric).split('interval'));
+      return { metric, first: first.name, second: second.name, better, difference };
     }),
   );
-  const adjusted = holm(pairs.map(({ p }) => p));
-  return pairs.map(({ comparison, difference }, i) => ({
-    ...comparison,
-    difference,
-    adjustedP: adjusted[i],
-    isSignificant: adjusted[i] !== null && adjusted[i] < LEVEL,
-  }));
 }
 
 function sharedMetrics(first: SubjectReport, second: SubjectReport): [string, Metric][] {
@@ -190,55 +172,4 @@ function sharedMetrics(first: SubjectReport, second: SubjectReport): [string, Me
     const [a, b] = [first.samples[name], second.samples[name]];
     return known.has(name) && a !== undefined && b !== undefined && a.length === b.length;
   });
-}
-
-const DRAWS = 9_999;
-/** Above this many differences the sum under random signs is normal, and drawing it is only slower. */
-const DRAWN_UNITS = 500;
-
-/**
- * Two-sided p of a paired randomisation test: were the models alike, each difference could as well have had the other sign
- * (Fisher 1935; Dror et al. 2018, ACL, section 3.2). Above 500 differences the normal limit of the same test.
- *
- * @returns null where nothing was paired
- */
-export function signFlipP(differences: readonly number[], rng: Rng): number | null {
-  if (differences.length === 0) return null;
-  const moving = differences.filter((value) => value !== 0);
-  const sum = Math.abs(moving.reduce((total, value) => total + value, 0));
-  if (moving.length === 0) return 1;
-  if (moving.length > DRAWN_UNITS) {
-    const spread = Math.sqrt(moving.reduce((total, value) => total + value * value, 0));
-    return 2 * normalCdf(-sum / spread);
-  }
-  // Sums of the same numbers in another order differ in their last bits.
-  const reached = sum * (1 - 1e-12);
-  let extreme = 0;
-  for (let draw = 0; draw < DRAWS; draw++) {
-    if (Math.abs(flippedSum(moving, rng)) >= reached) extreme++;
-  }
-  return (extreme + 1) / (DRAWS + 1);
-}
-
-function flippedSum(values: readonly number[], rng: Rng): number {
-  let sum = 0;
-  let bits = 0;
-  for (let i = 0; i < values.length; i++) {
-    if (i % 32 === 0) bits = rng.uint32();
-    sum += bits & 1 ? values[i] : -values[i];
-    bits >>>= 1;
-  }
-  return sum;
-}
-
-/** p values corrected for their number, so that at level a the chance of any false finding is at most a (Holm 1979). */
-export function holm(ps: readonly (number | null)[]): (number | null)[] {
-  const order = ps.flatMap((p, i) => (p === null ? [] : [{ p, i }])).sort((a, b) => a.p - b.p);
-  const adjusted = ps.map((): number | null => null);
-  let largest = 0;
-  for (const [rank, { p, i }] of order.entries()) {
-    largest = Math.max(largest, Math.min(1, p * (order.length - rank)));
-    adjusted[i] = largest;
-  }
-  return adjusted;
 }

@@ -1,7 +1,6 @@
 // How many simulated steps may be trusted, as one number: what it is made from, what follows for training, and its section.
 
-import { reverieError } from '../core/errors.js';
-import type { FidelityReport, SectionId } from './report.js';
+import type { SectionId } from './report.js';
 import { type DriftPoint, estimateIn, type Finding, figuresOf, findingOf, metricTable, shownShare } from './section.js';
 import { type Estimate, NOTHING } from './statistics.js';
 
@@ -64,41 +63,6 @@ export function realRatioAt(horizon: number): number {
   return Math.max(LEAST_REAL, 1 / (1 + Math.max(0, horizon)));
 }
 
-/** What a report says may be trusted of one model, for jobs that simulate with it. */
-export interface Trust {
-  /** Name of the model in the report. */
-  readonly subject: string;
-  /** Simulated steps in a row; 0: none. */
-  readonly steps: number;
-  /** Share of real rows that goes with it. */
-  readonly realRatio: number;
-}
-
-/**
- * @param path of the report, for messages
- * @throws INPUT_INVALID for a report of another scenario or another version, or one without a trust horizon
- */
-export function trustedSteps(
-  report: FidelityReport,
-  { scenario, version, path }: { readonly scenario: string; readonly version: string; readonly path: string },
-): Trust {
-  const unfit = (problem: string) =>
-    reverieError('INPUT_INVALID', {
-      problem: `The fidelity report "${path}" does not say how far this simulation can be trusted: ${problem}.`,
-      hint: 'Judge exactly this model: reverie fidelity SCENARIO, with the --model that is then simulated with; or give numbers in place of auto.',
-    });
-  if (report.scenario !== scenario) throw unfit(`it judges scenario "${report.scenario}", and this is "${scenario}"`);
-  const subject = report.subjects.find((one) => one.version === version);
-  if (subject === undefined) {
-    const judged = report.subjects.map((one) => `${one.name} (${one.version.slice(0, 40)})`).join(', ');
-    throw unfit(`it judges ${judged}, and not the model of this run (${version.slice(0, 40)})`);
-  }
-  const section = subject.sections.find(({ id }) => id === 'horizon');
-  const steps = section === undefined ? null : estimateIn(section, 'trusted-steps').value;
-  if (steps === null) throw unfit(`it found no trust horizon of ${subject.name}`);
-  return { subject: subject.name, steps, realRatio: realRatioAt(steps) };
-}
-
 // How a kind of world comes to its horizon, from figures of other sections.
 
 type Findings = ReadonlyMap<SectionId, Finding>;
@@ -116,7 +80,7 @@ interface Evidence {
   readonly caveat: string;
 }
 
-/** From what other sections found, and what is tolerated. */
+/** How a kind of world comes to its horizon, from what other sections found and what is tolerated. */
 export type HorizonRule = (findings: Findings, tolerance: number) => Evidence;
 
 /** Of numbers: as far as drift, as `k-steps` measures it, stays within the tolerance in standard deviations of each element. */
@@ -180,25 +144,11 @@ export function horizonFindings(findings: Findings, rule: HorizonRule, tolerance
     'step-error': stepError,
   });
   const open = atLeast ? ['Nothing worse was seen as far as was measured: the true horizon may be longer.'] : [];
-  return [
-    findingOf(
-      {
-        ...about,
-        summary: summaryOf(evidence),
-        notes: [...open, evidence.caveat],
-      },
-      figures,
-    ),
-  ];
+  return [findingOf({ ...about, summary: summaryOf(evidence), notes: [...open, evidence.caveat] }, figures)];
 }
 
-function summaryOf({ horizon: { cautious, atLeast }, stepError, within, n }: Evidence): string {
+function summaryOf({ horizon: { cautious, atLeast }, within }: Evidence): string {
   if (cautious === 0) return `No simulated step can be trusted: it cannot be said even of one that ${within}.`;
   const steps = `${atLeast ? 'at least ' : ''}${cautious} step${cautious === 1 ? '' : 's'}`;
-  const training = `Train on branches no longer than that, with ${shownShare(realRatioAt(cautious))} real rows.`;
-  const reach =
-    stepError.value === 0 && stepError.n === n
-      ? ` None of the ${n} judged steps was wrong: ${n} steps cannot show more than this, and more of them might.`
-      : '';
-  return `Simulations of ${steps} can be trusted: up to there ${within}. ${training}${reach}`;
+  return `Simulations of ${steps} can be trusted: up to there ${within}. Train on branches no longer than that, with ${shownShare(realRatioAt(cautious))} real rows.`;
 }

@@ -7,16 +7,15 @@ import { reverieError } from '../core/errors.js';
 import { type CudaStatus, cudaStatus, requireDevice } from '../nn/cuda.js';
 import type { DeviceFit, Precision } from '../nn/cuda-addon.js';
 import type { TrainingDevice } from '../nn/trainer.js';
-import { type DeviceFlags, type JobContext, type JobInputs, PRECISIONS, type RunDevice } from './job.js';
+import type { DeviceFlags, JobContext, JobInputs, RunDevice } from './job.js';
 import type { AnyScenario, Scenario } from './scenario.js';
 
 /** A device as runs keep it; none of it is there for the processor by ONNX Runtime. `native` is what flags call `simd`. */
 export const runDeviceSchema = z.strictObject({
   kind: z.enum(['cuda', 'emulated', 'native']).describe('what it is reached by'),
-  precision: z.enum(PRECISIONS).describe('of the products'),
+  precision: z.enum(['fp32', 'tf32']).describe('of the products'),
   name: z.string().describe('the GPU by name, or what stands for one'),
 });
-type Kind = RunDevice['kind'];
 
 /** `cpu`, or the name of the device with the precision. */
 export function deviceText(device: Pick<RunDevice, 'name' | 'precision'> | undefined): string {
@@ -45,40 +44,38 @@ export function rolloutWorkers({ workers, isAutoWorkers }: Workers, rows: number
   return rows < ROWS_WORTH_THREADS ? 0 : Math.min(cores, Math.max(2, cores - 1));
 }
 
+/** Whether a model computes on a device in a precision. */
+type ModelFit = (precision: Precision) => Promise<DeviceFit>;
+
 /** What of a job a device can compute. */
 interface DeviceNeeds {
-  /** Whether what it simulates with computes on a device in a precision; absent: it does not simulate. */
-  readonly simulates?: (precision: Precision, kind: Kind) => Promise<DeviceFit>;
+  /** Of what it simulates with; absent: it does not simulate. */
+  readonly simulates?: ModelFit;
   /** Whether the gradient steps of its learner, or of the model it fits, can be computed by vector code. */
   readonly trains: boolean;
 }
 
-/** By family; undefined where the job computes with no network that a device is for. `server`: what serves the scenario. */
-const NEEDS: Readonly<
-  Record<string, (job: string, scenario: never, inputs: JobInputs) => Promise<DeviceNeeds | undefined>>
-> = {
-  vector: async (job, { config, folder }: Scenario, inputs) => {
-    const { dynamicsKinds, folderDeviceFit, sectionDeviceFit } = await import('../worldmodel/kinds.js');
-    const { learners } = await import('../rl/learners.js');
-    const { train, rl, model } = config;
-    if (job === 'fit') return { trains: dynamicsKinds.get(model.kind).fitsNatively === true };
-    if (job === 'synth') {
-      const { findInput } = await import('./pipeline/inputs.js');
-      const given = findInput(inputs, 'model');
-      return {
-        simulates: async (precision) => (given === undefined ? { precision } : folderDeviceFit(given, precision)),
-        trains: false,
-      };
-    }
-    if (job !== 'train') return undefined;
-    const simulates = async (precision: Precision) => {
-      const { makeEnvironment } = await import('../env/make-environment.js');
-      const env = await makeEnvironment(config.env, { folder });
-      return sectionDeviceFit(model, env, precision).finally(() => env.close());
-    };
-    return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
-  },
-};
+/** Undefined where the job computes with no network that a device is for. */
+async function needsOf(job: string, { config, folder }: Scenario, inputs: JobInputs): Promise<DeviceNeeds | undefined> {
+  const { dynamicsKinds, folderDeviceFit, sectionDeviceFit } = await import('../worldmodel/kinds.js');
+  const { train, rl, model } = config;
+  if (job === 'fit') return { trains: dynamicsKinds.get(model.kind).fitsNatively === true };
+  if (job === 'synth') {
+    const { findInput } = await import('./pipeline/inputs.js');
+    const given = findInput(inputs, 'model');
+    const simulates: ModelFit = async (precision) =>
+      given === undefined ? { precision } : folderDeviceFit(given, precision);
+    return { simulates, trains: false };
+  }
+  if (job !== 'train') return undefined;
+  const { learners } = await import('../rl/learners.js');
+  const simulates: ModelFit = async (precision) => {
+    const { makeEnvironment } = await import('../env/make-environment.js');
+    const env = await makeEnvironment(config.env, { folder });
+    return sectionDeviceFit(model, env, precision).finally(() => env.close());
+  };
+  return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
+}
 
 export interface SettledDevice {
   /** Undefined: the processor, by ONNX Runtime. */
@@ -89,49 +86,45 @@ export interface SettledDevice {
 
 /**
  * Where `job` is to simulate and to learn.
- * @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_UNAVAILABLE, FLAG_INVALID  where what was asked for cannot be
+ * @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, FLAG_INVALID  where what was asked for cannot be
  */
 export async function settleDevice(
-  flags: DeviceFlags,
+  { device = 'auto' }: DeviceFlags,
   job: string,
   scenario: AnyScenario,
   inputs: JobInputs,
 ): Promise<SettledDevice> {
-  const needs = flags.device === 'cpu' ? undefined : await NEEDS[scenario.family]?.(job, scenario as never, inputs);
-  if (needs?.simulates !== undefined) return settle(flags, scenario.config.name, needs.simulates);
-  if (!isSimd(flags) || !needs?.trains) return onProcessor(flags, job, needs?.trains);
-  return settle(flags, scenario.config.name, async (wanted) => ({ precision: wanted }));
+  if (device === 'cpu') return {};
+  const needs = scenario.family === 'vector' ? await needsOf(job, scenario as Scenario, inputs) : undefined;
+  if (needs?.simulates !== undefined) return settle(device, scenario.config.name, needs.simulates);
+  if (needs?.trains && isSimd(device))
+    return settle(device, scenario.config.name, async (precision) => ({ precision }));
+  if (device === 'auto') return {};
+  const expected = `${needs?.trains ? 'auto, cpu or simd' : 'auto or cpu'}, as this ${job} does not dream in learned dynamics`;
+  throw reverieError('FLAG_INVALID', { flag: '--device', value: device, expected });
 }
 
 /** Where the world model in `folder` is to run. @throws as `settleDevice` */
-export async function settleModelDevice(flags: DeviceFlags, folder: string): Promise<SettledDevice> {
-  if (flags.device === 'cpu') return onProcessor(flags, 'server');
+export async function settleModelDevice({ device = 'auto' }: DeviceFlags, folder: string): Promise<SettledDevice> {
+  if (device === 'cpu') return {};
   const { folderDeviceFit } = await import('../worldmodel/kinds.js');
-  return settle(flags, folder, (wanted) => folderDeviceFit(folder, wanted));
+  return settle(device, folder, (precision) => folderDeviceFit(folder, precision));
 }
 
-/** Its rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, and it computes faster than rows can be brought to the host. */
-const GPU_PRECISION: Precision = 'tf32';
-const SIMD_PRECISION: Precision = 'fp32';
+type Asked = NonNullable<DeviceFlags['device']>;
 
-const isSimd = ({ device }: DeviceFlags) => device === 'simd' || device === 'native';
+const isSimd = (device: Asked) => device === 'simd' || device === 'native';
 
-async function settle(
-  flags: DeviceFlags,
-  backend: string,
-  modelFit: NonNullable<DeviceNeeds['simulates']>,
-): Promise<SettledDevice> {
-  const { device: asked = 'auto', precision } = flags;
+/** On a GPU in tf32, whose rounding, 2^-11 of each factor, lies far below what an ensemble is unsure of, or in fp32 where widths ask for it. */
+async function settle(asked: Asked, backend: string, modelFit: ModelFit): Promise<SettledDevice> {
   const isAuto = asked === 'auto';
-  const kind = isSimd(flags) ? 'native' : isAuto ? 'cuda' : (asked as Kind);
-  const wanted = precision ?? (kind === 'native' ? SIMD_PRECISION : GPU_PRECISION);
-  if (kind === 'native' && wanted !== SIMD_PRECISION)
-    throw precisionRefused(wanted, `${SIMD_PRECISION}, which is all that the device simd has`);
+  const kind = isSimd(asked) ? 'native' : isAuto ? 'cuda' : (asked as RunDevice['kind']);
+  const wanted: Precision = kind === 'native' ? 'fp32' : 'tf32';
   const status = kind === 'cuda' ? await cudaStatus() : undefined;
   if (isAuto && status?.missing)
     return { remark: `Dreaming on the processor: ${status.missing.problem} (reverie doctor says more).` };
   if (!isAuto) await requireDevice({ kind, precision: wanted });
-  const { problem, reason, precision: fitting } = await modelFit(wanted, kind);
+  const { problem, reason, precision } = await modelFit(wanted);
   if (problem !== undefined) {
     if (isAuto) return { remark: `Dreaming on the processor: ${problem}.` };
     throw reverieError('DEVICE_UNAVAILABLE', {
@@ -140,12 +133,10 @@ async function settle(
     });
   }
   // Widths that tensor cores do not take are nothing to vector code.
-  const used = kind === 'native' ? wanted : fitting;
-  const device = deviceOf(kind, used, status);
-  if (used === wanted) return isAuto ? { device, remark: `Dreaming on ${deviceText(device)}.` } : { device };
+  const device = deviceOf(kind, kind === 'native' ? wanted : precision, status);
+  if (device.precision === wanted) return { device, ...(isAuto && { remark: `Dreaming on ${deviceText(device)}.` }) };
   const widths = reason ?? `${wanted} takes layers of up to 256 units, and ${backend} has wider ones`;
-  if (precision !== undefined) throw precisionRefused(precision, `${used}: ${widths}`);
-  return { device, remark: `Computing in ${used}: ${widths}.` };
+  return { device, remark: `Computing in ${precision}: ${widths}.` };
 }
 
 /** The device of a run that is resumed. @throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, STATE_MISMATCH where it is not here */
@@ -160,20 +151,7 @@ export async function sameDevice(device: RunDevice | undefined): Promise<Settled
   });
 }
 
-function onProcessor({ device = 'auto', precision }: DeviceFlags, job: string, hasSimd = false): SettledDevice {
-  if (device !== 'auto' && device !== 'cpu') {
-    const expected = `${hasSimd ? 'auto, cpu or simd' : 'auto or cpu'}, as this ${job} does not dream in learned dynamics`;
-    throw reverieError('FLAG_INVALID', { flag: '--device', value: device, expected });
-  }
-  if (precision !== undefined) throw precisionRefused(precision, 'none on the processor');
-  return {};
-}
-
-function precisionRefused(value: string, expected: string): Error {
-  return reverieError('FLAG_INVALID', { flag: '--precision', value, expected });
-}
-
-function deviceOf(kind: Kind, precision: Precision, status?: CudaStatus): RunDevice {
+function deviceOf(kind: RunDevice['kind'], precision: Precision, status?: CudaStatus): RunDevice {
   // Not the width of its vectors: every one answers the same bytes, so a run may be resumed on another processor.
   const name = { native: 'native', emulated: 'host emulation', cuda: status?.gpus[0]?.name ?? '' }[kind];
   return { kind, precision, name };

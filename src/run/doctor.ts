@@ -7,7 +7,7 @@ import { InferenceSession } from '../nn/runtime.js';
 import { versions } from './versions.js';
 
 /** One thing looked at. */
-export interface Finding {
+interface Finding {
   readonly name: string;
   /** `absent`: not there, and everything that does not ask for it works. */
   readonly state: 'ok' | 'absent' | 'broken';
@@ -16,11 +16,7 @@ export interface Finding {
   readonly hint?: string;
 }
 
-export interface Diagnosis {
-  readonly findings: readonly Finding[];
-  /** What each device can be used for: `--device` takes these names. */
-  readonly devices: Readonly<Record<'cpu' | 'simd' | 'cuda' | 'emulated', boolean>>;
-}
+export type Diagnosis = Awaited<ReturnType<typeof diagnose>>;
 
 const GIB = 2 ** 30;
 /** A larger difference than rounding in float32 explains. */
@@ -29,7 +25,7 @@ const REPORT = 'Please report this, with the output of reverie doctor --json.';
 const BUILD = 'With nvcc 12.8 or newer (NVCC, CUDA_HOME or PATH): node scripts/build-native.mjs; see docs/cuda.md.';
 
 /** Looks at everything; takes a second. Never throws. */
-export async function diagnose(): Promise<Diagnosis> {
+export async function diagnose() {
   const status = await cudaStatus();
   const { addon, kernels, missing } = status;
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -38,12 +34,14 @@ export async function diagnose(): Promise<Diagnosis> {
   const processor = `${availableParallelism()} threads of ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${memory}`;
   const of = (name: string, isThere: boolean, state: Finding['state'], text: string, hint?: string): Finding =>
     isThere ? { name, state: 'ok', text } : { name, state, text, hint };
-  const node = 'Reverie needs Node 20.19 or newer; 24 is recommended.';
-  const runtime = await runtimeFinding();
-  const simd = await simdFinding();
+  const runtime = await tried('ONNX Runtime', 'broken', 'Install the packages again: npm install.', tryRuntime);
+  const simd = await tried('vector code', 'absent', undefined, async () => {
+    const text = `${nativeWidth()}, of ${nativeWidths().join(', ')}; differs from the emulation by`;
+    return trialText(await deviceTrial('native'), text);
+  });
   const gpus = await gpuFindings(status);
-  const findings = [
-    of('Node', isNewEnough, 'broken', process.versions.node, node),
+  const findings: Finding[] = [
+    of('Node', isNewEnough, 'broken', process.versions.node, 'Reverie needs Node 20.19 or newer; 24 is recommended.'),
     runtime,
     of('machine', true, 'ok', processor),
     of('addon', addon.problem === undefined, 'absent', addon.problem ?? 'compiled', missing?.hint),
@@ -51,6 +49,7 @@ export async function diagnose(): Promise<Diagnosis> {
     of('kernels for GPUs', kernels.isThere, 'absent', kernels.isThere ? 'compiled' : 'not compiled', BUILD),
     ...gpus,
   ];
+  /** What each device can be used for: `--device` takes these names. */
   const devices = {
     cpu: runtime.state === 'ok',
     simd: simd.state === 'ok',
@@ -71,34 +70,32 @@ export function diagnosisText({ findings, devices }: Diagnosis): string {
   return [...lines, '', `--device takes here: ${['auto', ...usable.map(([name]) => name)].join(', ')}`].join('\n');
 }
 
-async function runtimeFinding(): Promise<Finding> {
-  const name = 'ONNX Runtime';
-  const version = versions()['onnxruntime-node'];
+/** Has it do a little of what it is for; `hint`, or that of the error, is the way out where `work` throws. */
+async function tried(
+  name: string,
+  state: Finding['state'],
+  hint: string | undefined,
+  work: () => Promise<Omit<Finding, 'name'>>,
+): Promise<Finding> {
   try {
-    const graph = new Graph('doctor');
-    graph.output('y', graph.input('x', 'float32', ['batch']));
-    const session = await InferenceSession.fromBytes(graph.toModel());
-    await session.run({ x: float32(new Float32Array(1)) });
-    await session.release();
-    return { name, state: 'ok', text: version };
+    return { name, ...(await work()) };
   } catch (error) {
-    const text = `${version}: ${(error as Error).message}`;
-    return { name, state: 'broken', text, hint: 'Install the packages again: npm install.' };
+    const { message, hint: own } = error as Error & { readonly hint?: string };
+    return { name, state, text: message, hint: hint ?? own };
   }
 }
 
-/** Vector code does a little of what it is for. */
-async function simdFinding(): Promise<Finding> {
-  const name = 'vector code';
-  try {
-    const width = nativeWidth();
-    const worst = await deviceTrial('native');
-    const text = `${width}, of ${nativeWidths().join(', ')}; differs from the emulation by ${worst.toExponential(1)}`;
-    return { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint: REPORT };
-  } catch (error) {
-    const { message, hint } = error as Error & { readonly hint?: string };
-    return { name, state: 'absent', text: message, hint };
-  }
+async function tryRuntime() {
+  const graph = new Graph('doctor');
+  graph.output('y', graph.input('x', 'float32', ['batch']));
+  const session = await InferenceSession.fromBytes(graph.toModel());
+  await session.run({ x: float32(new Float32Array(1)) });
+  await session.release();
+  return { state: 'ok', text: versions()['onnxruntime-node'] } as const;
+}
+
+function trialText(worst: number, text: string): Omit<Finding, 'name'> {
+  return { state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text: `${text} ${worst.toExponential(1)}`, hint: REPORT };
 }
 
 async function gpuFindings({ gpus, driverVersion, missing, addon }: CudaStatus): Promise<Finding[]> {
@@ -107,19 +104,14 @@ async function gpuFindings({ gpus, driverVersion, missing, addon }: CudaStatus):
     return [{ name: 'GPU', state: 'absent', text: missing?.problem ?? 'none', hint: missing?.hint }];
   }
   const driver = `${Math.floor(driverVersion / 1000)}.${Math.floor((driverVersion % 1000) / 10)}`;
-  const found: Finding[] = [{ name: 'CUDA driver', state: 'ok', text: driver }];
-  gpus.forEach(({ name, computeCapability, memoryBytes }, i) => {
-    const text = `${name}, ${(memoryBytes / GIB).toFixed(0)} GiB, compute capability ${computeCapability}`;
-    found.push({ name: `GPU ${i}`, state: 'ok', text });
-  });
+  const found: Finding[] = [
+    { name: 'CUDA driver', state: 'ok', text: driver },
+    ...gpus.map(({ name, computeCapability, memoryBytes }, i): Finding => {
+      const text = `${name}, ${(memoryBytes / GIB).toFixed(0)} GiB, compute capability ${computeCapability}`;
+      return { name: `GPU ${i}`, state: 'ok', text };
+    }),
+  ];
   if (missing !== undefined) return found;
-  // The first GPU does a little of what it is for.
-  const name = 'a step on GPU 0';
-  try {
-    const worst = await deviceTrial('cuda');
-    const text = `differs from the host by ${worst.toExponential(1)}`;
-    return [...found, { name, state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint: REPORT }];
-  } catch (error) {
-    return [...found, { name, state: 'broken', text: (error as Error).message, hint: REPORT }];
-  }
+  const trial = async () => trialText(await deviceTrial('cuda'), 'differs from the host by');
+  return [...found, await tried('a step on GPU 0', 'broken', REPORT, trial)];
 }

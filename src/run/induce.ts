@@ -1,8 +1,8 @@
-// `reverie induce` and `reverie accept`: from a folder of tools and a policy, and logs, to the missing files of a domain; and what a
-// person takes of it.
+// `reverie induce`: from a folder of tools and a policy, and logs, to the missing files of a domain; or from episodes of a world whose
+// states are facts about objects to its operators.
 
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join, relative, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
 import { reverieError } from '../core/errors.js';
@@ -17,13 +17,14 @@ import type { ExperienceStep } from '../replay/experience/experience.js';
 import { readEpisodeLogs } from '../replay/experience/logs/read-episode-logs.js';
 import { induce } from '../synth/induction/induce.js';
 import { type ProposedTask, proposeTasks } from '../synth/induction/proposed-tasks.js';
+import { terminalTable } from './report.js';
 import { SCENARIO_FILE, savedScenario } from './run-folder.js';
 import { loadToolsScenario } from './scenario.js';
 
 const YAML_STYLE = { lineWidth: 120, aliasDuplicateObjects: false } as const;
 const RULES_FILE = 'induced.yaml';
 
-const HEADING = ` Rules found in logs. None counts before its "accepted" is true: set it here, or with reverie accept.
+const HEADING = ` Rules found in logs. None counts before its "accepted" is true: set it here, or with reverie induce --accept-unopposed.
  support: calls or records that a rule was seen in; counterExamples: those that speak against it; alternatives: what explains the
  same logs as well. What no accepted rule covers is left to the next backend of the scenario. See docs/rules-from-logs.md.`;
 
@@ -31,109 +32,62 @@ export interface InduceOptions {
   /** Files or folders of records. */
   readonly logs: readonly string[];
   readonly tolerant?: boolean;
+  /** Accepts all rules without counter-examples that were seen this often or more. */
+  readonly acceptUnopposed?: number;
 }
 
-export interface InduceResult {
-  readonly folder: string;
-  readonly conversations: number;
-  readonly calls: number;
-  readonly rules: readonly RuleLine[];
-  readonly unexplained: readonly string[];
-  readonly tasks: readonly { readonly id: string; readonly problems: readonly string[] }[];
-  readonly written: readonly string[];
-  /** Files that were there and stay as they are. */
-  readonly kept: readonly string[];
-}
-
-/** A rule in a line. */
-export interface RuleLine {
-  readonly id: string;
-  readonly says: string;
-  readonly support: number;
-  readonly counterExamples: number;
-  readonly accepted: boolean;
-}
+export type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
  * Writes induced.yaml, and what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. Rules that were
  * accepted before and are found again stay accepted.
- * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
+ * @throws DOMAIN_FILE_INVALID, LOG_INVALID, SCENARIO_UNFIT where the logs hold no call of the domain's tools
  */
-export async function induceDomain(folder: string, { logs, tolerant }: InduceOptions): Promise<InduceResult> {
+export async function induceDomain(folder: string, { logs, tolerant, acceptUnopposed }: InduceOptions) {
   const tools = readTools(folder);
   const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { tolerant })));
   const all = read.flatMap((each) => each.episodes);
   // A conversation that two files hold is no further evidence.
   const episodes = [...new Map(all.map((episode) => [canonicalJson(episode.messages), episode])).values()];
   const induction = induce(episodes, { tools });
-  if (induction.rules.from.calls === 0)
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `The logs ${logs.join(', ')} hold no answered call of a tool of "${folder}".`,
-      hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
-    });
-  const rules = withAcceptance(induction.rules, folder);
+  const { from, unexplained } = induction.rules;
+  if (from.calls === 0) throw noCalls(logs, folder);
+  const before = existsSync(join(folder, RULES_FILE)) ? readInducedRules(folder).rules : [];
+  const accepted = new Set(before.filter((rule) => rule.accepted).map(bodyOf));
+  const isUnopposed = ({ support, counterExamples }: InducedRule) =>
+    acceptUnopposed !== undefined && counterExamples.length === 0 && support >= acceptUnopposed;
+  const rules = induction.rules.rules.map((rule) => {
+    return { ...rule, accepted: accepted.has(bodyOf(rule)) || isUnopposed(rule) };
+  });
   const proposed = proposeTasks(induction, { tools });
-  const files: readonly (readonly [string, string])[] = [
-    ['state.json', json(induction.state)],
-    ['state.schema.json', json(induction.schema)],
-    ['tasks.yaml', tasksText(proposed)],
-    ['scenario.yaml', scenarioText(folder, logs)],
-  ];
-  const missing = files.filter(([name]) => !existsSync(join(folder, name)));
-  for (const [name, text] of [...missing, [RULES_FILE, rulesText(rules)] as const])
+  const files = {
+    'state.json': json(induction.state),
+    'state.schema.json': json(induction.schema),
+    'tasks.yaml': tasksText(proposed),
+    'scenario.yaml': scenarioText(folder, logs),
+  };
+  const kept = Object.keys(files).filter((name) => existsSync(join(folder, name)));
+  const missing = Object.entries(files).filter(([name]) => !kept.includes(name));
+  for (const [name, text] of [...missing, [RULES_FILE, rulesText({ ...induction.rules, rules })] as const])
     await writeFileAtomic(join(folder, name), text);
   return {
-    folder,
-    conversations: episodes.length,
-    calls: rules.from.calls,
-    rules: rules.rules.map(lineOf),
-    unexplained: rules.unexplained,
+    ...{ folder, conversations: episodes.length, calls: from.calls, unexplained },
+    rules: rules.map((rule) => {
+      const { id, support, counterExamples } = rule;
+      return { id, says: sentenceOf(rule), support, counterExamples: counterExamples.length, accepted: rule.accepted };
+    }),
     tasks: proposed.map(({ task: { id }, problems }) => ({ id, problems })),
     written: [...missing.map(([name]) => name), RULES_FILE],
-    kept: files.filter((file) => !missing.includes(file)).map(([name]) => name),
+    /** Files that were there and stay as they are. */
+    kept,
   };
 }
 
-export interface AcceptOptions {
-  /** Rules by name. */
-  readonly rules: readonly string[];
-  /** Also all without counter-examples that were seen this often or more. */
-  readonly unopposed?: number;
-}
-
-/**
- * Sets `accepted` in induced.yaml, whose comments and order stay.
- * @throws DOMAIN_FILE_INVALID, DOMAIN_FILE_INVALID, NAME_UNKNOWN
- */
-export async function acceptRules(folder: string, { rules: wanted, unopposed }: AcceptOptions): Promise<RuleLine[]> {
-  const { rules } = readInducedRules(folder);
-  const unknown = wanted.find((id) => !rules.some((rule) => rule.id === id));
-  if (unknown !== undefined) {
-    const known = rules.map(({ id }) => id).join(', ');
-    throw reverieError('NAME_UNKNOWN', {
-      problem: `"${join(folder, RULES_FILE)}" has no rule "${unknown}".`,
-      hint: `It has: ${known}.`,
-    });
-  }
-  const isUnopposed = ({ support, counterExamples }: InducedRule) =>
-    unopposed !== undefined && counterExamples.length === 0 && support >= unopposed;
-  const document = parseDocument(readFileSync(join(folder, RULES_FILE), 'utf8'));
-  const decided = rules.map((rule) => ({
-    ...rule,
-    accepted: rule.accepted || wanted.includes(rule.id) || isUnopposed(rule),
-  }));
-  for (const [i, { accepted }] of decided.entries()) document.setIn(['rules', i, 'accepted'], accepted);
-  await writeFileAtomic(join(folder, RULES_FILE), String(document));
-  return decided.map(lineOf);
-}
-
-function withAcceptance(found: InducedRules, folder: string): InducedRules {
-  if (!existsSync(join(folder, RULES_FILE))) return found;
-  const before = readInducedRules(folder)
-    .rules.filter(({ accepted }) => accepted)
-    .map(bodyOf);
-  const rules = found.rules.map((rule) => ({ ...rule, accepted: before.includes(bodyOf(rule)) }));
-  return { ...found, rules };
+function noCalls(logs: readonly string[], reference: string): Error {
+  return reverieError('SCENARIO_UNFIT', {
+    problem: `The logs ${logs.join(', ')} hold no answered call of a tool of "${reference}".`,
+    hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
+  });
 }
 
 /** What a rule says, without what speaks for it. */
@@ -147,11 +101,6 @@ function bodyOf({
   ...body
 }: InducedRule) {
   return canonicalJson(body);
-}
-
-function lineOf(rule: InducedRule): RuleLine {
-  const { id, support, counterExamples, accepted } = rule;
-  return { id, says: sentenceOf(rule), support, counterExamples: counterExamples.length, accepted };
 }
 
 /** For people; what counts are the rule's own fields. */
@@ -180,23 +129,19 @@ function sentenceOf(rule: InducedRule): string {
   }
 }
 
-const EVIDENCE = ['support', 'seen', 'counterExamples', 'alternatives', 'accepted'] as const;
-
 /** Name and rule first, then what speaks for and against it, and the decision last. */
 function rulesText({ format, from, rules, unexplained }: InducedRules): string {
-  const ordered = rules.map(({ id, ...rule }) => {
-    const body = Object.entries(rule).filter(([key]) => !(EVIDENCE as readonly string[]).includes(key));
-    const proof = EVIDENCE.map((key) => [key, rule[key]] as const);
-    const isSaid = ([, value]: readonly [string, unknown]) => !isEmpty(value);
-    return Object.fromEntries([['id', id], ...[...body, ...proof].filter(isSaid)]);
-  });
+  const isSaid = (value: unknown) => typeof value !== 'object' || value === null || Object.keys(value).length > 0;
+  const ordered = rules.map(({ id, support, seen, counterExamples, alternatives, accepted, ...body }) =>
+    Object.fromEntries(
+      Object.entries({ id, ...body, support, seen, counterExamples, alternatives, accepted }).filter(([, value]) =>
+        isSaid(value),
+      ),
+    ),
+  );
   const document = parseDocument(stringify({ format, from, rules: ordered, unexplained }, YAML_STYLE));
   document.commentBefore = HEADING;
   return document.toString(YAML_STYLE);
-}
-
-function isEmpty(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 }
 
 function tasksText(proposed: readonly ProposedTask[]): string {
@@ -207,22 +152,19 @@ function tasksText(proposed: readonly ProposedTask[]): string {
 }
 
 function scenarioText(folder: string, logs: readonly string[]): string {
-  const name = basename(resolve(folder)).replace(/[^\w-]+/g, '-');
-  const inside = logs.map((path) => resolve(path));
+  const named = logs.map((path) => {
+    const inside = relative(folder, path);
+    return inside.startsWith('..') ? resolve(path) : inside;
+  });
   const scenario = {
     family: 'tools',
-    name,
+    name: basename(resolve(folder)).replace(/[^\w-]+/g, '-'),
     model: { kind: 'tools', backends: ['induced'] },
     agent: { kind: 'reference' },
-    experience: { logs: inside.map((path) => relativeTo(folder, path)) },
+    experience: { logs: named },
     synth: { episodes: 20, export: ['openai', 'parquet'] },
   };
   return stringify(scenario, YAML_STYLE);
-}
-
-function relativeTo(folder: string, path: string): string {
-  const from = `${resolve(folder)}/`;
-  return path.startsWith(from) ? path.slice(from.length) : path;
 }
 
 function json(value: unknown): string {
@@ -230,45 +172,33 @@ function json(value: unknown): string {
 }
 
 /** What was found, for people. */
-export async function inductionText(result: InduceResult): Promise<string> {
+export function inductionText(result: InduceResult): string {
   const { folder, conversations, calls, rules, unexplained, tasks, written, kept } = result;
-  const proposed = tasks.filter(({ problems }) => problems.length === 0).length;
   const refused = tasks.flatMap(({ id, problems }) => problems.map((problem) => `  ${id}: ${problem}`));
+  const proposed = tasks.filter(({ problems }) => problems.length === 0).length;
+  const rows = rules.map(({ id, says, support, counterExamples, accepted }) => {
+    return [id, says, String(support), String(counterExamples), accepted ? 'yes' : 'no'];
+  });
+  const columns = ['rule', 'says', 'seen', 'against', 'accepted'];
   return [
     `${rules.length} rules from ${calls} calls in ${conversations} conversations; ${rules.filter(({ accepted }) => accepted).length} accepted.`,
-    await rulesTable(rules),
+    terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns),
     ...(unexplained.length === 0 ? [] : ['Not explained:', ...unexplained.map((sentence) => `  ${sentence}`)]),
     `${proposed} tasks proposed${refused.length === 0 ? '.' : '; left out:'}`,
     ...refused,
     `Written to ${folder}: ${written.join(', ')}.${kept.length === 0 ? '' : ` Left as they are: ${kept.join(', ')}.`}`,
-    `Next: read ${join(folder, RULES_FILE)}, then reverie accept ${folder} RULE...`,
+    `Next: read ${join(folder, RULES_FILE)}, and set rules that are right to "accepted: true"`,
   ].join('\n');
 }
 
-export async function rulesTable(rules: readonly RuleLine[]): Promise<string> {
-  const { terminalTable } = await import('./report.js');
-  const rows = rules.map(({ id, says, support, counterExamples, accepted }) => [
-    id,
-    says,
-    String(support),
-    String(counterExamples),
-    accepted ? 'yes' : 'no',
-  ]);
-  const columns = ['rule', 'says', 'seen', 'against', 'accepted'];
-  return terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns);
-}
+// Operators.
 
-// `reverie induce SCENARIO --operators FILE`: operators from recorded episodes of a world whose states are facts about objects.
-
-type InduceRecorded = (
-  steps: readonly ExperienceStep[],
-  domain: ToolsDomain,
-) => {
+interface Found {
   readonly from: { readonly transitions: number; readonly accepted: number };
-  readonly operators: readonly (Record<'preconditions' | 'effects' | 'wordings', readonly unknown[]> &
-    Record<'accepted' | 'refused' | 'unexplained' | 'unexplainedChanges', number> & { readonly action: string })[];
+  readonly operators: readonly { readonly action: string }[];
   readonly refused: readonly { readonly action: string }[];
-};
+}
+type InduceRecorded = (steps: readonly ExperienceStep[], domain: ToolsDomain) => Found;
 
 export interface InduceOperatorsOptions {
   /** Where they are written. */
@@ -278,11 +208,10 @@ export interface InduceOperatorsOptions {
   readonly tolerant?: boolean;
 }
 
-export type InduceOperatorsResult = Awaited<ReturnType<typeof induceScenarioOperators>>;
-
 /**
+ * Operators from recorded episodes of a world whose states are facts about objects.
  * @param reference  a run of collect, whose scenario is taken, or a scenario
- * @throws RUN_FOLDER_INVALID, SCENARIO_NOT_FOUND, SCENARIO_UNFIT, DOMAIN_UNFIT, LOG_INVALID, SCENARIO_UNFIT
+ * @throws SCENARIO_NOT_FOUND, DOMAIN_UNFIT, LOG_INVALID, SCENARIO_UNFIT
  */
 export async function induceScenarioOperators(
   reference: string,
@@ -299,27 +228,17 @@ export async function induceScenarioOperators(
       });
     const read = await Promise.all(logs.map((path) => readEpisodeLogs(path, { domain, tolerant })));
     const induceRecorded = await service<InduceRecorded>('induced-operators');
-    const found = induceRecorded(
-      read.flatMap(({ steps }) => steps),
-      domain,
-    );
-    if (found.from.transitions === 0)
-      throw reverieError('SCENARIO_UNFIT', {
-        problem: `The logs ${logs.join(', ')} hold no answered call of a tool of "${reference}".`,
-        hint: 'Name logs of these tools: records with calls and their answers (docs/domains.md, "logs").',
-      });
+    const steps = read.flatMap((each) => each.steps);
+    const found = induceRecorded(steps, domain);
+    if (found.from.transitions === 0) throw noCalls(logs, reference);
     const file = resolve(operators);
-    await writeFileAtomic(file, `${JSON.stringify(found, null, 2)}\n`);
+    await writeFileAtomic(file, json(found));
+    const actions = (of: readonly { readonly action: string }[]) => of.map(({ action }) => action);
     return {
       ...{ file, episodes: read.reduce((sum, { episodes }) => sum + episodes.length, 0), ...found.from },
-      operators: found.operators.map(({ action, accepted, refused, ...one }) => ({
-        ...{ action, accepted, refused, preconditions: one.preconditions.length, effects: one.effects.length },
-        wordings: one.wordings.length,
-        /** Refusals that no precondition explains, and changes that no effect does. */
-        unexplained: one.unexplained + one.unexplainedChanges,
-      })),
+      operators: actions(found.operators),
       /** Actions that were refused each time. */
-      refused: found.refused.map(({ action }) => action),
+      refused: actions(found.refused),
     };
   } finally {
     domain.close();
@@ -327,17 +246,11 @@ export async function induceScenarioOperators(
 }
 
 /** What was found, for people. */
-export async function operatorsText(result: InduceOperatorsResult): Promise<string> {
-  const { terminalTable } = await import('./report.js');
-  const columns = ['action', 'carried out', 'refused', 'needs', 'makes so', 'wordings', 'unexplained'];
-  const rows = result.operators.map((one) => [
-    one.action,
-    ...[one.accepted, one.refused, one.preconditions, one.effects, one.wordings, one.unexplained].map(String),
-  ]);
-  const { refused, transitions, accepted, episodes, file } = result;
+export function operatorsText(result: Awaited<ReturnType<typeof induceScenarioOperators>>): string {
+  const { operators, refused, transitions, accepted, episodes, file } = result;
   return [
-    `${result.operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out.`,
-    terminalTable({ columns, rows, alignment: 'text' }, process.stdout.columns),
+    `${operators.length} operators from ${transitions} calls in ${episodes} episodes, ${accepted} of them carried out:`,
+    ...operators.map((action) => `  ${action}`),
     ...(refused.length === 0 ? [] : [`Refused each time: ${refused.join('; ')}.`]),
     `Written to ${file}. Next: model.backends: [operators], model.operators.file in a scenario of the same domain.`,
   ].join('\n');

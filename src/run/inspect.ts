@@ -38,10 +38,14 @@ const KINDS: readonly (readonly [
   ['replay', isSavedBuffer, async (folder) => scalars({ ...(await describeBuffer(folder)), path: [] })],
 ];
 
-/** Looks at `folder` and the folders in it. @throws NOTHING_TO_INSPECT, CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
+/** Looks at `folder` and the folders in it. @throws INPUT_NEEDED, CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
 export async function inspectFolder(folder: string): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
-  if (inspection === undefined) throw reverieError('NOTHING_TO_INSPECT', { path: folder });
+  if (inspection === undefined)
+    throw reverieError('INPUT_NEEDED', {
+      problem: `Nothing that Reverie wrote lies in "${folder}".`,
+      hint: 'Give the folder of a run, a checkpoint, a replay snapshot or a world model.',
+    });
   return inspection;
 }
 

@@ -3,19 +3,16 @@
 import type { EvaluationSet } from '../core/evaluation-set.js';
 import type { Report } from '../core/report.js';
 import type { DeviceTarget } from '../nn/cuda.js';
-import type { Precision } from '../nn/cuda-addon.js';
 import type { MetricsWriter } from './metrics.js';
 import type { Progress } from './progress.js';
 import type { AnyScenario, Scenario } from './scenario.js';
 
 export const DEVICES = ['auto', 'cpu', 'simd', 'cuda', 'emulated'] as const;
-export const PRECISIONS = ['fp32', 'tf32'] as const satisfies readonly Precision[];
 
-/** The device that a run is asked to use, and the precision of its products. */
+/** The device that a run is asked to use. */
 export interface DeviceFlags {
   /** `auto` unless given; `native` is what `simd` was called. */
   readonly device?: (typeof DEVICES)[number] | 'native';
-  readonly precision?: Precision;
 }
 
 /** A device as runs keep it; absent for the processor by ONNX Runtime. */
@@ -36,8 +33,6 @@ export interface JobInputs {
   readonly episodes?: string;
   /** `fidelity`: recorded episodes or transitions that the model must not have seen. */
   readonly heldOut?: string;
-  /** A fidelity report, or the run that made it: what `auto` horizons are taken from. */
-  readonly fidelity?: string;
   /** `fidelity`: further models to judge. */
   readonly compare?: readonly string[];
   /** `fidelity`: what the first model must reach, each `section.metric=limit`. */
@@ -45,7 +40,7 @@ export interface JobInputs {
 }
 
 /** Inputs that are found in folders. */
-export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'heldOut' | 'fidelity';
+export type FolderInput = 'data' | 'model' | 'checkpoint' | 'episodes' | 'heldOut';
 
 export interface JobContext<S extends AnyScenario = Scenario> {
   readonly scenario: S;

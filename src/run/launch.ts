@@ -13,6 +13,7 @@ import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
 import { parseQueueUrl } from './queue/redis-queue.js';
+import { queueUnsuited } from './queue/row-job.js';
 import {
   createRun,
   METRICS_FILE,
@@ -188,19 +189,19 @@ function checkedInputs({ compare, failUnder, ...folders }: JobInputs): JobInputs
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
 
-/** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT, QUEUE_UNSUITED naming the setting that stands against it */
+/** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT naming the setting that stands against it */
 function requireQueueable(url: string, scenario: AnyScenario): void {
   parseQueueUrl(url);
   const { family, config } = scenario;
   if (!isToolsScenario(scenario)) throw wrongFamily(config.name, family, 'tools');
   if (config.plugins !== undefined) {
     const problem = "workers of a queue run no modules of others' scenarios";
-    throw reverieError('QUEUE_UNSUITED', { setting: 'plugins', problem });
+    throw queueUnsuited('plugins', problem);
   }
   const { experience, model } = scenario.config;
   if (experience.enrich === 'never' || model.llm.retrieval.sources !== 'both') return;
-  throw reverieError('QUEUE_UNSUITED', {
-    setting: `model.llm.retrieval.sources=both with experience.enrich=${experience.enrich}`,
-    problem: 'what earlier rows simulated would have to be with every worker before a later row begins',
-  });
+  throw queueUnsuited(
+    `model.llm.retrieval.sources=both with experience.enrich=${experience.enrich}`,
+    'what earlier rows simulated would have to be with every worker before a later row begins',
+  );
 }

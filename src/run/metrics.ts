@@ -101,14 +101,9 @@ function parseEvents(text: string, file: string): MetricsEvent[] {
     try {
       return JSON.parse(line) as MetricsEvent;
     } catch (error) {
-      throw reverieError(
-        'FILE_INVALID',
-        {
-          problem: `Line ${index + 1} of "${file}" is not JSON.`,
-          hint: 'Restore the file, or delete it: metrics are a record only, no run depends on them.',
-        },
-        error,
-      );
+      const problem = `Line ${index + 1} of "${file}" is not JSON.`;
+      const hint = 'Restore the file, or delete it: metrics are a record only, no run depends on them.';
+      throw reverieError('FILE_INVALID', { problem, hint }, error);
     }
   });
 }

@@ -30,7 +30,7 @@ export function makeProgress(options: ProgressOptions): Progress {
   return canDraw ? barProgress(options) : lineProgress(options);
 }
 
-const silentPhase: Phase = { advance() {}, set() {}, end() {} };
+export const silentPhase: Phase = { advance() {}, set() {}, end() {} };
 const silentProgress: Progress = { phase: () => silentPhase, log() {}, close() {} };
 
 interface PhaseState {

@@ -31,29 +31,22 @@ export function coloursOf({ curves }: CurvesBlock, names: readonly string[]): Ma
 }
 
 type Layer = LayerSpec<string> | UnitSpec<string>;
-type Ranges = { readonly x: readonly [number, number]; readonly y: readonly [number, number] };
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 const CONFIG = {
   background: 'transparent',
-  font: FONT,
+  font: 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif',
   padding: { left: 2, right: 8, top: 6, bottom: 2 },
   view: { stroke: 'transparent' },
   axis: {
-    labelColor: 'var(--ink-soft)',
-    titleColor: 'var(--ink-soft)',
-    gridColor: 'var(--rule)',
-    domain: false,
-    ticks: false,
-    labelFontSize: 11.5,
-    titleFontSize: 12,
-    titleFontWeight: 'normal' as const,
-    labelPadding: 8,
-    titlePadding: 10,
-    tickCount: 5,
+    ...{ labelColor: 'var(--ink-soft)', titleColor: 'var(--ink-soft)', gridColor: 'var(--rule)' },
+    ...{ domain: false, ticks: false, tickCount: 5, labelFontSize: 11.5, labelPadding: 8 },
+    ...{ titleFontSize: 12, titleFontWeight: 'normal' as const, titlePadding: 10 },
   },
   axisX: { grid: false, domain: true, domainColor: 'var(--rule-strong)', labelFlush: true },
 };
+
+const BOLD = { strokeWidth: 2.25 };
+const DASHED = { color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 };
 
 /**
  * The chart as an `<svg>` element.
@@ -77,11 +70,10 @@ export async function drawCurves(
 }
 
 function specOf(chart: CurvesBlock, names: readonly string[], size: ChartSize) {
-  const ranges = rangesOf(chart);
-  const axes = axesOf(chart, ranges);
-  const layers: Layer[] = chart.diagonal === true ? [diagonal(ranges, axes)] : [];
+  const axes = axesOf(chart);
+  const layers: Layer[] = chart.diagonal === true ? [diagonal(axes)] : [];
   for (const [name, place] of coloursOf(chart, names)) {
-    const seeds = chart.curves.filter((curve) => curve.name === name).map(({ points }) => drawable(chart, points));
+    const seeds = chart.curves.filter((curve) => curve.name === name).map(({ points }) => points);
     layers.push(...(seeds.length === 1 ? curveLayers(chart, seeds[0], place, axes) : seedLayers(seeds, place, axes)));
   }
   if (chart.threshold !== undefined) layers.push(...thresholdLayers(chart.threshold, size.width));
@@ -89,76 +81,58 @@ function specOf(chart: CurvesBlock, names: readonly string[], size: ChartSize) {
   return { ...size, autosize: { type: 'fit', contains: 'padding' }, config: CONFIG, layer: layers };
 }
 
-/** On a log scale those above zero. */
-function drawable({ yScale }: CurvesBlock, points: readonly CurvePoint[]): readonly CurvePoint[] {
-  return yScale === 'log' ? points.filter(({ y }) => y > 0) : points;
-}
-
-function rangesOf(chart: CurvesBlock): Ranges {
-  const points = chart.curves.flatMap((curve) => drawable(chart, curve.points));
-  if (points.length === 0) return { x: [0, 1], y: [chart.yScale === 'log' ? 0.1 : 0, 1] };
-  const xs = padded(points.map(({ x }) => x));
-  const ys = points.map(({ y }) => y);
-  const ends = points.flatMap(({ y, low = y, high = y }) => [y, low, high]);
-  if (chart.yScale === 'log') return { x: xs, y: [Math.min(...ys) / 1.2, Math.max(...ends) * 1.2] };
-  if (chart.yScale === 'share') return { x: xs, y: [0, 1] };
-  if (chart.diagonal === true) {
-    const both = padded([...points.map(({ x }) => x), ...ends], 0.04);
-    return { x: both, y: both };
-  }
-  const [low, high] = padded([...ends, ...(chart.threshold === undefined ? [] : [chart.threshold.value])]);
-  // An axis that begins close to zero begins at zero.
-  return { x: xs, y: low > 0 && low < high / 2 ? [0, high] : [low, high] };
-}
-
-function padded(values: readonly number[], share = 0): [number, number] {
-  const [low, high] = [Math.min(...values), Math.max(...values)];
-  const room = low === high ? Math.abs(low) / 2 || 0.5 : share * (high - low);
-  return [low - room, high + room];
-}
-
-function axesOf({ xTitle, yTitle, yScale, curves }: CurvesBlock, ranges: Ranges) {
-  const isCounted = curves.every(({ points }) => points.every(({ x }) => Number.isInteger(x)));
-  const axis = { axis: { format: yScale === 'share' ? '.0%' : '~g', ...(yScale === 'log' && { labelOverlap: true }) } };
+function axesOf({ curves, xTitle, yTitle, yScale, diagonal: isSquare, threshold }: CurvesBlock) {
+  const points = curves.flatMap((curve) => curve.points);
+  const xs = points.map(({ x }) => x);
+  const ys = points.flatMap(({ y, low = y, high = y }) => [y, low, high]);
+  const all = extent([...ys, ...(threshold === undefined ? [] : [threshold.value])]);
+  const both = extent([...xs, ...ys]);
+  const axis = (field: 'x' | 'y', title: string, domain: readonly number[], own: object) => ({
+    ...{ field, type: 'quantitative' as const, axis: own },
+    // Vega writes titles into expressions, in which no line ends within a text.
+    title: title.replaceAll(/\s+/g, ' '),
+    scale: { domain: [...domain], nice: false, zero: false },
+  });
+  const isCounted = xs.every((x) => Number.isInteger(x));
+  const isShare = yScale === 'share';
   return {
-    x: {
-      field: 'x',
-      type: 'quantitative' as const,
-      title: oneLine(xTitle),
-      scale: { type: 'linear' as const, domain: [...ranges.x], nice: false, zero: false },
-      axis: { labelExpr: "format(datum.value, '~s')", ...(isCounted && { tickMinStep: 1 }) },
-    },
-    y: {
-      field: 'y',
-      type: 'quantitative' as const,
-      title: oneLine(yTitle),
-      scale: {
-        type: yScale === 'log' ? ('log' as const) : ('linear' as const),
-        domain: [...ranges.y],
-        nice: yScale !== 'log',
-        zero: false,
-      },
-      ...axis,
-    },
+    x: axis('x', xTitle, isSquare ? both : extent(xs), {
+      labelExpr: "format(datum.value, '~s')",
+      ...(isCounted && { tickMinStep: 1 }),
+    }),
+    y: axis('y', yTitle, isShare ? [0, 1] : isSquare ? both : all, { format: isShare ? '.0%' : '~g' }),
   };
+}
+
+/** Least and greatest, with room around where they are one. An axis that would begin close to zero begins at zero. */
+function extent(values: readonly number[]): [number, number] {
+  if (values.length === 0) return [0, 1];
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  if (low === high) return [low - 0.5, high + 0.5];
+  return [low > 0 && low < high / 2 ? 0 : low, high];
 }
 
 type Axes = ReturnType<typeof axesOf>;
 
-function curveLayers(chart: CurvesBlock, points: readonly CurvePoint[], place: number, { x, y }: Axes): Layer[] {
+function curveLayers(
+  { isScatter }: CurvesBlock,
+  points: readonly CurvePoint[],
+  place: number,
+  { x, y }: Axes,
+): Layer[] {
   const color = armColour(place);
-  const least = chart.yScale === 'log' ? Math.min(...points.map((point) => point.y)) / 2 : Number.NEGATIVE_INFINITY;
-  const ranged = points.flatMap(({ low, high, ...point }) =>
-    low === undefined || high === undefined ? [] : [{ ...point, low: Math.max(low, least), high }],
-  );
-  const isLine = !chart.isScatter;
-  const interval = layer(
-    ranged,
-    isLine ? { type: 'area', color, opacity: 0.14 } : { type: 'rule', color, opacity: 0.55, strokeWidth: 1.25 },
-    { x, y: { ...y, field: 'low' }, y2: { field: 'high' } },
-  );
-  const dots = layer(isLine && points.length > 12 ? points.slice(-1) : points, dot(color, isLine ? 22 : 42), { x, y });
-  return isLine ? [interval, layer(points, { type: 'line', color, ...BOLD }, { x, y }), dots] : [interval, dots];
+  const ranged = points.filter(({ low, high }) => low !== undefined && high !== undefined);
+  const between = { x, y: { ...y, field: 'low' }, y2: { field: 'high' } };
+  if (isScatter)
+    return [
+      layer(ranged, { type: 'rule', color, opacity: 0.55, strokeWidth: 1.25 }, between),
+      layer(points, dot(color, 42), { x, y }),
+    ];
+  return [
+    layer(ranged, { type: 'area', color, opacity: 0.14 }, between),
+    layer(points, { type: 'line', color, ...BOLD }, { x, y }),
+    layer(points.length > 12 ? points.slice(-1) : points, dot(color, 22), { x, y }),
+  ];
 }
 
 /** Every seed faintly, the range of all as a band, their mean boldly, a dot where each seed ends. */
@@ -175,8 +149,6 @@ function seedLayers(seeds: readonly (readonly CurvePoint[])[], place: number, { 
   ];
 }
 
-const BOLD = { strokeWidth: 2.25 };
-
 function dot(color: string, size: number) {
   return { type: 'point', filled: true, color, opacity: 1, size };
 }
@@ -186,56 +158,29 @@ function layer(values: readonly object[], mark: object, encoding: object): Layer
   return { data: { values: values.map((value) => ({ ...value })) }, mark, encoding } as Layer;
 }
 
-/**
- * Mean, least and greatest of the curves at every x where some curve has a point, over the stretch that all cover. Curves are
- * taken as linear between their points; each must be sorted by x.
- */
+/** Mean, least and greatest of the curves at every x where all of them have a point; of those that have points at all. */
 export function seedBand(seeds: readonly (readonly CurvePoint[])[]): Required<Omit<CurvePoint, 'label'>>[] {
-  const covered = seeds.filter(({ length }) => length > 0);
-  if (covered.length === 0) return [];
-  const from = Math.max(...covered.map((points) => points[0].x));
-  const to = Math.min(...covered.map((points) => points[points.length - 1].x));
-  const places = new Set(covered.flatMap((points) => points.map(({ x }) => x)));
-  return [...places]
-    .filter((x) => x >= from && x <= to)
-    .sort((a, b) => a - b)
-    .map((x) => {
-      const values = covered.map((points) => valueAt(points, x));
-      const y = values.reduce((sum, value) => sum + value, 0) / values.length;
-      return { x, y, low: Math.min(...values), high: Math.max(...values) };
-    });
+  const curves = seeds.filter(({ length }) => length > 0).map((points) => new Map(points.map(({ x, y }) => [x, y])));
+  const shared = [...(curves[0]?.keys() ?? [])].filter((x) => curves.every((curve) => curve.has(x)));
+  return shared.map((x) => {
+    const values = curves.map((curve) => curve.get(x)!);
+    const y = values.reduce((sum, value) => sum + value, 0) / values.length;
+    return { x, y, low: Math.min(...values), high: Math.max(...values) };
+  });
 }
 
-function valueAt(points: readonly CurvePoint[], x: number): number {
-  const after = points.findIndex((point) => point.x >= x);
-  const right = points[after];
-  if (right.x === x || after === 0) return right.y;
-  const left = points[after - 1];
-  return left.y + ((right.y - left.y) * (x - left.x)) / (right.x - left.x);
-}
-
-function diagonal({ x, y }: Ranges, { x: xAxis, y: yAxis }: Axes): Layer {
-  const ends = [Math.max(x[0], y[0]), Math.min(x[1], y[1])].map((at) => ({ x: at, y: at }));
-  const mark = { type: 'line', color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 };
-  return layer(ends, mark, { x: xAxis, y: yAxis });
+function diagonal({ x, y }: Axes): Layer {
+  const ends = x.scale.domain.map((at) => ({ x: at, y: at }));
+  return layer(ends, { type: 'line', ...DASHED }, { x, y });
 }
 
 function thresholdLayers(threshold: { value: number; label: string }, width: number): Layer[] {
   const values = [{ level: threshold.value }];
   const y = { field: 'level', type: 'quantitative' as const };
-  const label = {
-    ...{ type: 'text', text: threshold.label, align: 'center', baseline: 'bottom' },
-    ...{ dy: -5, fontSize: 11.5 },
-  };
+  const label = { type: 'text', text: threshold.label, align: 'center', baseline: 'bottom', dy: -5, fontSize: 11.5 };
   // Fast learners cross on the left and slow ones on the right, so the middle is most often free.
-  const encoding = { y, x: { value: width * 0.4 } };
   return [
-    layer(values, { type: 'rule', color: 'var(--ink-soft)', strokeDash: [5, 4], strokeWidth: 1 }, { y }),
-    layer(values, { ...label, color: 'var(--ink-soft)' }, encoding),
+    layer(values, { type: 'rule', ...DASHED }, { y }),
+    layer(values, { ...label, color: 'var(--ink-soft)' }, { y, x: { value: width * 0.4 } }),
   ];
-}
-
-/** Vega writes titles into expressions, in which no line ends within a text. */
-function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ');
 }

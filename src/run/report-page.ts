@@ -64,7 +64,7 @@ function curveNames(blocks: readonly Block[]): string[] {
 }
 
 /** Text safe in HTML content and in quoted attributes. */
-export function escapeHtml(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
 }
 
@@ -118,18 +118,12 @@ const LONGEST_VALUE = 24;
 
 function tableHtml({ title, columns, rows, note, alignment = 'figures' }: TableBlock): string {
   const head = columns.map((column) => `<th scope="col">${escapeHtml(column)}</th>`).join('');
-  const nameOf = (i: number) => (rows[i] === undefined || rows[i].length < 3 ? undefined : cellText(rows[i][0]));
-  const body = rows.map(([first, ...cells], i) => {
+  const body = rows.map(([first, ...cells]) => {
     const data = cells.map((cell) => {
       const long = cellText(cell).length > LONGEST_VALUE ? ' class="long"' : '';
       return `<td${long}>${cellHtml(cell)}</td>`;
     });
-    // Rows of one name stand together, and say it once.
-    const name = nameOf(i);
-    if (i > 0 && name !== undefined && name === nameOf(i - 1)) return `<tr>${data.join('')}</tr>`;
-    let end = i + 1;
-    while (name !== undefined && name === nameOf(end)) end++;
-    return `<tr><th scope="row" rowspan="${end - i}">${cellHtml(first)}</th>${data.join('')}</tr>`;
+    return `<tr><th scope="row">${cellHtml(first)}</th>${data.join('')}</tr>`;
   });
   const above = title === undefined ? '' : `<h3>${escapeHtml(title)}</h3>`;
   const below = note === undefined ? '' : `<p class="note">${escapeHtml(note)}</p>`;
@@ -176,19 +170,14 @@ async function curvesHtml(chart: CurvesBlock, names: readonly string[], id: stri
   const items = colours.map(
     ([name, place]) => `<li><i style="background:${armColour(place)}"></i>${escapeHtml(name)}</li>`,
   );
-  const hidden = chart.curves.reduce((sum, { points }) => sum + points.filter(({ y }) => y <= 0).length, 0);
-  const left =
-    chart.yScale === 'log' && hidden > 0
-      ? `<p class="note">${hidden} points at 0 or below have no place on this scale.</p>`
-      : '';
   return `<figure>${captionHtml(chart.title, chart.caption)}
 ${colours.length < 2 ? '' : `<ul class="legend">${items.join('')}</ul>`}
-<div class="scroll${chart.diagonal ? ' square' : ''}" role="img" aria-label="${label}">${drawing}</div>${left}
+<div class="scroll"${chart.diagonal ? ' style="max-width:29rem"' : ''} role="img" aria-label="${label}">${drawing}</div>
 <details><summary>In numbers</summary>${tableHtml(chartTable(chart))}</details></figure>`;
 }
 
 /** As custom properties of CSS: `--arm-0: #…; --arm-1: …`. */
-export function armProperties(scheme: keyof typeof ARM_COLOURS): string {
+function armProperties(scheme: keyof typeof ARM_COLOURS): string {
   return ARM_COLOURS[scheme].map((colour, i) => `--arm-${i}: ${colour};`).join(' ');
 }
 
@@ -208,7 +197,6 @@ const STYLE = `
   }
 }
 * { box-sizing: border-box; }
-html { -webkit-text-size-adjust: 100%; scroll-behavior: smooth; }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }
 main { max-width: 56rem; margin: 0 auto; padding: 3.5rem 1.5rem 4rem; }
 h1 { font-size: 2.1rem; line-height: 1.15; letter-spacing: -0.015em; margin: 0 0 0.8rem; text-wrap: balance; }
@@ -229,7 +217,6 @@ nav ol { list-style: none; margin: 0; padding: 0; display: flex; flex-wrap: wrap
 .list.failed { border-color: var(--bad); background: var(--shade); }
 .list.failed b { color: var(--bad); }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem 3rem; margin: 2rem 0; padding: 0; list-style: none; }
-.figures li { max-width: 26rem; }
 .figures b { display: block; font-size: 2.4rem; line-height: 1.1; font-weight: 600; letter-spacing: -0.02em; font-variant-numeric: tabular-nums; }
 .figures span { color: var(--ink-soft); font-size: 0.85rem; }
 .figures p { font-size: 0.9rem; line-height: 1.45; margin: 0.5rem 0 0; }
@@ -242,7 +229,6 @@ thead th { color: var(--ink-soft); font-weight: 500; border-bottom-color: var(--
 tbody th { font-weight: 600; white-space: normal; min-width: 9rem; }
 th small, td small { display: block; font-weight: 400; color: var(--ink-soft); font-size: 0.8rem; line-height: 1.35; overflow-wrap: anywhere; }
 .long { min-width: 10rem; overflow-wrap: anywhere; }
-tr:has(+ tr > td:first-child) > td { border-bottom: 0; }
 td:has(> .bar) { text-align: left; }
 .bar { position: relative; display: inline-block; vertical-align: middle; width: 8rem; height: 0.85rem; margin-right: 0.7rem; background: var(--shade); border-radius: 2px; }
 .bar i { position: absolute; top: 0; bottom: 0; border-radius: 2px; min-width: 1px; }
@@ -255,7 +241,6 @@ figcaption p { color: var(--ink-soft); font-size: 0.92rem; margin: 0.2rem 0 0; m
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.4rem; margin: 0.7rem 0 0.4rem; padding: 0; list-style: none; font-size: 0.83rem; }
 .legend i { display: inline-block; width: 1.3em; height: 3px; border-radius: 2px; margin-right: 0.5em; vertical-align: 0.25em; }
 svg { display: block; width: 100%; min-width: 30rem; height: auto; }
-.square { max-width: 29rem; }
 dl.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem .9rem; margin: 0.8rem 0 0; align-items: center; font-size: .92rem; }
 dl.bars dt { color: var(--ink-soft); overflow-wrap: anywhere; max-width: 16rem; }
 dl.bars dd { margin: 0; display: flex; align-items: center; }
@@ -266,7 +251,6 @@ dl.facts dt { color: var(--ink-soft); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
 details { border-top: 1px solid var(--rule); padding: 0.5rem 0; }
 summary { cursor: pointer; font-size: 0.92rem; }
-figure details { border: 0; color: var(--ink-soft); font-size: 0.86rem; }
 pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; }
 pre.code { padding: 0.5rem 0.7rem; background: var(--shade); border-radius: 5px; font: 0.8rem/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; max-height: 26rem; overflow-y: auto; }
 .transcript { list-style: none; padding: 0; margin: .7rem 0; }
@@ -275,14 +259,10 @@ pre.code { padding: 0.5rem 0.7rem; background: var(--shade); border-radius: 5px;
 .transcript small { display: block; font-size: .78rem; overflow-wrap: anywhere; }
 .assistant pre { border-left: 3px solid var(--arm-0); padding-left: .6rem; }
 .tool pre { border-left: 3px solid var(--arm-1); padding-left: .6rem; font-family: ui-monospace, monospace; font-size: .82rem; }
-.verdict pre { font-weight: 600; }
 @media (max-width: 36rem) {
   main { padding: 2rem 1.1rem 3rem; }
   h1 { font-size: 1.65rem; }
-  .figures { gap: 1rem 2rem; }
-  .figures b { font-size: 1.9rem; }
   dl.facts, dl.bars, .transcript li { grid-template-columns: 1fr; gap: .1rem; }
   .bar { width: 4rem; }
 }
-@media print { main { padding: 0; } figure { break-inside: avoid; } nav { display: none; } }
 `;

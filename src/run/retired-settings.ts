@@ -44,6 +44,10 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'llm.cache.memoryMegabytes': 'leave it out',
   'model.llm.promptTokens': 'use model.llm.stateTokens, model.llm.historyTokens and model.llm.retrieval.k',
   'model.page-llm.mode': 'leave it out: pages are written as trees',
+  'model.page-llm.draft': 'leave it out: another page is always drafted first',
+  'model.page-llm.memory': 'leave it out: twelve lines are kept',
+  'model.page-llm.history': 'leave it out: six earlier actions are shown',
+  'model.page-llm.screenTokens': 'leave it out: a long screen is cut around what is acted on',
   'experience.retrieval': 'leave it out: records are found by BM25',
   'tasks.variation.personas': 'use user.persona of a task',
   'tasks.variation.overGeneration': 'leave it out: six proposals are made at most for each task wanted',
@@ -77,6 +81,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'env.id=gridworld': 'use another environment: reverie scenarios lists them',
   'quickstart.computePerHour': 'leave it out: multiply the seconds of a real step by your price',
   shadow: 'use reverie fidelity, and synth.maxSteps for as many steps as its report trusts',
+  'fidelity.tiersOff': 'name the models under fidelity.subjects: [{name: without rules, model: {backends: [replay]}}]',
   'fidelity.learning': 'leave it out: the section learning is not measured any more',
   'fidelity.sections=learning': 'leave it out: the section learning is not measured any more',
 };

@@ -24,7 +24,7 @@ const runRecordSchema = z.object({
   status: z.enum(['running', 'finished', 'interrupted', 'failed']),
   seed: z.int(),
   inputs: z.object({
-    ...{ data: text, model: text, checkpoint: text, episodes: text, heldOut: text, fidelity: text },
+    ...{ data: text, model: text, checkpoint: text, episodes: text, heldOut: text },
     ...{ compare: list, failUnder: list },
   }),
   /** The command line, as far as it names what was run. */
@@ -72,14 +72,11 @@ function requireFree(folder: string): void {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return;
   const earlier = readRunRecord(folder);
   const entry = readdirSync(folder).find((name) => !isRecord(name, earlier));
-  if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined)) {
-    const resume = `reverie ${earlier.job} --resume ${folder}`;
-    const hint = earlier.status === 'finished' ? '; that run is finished' : `, or go on with it: ${resume}`;
+  if (earlier !== undefined && (earlier.status !== 'failed' || entry !== undefined))
     throw reverieError('OUTPUT_EXISTS', {
-      problem: `Folder "${folder}" already holds a run.`,
-      hint: `Give another --out${hint}.`,
+      problem: `Folder "${folder}" already holds a run, which is ${earlier.status}.`,
+      hint: `Give another --out; a run that is not finished goes on with reverie ${earlier.job} --resume ${folder}.`,
     });
-  }
   if (entry !== undefined) throw notEmpty(folder, entry);
 }
 

@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { parseDocument, stringify } from 'yaml';
 import { canonicalJson } from '../core/canonical-json.js';
-import { ReverieError, reverieError } from '../core/errors.js';
+import { reverieError } from '../core/errors.js';
 import type { CommonConfig, ScenarioOf, ScenarioSections } from '../core/kind.js';
 import { packageRoot, packsFolder } from '../core/packs.js';
 import { loadPlugins, pluginFile } from '../core/plugins.js';
@@ -13,7 +13,6 @@ import { pluginsKey } from '../kinds/keys.js';
 import { DEFAULT_KIND, kinds, toolsScenario, vectorScenario } from '../kinds/registry.js';
 import type { ToolsScenario } from '../kinds/tools.js';
 import type { Scenario } from '../kinds/vector.js';
-
 import { checkAgainst } from './schema-check.js';
 
 export type { Scenario, ToolsScenario };
@@ -154,24 +153,13 @@ async function runPlugins({ plugins }: ConfigObject, folder: string, source: str
 }
 
 function readScenarioFile(file: string): ConfigObject {
+  const refuse = (problem: string) => reverieError('SCENARIO_INVALID', { path: file, problem });
   const bytes = statSync(file).size;
-  if (bytes > MAX_FILE_BYTES) {
-    throw reverieError('SCENARIO_INVALID', {
-      path: file,
-      problem: `it has ${bytes} bytes; at most ${MAX_FILE_BYTES} are read.`,
-    });
-  }
+  if (bytes > MAX_FILE_BYTES) throw refuse(`it has ${bytes} bytes; at most ${MAX_FILE_BYTES} are read.`);
   const document = parseDocument(readFileSync(file, 'utf8'));
-  if (document.errors.length > 0) {
-    throw reverieError(
-      'SCENARIO_INVALID',
-      { path: file, problem: `it is not YAML: ${document.errors[0].message}` },
-      document.errors[0],
-    );
-  }
+  if (document.errors.length > 0) throw refuse(`it is not YAML: ${document.errors[0].message}`);
   const data: unknown = document.toJS({ maxAliasCount: 100 });
-  if (!isConfigObject(data))
-    throw reverieError('SCENARIO_INVALID', { path: file, problem: 'it holds no mapping of keys to values.' });
+  if (!isConfigObject(data)) throw refuse('it holds no mapping of keys to values.');
   return data;
 }
 
@@ -205,7 +193,7 @@ function profileLayer(profiles: Record<string, ConfigObject>, name: string | und
   return profiles[name];
 }
 
-/** `raw` with all flags laid over it; an error names the flag that brought it. */
+/** `raw` with all flags laid over it; an error names the flags, which are judged together as keys may need each other. */
 function flagged(
   raw: ConfigObject,
   options: ScenarioOptions,
@@ -217,35 +205,16 @@ function flagged(
   if (flags.length === 0) return config;
   for (const flag of flags) if ('plugins' in flag.layer) throw pluginsMisplaced(flag.source);
   const whole = flags.reduce((layers, { layer }) => layered(layers, layer), raw);
-  const all = flags.map((flag) => flag.source).join(' ');
-  try {
-    return checkAgainst(schema, whole, all) as CommonConfig;
-  } catch (error) {
-    // Keys may need each other, so flags are judged together; only then is the first with the same fault looked for.
-    let below = raw;
-    for (const flag of flags) {
-      below = layered(below, flag.layer);
-      try {
-        checkAgainst(schema, below, flag.source);
-      } catch (fault) {
-        if (isSameFault(fault, error)) throw fault;
-      }
-    }
-    throw error;
-  }
-}
-
-function isSameFault(a: unknown, b: unknown): boolean {
-  if (!(a instanceof ReverieError && b instanceof ReverieError)) return false;
-  return a.code === b.code && a.values.problem === b.values.problem && a.values.key === b.values.key;
+  return checkAgainst(schema, whole, flags.map((flag) => flag.source).join(' ')) as CommonConfig;
 }
 
 function flagLayers(options: ScenarioOptions): { layer: ConfigObject; source: string }[] {
   const layers = (options.set ?? []).map((flag) => ({ layer: parseOverride(flag), source: `--set ${flag}` }));
-  if (options.seed !== undefined) layers.push({ layer: { seed: options.seed }, source: `--seed ${options.seed}` });
-  if (options.workers !== undefined)
-    layers.push({ layer: { workers: options.workers }, source: `--workers ${options.workers}` });
-  return layers;
+  const numbers = (['seed', 'workers'] as const).flatMap((key) => {
+    const value = options[key];
+    return value === undefined ? [] : [{ layer: { [key]: value }, source: `--${key} ${value}` }];
+  });
+  return [...layers, ...numbers];
 }
 
 function identified(
@@ -342,19 +311,12 @@ export function layered(base: ConfigObject, over: ConfigObject): ConfigObject {
  * @throws FLAG_INVALID when it is not `path=value` or the value is not YAML
  */
 export function parseOverride(flag: string): ConfigObject {
+  const refuse = (expected: string) => reverieError('FLAG_INVALID', { flag: '--set', value: flag, expected });
   const at = flag.indexOf('=');
-  const path = at < 0 ? [] : flag.slice(0, at).trim().split('.');
-  if (path.length === 0 || path.some((key) => key === '')) {
-    throw reverieError('FLAG_INVALID', { flag: '--set', value: flag, expected: 'path=value, such as rl.gamma=0.98' });
-  }
+  const path = flag.slice(0, Math.max(0, at)).trim().split('.');
+  if (path.some((key) => key === '')) throw refuse('path=value, such as rl.gamma=0.98');
   const document = parseDocument(flag.slice(at + 1), { schema: 'core' });
-  if (document.errors.length > 0) {
-    throw reverieError(
-      'FLAG_INVALID',
-      { flag: '--set', value: flag, expected: 'a YAML value after the equals sign' },
-      document.errors[0],
-    );
-  }
+  if (document.errors.length > 0) throw refuse('a YAML value after the equals sign');
   return path.reduceRight<unknown>((value, key) => put({}, key, value), document.toJS()) as ConfigObject;
 }
 

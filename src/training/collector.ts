@@ -9,7 +9,7 @@ import type { ReplayBuffer } from '../replay/buffer.js';
 import { allocateBatch, sliceBatch } from '../replay/columns.js';
 import type { Provenance, TransitionBatch } from '../replay/transition.js';
 
-interface CollectorState {
+export interface CollectorState {
   readonly env: EnvSnapshot | null;
   readonly observation: number[];
   readonly episode: number;

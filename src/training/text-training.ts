@@ -104,7 +104,7 @@ export interface ValueFit {
 export interface TextValues {
   /** As `TextDream` has it. */
   remember(episodes: readonly PlayedText[]): Promise<void>;
-  /** Lives real episodes, keeps them, and makes the model of them. @throws TEXT_VALUES_UNFIT where it is no better than a constant */
+  /** Lives real episodes, keeps them, and makes the model of them. @throws SCENARIO_UNFIT where it is no better than a constant */
   gather(time: number): Promise<Gathered>;
   /** Recorded situations, those that were held out not among them. */
   situations(): Promise<readonly TextSituation[]>;

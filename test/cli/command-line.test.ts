@@ -70,7 +70,7 @@ describe('a failure', () => {
 
   it('is one JSON object on stdout too, if asked', async () => {
     const { exitCode, stdout } = await reverie('inspect', join(tmpdir(), 'no-such-folder'), '--json');
-    expect(JSON.parse(stdout).error).toMatchObject({ code: 'NOTHING_TO_INSPECT', hint: expect.any(String) });
+    expect(JSON.parse(stdout).error).toMatchObject({ code: 'INPUT_NEEDED', hint: expect.any(String) });
     expect(exitCode).toBe(1);
   });
 

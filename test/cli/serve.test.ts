@@ -52,7 +52,7 @@ describe('reverie serve', () => {
 
   it('tells scripts in one line of JSON, and takes the token of the environment', async () => {
     const token = 'token-of-the-environment';
-    const { terminal, ended, ready } = started(['pendulum', '--json', '--quiet'], { REVERIE_TOKEN: token });
+    const { terminal, ended, ready } = started(['pendulum', '--json', '--log-level', 'warn'], { REVERIE_TOKEN: token });
     const { url, pid, environments, endpoints } = JSON.parse(await ready);
     expect({ pid, environments }).toEqual({
       pid: process.pid,

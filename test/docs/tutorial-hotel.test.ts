@@ -45,7 +45,7 @@ describe('the hotel from three logs', () => {
   it('has the commands this test knows', () => {
     expect(blocks.map((lines) => lines.map((line) => line.split(' ').slice(0, 2).join(' ')))).toEqual([
       ['cp -r', 'reverie induce'],
-      ['reverie accept'],
+      ['reverie induce'],
       ['reverie audit'],
       ['reverie synth'],
       ['reverie validate', 'reverie serve'],

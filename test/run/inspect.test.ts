@@ -57,7 +57,7 @@ describe('inspecting', () => {
 
   it('refuses a folder with nothing of ours, and names a damaged file', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'reverie-inspect-'));
-    await expect(inspectFolder(folder)).rejects.toMatchObject({ code: 'NOTHING_TO_INSPECT' });
+    await expect(inspectFolder(folder)).rejects.toMatchObject({ code: 'INPUT_NEEDED' });
     writeFileSync(join(folder, 'manifest.json'), '{"format": "reverie-');
     await expect(inspectFolder(folder)).rejects.toMatchObject({ code: 'CHECKPOINT_CORRUPT' });
   });

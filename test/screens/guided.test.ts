@@ -121,7 +121,7 @@ describe('a wrapped walk', () => {
     const judge = shopper([], { walk_verdict: (nth) => ({ reasoning: 'No.', done: nth < 2 }) });
     await expect(wrap(record, wrapping(), { judge, judges: 3 })).rejects.toThrow(/a judge finds/);
     await expect(wrap(record, wrapping(), { judge: SILENT, judges: 1 })).rejects.toThrow(/it gave no verdict/);
-    await expect(wrap(record, SILENT)).rejects.toMatchObject({ code: 'WALK_INVALID' });
+    await expect(wrap(record, SILENT)).rejects.toMatchObject({ code: 'TRAJECTORY_INVALID' });
     const still: Responder = {
       ...responder,
       version: 'still',
@@ -131,7 +131,7 @@ describe('a wrapped walk', () => {
     await expect(wrap(record, wrapping(), { responder: still })).rejects.toThrow(/comes to another screen/);
     const silent = messages.map((message) => (message.role === 'tool' ? { ...message, content: '' } : message));
     await expect(wrap({ ...record, messages: silent }, wrapping(), { responder: still })).rejects.toMatchObject({
-      code: 'WALK_INVALID',
+      code: 'TRAJECTORY_INVALID',
     });
   });
 });

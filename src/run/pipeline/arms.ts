@@ -13,7 +13,7 @@ import { makeEnvironment } from '../../env/make-environment.js';
 import { judgePolicy, trainEveryArm } from '../../training/warm-start.js';
 import type { JobContext } from '../job.js';
 import { type MetricsEvent, MetricsWriter, readMetrics } from '../metrics.js';
-import type { Progress } from '../progress.js';
+import { type Progress, silentPhase } from '../progress.js';
 import { METRICS_FILE, RESULT_FILE } from '../run-folder.js';
 import { type AnyScenario, reviveScenario, type Scenario, type ToolsScenario } from '../scenario.js';
 import { agentFor } from './inputs.js';
@@ -53,7 +53,6 @@ export interface ArmOptions<S extends AnyScenario, R> {
 }
 
 interface ArmTask<S extends AnyScenario = Scenario> {
-  readonly arm: string;
   readonly seed: number;
   readonly scenario: S;
   readonly out: string;
@@ -81,14 +80,14 @@ export async function trainArms<S extends AnyScenario, R extends object>(
   const signal = AbortSignal.any([stop, failed.signal]);
   const train = async ({ name: arm, scenario }: Arm<S>, seed: number): Promise<ArmRun<R>> => {
     const folder = join(out, 'runs', `${arm.replaceAll(/[^a-z0-9]+/gi, '-')}-seed-${seed}`);
-    const task = { arm, seed, scenario, out: folder, resume };
     const file = join(folder, RESULT_FILE);
     const isFinished = resume && existsSync(file);
-    const reply = isFinished ? (JSON.parse(readFileSync(file, 'utf8')) as R) : await runInThread(task);
+    const reply = isFinished
+      ? (JSON.parse(readFileSync(file, 'utf8')) as R)
+      : await runInThread(`${arm}, seed ${seed}`, { seed, scenario, out: folder, resume });
     return { ...reply, arm, seed, events: readMetrics(join(folder, METRICS_FILE)) };
   };
-  const runInThread = async (given: ArmTask<S>): Promise<R> => {
-    const label = `${given.arm}, seed ${given.seed}`;
+  const runInThread = async (label: string, task: ArmTask<S>): Promise<R> => {
     let bar: Phase | undefined;
     let last = '';
     const onReport = (told: unknown) => {
@@ -97,7 +96,7 @@ export async function trainArms<S extends AnyScenario, R extends object>(
       last = note;
       bar.set(done, note);
     };
-    const reply = await pool.run(options.task, () => given, { signal, onReport, label });
+    const reply = await pool.run(options.task, () => task, { signal, onReport, label });
     bar?.end(last);
     return reply;
   };
@@ -112,7 +111,7 @@ export async function trainArms<S extends AnyScenario, R extends object>(
 export const armTask = poolTask(import.meta.url, 'armTask', (task: ArmTask, context): Promise<ArmReply> => {
   const { seed, scenario } = task;
   const { config, folder } = scenario;
-  return runArm(task, context, { isBar: (name) => name.startsWith('train') }, async (job) => {
+  return runArm(task, context, async (job) => {
     const { trainJob } = await import('./train.js');
     const result = await trainJob(job);
     const env = await makeEnvironment(config.env, { folder });
@@ -136,32 +135,24 @@ export const textArmTask = poolTask(
     // A thread knows only the domains that it has loaded itself.
     await reviveScenario(task.scenario, `${task.scenario.config.name} (of a thread)`);
     const { trainPolicyJob } = await import('./tools/train-policy.js');
-    const bar = { isBar: (name: string) => name === 'rounds', others: { total: task.scenario.config.train.rounds } };
-    return runArm(task, context, bar, async (job) => ({ result: await trainPolicyJob(job) }));
+    return runArm(task, context, async (job) => ({ result: await trainPolicyJob(job) }));
   },
 );
-
-/** The run's own bar, by the name of its phase; `others`: phases beside it, which are told as its note where there is a total. */
-interface ArmBar {
-  readonly isBar: (name: string) => boolean;
-  readonly others?: { readonly total: number };
-}
 
 /** Runs `job` in this thread, and keeps what it answers as the result of the run's folder. */
 async function runArm<S extends AnyScenario, R extends object>(
   { scenario, seed, out, resume }: ArmTask<S>,
   { stop, report }: TaskContext,
-  bar: ArmBar,
   job: (context: JobContext<S>) => Promise<R>,
 ): Promise<R> {
   mkdirSync(out, { recursive: true });
   const metrics = new MetricsWriter(join(out, METRICS_FILE));
   const { signal, done } = signalOf(stop);
-  const progress = progressOf(report, bar);
   try {
-    const context = { scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress, metrics };
-    const silent = { log: () => {}, show: () => {} };
-    const reply = await job({ ...context, ...silent });
+    const reply = await job({
+      ...{ scenario, seed, workers: 0, out, inputs: {}, resume, signal, progress: progressOf(report), metrics },
+      ...{ log: () => {}, show: () => {} },
+    });
     await writeFileAtomic(join(out, RESULT_FILE), `${JSON.stringify(reply, null, 2)}\n`);
     return reply;
   } finally {
@@ -170,22 +161,17 @@ async function runArm<S extends AnyScenario, R extends object>(
   }
 }
 
-/** Only the run's own bar crosses the thread, and, where that is asked for, what it is at; all phases would drown it. */
-function progressOf(report: (note: ArmNote) => void, { isBar, others }: ArmBar): Progress {
-  const silent: Phase = { advance() {}, set() {}, end() {} };
-  let now: ArmNote = { done: 0, total: others?.total ?? 0, note: '' };
-  const tell = (note: ArmNote) => {
-    now = note;
-    report(now);
-  };
+/** Only the bar of the training itself crosses the thread; all phases would drown it. */
+function progressOf(report: (note: ArmNote) => void): Progress {
   return {
     phase: (name, total) => {
-      if (!isBar(name)) {
-        if (others !== undefined) tell({ ...now, note: name });
-        return silent;
-      }
-      const set = (done: number, note = '') => tell({ done, total: total ?? 0, note });
-      return { set, advance: (by = 1, note) => set(now.done + by, note), end: (note) => set(now.done, note) };
+      if (!/^(train|rounds)/.test(name)) return silentPhase;
+      let at = 0;
+      const set = (done: number, note = '') => {
+        at = done;
+        report({ done, total: total ?? 0, note });
+      };
+      return { set, advance: (by = 1, note) => set(at + by, note), end: (note) => set(at, note) };
     },
     log() {},
     close() {},

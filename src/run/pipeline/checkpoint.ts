@@ -23,36 +23,26 @@ import { PrioritizedSelector, type Selector, type SelectorState, UniformSelector
 import type { Source } from '../../replay/transition.js';
 import { type LearnedFrom, type LoadedLearner, loadLearner, saveLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
-import { Collector } from '../../training/collector.js';
+import { Collector, type CollectorState } from '../../training/collector.js';
 import { resolveRounds, type TrainingPorts, type TrainingSettings } from '../../training/settings.js';
-import { type TrainableLearner, type TrainEvaluation, Training, type TrainingParts } from '../../training/training.js';
-import { DreamWorld, GenerativeReplay, type WorldState } from '../../training/world.js';
+import {
+  type Counters,
+  type TrainableLearner,
+  type TrainEvaluation,
+  Training,
+  type TrainingParts,
+} from '../../training/training.js';
+import { DreamWorld, GenerativeReplay, type GenerativeState, type WorldState } from '../../training/world.js';
 import { fitWorkers, trainingDevice } from '../device.js';
 import type { JobContext } from '../job.js';
 import { readSealed } from '../run-folder.js';
 import { broughtModel, findInput, learnerFor, recordsOf, requireInput, resolvedSpec } from './inputs.js';
 
-export const count = z.int().min(0);
-
-const selectorSchema = z.strictObject({
-  kind: z.string(),
-  scalars: z.record(z.string(), z.number()),
-  /** Float64, little-endian, base64. */
-  arrays: z.record(z.string(), z.string()),
-});
-
-/** Where recording was broken off. */
-export const collectorSchema = z.strictObject({
-  env: z.strictObject({ env: z.string(), state: z.unknown() }).nullable(),
-  observation: z.array(z.number()),
-  episode: count,
-  step: count,
-  episodeReturn: z.number(),
-  remembered: z.strictObject({ version: z.string(), state: z.unknown() }).optional(),
-});
-
 /** What the seal vouches for is taken as it was written. */
-const written = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+export const written = <T>() => z.custom<T>((value) => typeof value === 'object' && value !== null);
+
+/** Arrays are float64, little-endian, base64. */
+type SavedSelector = Omit<SelectorState, 'arrays'> & { readonly arrays: Readonly<Record<string, string>> };
 
 const runSchema = z.strictObject({
   format: z.literal('reverie-run'),
@@ -61,17 +51,20 @@ const runSchema = z.strictObject({
   scenarioHash: z.string(),
   seed: z.int(),
   mode: z.enum(['real', 'dream', 'offline']),
-  counters: z.strictObject({ round: count, realSteps: count, syntheticSteps: count, updates: count }),
+  counters: written<Counters>(),
   evaluations: z.array(written<TrainEvaluation>()),
   worldModelVersions: z.array(z.string()),
-  simulatedEpisodes: count,
+  simulatedEpisodes: z.int(),
   /** What is known of the world model; absent before there is one. */
   world: written<WorldState>().optional(),
   /** Of rows drawn from a diffusion; absent where none are. */
-  generative: z.strictObject({ fittedAt: count, drawn: count }).optional(),
-  collector: collectorSchema,
+  generative: written<GenerativeState>().optional(),
+  collector: written<CollectorState>(),
   /** None for a learner that does not draw from the buffers. */
-  selectors: z.strictObject({ real: selectorSchema.optional(), synthetic: selectorSchema.optional() }),
+  selectors: z.strictObject({
+    real: written<SavedSelector>().optional(),
+    synthetic: written<SavedSelector>().optional(),
+  }),
 });
 export type RunManifest = z.infer<typeof runSchema>;
 
@@ -157,15 +150,15 @@ export async function readRunManifest(folder: string): Promise<RunManifest> {
   return readSealed(join(folder, 'checkpoint.json'), runSchema);
 }
 
-function encodeSelector(selector: Selector): z.infer<typeof selectorSchema> {
+function encodeSelector(selector: Selector): SavedSelector {
   const { kind, scalars, arrays } = selector.state();
   const encoded = Object.entries(arrays).map(([name, array]) => {
     return [name, Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('base64')] as const;
   });
-  return { kind, scalars: { ...scalars }, arrays: Object.fromEntries(encoded) };
+  return { kind, scalars, arrays: Object.fromEntries(encoded) };
 }
 
-function decodeSelector({ kind, scalars, arrays }: z.infer<typeof selectorSchema>): SelectorState {
+function decodeSelector({ kind, scalars, arrays }: SavedSelector): SelectorState {
   const decoded = Object.entries(arrays).map(([name, text]) => {
     return [name, new Float64Array(Uint8Array.from(Buffer.from(text, 'base64')).buffer)] as const;
   });

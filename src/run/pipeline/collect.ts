@@ -17,13 +17,21 @@ import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { RandomPolicy } from '../../rl/policies.js';
-import { Collector, type Recording, type RecordingPorts, record } from '../../training/collector.js';
+import {
+  Collector,
+  type CollectorState,
+  type EpisodeSummary,
+  type Recording,
+  type RecordingPorts,
+  record,
+} from '../../training/collector.js';
 import { vectorSet } from '../evaluation-set.js';
 import { formatCount, formatNumber } from '../format.js';
 import type { JobContext } from '../job.js';
+import type { MetricsMark } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { readSealed } from '../run-folder.js';
-import { collectorSchema, count } from './checkpoint.js';
+import { written } from './checkpoint.js';
 import { agentFor, findInput, requireInput } from './inputs.js';
 
 /** Milliseconds between checkpoints, or more: all rows are written each time, and that may take a twentieth of the time. */
@@ -33,21 +41,23 @@ const TIMES_A_SAVE = 20;
 const recordingSchema = z.strictObject({
   format: z.literal('reverie-recording'),
   formatVersion: z.literal(1),
-  collector: collectorSchema,
-  rng: z.strictObject({ key: z.tuple([z.int(), z.int()]), position: count }),
-  episodes: z.array(z.strictObject({ episode: count, return: z.number(), length: count })),
-  metrics: z.strictObject({ bytes: count, wallSeconds: z.number() }),
+  collector: written<CollectorState>(),
+  rng: written<ReturnType<Rng['state']>>(),
+  episodes: z.array(written<EpisodeSummary>()),
+  metrics: written<MetricsMark>(),
 });
 
 export type CollectResult = Awaited<ReturnType<typeof collectJob>>;
 
 export async function collectJob(context: JobContext) {
-  const { scenario, metrics, out, progress } = context;
+  const { scenario, metrics, out, progress, inputs } = context;
   const { config, folder } = scenario;
+  const { steps } = config.collect;
   const env = await makeEnvironment(config.env, { folder });
-  const { policy, close } = await policyFor(context, env);
+  const isRandom = config.collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
+  const agent = isRandom ? undefined : await agentFor(env, requireInput(inputs, 'checkpoint'));
+  const policy = agent?.policy ?? new RandomPolicy(env.actionSpace);
   try {
-    const { steps } = config.collect;
     const evaluationSet = await vectorSet(context, { policies: { agent: policy.version }, settings: { steps } });
     const checkpoint = join(out, 'checkpoint');
     const bar = progress.phase('collect', steps, 'real steps');
@@ -61,23 +71,20 @@ export async function collectJob(context: JobContext) {
     // All of it is in `data` now.
     await rm(checkpoint, { recursive: true, force: true });
     const meanReturn = episodes.length > 0 ? mean(episodes.map((episode) => episode.return)) : null;
-    const recorded = `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`;
     const rows = [
-      ['recorded', recorded],
+      ['recorded', `${formatCount(buffer.size)} real transitions, ${formatCount(episodes.length)} whole episodes`],
       ['mean return', meanReturn === null ? 'no episode ended' : formatNumber(meanReturn)],
       ['data', data],
       ['next', `reverie fit --data ${data}`],
     ] as const;
-    const report = await publish(
-      context,
-      { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows }] },
-      evaluationSet,
-    );
-    const { wallSeconds } = metrics;
-    const counts = { transitions: buffer.size, episodes: episodes.length, meanReturn };
-    return { job: 'collect', family: 'vector', wallSeconds, evaluationSet, data, ...counts, report };
+    const shown = { title: `Records: ${config.name}`, blocks: [{ kind: 'facts', rows } as const] };
+    const report = await publish(context, shown, evaluationSet);
+    return {
+      ...{ job: 'collect', family: 'vector', wallSeconds: metrics.wallSeconds, evaluationSet, data },
+      ...{ transitions: buffer.size, episodes: episodes.length, meanReturn, report },
+    };
   } finally {
-    await close();
+    await agent?.close();
     await env.close();
   }
 }
@@ -114,14 +121,9 @@ function recordingPorts(
   bar: { set(done: number, note?: string): void },
 ): RecordingPorts {
   const save = async ({ collector, rng, buffer, episodes }: Recording) => {
-    const { key, position } = rng.state();
     const manifest: z.input<typeof recordingSchema> = {
-      format: 'reverie-recording',
-      formatVersion: 1,
-      collector: await collector.state(),
-      rng: { key: [...key], position },
-      episodes: [...episodes],
-      metrics: metrics.mark(),
+      ...{ format: 'reverie-recording', formatVersion: 1, collector: await collector.state(), rng: rng.state() },
+      ...{ episodes: [...episodes], metrics: metrics.mark() },
     };
     await replaceFolderAtomic(folder, async (temporary) => {
       await buffer.save(join(temporary, 'real'));
@@ -143,11 +145,4 @@ function recordingPorts(
       dueAt = performance.now() + Math.max(CHECKPOINT_MS, TIMES_A_SAVE * took);
     },
   };
-}
-
-async function policyFor({ scenario, inputs }: JobContext, env: VectorEnvironment) {
-  const isRandom = scenario.config.collect.policy === 'random' && findInput(inputs, 'checkpoint') === undefined;
-  return isRandom
-    ? { policy: new RandomPolicy(env.actionSpace), close: async () => {} }
-    : agentFor(env, requireInput(inputs, 'checkpoint'));
 }

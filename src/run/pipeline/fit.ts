@@ -11,18 +11,18 @@ import { dynamicsKinds } from '../../worldmodel/kinds.js';
 import { deviceText, fitWorkers, trainingDevice } from '../device.js';
 import { digest, vectorSet } from '../evaluation-set.js';
 import { formatCount, formatNumber, formatPercent } from '../format.js';
-import type { JobContext, JobResult } from '../job.js';
+import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
 import { findInput, recordsOf, requireInput, resolvedSpec } from './inputs.js';
 
-export interface FitResult extends JobResult {
+export type FitResult = Awaited<ReturnType<typeof fitJob>>;
+
+/** What a report says of a fit. */
+interface FitFigures {
   readonly model: string;
   readonly modelVersion: string;
-  /** What gradient steps ran on. */
-  readonly device: string;
   readonly transitions: number;
   readonly epochs: number;
-  /** Held-out one-step error of the mean prediction, in standard deviations of the data; and that of a learned reward. */
   readonly holdoutError: number;
   readonly rewardError?: number;
   /** What the model is worth element by element, and whether that is any good; absent for a kind that cannot say. */
@@ -30,13 +30,7 @@ export interface FitResult extends JobResult {
   readonly verdict?: ReturnType<typeof judgeFit>;
 }
 
-interface FitEpoch {
-  readonly member: number;
-  readonly epoch: number;
-  readonly holdoutError: number;
-}
-
-export async function fitJob(context: JobContext): Promise<FitResult> {
+export async function fitJob(context: JobContext) {
   const { scenario, inputs, metrics, out } = context;
   const { config, folder } = scenario;
   const kind = await dynamicsKinds.get(config.model.kind).make();
@@ -52,12 +46,9 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
   const earlier = findInput(inputs, 'model');
   const previous = earlier === undefined ? undefined : await kind.load(earlier, {});
   const phase = context.progress.phase('fit model', null, 'epochs');
-  const epochs: FitEpoch[] = [];
   const onProgress = ({ epochs: done, holdoutError, member, epoch }: FitNote) => {
     phase.set(done, `error ${holdoutError.toFixed(4)}`);
-    if (member === undefined || epoch === undefined) return;
-    epochs.push({ member, epoch, holdoutError });
-    metrics.write({ kind: 'epoch', member, epoch, holdoutError });
+    if (member !== undefined) metrics.write({ kind: 'epoch', member, epoch, holdoutError });
   };
   try {
     const fitted = await kind.fit({
@@ -77,12 +68,13 @@ export async function fitJob(context: JobContext): Promise<FitResult> {
     const heldOut = fitted.heldOut?.();
     const verdict = heldOut && judgeFit(heldOut, real.size, { scenario: config.name, model, data });
     metrics.write({ kind: 'fit', modelVersion, ...fitted.report, ...heldOut, verdict });
-    const { epochs: count, holdoutError, rewardError } = fitted.report;
+    // Held-out one-step error of the mean prediction, in standard deviations of the data; and that of a learned reward.
+    const { epochs, holdoutError, rewardError } = fitted.report;
     const result = {
       ...{ job: 'fit', wallSeconds: metrics.wallSeconds, model, modelVersion, device: deviceText(context.device) },
-      ...{ transitions: real.size, epochs: count, holdoutError, rewardError, heldOut, verdict, evaluationSet },
+      ...{ transitions: real.size, epochs, holdoutError, rewardError, heldOut, verdict, evaluationSet },
     };
-    return { ...result, report: await publish(context, fitReport(config.name, result, epochs), evaluationSet) };
+    return { ...result, report: await publish(context, fitReport(config.name, result), evaluationSet) };
   } finally {
     await env.close();
     await previous?.close();
@@ -126,8 +118,11 @@ function faultsOf({ elements, membersAtMaxEpochs, members, maxEpochs }: HeldOutR
   return membersAtMaxEpochs > 0 ? [...faults, cut] : faults;
 }
 
-/** @param epochs of all networks, in the order in which they ended; none for a kind that does not report them */
-function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[]): Report {
+function verdictText({ isWorthDreaming, because }: ReturnType<typeof judgeFit>): string {
+  return `${isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${because}`;
+}
+
+function fitReport(name: string, result: FitFigures): Report {
   const { heldOut, verdict, transitions, holdoutError, rewardError, model, modelVersion } = result;
   const cell = (value: number | null) => (value === null ? '–' : formatNumber(value));
   const row = (label: string, { model: own, linear, unchanged }: HeldOutFigures<number | null>) =>
@@ -135,14 +130,7 @@ function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[])
   const reward = rewardError === undefined ? '' : `, ${formatNumber(rewardError)} of the reward`;
   const facts: Fact[] = [
     ['fitted', `${result.epochs} epochs on ${formatCount(transitions)} transitions`],
-    ...(verdict === undefined
-      ? []
-      : [
-          [
-            'verdict',
-            `${verdict.isWorthDreaming ? 'worth dreaming in' : 'not worth dreaming in'}: ${verdict.because}`,
-          ] as const,
-        ]),
+    ...(verdict === undefined ? [] : [['verdict', verdictText(verdict)] as const]),
     ['held-out error', `${formatNumber(holdoutError)} standard deviations a step${reward}`],
     ...(verdict?.faults ?? []).map((fault): Fact => ['warning', fault]),
     ['model', `${modelVersion.slice(0, 12)} in ${model}`],
@@ -160,24 +148,6 @@ function fitReport(name: string, result: FitResult, epochs: readonly FitEpoch[])
               columns: ['explained (R²)', 'model', 'linear model', 'nothing changes'],
               rows: heldOut.elements.map(({ element, r2 }) => row(element, r2)),
               note: 'On held-out rows: 1 explains all of how an element changes, 0 is as good as its mean.',
-            } as const,
-          ]),
-      ...(epochs.length === 0
-        ? []
-        : [
-            {
-              kind: 'curves',
-              title: 'Held-out error as the networks learned',
-              caption: 'Of one step, in standard deviations. Line: mean over networks; band: least to most.',
-              xTitle: 'epochs',
-              yTitle: 'held-out error',
-              yScale: 'log',
-              curves: [...new Set(epochs.map(({ member }) => member))].map((seed) => ({
-                ...{ name: 'networks', seed },
-                points: epochs
-                  .filter(({ member }) => member === seed)
-                  .map(({ epoch: x, holdoutError: y }) => ({ x, y })),
-              })),
             } as const,
           ]),
     ],

@@ -49,7 +49,6 @@ const INPUTS: Readonly<Record<Exclude<FolderInput, 'heldOut'>, Input>> = {
     folders: ['learner', 'checkpoint/learner', ''],
     isFormat: (format) => format === undefined || format === LEARNER_FORMAT,
   },
-  fidelity: { what: 'fidelity report', file: 'fidelity.json', folders: [''] },
 };
 
 /** The folder of input `name`, or undefined if the user gave none. @throws INPUT_MISSING if it holds no such thing */

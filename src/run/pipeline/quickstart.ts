@@ -3,7 +3,7 @@
 // of a real step from which it pays.
 
 import { reverieError } from '../../core/errors.js';
-import type { CurvesBlock, Report } from '../../core/report.js';
+import type { Report } from '../../core/report.js';
 import { mean } from '../../core/statistics.js';
 import { learners } from '../../rl/learners.js';
 import {
@@ -53,17 +53,11 @@ export async function quickstartJob(context: JobContext) {
     .filter(({ arm }) => arm === taken)
     .reduce((a, b) => (mean(b.finalReturns) > mean(a.finalReturns) ? b : a));
   const policy = { arm: kept.arm, seed: kept.seed, checkpoint: kept.result.checkpoint };
-  const result = {
-    job: 'quickstart',
-    wallSeconds: metrics.wallSeconds,
-    evaluationSet,
-    threshold,
-    arms,
-    best,
-    ratio,
-    breakEven,
+  return {
+    ...{ job: 'quickstart', wallSeconds: metrics.wallSeconds, evaluationSet, threshold, arms, best, ratio, breakEven },
+    policy,
+    report: await publish(context, reportOf(runs, found, policy, context), evaluationSet),
   };
-  return { ...result, policy, report: await publish(context, reportOf(runs, found, policy, context), evaluationSet) };
 }
 
 function sumOf(events: readonly MetricsEvent[], key: string): number {
@@ -112,10 +106,6 @@ function reportOf(
   const threshold = config.train.threshold!;
   const seeds = new Set(runs.map(({ seed }) => seed)).size;
   const least = arms.find(({ arm }) => arm === best);
-  const charts = [
-    returnChart(runs, threshold),
-    ...CHARTS.map(([title, y, kind, key]) => eventChart(runs, title, y, kind, key)),
-  ];
   return {
     title: `Warm start: ${config.name}`,
     blocks: [
@@ -125,15 +115,7 @@ function reportOf(
       },
       {
         kind: 'table',
-        columns: [
-          '',
-          'real steps to threshold',
-          'ratio',
-          'final real return',
-          'wall time a run',
-          'simulated',
-          'a second',
-        ],
+        columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'simulated'],
         rows: arms.map((arm) => [
           arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
           stepsText(arm.realStepsToThreshold),
@@ -141,23 +123,24 @@ function reportOf(
           formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
           formatDuration(arm.wallSeconds),
           arm.simulatedTransitions > 0 ? formatCount(arm.simulatedTransitions) : '–',
-          arm.simulatedPerSecond === null ? '–' : formatCount(arm.simulatedPerSecond),
         ]),
-        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Ratio: to the best baseline. Return: mean ± standard deviation over final episodes, of which none decided when to stop.`,
+        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Ratio: to the best baseline. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
-      ...charts.filter(({ curves }) => curves.length > 0),
       {
-        ...{ kind: 'details', title: 'What was compared, and the settings that found themselves' },
-        blocks: [
-          {
-            kind: 'list',
-            items: [
-              `"${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated (replay.realRatio=1): what simulation is worth beyond learning more often.`,
-              ...settingsNotes(runs),
-            ],
-          },
-        ],
+        ...{
+          kind: 'curves',
+          title: 'Return in the real environment',
+          xTitle: 'real environment steps',
+          yTitle: 'return',
+        },
+        caption:
+          'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
+        threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },
+        curves: runs.map(({ arm, seed, result }) => ({
+          ...{ name: arm, seed },
+          points: result.evaluations.map(({ realSteps, meanReturn }) => ({ x: realSteps, y: meanReturn })),
+        })),
       },
     ],
   };
@@ -175,20 +158,6 @@ export function breakEvenText(breakEven: BreakEven): string {
     case 'from':
       return `Break-even: the dream pays where a real step takes more than ${formatNumber(breakEven.secondsPerStep)} s beyond its computing here.`;
   }
-}
-
-/** Of each run that simulates. */
-function settingsNotes(runs: readonly ArmRun[]): string[] {
-  return runs.flatMap(({ arm, seed, result: { dream } }) => {
-    if (dream === undefined) return [];
-    const { rounds, shutRounds, shutBecause, settings } = dream;
-    const found = settings
-      .filter(({ reason }) => reason !== 'pinned')
-      .map(({ key, value, reason }) => `${key} ${value} (${reason})`);
-    const shut =
-      shutRounds === 0 ? '' : `; the model was not used in ${shutRounds} of ${rounds} rounds: ${shutBecause}`;
-    return [`${arm}, seed ${seed}, at its end: ${found.join('; ') || 'all settings pinned'}${shut}.`];
-  });
 }
 
 function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): string {
@@ -221,41 +190,4 @@ function stepsText(steps: readonly (number | null)[]): string {
   const missing =
     reached.length < steps.length ? `, ${steps.length - reached.length} of ${steps.length} not reached` : '';
   return `${middle === null ? '–' : formatCount(middle)} ${range}${missing}`;
-}
-
-function returnChart(runs: readonly ArmRun[], threshold: number): CurvesBlock {
-  return {
-    ...{ kind: 'curves', title: 'Return in the real environment', xTitle: 'real environment steps', yTitle: 'return' },
-    caption: 'Mean of the evaluation episodes against real steps taken. Line: mean over seeds; band: least to most.',
-    threshold: { value: threshold, label: `threshold ${formatNumber(threshold)}` },
-    curves: runs.map(({ arm, seed, result }) => ({
-      ...{ name: arm, seed },
-      points: result.evaluations.map(({ realSteps, meanReturn }) => ({ x: realSteps, y: meanReturn })),
-    })),
-  };
-}
-
-/** Title, title of the y axis, kind of event and its value, against real steps. */
-const CHARTS = [
-  ['One-step error of the world model, in standard deviations', 'held-out error', 'fit', 'holdoutError'],
-  ['Critic loss', 'mean squared error', 'update', 'criticLoss'],
-] as const;
-
-function eventChart(runs: readonly ArmRun[], title: string, yTitle: string, kind: string, key: string): CurvesBlock {
-  const curves = runs.map(({ arm, seed, events }) => {
-    const values = events.filter((event) => event.kind === kind && Number.isFinite(event[key]));
-    // Several events at one place (the cycles of a round): the last one counts.
-    const last = new Map(values.map((event) => [Number(event.realSteps), Number(event[key])]));
-    return { name: arm, seed, points: Array.from(last, ([x, y]) => ({ x, y })) };
-  });
-  return {
-    ...{
-      kind: 'curves',
-      title,
-      xTitle: 'real environment steps',
-      yTitle,
-      yScale: kind === 'update' ? 'log' : 'linear',
-    },
-    curves: curves.filter(({ points }) => points.length > 0),
-  };
 }

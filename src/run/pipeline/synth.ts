@@ -24,12 +24,10 @@ import { vectorSet } from '../evaluation-set.js';
 import { formatCount, formatRate } from '../format.js';
 import type { JobContext } from '../job.js';
 import { publish } from '../report-page.js';
-import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { findInput, learnerFor, recordsOf, requireInput } from './inputs.js';
 
 /** Resumable: finished chunks are in the journal, and the same bytes come out however often it was stopped. */
-export async function synthJob(asked: JobContext) {
-  const context = await withTrustedHorizon(asked, asked.scenario.config.synth.episodes ? [] : ['horizon']);
+export async function synthJob(context: JobContext) {
   const { config, folder } = context.scenario;
   const env = await makeEnvironment(config.env, { folder });
   const model = await loadWorldModel(requireInput(context.inputs, 'model'));
@@ -65,12 +63,7 @@ async function synthesized(context: JobContext, env: VectorEnvironment, model: S
     const phase = context.progress.phase('save', counts.rows, 'transitions');
     const dims = { obsDim: rowSize(env.observationSpace), actionDim: rowSize(env.actionSpace) };
     const onRows = (rows: number) => phase.set(rows);
-    const saved = await saveRollouts(rollouts, {
-      folder: data,
-      ...dims,
-      signal: context.signal,
-      onRows,
-    });
+    const saved = await saveRollouts(rollouts, { folder: data, ...dims, signal: context.signal, onRows });
     phase.end();
     const datasets = await exportTransitions(saved, env, context).finally(() => saved.close());
     metrics.write({ kind: 'dream', ...counts, transitionsPerSecond: perSecond });
@@ -125,11 +118,8 @@ async function limits({ scenario, log }: JobContext, real: ReplayBuffer, model: 
   const isWhole = synth.episodes && rollout.disagreementLimit === 'auto';
   const asked = isWhole ? { ...rollout, disagreementLimit: null } : rollout;
   const { horizon, disagreementLimit, reasons } = planDream(asked, 1, { trial }, real.inserted);
-  if (isOpen) {
-    const what =
-      disagreementLimit === null ? 'no limit of disagreement' : `a limit of disagreement of ${disagreementLimit}`;
-    log(`${horizon} simulated steps (${reasons['rollout.horizon']}), ${what}.`);
-  }
+  const limit = `a limit of disagreement of ${disagreementLimit ?? 'none'}`;
+  if (isOpen) log(`${horizon} simulated steps (${reasons['rollout.horizon']}), ${limit}.`);
   return { horizon, disagreementLimit: disagreementLimit ?? undefined };
 }
 

@@ -16,13 +16,11 @@ import type { JobContext } from '../job.js';
 import { type MetricsEvent, readMetrics } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { loadRun, newTraining, saveRun } from './checkpoint.js';
-import { withTrustedHorizon } from './fidelity/auto-horizon.js';
 import { keepPolicy } from './inputs.js';
 
 export type TrainResult = Awaited<ReturnType<typeof trainJob>>;
 
-export async function trainJob(asked: JobContext) {
-  const context = await withTrustedHorizon(asked);
+export async function trainJob(context: JobContext) {
   const { scenario, out, signal, progress, metrics } = context;
   const { train: settings } = scenario.config;
   const evaluationSet = await vectorSet(context, {
@@ -145,35 +143,29 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
   const { evaluations, threshold, dream, records, generative, realSteps, syntheticSteps, mode } = result;
   const last = evaluations.at(-1);
   const reached = result.realStepsToThreshold;
-  const found = (dream?.settings ?? []).filter(({ reason }) => reason !== 'pinned');
-  const facts: Fact[] = [
-    records === undefined
-      ? ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`]
-      : ['given', `${formatCount(records.real)} real and ${formatCount(records.synthetic)} synthetic rows`],
-    ...(generative === undefined
-      ? []
-      : generative.modelVersion === null
-        ? [['drawn', 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'] as const]
-        : [
-            [
-              'drawn',
-              `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
-            ] as const,
-          ]),
+  const given = records ?? { real: 0, synthetic: 0 };
+  const facts: (Fact | false)[] = [
+    mode === 'offline'
+      ? ['given', `${formatCount(given.real)} real and ${formatCount(given.synthetic)} synthetic rows`]
+      : ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`],
+    generative !== undefined && [
+      'drawn',
+      `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
+    ],
     ['learned', `${formatCount(result.updates)} gradient updates`],
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],
-    ...(threshold === null
-      ? []
-      : [
-          [
-            'threshold',
-            `${formatNumber(threshold)} ${reached === null ? 'not reached' : `reached after ${formatCount(reached)} real steps`}`,
-          ] as const,
-        ]),
-    ...(dream === undefined || dream.shutRounds === 0
-      ? []
-      : [['model unused', `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`] as const]),
-    ...found.map(({ key, value, reason }): Fact => [key, `${value}: ${reason}`]),
+    threshold !== null && [
+      'threshold',
+      `${formatNumber(threshold)} ${reached === null ? 'not reached' : `reached after ${formatCount(reached)} real steps`}`,
+    ],
+    dream !== undefined &&
+      dream.shutRounds > 0 && [
+        'model unused',
+        `in ${dream.shutRounds} of ${dream.rounds} rounds: ${dream.shutBecause}`,
+      ],
+    ...(dream?.settings ?? [])
+      .filter(({ reason }) => reason !== 'pinned')
+      .map(({ key, value, reason }): Fact => [key, `${value}: ${reason}`]),
     ['checkpoint', result.checkpoint],
     ['next', `reverie eval --checkpoint ${result.checkpoint}`],
   ];
@@ -183,7 +175,7 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
   return {
     title: `Training: ${name}`,
     blocks: [
-      { kind: 'facts', rows: facts },
+      { kind: 'facts', rows: facts.filter((fact) => fact !== false) },
       {
         ...{ kind: 'curves', title: 'Return in the real environment', yTitle: 'return' },
         xTitle: mode === 'offline' ? 'gradient updates' : 'real steps',

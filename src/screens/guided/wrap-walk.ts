@@ -115,7 +115,7 @@ const JUDGE_SYSTEM = [
 ].join('\n\n');
 
 /** The first objection, or none. A judge whose reply cannot be used objects. */
-export async function unanimous({ model, judges, claim, seed, signal }: UnanimousRequest): Promise<{
+async function unanimous({ model, judges, claim, seed, signal }: UnanimousRequest): Promise<{
   readonly against?: string;
   readonly cost: Cost;
 }> {
@@ -166,7 +166,7 @@ export interface WrapRequest {
 const UNVERIFIED_WEIGHT = 0.5;
 const LONGEST = 1_000;
 
-/** @throws WALK_INVALID, WALK_INVALID, and what models and the responder throw */
+/** @throws TRAJECTORY_INVALID, and what models and the responder throw */
 export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
   const { record, task } = request;
   const recorded = walkOf(record.messages, task);
@@ -198,7 +198,7 @@ interface PlayedWalk {
   readonly played: Played;
 }
 
-/** Without what failed or changed nothing, if what is left leads to the same screens; else with it. @throws WALK_INVALID */
+/** Without what failed or changed nothing, if what is left leads to the same screens; else with it. @throws TRAJECTORY_INVALID */
 async function playedAgain(request: WrapRequest, walk: Walk): Promise<PlayedWalk> {
   const { task } = request;
   const telling = walk.steps.filter((step, i) => !step.isError && step.screen !== screenBefore(walk, i));
@@ -260,7 +260,7 @@ const SYSTEM = [
   'Write the instruction that the actions carry out. Name every value that was written, chosen or looked for in double quotes, as it stands in the actions or on the last screen; name no ids of elements. Then rewrite the thought before each action so that it leads to what the instruction asks for, and names nothing that the agent has not seen by then.',
 ].join('\n\n');
 
-/** @throws WALK_INVALID */
+/** @throws TRAJECTORY_INVALID */
 async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: Walk): Promise<Written> {
   const data = { first: shownScreen(walk.first), actions: shownSteps(walk), last: shownScreen(lastScreen(walk)) };
   const asked = await askChecked(model, {
@@ -365,7 +365,7 @@ async function judged(
 }
 
 function refused({ id }: ToolsTask, problem: string): Error {
-  return reverieError('WALK_INVALID', {
+  return reverieError('TRAJECTORY_INVALID', {
     problem: `A walk of task "${id}" became no example: ${problem}.`,
     hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
   });

@@ -4,7 +4,6 @@ import { fetch } from 'undici';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { OpenEnvSocket } from '../../env/servers/openenv.js';
-import { connectOpenEnv } from '../../env/servers/protocols.js';
 
 export class CheckFailed extends Error {}
 export class NotChecked extends Error {}
@@ -67,7 +66,8 @@ export class Server {
 
   async connect(): Promise<Player> {
     const address = `${this.url.replace(/^http/, 'ws')}/ws`;
-    const socket = await connectOpenEnv(address, this.headers, PATIENCE_SECONDS).catch(() => {
+    const { OpenEnvSocket } = await import('../../env/servers/openenv.js');
+    const socket = await OpenEnvSocket.connect(address, this.headers, PATIENCE_SECONDS).catch(() => {
       throw new CheckFailed(`${address} takes no connection`);
     });
     return new Player(socket);
@@ -117,8 +117,9 @@ export class Player {
   }
 
   private async ask(frame: object) {
-    const answer = await this.socket.ask(frame, PATIENCE_SECONDS);
-    if (answer === 'late') throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
+    const answer = await this.socket.ask(frame, AbortSignal.timeout(PATIENCE_SECONDS * 1000)).catch(() => {
+      throw new CheckFailed(`no answer to ${JSON.stringify(frame)} in ${PATIENCE_SECONDS} s`);
+    });
     if (answer !== undefined) return answer;
     throw new CheckFailed(`connection closed upon ${JSON.stringify(frame)}`);
   }

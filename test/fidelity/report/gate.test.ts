@@ -72,7 +72,7 @@ describe('a gate', () => {
 
   it('names the nearest metric where it is unknown', () => {
     expect(refusal(() => judged('one-step.state-exakt=0.9'))).toMatch(
-      /^GATE_INVALID .*"one-step.state-exakt".*Did you mean "one-step.state-exact"/,
+      /^SETTING_INVALID .*"one-step.state-exakt".*Did you mean "one-step.state-exact"/,
     );
   });
 
@@ -82,10 +82,10 @@ describe('a gate', () => {
     ['one-step.state-exact=', 'not of the form'],
     ['one-step.state-exact=high', '"high" is no number'],
   ])('refuses %s before anything is measured', (text, problem) => {
-    expect(refusal(() => parseGates([text]))).toMatch(new RegExp(`^GATE_INVALID .*${problem}`));
+    expect(refusal(() => parseGates([text]))).toMatch(new RegExp(`^SETTING_INVALID .*${problem}`));
   });
 
   it('has no say over what is better neither way', () => {
-    expect(refusal(() => judged('one-step.counted=1'))).toMatch(/^GATE_INVALID .*neither/);
+    expect(refusal(() => judged('one-step.counted=1'))).toMatch(/^SETTING_INVALID .*neither/);
   });
 });

@@ -23,10 +23,14 @@ const at = (...path: string[]) => join(folder, ...path);
 
 /** Of the last run. */
 let shown = '';
+const stream = recordingStream();
 
-function run(job: 'collect' | 'fit', set: readonly string[], out: string = job): Promise<JobResult> {
-  const inputs = job === 'fit' ? { data: at('collect') } : {};
-  const given = { scenario: 'pendulum', seed: 1, stream: recordingStream(), command: `reverie ${job}`, quiet: true };
+function run(job: 'collect' | 'fit' | 'synth', set: readonly string[], out: string = job): Promise<JobResult> {
+  const inputs = {
+    ...(job !== 'collect' && { data: at('collect') }),
+    ...(job === 'synth' && { model: at('good') }),
+  };
+  const given = { scenario: 'pendulum', seed: 1, stream, command: `reverie ${job}` };
   const onReport = (report: Report) => {
     shown = terminalText(report);
   };
@@ -47,6 +51,14 @@ describe('a fit', () => {
     expect(events.filter(({ kind }) => kind === 'epoch').length).toBeGreaterThan(3);
     expect(events.at(-1)).toMatchObject({ kind: 'fit', verdict: { isWorthDreaming: true } });
     expect(shown).toMatch(/verdict +worth dreaming in: held out, the model explains \d+/);
+  });
+
+  it('is simulated as far as its rollouts stay near the records', async () => {
+    const { transitions } = (await run('synth', ['synth.starts=20', 'synth.export=[]'])) as JobResult & {
+      transitions: number;
+    };
+    expect(transitions).toBeGreaterThan(0);
+    expect(stream.text()).toMatch(/\d+ simulated steps \(.*real.*\), a limit of disagreement of /);
   });
 
   it('says why a bad one is not, and what to do about it', async () => {

@@ -45,7 +45,7 @@ it('goes on to the same bytes', async () => {
 it('does not learn where nothing says whether the model knows more than a constant', async () => {
   const none = { set: ['train.gather.agent={kind: reference}'] };
   await expect(run('train', 'constant', none)).rejects.toMatchObject({
-    code: 'TEXT_VALUES_UNFIT',
+    code: 'SCENARIO_UNFIT',
     message: expect.stringContaining('came to the same'),
   });
 });

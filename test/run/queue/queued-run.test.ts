@@ -51,7 +51,7 @@ describe('a run over a queue', () => {
   it('is refused where rows are shown what earlier ones simulated, naming the settings', async () => {
     const set = ['synth.episodes=4', 'model.llm.retrieval.sources=both', 'experience.enrich=verified'];
     const refused = synth('refused', { set, queue: 'redis://127.0.0.1:1/refused' });
-    await expect(refused).rejects.toMatchObject({ code: 'QUEUE_UNSUITED' });
+    await expect(refused).rejects.toMatchObject({ code: 'QUEUE_REFUSED' });
     await expect(refused).rejects.toThrow(/model\.llm\.retrieval\.sources=both with experience\.enrich=verified/);
     expect(existsSync(join(folder, 'refused'))).toBe(false);
   });

@@ -1,17 +1,16 @@
-// Other scenarios of the same domain under judgement, and a budget that is spent: through the job.
+// Several models of one scenario under judgement, and a budget that is spent: through the job.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
-import type { SubjectReport } from '../../../../src/fidelity/report.js';
-import { readFidelityReport } from '../../../../src/fidelity/report.js';
+import { readFidelityReport, type SubjectReport } from '../../../../src/fidelity/report.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { type FidelityResult, toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
 import { startControlledModel } from '../../../controlled/controlled-model.js';
-import { nativeDomain, scenarioFolder } from '../../../controlled/native-domain.js';
+import { nativeDomain } from '../../../controlled/native-domain.js';
 import { recordingStream } from '../../streams.js';
 
 const SMALL = ['fidelity.questions=20', 'fidelity.episodes=12', 'fidelity.rank.episodes=1', 'fidelity.rank.policies=8'];
@@ -57,13 +56,13 @@ function estimateOf(report: SubjectReport, name: string) {
 }
 
 describe('a language model that errs', () => {
-  it('is found to, beside the scenario as it is', async () => {
+  it('is found to, beside the exact rules', async () => {
     fresh();
     const { set } = await erring();
     const sections = 'fidelity.sections=[k-steps, reward-end, rank]';
-    await judge({ compare: [scenarioFolder('helpdesk')] }, [...set, sections]);
+    await judge({}, [...set, sections, 'fidelity.subjects=[{name: rules, model: {backends: [rules]}}]']);
     const [llm, own] = await reports();
-    expect([llm.kind, own.kind, llm.name, own.name]).toEqual(['router', 'router', 'helpdesk', 'helpdesk 2']);
+    expect([llm.kind, own.kind, llm.name, own.name]).toEqual(['router', 'router', 'helpdesk', 'rules']);
     for (const name of [
       'k-steps.observation-right',
       'k-steps.end-state',
@@ -77,20 +76,14 @@ describe('a language model that errs', () => {
     // Both ran the same episodes, so that they are compared episode by episode.
     const pairs = [llm, own].map(({ samples }) => samples['reward-end.reward-exact'].length);
     expect(pairs).toEqual([12, 12]);
-    expect(sectionOf(llm, 'k-steps').worst[0].real).toHaveProperty('observation');
   });
 });
 
-describe('what is of another domain', () => {
-  it('is refused', async () => {
-    fresh();
-    const refused = async (inputs: JobInputs, code: string, message: RegExp) => {
-      await expect(judge(inputs)).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
-      rmSync(join(out, 'judged'), { recursive: true, force: true });
-    };
-    await refused({ compare: [scenarioFolder('cellar')] }, 'INPUT_INVALID', /domain is "cellar"/);
-    await refused({ model: out }, 'FLAG_INVALID', /fidelity\.subjects/);
-  });
+it.each(['model', 'compare'])('--%s, which is of other families, is refused', async (name) => {
+  fresh();
+  const refused = judge({ [name]: name === 'model' ? out : [out] });
+  const message = expect.stringMatching(/fidelity\.subjects/);
+  await expect(refused).rejects.toMatchObject({ code: 'FLAG_INVALID', message });
 });
 
 describe('names', () => {

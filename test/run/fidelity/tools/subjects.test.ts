@@ -73,11 +73,11 @@ describe('the service desk', () => {
   });
 
   it('is held against its own records, with a tier of the router left out', async () => {
-    // The scenario's language model is not there: no tier of it is left out, and none needs it.
-    const set = ['fidelity.truth=recorded', 'fidelity.tiersOff=true'];
+    const subjects = '[{name: without rules, model: {backends: [replay]}}]';
+    const set = ['fidelity.truth=recorded', `fidelity.subjects=${subjects}`];
     const { opened, reports } = await judge('helpdesk', [...set, 'fidelity.sections=[one-step]']);
     expect(opened.truth).toMatchObject({ kind: 'recorded', episodes: 116, transitions: 30 });
-    expect(reports.map(({ name }) => name)).toEqual(['helpdesk', 'without rules', 'without replay']);
+    expect(reports.map(({ name }) => name)).toEqual(['helpdesk', 'without rules']);
     const [own, withoutRules] = reports;
     expect(figureOf(own, 'one-step.all-right')).toBe(1);
     // Records of the task that is asked about are not seen, so that replay alone cannot know everything.

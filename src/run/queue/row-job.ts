@@ -1,0 +1,168 @@
+// A job as threads and other processes are told of it, and as they run its rows: with parts of their own, the same everywhere.
+
+import { hostname } from 'node:os';
+import { isAbsolute, join, relative, sep } from 'node:path';
+import { z } from 'zod';
+import { contentHash } from '../../core/canonical-json.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
+import { packageRoot } from '../../core/packs.js';
+import type { ToolsTask } from '../../env/tools/domain.js';
+import { serverKeyOf } from '../../env/tools/domains.js';
+import { toolsTaskSchema } from '../../env/tools/load-domain.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { planRow } from '../../synth/episodes/run-episode.js';
+import type { JobContext } from '../job.js';
+import { withAddedTasks } from '../pipeline/tools/datasets.js';
+import { type ScenarioJudge, scenarioJudge } from '../pipeline/tools/gates.js';
+import type { ToolsParts } from '../pipeline/tools/parts.js';
+import { rowsHere } from '../pipeline/tools/rows.js';
+import type { ToolsScenario } from '../scenario.js';
+import { versions } from '../versions.js';
+import { hex64, openParcel, type RowMessage, strayMessage } from './redis-queue.js';
+
+/** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
+const jobDescriptionSchema = z.strictObject({
+  format: z.literal('reverie rollouts 1'),
+  /** Tells runs of one scenario apart, by machine and folder. */
+  run: hex64,
+  /** Version of Reverie. */
+  reverie: z.string(),
+  seed: z.int().min(0),
+  /** The scenario's hash, with that of the files it names. */
+  scenario: hex64,
+  /** Folder that the scenario's paths start from: in the package of Reverie, or anywhere. */
+  folder: z.strictObject({ base: z.enum(['package', 'root']), path: z.string() }),
+  /** The effective scenario, without its budget. */
+  config: z.record(z.string(), z.json()),
+  /** Tasks that were made for this job, beside the domain's own. */
+  tasks: z.array(toolsTaskSchema),
+  /** Why no episode may be given a reward; null: each may. */
+  withheld: z.string().nullable(),
+  /** Who takes part: the same everywhere, or the row is refused. */
+  versions: z.strictObject({
+    ...{ domain: z.string(), responder: z.string(), user: z.string(), agent: z.string() },
+    judge: z.string().nullable(),
+  }),
+});
+export type JobDescription = z.output<typeof jobDescriptionSchema>;
+
+/** What a coordinator alone knows of its job. `tasks`: those that were made for it. */
+export type JobFacts = Pick<JobDescription, 'withheld' | 'versions'> & { readonly tasks: readonly ToolsTask[] };
+
+/** What is said of a setting that stands against a queue. */
+export function queueUnsuited(setting: string, problem: string): Error {
+  return reverieError('QUEUE_REFUSED', {
+    problem: `${setting} cannot be used with --queue: ${problem}.`,
+    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
+  });
+}
+
+/** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_REFUSED */
+export function requireNoServer({ config }: ToolsScenario): void {
+  const key = serverKeyOf(config.domain);
+  if (key === undefined) return;
+  const problem = 'workers of a queue ask no servers, and start no programs, that a scenario names';
+  throw queueUnsuited(`domain.${key}`, problem);
+}
+
+/** @throws QUEUE_REFUSED */
+export function describedJob(
+  { scenario, seed, out, device }: Pick<JobContext<ToolsScenario>, 'scenario' | 'seed' | 'out' | 'device'>,
+  { tasks, withheld, versions: who }: JobFacts,
+): JobDescription {
+  requireNoServer(scenario);
+  if (device !== undefined) {
+    const problem =
+      'workers of a queue compute on their processors, and two devices round in two ways: use --device cpu';
+    throw queueUnsuited(`--device ${device.kind}`, problem);
+  }
+  const { config, hash, folder } = scenario;
+  const path = relative(packageRoot(), folder);
+  const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
+  return {
+    ...{ format: 'reverie rollouts 1', run: contentHash([hostname(), out]), reverie: versions().reverie },
+    ...{ seed, scenario: hash, withheld, versions: who },
+    folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
+    // What may be spent, and how much at once, is the coordinator's business.
+    config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
+    tasks: jsonOf([...tasks]),
+  };
+}
+
+/** The scenario's folder on this machine. */
+export function folderHere({ folder: { base, path } }: JobDescription): string {
+  return base === 'package' ? join(packageRoot(), path) : path;
+}
+
+/** SHA-256, 64 hex digits. */
+export function jobIdOf(description: JobDescription): string {
+  return contentHash(description);
+}
+
+/** @throws QUEUE_REFUSED, also of a description that is not the one its id says */
+export async function openDescription(job: string, bytes: Uint8Array): Promise<JobDescription> {
+  const what = `the description of job ${job}`;
+  const description = await openParcel(bytes, jobDescriptionSchema, what);
+  if (jobIdOf(description) === job) return description;
+  throw strayMessage(what, 'it does not match its id');
+}
+
+/** As it will be where it arrives. */
+function jsonOf<T>(value: unknown): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** A job as its rows can be run here. */
+export interface WorkerJob {
+  readonly parts: ToolsParts;
+  /** Throws what a row throws. */
+  readonly run: (message: RowMessage, what: string, signal: AbortSignal) => Promise<EpisodeRecord>;
+  /** Rows. */
+  underway: number;
+  /** What of its costs has been reported. */
+  reported: Cost;
+}
+
+export function versionsOf(
+  { domain, responder, user, agent }: ToolsParts,
+  judge: ScenarioJudge | undefined,
+): JobDescription['versions'] {
+  const acting = { responder: responder.version, user: user.version, agent: agent.version };
+  return { domain: domain.version, ...acting, judge: judge?.version ?? null };
+}
+
+/** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
+export async function jobOf(
+  scenario: ToolsScenario,
+  made: ToolsParts,
+  { seed, withheld, tasks, versions: theirs }: JobFacts & { readonly seed: number },
+): Promise<WorkerJob> {
+  const { config } = scenario;
+  const domain = withAddedTasks(made.domain, tasks, config.quality.splits);
+  const parts = { ...made, domain };
+  const context = { scenario, seed };
+  const judge = await scenarioJudge(context, parts);
+  const { responder } = parts;
+  const ours = versionsOf(parts, judge);
+  for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
+    requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
+  const settings = { responder, judge: judge?.decide, withheld: withheld ?? undefined };
+  const runRow = await rowsHere(context, parts, { source: 'synthetic', ...settings });
+  const byId = new Map(domain.tasks.map((task) => [task.id, task]));
+  const { groupSize, branchAt } = config.synth;
+  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
+    const task = byId.get(id);
+    if (task === undefined) throw strayMessage(what, `there is no task "${id}"`);
+    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+  };
+  return { parts, run, underway: 0, reported: NO_COST };
+}
+
+export function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
+  if (theirs === ours) return;
+  throw reverieError('QUEUE_REFUSED', {
+    problem: `This worker cannot run rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
+    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
+  });
+}
