@@ -140,7 +140,7 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
   },
   'serve.batching': {
     title:
-      'One-row steps of 256 sessions that dream of one MBPO ensemble in one worker: steps/s with batching ÷ without (raw: 64 sessions, rows a batch)',
+      'One-row steps of 256 sessions that dream of one MBPO ensemble in one worker: steps/s with batching ÷ without (raw: the rates)',
     unit: 'ratio',
     baseline: 'the same worker with batching off: every session asks the model by itself',
     load: () => import('./serve-batching.js'),

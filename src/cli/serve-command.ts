@@ -171,7 +171,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
   // No connection is cut while its answer is awaited.
   const httpLimits = { bodyBytes: maxBodyBytes, silentSeconds: Math.ceil(Math.max(180, 3 * stepTimeout)) };
   const limits = { ...HTTP_LIMITS, ...httpLimits };
-  const held = await HeldPort.hold({ host, port, hasTokens: tokens.length > 0, limits });
+  const held = await HeldPort.hold(host, port, tokens.length > 0, limits);
   logger.info(`starting on ${held.url}: requests are answered 503 until all is open`);
   const folder = resolve(flags.out);
   const opening = async () => {

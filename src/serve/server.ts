@@ -62,18 +62,13 @@ export interface RunningServer {
   /** Where each protocol is reached, and the page. */
   readonly endpoints: readonly Endpoint[];
   /** Every route there is. */
-  readonly routes: readonly ServedRoute[];
+  readonly routes: readonly { readonly method: string; readonly path: string }[];
   readonly sessions: Sessions;
   readonly metrics: ServerMetrics;
   /** Where environments live; none where they live in this thread. */
   readonly workerHost?: WorkerHost;
   /** Takes no new sessions, waits for those that are there up to `seconds`, then closes everything. */
   stop(seconds: number): Promise<void>;
-}
-
-interface ServedRoute {
-  readonly method: string;
-  readonly path: string;
 }
 
 /** An address to be pasted. */
@@ -98,8 +93,7 @@ const LAST_ANSWERS = 1;
 export async function startServer(options: ServeOptions): Promise<RunningServer> {
   const { host = '127.0.0.1', tokens = [], workers, persist, runs, pageFiles, logger } = options;
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  const wanted = { host, port: options.port ?? 8000, hasTokens: tokens.length > 0, limits };
-  const port = options.held ?? (await HeldPort.hold(wanted));
+  const port = options.held ?? (await HeldPort.hold(host, options.port ?? 8000, tokens.length > 0, limits));
   /** What undoes what was started, in the order of starting. */
   const closePort = async () => {
     port.server.closeAllConnections();
@@ -119,7 +113,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     sessions.events.on('event', (event) => metrics.onEvent(event));
     const spoken = [...PROTOCOLS, ...(options.protocols ?? [])];
     let phase: Phase = 'starting';
-    const routes: ServedRoute[] = [];
+    const routes: { method: string; path: string }[] = [];
     const app = await makeApp({
       ...{ sessions, version, port, logger, metrics, limits: options.httpLimits, access: accessRules(options, port) },
       protocols: [...spoken, pageRoutes({ sessions, runs, files: pageFiles })],
@@ -249,5 +243,6 @@ function checkModels({ scenarios, model, models = {}, real }: OpenOptions, names
   if (given !== undefined && real) refuse(given, 'none, as --real serves the real environments');
   if (model !== undefined && vector.length === 0) refuse(model, 'none, as no scenario of family vector is served');
   const stray = Object.entries(models).find(([name]) => !vector.includes(name));
-  if (stray !== undefined) refuse(stray.join('='), `the name of a served vector environment (${vector.join(', ')})`);
+  if (stray !== undefined)
+    refuse(stray.join('='), `the name of a served vector environment (${vector.join(', ') || 'none is'})`);
 }

@@ -113,7 +113,7 @@ describe('a server that has no room now', () => {
 
 describe('a server that starts', () => {
   it('holds its port first, and says that it starts until all is open', async () => {
-    const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
+    const held = await HeldPort.hold('127.0.0.1', 0, false, HTTP_LIMITS);
     const { url } = held;
     expect(await ask(`${url}/health`)).toEqual({ status: 200, body: { status: 'healthy' } });
     expect(await ask(`${url}/ready`)).toEqual({ status: 503, body: { status: 'starting' } });
@@ -127,7 +127,7 @@ describe('a server that starts', () => {
   });
 
   it('lets its port go where something cannot be opened', async () => {
-    const held = await HeldPort.hold({ host: '127.0.0.1', port: 0, hasTokens: false, limits: HTTP_LIMITS });
+    const held = await HeldPort.hold('127.0.0.1', 0, false, HTTP_LIMITS);
     const { url } = held;
     await expect(serveScenarios(['pendulum', 'pendulum'], { held })).rejects.toMatchObject({
       code: 'ENV_NAME_INVALID',

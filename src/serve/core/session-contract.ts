@@ -45,17 +45,6 @@ export interface RepeatOptions {
   readonly requestId?: string;
 }
 
-export interface GroupRequest extends Omit<OpenRequest, 'id'> {
-  readonly count: number;
-  /** One a member: what follows in it is drawn from there. */
-  readonly seeds?: readonly number[];
-}
-
-export interface GroupMember {
-  readonly session: SessionState;
-  readonly turn: Turn;
-}
-
 /** What one owner may take; without limit where none is given. */
 export interface QuotaLimits {
   /** Sessions open at once. */
@@ -98,14 +87,6 @@ export interface SessionState {
   readonly lastUsedAt: number;
 }
 
-/** A state to come back to: its own id, kept by the server, or whole, to be kept by the caller. */
-export interface SnapshotRef {
-  /** Hash of its content: the same state has the same id. */
-  readonly id: string;
-  readonly env: string;
-  readonly stepCount: number;
-}
-
 /** Slots that are held, and what is done in them. */
 export interface SlotLease {
   /** Before as many steps. @throws QUOTA_EXCEEDED */
@@ -113,29 +94,21 @@ export interface SlotLease {
   release(): void;
 }
 
-export interface SessionCounts {
-  readonly open: number;
-  /** Sessions that hold a slot: an episode under way. */
-  readonly active: number;
-  readonly waiting: number;
-  readonly slots: number;
-  /** Sessions closed so far, by reason. */
-  readonly closed: Readonly<Record<CloseReason, number>>;
+/** A turn that a session has taken. */
+export interface Done {
+  readonly session: SessionState;
+  readonly turn: Turn;
+  readonly seconds: number;
 }
 
-/** A turn of a session, and what it was. */
-export type TurnKind =
-  | { readonly kind: 'reset' | 'restored' }
-  | { readonly kind: 'step'; readonly action: Action }
-  | { readonly kind: 'forked'; readonly parent: string };
-
 /** What happened, as it happens: for metrics, recordings and the page. */
-export type SessionEvent = { readonly session: SessionState } & (
-  | { readonly kind: 'opened' }
-  | (TurnKind & { readonly turn: Turn; readonly seconds: number })
-  | { readonly kind: 'failed'; readonly code: string; readonly seconds: number }
-  | { readonly kind: 'closed'; readonly reason: CloseReason }
-);
+export type SessionEvent =
+  | { readonly kind: 'opened'; readonly session: SessionState }
+  | (Done & { readonly kind: 'reset' | 'restored' })
+  | (Done & { readonly kind: 'step'; readonly action: Action })
+  | (Done & { readonly kind: 'forked'; readonly parent: string })
+  | { readonly kind: 'failed'; readonly session: SessionState; readonly code: string; readonly seconds: number }
+  | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
 
 /**
  * Who or what closed a session: its client; time without a request; the server's end; a group that could not be opened, or

@@ -11,6 +11,7 @@ import type { Servable } from '../../run/servable.js';
 import { Deadline, type SessionLimits, Slots } from './limits.js';
 import {
   type Action,
+  type Done,
   type Owner,
   type RepeatOptions,
   type SessionEvent,
@@ -18,7 +19,6 @@ import {
   type SessionStatus,
   sessionKey,
   type Turn,
-  type TurnKind,
 } from './session-contract.js';
 import { type Episode, type KeptState, REMEMBERED, type SessionRecord, type SessionStore } from './session-store.js';
 import { World } from './world.js';
@@ -106,15 +106,20 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { id, served, owner, status, episode, openedAt, lastUsedAt, parent } = this;
+    const { episode, parent } = this;
     return {
-      ...{ id, env: served.name, owner, status },
+      id: this.id,
+      env: this.served.name,
+      owner: this.owner,
+      status: this.status,
       episodeId: episode?.id ?? null,
       task: episode?.task ?? null,
       seed: episode?.seed ?? null,
       stepCount: episode?.turn.stepCount ?? 0,
       return: episode?.turn.return ?? null,
-      ...{ openedAt, lastUsedAt, ...(parent !== undefined && { parent }) },
+      openedAt: this.openedAt,
+      lastUsedAt: this.lastUsedAt,
+      ...(parent !== undefined && { parent }),
     };
   }
 
@@ -194,10 +199,10 @@ export class Session {
   }
 
   /**
-   * Takes one turn, within `perform`: the episode that `play` answers. @throws what `play` throws, what ends `deadline`;
+   * Takes one turn, within `perform`: the episode that `play` answers; `event` is what observers are told. @throws what `play` throws, what ends `deadline`;
    * nothing changed then
    */
-  async take(kind: TurnKind, deadline: Deadline, play: () => Promise<Episode>): Promise<Turn> {
+  async take(event: (done: Done) => SessionEvent, deadline: Deadline, play: () => Promise<Episode>): Promise<Turn> {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     const { store } = this.host;
@@ -217,7 +222,7 @@ export class Session {
       this.host.announce({ kind: 'failed', session: this.state, code, seconds: seconds() });
       throw error;
     }
-    this.host.announce({ ...kind, session: this.state, turn: this.turn, seconds: seconds() });
+    this.host.announce(event({ session: this.state, turn: this.turn, seconds: seconds() }));
     return this.turn;
   }
 

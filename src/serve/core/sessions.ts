@@ -11,18 +11,14 @@ import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './l
 import { type NewSession, Session, type SessionHost } from './session.js';
 import {
   type CloseReason,
-  type GroupMember,
-  type GroupRequest,
   type OpenRequest,
   type Owner,
   type QuotaLimits,
   type RepeatOptions,
   type ResetRequest,
-  type SessionCounts,
   type SessionEvent,
   type SessionState,
   type SlotLease,
-  type SnapshotRef,
   type StepRequest,
   sessionKey,
   type Turn,
@@ -37,19 +33,15 @@ export interface SessionsOptions {
   readonly quotaOf?: (owner: Owner) => QuotaLimits;
 }
 
-interface OpenSessionsOptions extends SessionsOptions {
-  /**
-   * Folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step, restore,
-   * fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue where
-   * the last answer left them, at their next request; those whose environment has changed are closed (`version`).
-   */
-  readonly persist?: string;
-}
-
-/** @throws RUN_IN_USE where another server has the folder, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL */
+/**
+ * @param persist  folder that sessions are written to, so that they outlive the process; one server a folder. A reset, step,
+ *   restore, fork or snapshot that was answered is durable, and so are the answers that repeated requests get. Sessions continue
+ *   where the last answer left them, at their next request; those whose environment has changed are closed (`version`).
+ * @throws RUN_IN_USE where another server has the folder, FILE_INVALID, STORAGE_FAILED, STORAGE_FULL
+ */
 export async function openSessions(
   served: readonly Servable[],
-  { persist, ...options }: OpenSessionsOptions = {},
+  { persist, ...options }: SessionsOptions & { readonly persist?: string } = {},
 ): Promise<Sessions> {
   const store = persist === undefined ? undefined : await SessionStore.open(persist);
   try {
@@ -102,7 +94,8 @@ export class Sessions implements SessionHost {
     this.reaper = setInterval(() => this.reap(), Math.min(this.limits.idleSeconds * 250, 10_000)).unref();
   }
 
-  get counts(): SessionCounts {
+  /** Sessions open, episodes that hold a slot (active) or wait for one, and sessions closed so far, by reason. */
+  get counts() {
     return { open: this.sessions.size, ...this.slots.counts, closed: { ...this.closed } };
   }
 
@@ -129,12 +122,16 @@ export class Sessions implements SessionHost {
       session.running();
       this.quotas.takeSteps(owner);
       await this.takeSlot(session, deadline);
-      return session.take({ kind: 'step', action }, deadline, () => session.act(action, deadline));
+      return session.take(
+        (done) => ({ kind: 'step', action, ...done }),
+        deadline,
+        () => session.act(action, deadline),
+      );
     });
   }
 
-  /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
-  async snapshot(id: string, owner: Owner, options: RepeatOptions = {}): Promise<SnapshotRef> {
+  /** Keeps the state under an id, the hash of its content. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
+  async snapshot(id: string, owner: Owner, options: RepeatOptions = {}) {
     const session = this.owned(id, owner);
     return session.ask('snapshot', null, options, async (deadline) => {
       const kept = this.snapshots.put(owner, await session.save(deadline));
@@ -159,7 +156,7 @@ export class Sessions implements SessionHost {
     return session.ask('restore', { snapshot, seed }, options, async (deadline) => {
       if (!isOver(kept)) await this.takeSlot(session, deadline);
       const episode = () => session.load(session.episode?.id ?? unguessable(), kept, deadline, seed);
-      return session.take({ kind: 'restored' }, deadline, episode);
+      return session.take((done) => ({ kind: 'restored', ...done }), deadline, episode);
     });
   }
 
@@ -196,7 +193,10 @@ export class Sessions implements SessionHost {
    * until there are slots for all of them. With `seeds`, one a member, they part from there.
    * @throws as open and reset; GROUP_INVALID; no new session is left then
    */
-  async openGroup({ env, count, owner, seeds }: GroupRequest, reset: ResetRequest): Promise<readonly GroupMember[]> {
+  async openGroup(
+    { env, owner, count, seeds }: OpenRequest & { readonly count: number; readonly seeds?: readonly number[] },
+    reset: ResetRequest,
+  ) {
     const served = environmentOf(this, env);
     checkGroup(count, seeds);
     this.requireRoom(owner, count);
@@ -316,8 +316,11 @@ export class Sessions implements SessionHost {
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
-    return session.take({ kind: 'reset' }, deadline, () =>
-      kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
+    return session.take(
+      (done) => ({ kind: 'reset', ...done }),
+      deadline,
+      () =>
+        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
     );
   }
 
@@ -456,12 +459,12 @@ function branch(
   seed?: number,
   id = unguessable(),
 ): Promise<Turn> {
-  const kind = { kind: 'forked', parent: fork.state.parent ?? fork.id } as const;
+  const parent = fork.state.parent ?? fork.id;
   const play = async () => {
     const episode = await fork.load(id, kept, deadline, seed);
     return { ...episode, turn: { ...episode.turn, info } };
   };
-  return fork.perform(deadline, () => fork.take(kind, deadline, play));
+  return fork.perform(deadline, () => fork.take((done) => ({ kind: 'forked', parent, ...done }), deadline, play));
 }
 
 function checkGroup(count: number, seeds: readonly number[] | undefined): void {

@@ -77,12 +77,6 @@ export function resetOf(served: Servable, wanted: TaskRequest): ResetRequest {
   return request;
 }
 
-interface Served {
-  readonly environments: ReadonlyMap<string, Servable>;
-  /** The one served where a client names none. */
-  readonly defaultEnv: Servable;
-}
-
 /** What TRL's OpenRewardSpec calls an environment that it was given no name of. */
 const ANY = 'env';
 
@@ -90,7 +84,10 @@ const ANY = 'env';
  * By its name, capitals or not, also as `owner/name`; the default one without, and for `env`.
  * @throws ENV_NOT_SERVED
  */
-export function environmentOf({ environments, defaultEnv }: Served, name: string | undefined): Servable {
+export function environmentOf(
+  { environments, defaultEnv }: { readonly environments: ReadonlyMap<string, Servable>; readonly defaultEnv: Servable },
+  name: string | undefined,
+): Servable {
   if (name === undefined) return defaultEnv;
   const wanted = name.slice(name.lastIndexOf('/') + 1).toLowerCase();
   const alike = [...environments.values()].find((one) => one.name.toLowerCase() === wanted);
@@ -101,14 +98,12 @@ export function environmentOf({ environments, defaultEnv }: Served, name: string
 
 // Values as every protocol tells them.
 
-type OfKind = Pick<Servable, 'family'>;
-
-export function encodeObservation(served: OfKind, observation: unknown): unknown {
+export function encodeObservation(served: Servable, observation: unknown): unknown {
   return faceOf(served).codec.encodeObservation(observation);
 }
 
 /** An action as it came over the wire. @throws REQUEST_INVALID */
-export function decodeAction(served: OfKind, action: unknown): Action {
+export function decodeAction(served: Servable, action: unknown): Action {
   return faceOf(served).codec.decodeAction(action) as Action;
 }
 

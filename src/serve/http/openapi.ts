@@ -36,20 +36,18 @@ export interface RouteDescription {
   readonly description?: string;
   /** An object of what may stand behind the `?`. */
   readonly query?: z.ZodObject;
-  readonly body?: BodyDescription;
+  readonly body?: {
+    /** None: bytes of `type`. */
+    readonly schema?: z.ZodType;
+    readonly type?: string;
+    readonly example?: unknown;
+    /** Whether there may be none. */
+    readonly optional?: boolean;
+  };
   /** Of the answer, which docs/native-api.md describes; 200 unless given; 204: an empty one. */
   readonly status?: 201 | 204;
   /** The answer's content type, where it is not JSON. */
   readonly type?: string;
-}
-
-interface BodyDescription {
-  /** None: bytes of `type`. */
-  readonly schema?: z.ZodType;
-  readonly type?: string;
-  readonly example?: unknown;
-  /** Whether there may be none. */
-  readonly optional?: boolean;
 }
 
 type Json = Record<string, unknown>;

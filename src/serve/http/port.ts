@@ -81,19 +81,8 @@ export class HeldPort {
     readonly server: Server,
   ) {}
 
-  /** @throws ADDRESS_UNUSABLE */
-  static async hold({
-    host,
-    port,
-    hasTokens,
-    limits,
-  }: {
-    readonly host: string;
-    /** 0: a free one. */
-    readonly port: number;
-    readonly hasTokens: boolean;
-    readonly limits: HttpLimits;
-  }): Promise<HeldPort> {
+  /** @param port  0: a free one @throws ADDRESS_UNUSABLE */
+  static async hold(host: string, port: number, hasTokens: boolean, limits: HttpLimits): Promise<HeldPort> {
     const { address, isLoopback } = await listenAddress(host, port);
     if (!isLoopback && !hasTokens)
       throw reverieError('ADDRESS_UNUSABLE', {

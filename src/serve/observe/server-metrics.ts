@@ -10,19 +10,6 @@ import type { Sessions } from '../core/sessions.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
 
-interface RequestFacts {
-  readonly method: string;
-  /** The route as it was declared, without what a client put into it; `unknown` where there is none. */
-  readonly route: string;
-  readonly status: number;
-  readonly seconds: number;
-}
-
-interface MetricsSources {
-  readonly sessions: Pick<Sessions, 'environments' | 'list' | 'counts'>;
-  readonly version: string;
-}
-
 /** What language models cost in a step: those that answered calls, and the one that plays the user. */
 function costOf(info: Info): Cost {
   const { predictions = [], userCost = NO_COST } = info as Partial<ToolsStepInfo>;
@@ -44,7 +31,7 @@ export class ServerMetrics {
   private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', ['env']);
   private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', []);
 
-  constructor(private readonly sources: MetricsSources) {
+  constructor(private readonly sources: { readonly sessions: Sessions; readonly version: string }) {
     collectDefaultMetrics({ register: this.registry });
     this.gauge('build_info', 'Version of the server', ['version', 'node'], (gauge) => {
       gauge.set({ version: sources.version, node: process.versions.node }, 1);
@@ -63,8 +50,9 @@ export class ServerMetrics {
     return this.registry.metrics();
   }
 
-  onRequest({ method, route, status, seconds }: RequestFacts): void {
-    this.requests.inc({ method, route, status });
+  /** @param labels  `route` as it was declared, without what a client put into it; `unknown` where there is none */
+  onRequest({ seconds, ...labels }: { method: string; route: string; status: number; seconds: number }): void {
+    this.requests.inc(labels);
     this.requestSeconds.observe(seconds);
   }
 

@@ -8,20 +8,13 @@ import type { LiveView } from './wire.js';
 /** Sessions listed at once. */
 const LISTED = 100;
 
-interface Tally {
-  steps: number;
-  episodes: number;
-  failures: number;
-  readonly answered: Record<string, number>;
-}
-
-const emptyTally = (): Tally => ({ steps: 0, episodes: 0, failures: 0, answered: {} });
+const emptyTally = () => ({ steps: 0, episodes: 0, failures: 0, answered: {} as Record<string, number> });
 
 /** Counts what happens in sessions as it happens, by environment. */
 export class LiveLog {
   /** Changes with every event. */
   revision = 0;
-  private readonly byEnv: ReadonlyMap<string, Tally>;
+  private readonly byEnv: ReadonlyMap<string, ReturnType<typeof emptyTally>>;
   private readonly listener = (event: SessionEvent) => this.count(event);
 
   constructor(

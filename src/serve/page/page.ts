@@ -77,15 +77,12 @@ function runRoutes(app: FastifyInstance, root: string | undefined): void {
 
 // What one must know to play an environment by hand.
 
-/** Tasks that are offered to choose from. */
-const MOST_TASKS = 2_000;
-
 function playableView(served: Servable): PlayableView {
   const { name, family, source, description, tasks, tools, observationSpace, actionSpace, maxEpisodeSteps } = served;
   const isNumbers = faceOf(served).acts === 'numbers';
   return {
     ...{ name, family, source, description, maxEpisodeSteps },
-    tasks: tasks.slice(0, MOST_TASKS).map(({ id, split }) => ({ id, split })),
+    tasks: tasks.map(({ id, split }) => ({ id, split })),
     tools: tools.map((tool) => {
       return { name: tool.name, description: tool.description, parameters: tool.parameters as WireJson };
     }),

@@ -1,26 +1,22 @@
 // The runs below a folder, and which of their files may be looked at: those that really lie there, not by way of a link out.
 
-import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
+import { readRunRecord } from '../../run/run-folder.js';
 import type { RunRow, RunsView } from './wire.js';
 
 /** Folders below the root that are looked into. */
 const DEPTH = 4;
-/** Runs that are listed. */
-const MOST_RUNS = 2_000;
 
 const REPORTS = ['report.html', 'fidelity.html'];
 
 /** The latest first. @param root  undefined: none are shown */
 export function listRuns(root: string | undefined): RunsView {
-  if (root === undefined) return { root: null, runs: [], cut: false };
-  const folders = [...runFolders(root, root, 0)];
-  const rows = folders.slice(0, MOST_RUNS).flatMap((folder) => runRow(root, folder) ?? []);
-  const runs = rows.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path));
-  return { root, runs, cut: folders.length > MOST_RUNS };
+  if (root === undefined) return { root: null, runs: [] };
+  const runs = [...runFolders(root, root, 0)].flatMap((folder) => runRow(root, folder) ?? []);
+  return { root, runs: runs.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)) };
 }
 
 /** Folders that hold a run, outermost first; links are not followed. */
@@ -49,23 +45,11 @@ function runRow(root: string, folder: string): RunRow | undefined {
     const record = readRunRecord(folder);
     if (record === undefined) return undefined;
     const { job, status, startedAt } = record;
-    const scenario = scenarioName(root, folder);
     const report = REPORTS.find(has);
-    return { path, job, status, scenario, startedAt, ...(report && { report: `${path}/${report}` }) };
+    return { path, job, status, startedAt, ...(report && { report: `${path}/${report}` }) };
   } catch (error) {
     if (error instanceof ReverieError) return undefined;
     throw error;
-  }
-}
-
-function scenarioName(root: string, folder: string): string | null {
-  const file = fileIn(root, folder, SCENARIO_FILE);
-  if (file === undefined) return null;
-  try {
-    const { config } = JSON.parse(readFileSync(file, 'utf8')) as { config?: { name?: unknown } };
-    return typeof config?.name === 'string' ? config.name : null;
-  } catch {
-    return null;
   }
 }
 

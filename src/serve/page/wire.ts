@@ -155,7 +155,6 @@ export interface RunRow {
   readonly path: string;
   readonly job: string;
   readonly status: string;
-  readonly scenario: string | null;
   /** ISO 8601. */
   readonly startedAt: string;
   /** File below the root of runs. */
@@ -166,6 +165,4 @@ export interface RunsView {
   /** null: no folder of runs is shown. */
   readonly root: string | null;
   readonly runs: readonly RunRow[];
-  /** Whether there are more than are listed. */
-  readonly cut: boolean;
 }

@@ -7,7 +7,7 @@ import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
-import type { Owner, ResetRequest, SessionCounts, Turn } from '../core/session-contract.js';
+import type { Owner, ResetRequest, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { environmentOf, resetOf } from '../core/tasks.js';
 import { jsonSchema, openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
@@ -15,12 +15,6 @@ import { parseJson, tellDetail } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
 import { nativeDescriptions } from './native.js';
 import { checkedMessage, envWire, fieldInvalid, MessageInvalid } from './openenv-wire.js';
-
-interface ObservationReply {
-  readonly observation: Readonly<Record<string, unknown>>;
-  readonly reward: number | null;
-  readonly done: boolean;
-}
 
 const stateSchema = z
   .object({
@@ -58,13 +52,13 @@ class Player {
   }
 
   /** @throws MessageInvalid; as `Sessions.reset` */
-  async reset(data: unknown, at: readonly string[], signal?: AbortSignal): Promise<ObservationReply> {
+  async reset(data: unknown, at: readonly string[], signal?: AbortSignal) {
     const turn = await this.sessions.reset(this.id, readReset(this.served, data, at), this.owner, signal);
     return replyOf(turn, envWire(this.served).observe(turn));
   }
 
   /** Steps, or lists the tools: that is no step and needs no episode. @throws MessageInvalid; as `Sessions.step` */
-  async step(data: unknown, at: readonly string[], signal?: AbortSignal): Promise<ObservationReply> {
+  async step(data: unknown, at: readonly string[], signal?: AbortSignal) {
     const wire = envWire(this.served);
     if (isListing(data)) {
       checkedMessage(listTools, data, at);
@@ -93,7 +87,7 @@ class Player {
   }
 }
 
-function replyOf({ reward, terminated, truncated }: Turn, observation: ObservationReply['observation']) {
+function replyOf({ reward, terminated, truncated }: Turn, observation: Readonly<Record<string, unknown>>) {
   return { observation, reward, done: terminated || truncated };
 }
 
@@ -228,7 +222,7 @@ function readFrame(frame: string): Frame {
 const ENDED = new Set(['SESSION_GONE', 'SESSION_UNKNOWN', 'SERVER_DRAINING']);
 
 /** @param counts  of the server, told where it is full */
-function errorData(error: unknown, { active, slots }: SessionCounts) {
+function errorData(error: unknown, { active, slots }: Sessions['counts']) {
   const { message } = error as Error;
   if (error instanceof FrameRefused) return { message, code: error.code };
   if (error instanceof MessageInvalid) return { message, code: 'VALIDATION_ERROR', errors: error.errors };

@@ -35,9 +35,7 @@ interface TaskSpec {
   readonly tags: readonly string[];
 }
 
-type TaskRoute = (served: Servable, tasks: readonly TaskSpec[], body: unknown) => unknown;
-
-const POSTS: Readonly<Record<string, TaskRoute>> = {
+const POSTS: Readonly<Record<string, (served: Servable, tasks: readonly TaskSpec[], body: unknown) => unknown>> = {
   tasks: ({ name }, tasks) => ({ tasks, env_name: name }),
   num_tasks: (_, tasks) => ({ num_tasks: tasks.length }),
   task({ name }, tasks, body) {

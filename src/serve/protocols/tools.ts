@@ -137,15 +137,6 @@ export function sayToolOf({ tools }: Pick<Servable, 'tools'>): OfferedTool {
   };
 }
 
-/** A tool as it is offered, and the way back to the domain's names. */
-interface PythonTool {
-  readonly tool: OfferedTool;
-  /** Its name in the domain. */
-  readonly name: string;
-  /** The arguments under the domain's names, without nulls that stand for "not given". */
-  argumentsOf(given: JsonObject): JsonObject;
-}
-
 const KEYWORDS = new Set(
   (
     'False None True and as assert async await break class continue def del elif else except finally for from global if ' +
@@ -154,12 +145,13 @@ const KEYWORDS = new Set(
 );
 
 /** By the name that each is offered under. */
-export function pythonTools(tools: readonly OfferedTool[]): ReadonlyMap<string, PythonTool> {
+export function pythonTools(tools: readonly OfferedTool[]) {
   const names = identifiers(tools.map(({ name }) => name));
   return new Map(tools.map((tool, i) => [names[i], pythonTool(tool, names[i])]));
 }
 
-function pythonTool(tool: OfferedTool, name: string): PythonTool {
+/** A tool as it is offered, and the way back to the domain's names. */
+function pythonTool(tool: OfferedTool, name: string) {
   const properties = (tool.parameters['properties'] ?? {}) as Readonly<Record<string, JsonObject>>;
   const required = (tool.parameters['required'] ?? []) as readonly string[];
   const keys = Object.keys(properties);
@@ -176,7 +168,8 @@ function pythonTool(tool: OfferedTool, name: string): PythonTool {
   return {
     name: tool.name,
     tool: { name, description: tool.description, parameters },
-    argumentsOf: (given) => {
+    /** The arguments under the domain's names, without nulls that stand for "not given". */
+    argumentsOf: (given: JsonObject): JsonObject => {
       const back = Object.entries(given).map(([key, value]) => [keyOf.get(key) ?? key, value] as const);
       return Object.fromEntries(back.filter(([key, value]) => !isAbsent(key, value)));
     },

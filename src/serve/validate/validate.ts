@@ -37,13 +37,6 @@ export interface ValidationReport {
 
 const VALIDATE_DEFAULTS = { seed: 1, steps: 12, tasks: 2 } as const;
 
-interface ScenarioOptions extends Partial<ValidateOptions> {
-  /** Folder for what is kept while it is served. Exists. */
-  readonly folder: string;
-  readonly real?: boolean;
-  readonly model?: string;
-}
-
 /**
  * @param url  of an OpenEnv server or, for one of several environments, beneath `/envs/NAME`
  * @throws SERVER_UNREACHABLE
@@ -57,10 +50,10 @@ export async function validateUrl(
   return { target: server.url, ...(await validated(server, options)) };
 }
 
-/** @throws as `startServer` */
+/** @param folder  for what is kept while it is served; exists @throws as `startServer` */
 export async function validateScenario(
   scenario: AnyScenario,
-  { folder, real, model, ...options }: ScenarioOptions,
+  { folder, real, model, ...options }: Partial<ValidateOptions> & { folder: string; real?: boolean; model?: string },
 ): Promise<ValidationReport> {
   const server = await startServer({ scenarios: [scenario], folder, real, model, port: 0, workers: 0, log: () => {} });
   try {

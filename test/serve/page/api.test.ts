@@ -82,7 +82,7 @@ describe('runs', () => {
       ['swing', 'train', 'finished'],
       ['desk', 'synth', 'finished'],
     ]);
-    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', report: 'desk/report.html' });
+    expect(runs[1]).toMatchObject({ report: 'desk/report.html' });
   });
 
   it('have reports that can do nothing', async () => {
@@ -105,7 +105,7 @@ describe('runs', () => {
 
   it('are not shown where no folder is given', async () => {
     const bare = await serveScenarios(['pendulum']);
-    expect((await ask(`${bare.url}/web/api/runs`)).body).toEqual({ root: null, runs: [], cut: false });
+    expect((await ask(`${bare.url}/web/api/runs`)).body).toEqual({ root: null, runs: [] });
     expect((await ask(`${bare.url}/web/api/report?path=x`)).body.error.code).toBe('RUNS_NOT_SHOWN');
     await bare.stop(0);
     await expect(serveScenarios(['pendulum'], { runs: join(root, 'nowhere') })).rejects.toThrow('nowhere');

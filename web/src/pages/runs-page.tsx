@@ -22,16 +22,12 @@ export function RunsPage() {
   );
 }
 
-function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
+function Runs({ view: { runs, root } }: { view: RunsView }) {
   if (runs.length === 0) return <Empty>No run lies in {root}.</Empty>;
   return (
     <section class="panel" aria-label="Runs">
       <h2>
-        Runs{' '}
-        <small>
-          in {root}
-          {cut ? ', the first of many' : ''}
-        </small>
+        Runs <small>in {root}</small>
       </h2>
       <table class="cards">
         <thead>
@@ -46,10 +42,7 @@ function Runs({ view: { runs, root, cut } }: { view: RunsView }) {
         <tbody>
           {runs.map((run) => (
             <tr key={run.path}>
-              <th scope="row">
-                {run.scenario ?? run.path}
-                {run.scenario === null ? null : <small class="path">{run.path}</small>}
-              </th>
+              <th scope="row">{run.path}</th>
               <td data-label="job">{run.job}</td>
               <td data-label="status">
                 <span class={`tag status ${run.status}`}>{run.status}</span>
