@@ -16,7 +16,7 @@ const JOBS = {
   },
   fit: {
     vector: async () => (await import('./pipeline/fit.js')).fitJob,
-    tools: async () => (await import('./pipeline/tools/fit-backend.js')).fitBackendJob,
+    tools: async () => (await import('./pipeline/tools/records.js')).fitBackendJob,
   },
   synth: {
     vector: async () => (await import('./pipeline/synth.js')).synthJob,

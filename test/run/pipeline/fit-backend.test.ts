@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { launch } from '../../../src/run/launch.js';
-import type { BackendFitResult } from '../../../src/run/pipeline/tools/fit-backend.js';
+import type { BackendFitResult } from '../../../src/run/pipeline/tools/records.js';
 import type { SynthEpisodesResult } from '../../../src/run/pipeline/tools/synth-episodes.js';
 import { terminalText } from '../../../src/run/report.js';
 import { DEPOT_DOMAIN, DEPOT_GRAMMAR, depotProblem } from '../../games/depot.js';

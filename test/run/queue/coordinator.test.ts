@@ -88,29 +88,10 @@ async function taken(): Promise<Taken> {
 
 function record(row: number, more: object = {}): EpisodeRecord {
   return {
-    id: episodeId(SCENARIO, description.seed, row),
-    row,
-    source: 'synthetic',
-    scenario: 'helpdesk',
-    scenarioHash: SCENARIO,
-    task: task.id,
-    family: task.family,
-    split: 'train',
-    seed: 1,
-    group: -1,
-    policyVersion: 'p',
-    userVersion: 'u',
-    responderVersion: 'r',
-    messages: [{ role: 'user', content: 'hello' }],
-    steps: [],
-    verdict: { reward: 1, checks: [] },
-    return: 1,
-    terminated: true,
-    truncated: false,
-    weight: 1,
-    cost: NO_COST,
-    ...more,
-  };
+    ...{ id: episodeId(SCENARIO, description.seed, row), row, scenarioHash: SCENARIO, task: task.id },
+    ...{ messages: [{ role: 'user', content: 'hello' }], steps: [], verdict: { reward: 1, checks: [] }, return: 1 },
+    ...{ truncated: false, weight: 1, cost: NO_COST, ...more },
+  } as unknown as EpisodeRecord;
 }
 
 const note = (spent: Partial<Cost> = {}) => ({ spent: { ...NO_COST, ...spent } });

@@ -7,7 +7,7 @@
 //   records/demonstrations.jsonl   the same
 
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
@@ -17,6 +17,7 @@ import { mean, trustHorizon } from '../../../core/statistics.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
+import { makeDomain } from '../../../env/tools/domains.js';
 import { realResponder } from '../../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
 import { admissibleIn, type LineEnvironment } from '../../../env/tools/text-environment.js';
@@ -33,16 +34,21 @@ import {
 import { TextValueModel } from '../../../rl/text/text-learner.js';
 import type { TextPolicy, TextSituation } from '../../../rl/text/text-policy.js';
 import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/run-episode.js';
-import { fitterOf } from '../../../synth/train-backend.js';
+import { fitBars, fitterOf } from '../../../synth/train-backend.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
 import type { Gathered, TextDream, TextValues, ValueFit } from '../../../training/text-training.js';
 import { fitValues, isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
+import type { BackendEntry } from '../../../worldmodel/tools/backend-model.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { comparableObservation } from '../../../worldmodel/tools/checks.js';
 import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
+import { digest, toolsSet } from '../../evaluation-set.js';
+import { formatCount, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
+import { digestOf, inputNeeded } from '../inputs.js';
+import { EPISODES_FILE, readEpisodes } from './datasets.js';
 import { bareAgent, lanes, makeResponder, type ToolsParts, textViewOf } from './parts.js';
 import { episodeSettings, rowsHere } from './rows.js';
 
@@ -444,4 +450,79 @@ export function requireSkill({ steps, heldOutSteps, skill, error, constantError 
     problem: `The value model of ${steps} recorded steps is not learned from: ${problem}.`,
     hint: 'Gather more episodes, some of which are won (train.gather.episodes, train.gather.agent), hold out more of them (train.gather.heldOut), or change its passes (train.value.epochs).',
   });
+}
+
+// `reverie fit` of a tools scenario: the backend that learns is fitted to recorded episodes.
+
+type Learned = BackendEntry & Required<Pick<BackendEntry, 'fit'>>;
+
+export type BackendFitResult = Awaited<ReturnType<typeof fitBackendJob>>;
+
+export async function fitBackendJob(context: JobContext<ToolsScenario>) {
+  const { scenario, inputs, out, seed, signal, metrics, progress } = context;
+  const { config, folder } = scenario;
+  if (inputs.model !== undefined) {
+    const expected = 'none: a backend is fitted from its records alone, not from an earlier model';
+    throw reverieError('FLAG_INVALID', { flag: '--model', value: inputs.model, expected });
+  }
+  const data = episodesFolder(inputs.data);
+  const domain = await makeDomain(config.domain, { folder });
+  const model = join(out, 'model');
+  const work = join(out, 'training');
+  try {
+    const entry = learnedBackend(config.model.backends, domain);
+    const settings = backendSettings(entry, config.model);
+    // It is judged on tasks held out of the same records.
+    const policies = { learner: `${entry.name}@${digest(settings)}`, data: await digestOf(data) };
+    const evaluationSet = toolsSet(context, domain, [], policies, {});
+    const learn = await entry.fit();
+    const episodes: EpisodeRecord[] = [];
+    for await (const episode of readEpisodes(data)) episodes.push(episode);
+    const { onProgress, end } = fitBars((name, total, unit) => progress.phase(name, total, unit));
+    const rng = Rng.fromSeed(seed).split('fit', entry.name);
+    const fitted = await learn({ domain, episodes, work, out: model, signal, settings, rng, onProgress });
+    end();
+    await rm(work, { recursive: true, force: true });
+    const { version, exactness, isReady, report } = fitted;
+    metrics.write({ kind: 'fit', modelVersion: version, ...report });
+    const bar = `model.${entry.name}.minExactness`;
+    const rows = [
+      ['learned from', `${formatCount(report.learnedFrom)} steps of ${formatCount(episodes.length)} episodes`],
+      ['judged by', `${formatCount(report.steps)} steps of tasks that it did not learn from`],
+      ['exact state', formatPercent(report.stateExact)],
+      ['exact text', formatPercent(report.textExact)],
+      ['exact end', formatPercent(report.endExact)],
+      ['confident', `${formatPercent(report.sure)}, of these exact ${formatPercent(report.exactOfSure)}`],
+      ['gate', isReady ? 'open' : `SHUT: too often wrong to be used; ${bar} is the bar`],
+      ['model', `${model} (${version})`],
+    ] as const;
+    context.show({ title: '', blocks: [{ kind: 'facts', rows }] });
+    return {
+      ...{ job: 'fit', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, backend: entry.name, model },
+      ...{ modelVersion: version, episodes: episodes.length, exactness, isReady, heldOut: report },
+    };
+  } finally {
+    domain.close();
+  }
+}
+
+/** The first of a scenario's backends that learns; where none does, the only one there is for such a domain. */
+function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned {
+  const learned = routerBackends
+    .list()
+    .filter((entry): entry is Learned => entry.fit !== undefined && (entry.learns?.(domain) ?? true));
+  const [named] = names.flatMap((name) => learned.filter((entry) => entry.name === name));
+  const found = named ?? (learned.length === 1 ? learned[0] : undefined);
+  if (found !== undefined) return found;
+  const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ') || 'none can here'}.`;
+  throw reverieError('SCENARIO_INVALID', { path: 'model.backends', problem });
+}
+
+/** The folder of a run's episodes, or itself. @throws INPUT_NEEDED, INPUT_MISSING */
+function episodesFolder(given: string | undefined): string {
+  const what = 'file of episodes';
+  if (given === undefined) throw inputNeeded(`a ${what}`, 'data');
+  const found = [join(given, 'data'), given].find((folder) => existsSync(join(folder, EPISODES_FILE)));
+  if (found !== undefined) return found;
+  throw reverieError('INPUT_MISSING', { what, path: given, input: 'data' });
 }
