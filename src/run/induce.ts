@@ -154,7 +154,7 @@ function tasksText(proposed: readonly ProposedTask[]): string {
 function scenarioText(folder: string, logs: readonly string[]): string {
   const named = logs.map((path) => {
     const inside = relative(folder, path);
-    return inside.startsWith('..') ? resolve(path) : inside;
+    return inside === '' || inside.startsWith('..') ? resolve(path) : inside;
   });
   const scenario = {
     family: 'tools',

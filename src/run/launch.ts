@@ -12,8 +12,7 @@ import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
-import { queueUnsuited } from './queue/messages.js';
-import { parseQueueUrl } from './queue/redis-queue.js';
+import { parseQueueUrl, queueUnsuited } from './queue/redis-queue.js';
 import {
   createRun,
   METRICS_FILE,

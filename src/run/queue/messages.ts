@@ -4,7 +4,7 @@ import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { contentHash } from '../../core/canonical-json.js';
-import { ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../core/errors.js';
+import { ERROR_CATALOGUE, type ErrorCode } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domains.js';
@@ -12,7 +12,7 @@ import { toolsTaskSchema } from '../../env/tools/load-domain.js';
 import type { JobContext } from '../job.js';
 import type { ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
-import { openParcel, strayMessage } from './redis-queue.js';
+import { openParcel, queueUnsuited, strayMessage } from './redis-queue.js';
 
 const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.int().min(0);
@@ -125,14 +125,6 @@ export interface JobFacts {
   readonly tasks: readonly ToolsTask[];
   readonly withheld: string | undefined;
   readonly versions: JobDescription['versions'];
-}
-
-/** What is said of a setting that stands against a queue. */
-export function queueUnsuited(setting: string, problem: string): Error {
-  return reverieError('QUEUE_REFUSED', {
-    problem: `${setting} cannot be used with --queue: ${problem}.`,
-    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
-  });
 }
 
 /** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_REFUSED */
