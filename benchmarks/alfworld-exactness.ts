@@ -10,7 +10,7 @@ import { applyOperations } from '../src/env/state/operations.js';
 import type { ToolsDomain } from '../src/env/tools/domain.js';
 import type { Message } from '../src/env/tools/message.js';
 import { initialStateOf } from '../src/env/tools/situation.js';
-import { gamesDomain, readGame } from '../src/games/pddl/games-domain.js';
+import { gamesDomain, readGame } from '../src/games/pddl/text-game.js';
 import { ExplorerAgent } from '../src/synth/episodes/agents/explorer-agent.js';
 import { confidenceOf } from '../src/worldmodel/from-records.js';
 import { fitSequence } from '../src/worldmodel/sequence/fit.js';
@@ -220,7 +220,7 @@ function lived(domain: ToolsDomain, seed: number, count: number): LearnedEpisode
 
 async function judged(contents: SequenceContents, { domain, episodes }: Asked) {
   const form = new StepForm(contents.form);
-  const codec = ScriptCodec.of(contents.tokenizer)!;
+  const codec = new ScriptCodec(contents.tokenizer);
   const steps = [...recordedSteps(episodes, domain)];
   return sharesOf(await judgeSteps(contents.decoder, codec, form, steps), contents);
 }

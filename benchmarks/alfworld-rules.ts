@@ -5,10 +5,9 @@
 import { Rng } from '../src/core/rng.js';
 import { induceOperators } from '../src/games/operators/induce-operators.js';
 import type { Transition } from '../src/games/operators/tries.js';
-import type { GameFile } from '../src/games/pddl/games-domain.js';
-import { type FoundGame, readGame } from '../src/games/pddl/games-domain.js';
 import { readDomain } from '../src/games/pddl/read-task.js';
-import { TextGame } from '../src/games/pddl/text-game.js';
+import type { GameFile } from '../src/games/pddl/text-game.js';
+import { type FoundGame, readGame, TextGame } from '../src/games/pddl/text-game.js';
 import { alfworldGames, gameNames } from './alfworld-games.js';
 import { Explorer } from './alfworld-tries.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

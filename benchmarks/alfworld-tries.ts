@@ -8,10 +8,10 @@ import type { Rng } from '../src/core/rng.js';
 import { applyOperations } from '../src/env/state/operations.js';
 import type { Scene } from '../src/env/tools/domain.js';
 import type { Transition } from '../src/games/operators/tries.js';
+import { World } from '../src/games/pddl/ground.js';
 import type { Typed } from '../src/games/pddl/read-task.js';
 import type { TextGame } from '../src/games/pddl/text-game.js';
 import { type GameState, StateForm } from '../src/games/pddl/text-game.js';
-import { World } from '../src/games/pddl/world.js';
 import { Situation } from '../src/worldmodel/situation.js';
 
 export interface Schema {

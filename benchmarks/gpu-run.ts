@@ -20,12 +20,12 @@ interface GpuResult extends Omit<Measurement, 'value' | 'versions'> {
 }
 
 /** A phase as a benchmark. Throws ENV_UNUSABLE where there is no GPU, no compiler, or no peer to compare with. */
-export function onGpu(phase: 'time' | 'peers' | 'train', id: string): BenchmarkModule {
+export function onGpu(phase: 'time' | 'peers', id: string): BenchmarkModule {
   return { run: (context) => measureOnGpu(phase, id, context) };
 }
 
 async function measureOnGpu(
-  phase: 'time' | 'peers' | 'train',
+  phase: 'time' | 'peers',
   id: string,
   { quick, root, log }: BenchmarkContext,
 ): Promise<Measurement> {

@@ -75,12 +75,6 @@ export const BENCHMARKS: Readonly<Record<string, BenchmarkEntry>> = {
     baseline: 'PyTorch, compiled steps in one CUDA graph, the fastest of its forms',
     load: async () => (await import('./gpu-run.js')).onGpu('peers', 'gpu.vs-torch-compile'),
   },
-  'gpu.train': {
-    title: 'Cart-pole swing-up by `reverie train --device cuda`: wall time ÷ the processor’s, less is better',
-    unit: 'ratio',
-    baseline: 'the same run with --device cpu on the same machine',
-    load: async () => (await import('./gpu-run.js')).onGpu('train', 'gpu.train'),
-  },
   'warm-start.default': {
     title:
       'Real steps to threshold on ten bodies by defaults alone: the best of three SACs ÷ warm-started in the dream, geometric mean (long; goes on where it was)',

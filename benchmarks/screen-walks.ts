@@ -12,7 +12,7 @@ import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
 import { ExperienceStore } from '../src/replay/experience/store.js';
 import type { TextPolicy } from '../src/rl/text/text-policy.js';
-import { realSteps } from '../src/run/pipeline/tools/recorded-dream.js';
+import { realSteps } from '../src/run/pipeline/tools/records.js';
 import type { BrowserName } from '../src/screens/page/page-browser.js';
 import { planRow, runEpisode } from '../src/synth/episodes/run-episode.js';
 import { TextPolicyAgent } from '../src/training/text-play.js';

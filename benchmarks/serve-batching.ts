@@ -30,13 +30,7 @@ export async function run({ quick, log }: BenchmarkContext): Promise<Measurement
       log,
     });
     await Promise.all([...ours, ...baseline].map((session) => session.close()));
-    const { batches, rows } = batched.stats.batches;
-    log(`${(rows / batches).toFixed(1)} rows a batch`);
-    const raw = {
-      batchedStepsPerSecond: rates.ours,
-      singleStepsPerSecond: rates.baseline,
-      rowsPerBatch: rows / batches,
-    };
+    const raw = { batchedStepsPerSecond: rates.ours, singleStepsPerSecond: rates.baseline };
     return { ...ratioInterval(rates), n: rounds, raw };
   } finally {
     await Promise.all([batched.close(), single.close()]);

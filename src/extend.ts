@@ -1,4 +1,4 @@
-// The API of plugins: what environments, domains, dynamics, backends, learners, protocols and kinds of a user's own are made with,
+// The API of plugins: what environments, domains, dynamics, backends, learners and kinds of a user's own are made with,
 // and what is kept for learners to draw from (`reverie/extend`).
 
 export { z } from 'zod';
@@ -8,7 +8,7 @@ export { NO_COST } from './core/cost.js';
 export type { ErrorEntry } from './core/error-catalogue.js';
 export { describeIssues, errorsOf } from './core/errors.js';
 export { ClockedEnvironment } from './env/clocked-environment.js';
-export { pythonPackage } from './env/gymnasium/python-program.js';
+export { pythonPackage } from './env/gymnasium/python-process.js';
 export { textsNamed } from './env/screens/screen-actions.js';
 export type { ScreenElement, ScreenState } from './env/screens/screen-state.js';
 export { boxSpace, discreteSpace, rowSize } from './env/space-values.js';
@@ -39,7 +39,7 @@ export {
   gamesHash,
   gamesNotFound,
   readGame,
-} from './games/pddl/games-domain.js';
+} from './games/pddl/text-game.js';
 export type { Selector } from './replay/selectors.js';
 export { PrioritizedSelector, UniformSelector } from './replay/selectors.js';
 export { definePlugin, type PluginEntries } from './run/define-plugin.js';

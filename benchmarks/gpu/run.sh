@@ -1,29 +1,25 @@
 #!/usr/bin/env bash
 # Builds the kernels and the harness, checks every kernel against vector code, and measures: alone and against peers.
-# Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node (train brings it), no network.
+# Needs nvcc 12.8 or newer, g++, make and python3; PyTorch and JAX where they are to be compared. No Node, no network.
 #
 #   benchmarks/gpu/run.sh [PHASE...] [--quick] [--out DIR] [--only TEXT] [--minutes N]
-#   benchmarks/gpu/run.sh --call 1|2|3              all of it in three calls of ten minutes
+#   benchmarks/gpu/run.sh --call 1|2                all of it in two calls of ten minutes
 #   benchmarks/gpu/run.sh --emulated [PHASE...]     the same paths at tiny sizes, kernels on the host: shows that it runs
 #
-# Phases: check, time, peers, train; without one: check time peers. Each fits in ten minutes.
-# --call: 1 is check and time, 2 is peers, 3 is train, each within nine minutes and a half.
+# Phases: check, time, peers; without one, all. Each fits in ten minutes.
+# --call: 1 is check and time, 2 is peers, each within nine minutes and a half.
 # --minutes: for this command as a whole, build included; without it, 8.5 for each phase. Clocks and other settings of the card stay
 # as they are. Results: JSON and table.PHASE.txt in DIR (default: $OUT, or benchmarks/results/gpu).
-# train: `reverie train` on both. It takes the archive of pack.mjs (--product FILE; default: benchmarks/gpu/carry/product.tar.xz), with
-# a Node of its own; without one, the product that is built here and the Node of PATH.
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cuda=$root/native/cuda
 command_line="benchmarks/gpu/run.sh $*"
 phases=() call='' quick='' emulated='' only='' minutes='' architecture=() phase_begun=0 out=${OUT:-$root/benchmarks/results/gpu}
-product=$root/benchmarks/gpu/carry/product.tar.xz
 while [ $# -gt 0 ]; do
   case $1 in
-    check | time | peers | train) phases+=("$1") ;;
+    check | time | peers) phases+=("$1") ;;
     --call) call=${2:-none} && shift ;;
-    --product) product=$2 && shift ;;
     --quick) quick=1 ;;
     --emulated) emulated=1 ;;
     --out) out=$2 && shift ;;
@@ -37,8 +33,7 @@ case $call in
   '') ;;
   1) phases=(check time) ;;
   2) phases=(peers) ;;
-  3) phases=(train) ;;
-  *) echo "--call 1, 2 or 3? (see the head of $0)" >&2 && exit 2 ;;
+  *) echo "--call 1 or 2? (see the head of $0)" >&2 && exit 2 ;;
 esac
 [ -z "$call" ] || minutes=${minutes:-9.5}
 [ ${#phases[@]} -gt 0 ] || phases=(check time peers)
@@ -99,30 +94,6 @@ check() {
 
 minutes_left() { awk "BEGIN { print ${minutes:-8.5} - ($SECONDS - $phase_begun) / 60 }"; }
 
-# The product and its Node, brought along or built here; its addon is compiled here, its kernels are those that were measured.
-train() {
-  local folder=$root node=${NODE:-node} devices=cpu,cuda size=(--seeds 5) headers
-  if [ -f "$product" ]; then
-    folder=$cuda/build/product
-    say "unpacking $product"
-    rm -rf "$folder" && mkdir -p "$folder"
-    "$python" -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$product" "$folder"
-    ln -s "$root/native" "$folder/native"
-    node=$folder/node
-  fi
-  headers="$folder/node_modules/node-addon-api $folder/node_modules/node-api-headers/include"
-  make -C "$cuda" -j"$(nproc)" NAPI_HEADERS="$headers" addon >>"$out/build.log" 2>&1 || { tail -30 "$out/build.log" >&2 && return 1; }
-  if [ -n "$emulated" ]; then
-    devices=cpu,emulated
-  else
-    cp "$cuda/build/measured/kernels.fatbin" "$cuda/build/kernels.fatbin"
-  fi
-  [ -z "$quick$emulated" ] || size=(--seeds 1 --quick)
-  NODE=$node PRODUCT=$folder "$root/benchmarks/gpu/end-to-end.sh" train --devices "$devices" --minutes "$(minutes_left)" \
-    "${size[@]}" --out "$out" | tee "$out/table.train.txt" || return 1
-  "$python" "$root/benchmarks/gpu/train_result.py" "$out" "$command_line" "${nvcc:-}" | tee -a "$out/table.train.txt"
-}
-
 measure() { # PHASE
   local size=(--minutes "$(minutes_left)")
   [ -z "$quick$emulated" ] || size+=(--rounds 3 --calls 3)
@@ -137,7 +108,6 @@ for phase in "${phases[@]}"; do
   say "phase $phase"
   case $phase in
     check) check || failed+=(check) ;;
-    train) train || failed+=(train) ;;
     *) measure "$phase" || failed+=("$phase") ;;
   esac
   # Without --minutes each phase has its own; the build is of the first.

@@ -489,16 +489,6 @@ export const ERROR_CATALOGUE = {
     message: '"{path}" leads out of the folder of runs.',
     hint: 'Name a folder or file below it, without "..", and not by way of a link.',
   },
-  EPISODE_NOT_FOUND: {
-    status: 404,
-    message: 'No episode begins at byte {at} of the episodes of "{run}".',
-    hint: 'The run may have gone on since: look it up in the list again.',
-  },
-  LINE_TOO_LONG: {
-    status: 422,
-    message: 'The line at byte {at} of {path} is longer than {limit} bytes.',
-    hint: 'It was not written by Reverie; move the file away, or split it.',
-  },
   REPLAY_EMPTY: { status: 409, message: 'Nothing to sample: the {source} buffer is empty.', hint: '{hint}' },
   CHECKPOINT_CORRUPT: {
     status: 422,

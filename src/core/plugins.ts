@@ -1,4 +1,4 @@
-// Modules of users that add kinds, environments, domains, dynamics, backends, learners, exports and protocols. Whoever names one runs it, with
+// Modules of users that add kinds, environments, domains, dynamics, backends, learners and exports. Whoever names one runs it, with
 // all that this process may do: scenarios name them, which are files of the user's own, and nothing that comes over a network.
 // The packs that come with the package are modules of the same form.
 
@@ -25,7 +25,6 @@ export interface Plugin {
   readonly exports?: readonly Named[];
   /** Formats of datasets of transitions. */
   readonly transitionExports?: readonly Named[];
-  readonly protocols?: readonly Named[];
   /** How backends are made of a job's own records, where they do not say it themselves. */
   readonly fittedBackends?: readonly Entry<unknown>[];
   /** Functions that rooms above ask for by name. */
@@ -42,7 +41,6 @@ const DOORS: Readonly<Record<keyof Plugin, readonly [what: string, needs: string
   learners: ['learner', 'make'],
   exports: ['export', 'make'],
   transitionExports: ['transition export', 'make'],
-  protocols: ['protocol', 'make'],
   fittedBackends: ['fitted backend', 'make'],
   services: ['service', 'make'],
 };

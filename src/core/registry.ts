@@ -1,4 +1,4 @@
-// Where named things come from: kinds, environments, dynamics, learners and protocols. Ours and a user's come in
+// Where named things come from: kinds, environments, dynamics and learners. Ours and a user's come in
 // by the same door, and nothing is loaded before it is asked for.
 
 import type { ZodType } from 'zod';

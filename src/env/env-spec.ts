@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { reverieError } from '../core/errors.js';
 import { bodyKeys, entryFor, environmentIds, environments, keysOf } from './environments.js';
 import { gymnasiumKeys } from './gymnasium/entry.js';
-import { bodyShape } from './mujoco/body-spec.js';
-import { parseStrictly } from './strict-parse.js';
+import { bodyShape } from './mujoco/body.js';
+import { keysOfAll, parseStrictly } from './strict-parse.js';
 
 const ourKeys = {
   id: z.string().optional().describe('a built-in environment, or a name for an mjcf one'),
@@ -41,9 +41,14 @@ export function envSpecSchema(): OurSchema {
 let made: { readonly known: number; readonly schema: OurSchema } | undefined;
 
 function schemaOfNow(): OurSchema {
-  return z.strictObject({ ...ourKeys, ...keysOfPlugins() }).superRefine((spec, context) => {
-    for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
-  }) as unknown as OurSchema;
+  return (
+    z
+      // Twice: ours come first, and mean what they mean here.
+      .strictObject({ ...ourKeys, ...keysOfAll(environments.list().map(({ schema }) => schema)), ...ourKeys })
+      .superRefine((spec, context) => {
+        for (const problem of misplaced(spec)) context.addIssue({ code: 'custom', message: problem });
+      }) as unknown as OurSchema
+  );
 }
 
 export type EnvSpec = z.input<OurSchema>;
@@ -59,21 +64,6 @@ export function checkEnvSpec(spec: unknown): CheckedEnvSpec {
     });
   }
   return checked;
-}
-
-/** Without defaults, which are the environment's own and no other's. Two environments may mean different things by one key. */
-function keysOfPlugins(): Record<string, z.ZodType> {
-  const keys: Record<string, z.ZodType> = {};
-  for (const { schema } of environments.list()) {
-    for (const [key, type] of Object.entries(schema?.shape ?? {})) {
-      if (key in ourKeys) continue;
-      const bare = (type instanceof z.ZodDefault ? type.unwrap() : type) as z.ZodType;
-      keys[key] = z
-        .optional(keys[key] === undefined ? bare : z.union([keys[key], bare]))
-        .describe(bare.description ?? '');
-    }
-  }
-  return keys;
 }
 
 function misplaced(spec: Record<string, unknown>): string[] {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { Registry } from '../core/registry.js';
 import { clockOf, type EnvironmentEntry } from './clocked-environment.js';
 import { gymnasium } from './gymnasium/entry.js';
-import { bodyShape } from './mujoco/body-spec.js';
+import { bodyShape } from './mujoco/body.js';
 
 export const bodyKeys = z.strictObject(bodyShape).partial();
 

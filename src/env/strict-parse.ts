@@ -1,6 +1,6 @@
 // Data checked against a schema, with this project's errors: an unknown key names the nearest known one.
 
-import type { z } from 'zod';
+import { z } from 'zod';
 import { nearest, reverieError } from '../core/errors.js';
 
 /** What we read of a zod schema's definition to list the keys at a path. */
@@ -58,4 +58,18 @@ function unwrapped(schema: SchemaNode): SchemaNode {
     if (inner === undefined) return node;
     node = inner;
   }
+}
+
+/** Keys of all schemas, without defaults, which are each one's own. Two may mean different things by one key. */
+export function keysOfAll(schemas: readonly (z.ZodObject | undefined)[]): Record<string, z.ZodType> {
+  const keys: Record<string, z.ZodType> = {};
+  const known = new Map<string, z.ZodType[]>();
+  for (const [key, type] of schemas.flatMap((schema) => Object.entries(schema?.shape ?? {}))) {
+    const bare = (type instanceof z.ZodDefault || type instanceof z.ZodOptional ? type.unwrap() : type) as z.ZodType;
+    const types = [...new Set([...(known.get(key) ?? []), bare])];
+    known.set(key, types);
+    const either = types.length === 1 ? bare : z.union(types);
+    keys[key] = either.optional().describe(type.description ?? bare.description ?? '');
+  }
+  return keys;
 }

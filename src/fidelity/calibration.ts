@@ -1,8 +1,8 @@
 // Does the model know what it does not know? Of numbers: how often its intervals hold what really followed, and whether it errs
 // where its members disagree. Of tools: whether answers of more confidence are more often right.
 
-import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
+import { isRight } from './one-step.js';
 import type { LinesChart } from './report.js';
 import {
   type Finding,
@@ -10,7 +10,6 @@ import {
   findingOf,
   type Instrument,
   metricTable,
-  type Sampled,
   shown,
   shownShare,
   streamOf,
@@ -18,44 +17,43 @@ import {
 } from './section.js';
 import { auroc, bootstrapEstimate, pitMixture, reliability } from './statistics.js';
 import type { ToolsJudged } from './tools/judged.js';
-import { isRight } from './tools/one-step.js';
 import {
   byUnit,
   CHUNK_ROWS,
+  chunkOfRows,
   clusteredMean,
+  elementOf,
   intervalRng,
   type Judged,
   meanSquare,
-  type Units,
   widths,
 } from './vector/ground.js';
-import { chunkOfRows, elementOf } from './vector/open-loop.js';
 
 const ABOUT = { id: 'calibration', title: 'Calibration' } as const;
 
 // Of numbers.
 
-type VectorCalibrationRow = {
-  /** Of each element: predicted chance of less than what really followed. */
-  readonly pit: readonly number[];
-  /** Of each element: error over the standard deviation that the model stated. */
-  readonly z: readonly number[];
-  /** Of the members, or the noise that a model of one opinion states: root mean square over elements in standard deviations of their change. */
+/** Of one transition, over its elements. */
+type VectorRow = {
+  /** Share whose real value is inside the model's central 90 % interval. */
+  readonly inside: number;
+  /** Mean square of the error over the standard deviation that the model stated. */
+  readonly square: number;
+  /** Of the members, or the noise that a model of one opinion states: root mean square in standard deviations of their change. */
   readonly disagreement: number;
-  /** 1 where the predicted mean is within tolerance of what really followed. */
-  readonly isRight: number;
+  /** Whether the predicted mean is within tolerance of what really followed. */
+  readonly isRight: boolean;
 };
 
 const VECTOR_METRICS = metricTable(`
 coverage-90       | neither | share  | Coverage of 90 % intervals | Share of elements of real next observations inside the model's central 90 % interval: 90 % is honest, less is too sure, more too timid.
-calibration-error | lower   | share  | Calibration error | Mean distance between the level of a central interval and the share of truths inside, over levels 5 % to 95 %.
 std-factor        | neither | number | Error over stated deviation | Root mean square of errors in the standard deviations that the model states: 1 is honest, above 1 it is too sure by that factor.
 doubt-auroc       | higher  | number | Disagreement warns of errors (AUROC) | Chance that members disagree more on a transition that the model gets wrong (beyond tolerance) than on one that it gets right: 0.5 is chance, 1 is perfect.
 `);
 
 export function vectorCalibration(judged: Judged): Instrument {
   const { ground, subject } = judged;
-  const instrument: Instrument<VectorCalibrationRow> = {
+  const instrument: Instrument<VectorRow> = {
     id: 'calibration',
     chunks: Math.ceil(ground.truth.rows.rows / CHUNK_ROWS),
     measure: (chunk) => measureVector(judged, chunk),
@@ -68,7 +66,7 @@ export function vectorCalibration(judged: Judged): Instrument {
 /** A model that is sure and wrong without measure: keeps squares finite. */
 const WORST_Z = 1e6;
 
-async function measureVector(judged: Judged, chunk: number): Promise<readonly VectorCalibrationRow[]> {
+async function measureVector(judged: Judged, chunk: number): Promise<readonly VectorRow[]> {
   const { truth, scales, plan } = judged.ground;
   const { obsDim } = widths(truth);
   const { first, end, action, carry } = await chunkOfRows(judged, 'calibration', chunk);
@@ -80,89 +78,69 @@ async function measureVector(judged: Judged, chunk: number): Promise<readonly Ve
       const centre = mean(means);
       const deviations = means.map((value) => value - centre);
       const std = Math.sqrt(mean(stds.map((own, c) => own * own + deviations[c] ** 2)));
-      return { pit: pitMixture(real, means, stds), error: real - centre, std, deviations };
+      const isInside = Math.abs(pitMixture(real, means, stds) - 0.5) <= 0.45;
+      return { isInside, error: real - centre, std, deviations };
     });
     // As a world model's own: of the elite that is furthest from the others (MOReL, 2005.05951).
     const spreads =
       forecast.components === 1
         ? [mean(elements.map(({ std }) => std * std))]
         : Array.from({ length: forecast.components }, (_, c) => mean(elements.map((e) => e.deviations[c] ** 2)));
-    const error = Math.sqrt(mean(elements.map((element) => element.error ** 2)));
+    const zs = elements.map(({ error, std }) => Math.max(-WORST_Z, Math.min(WORST_Z, error / std)));
     return {
-      pit: elements.map(({ pit }) => brief(pit)),
-      z: elements.map(({ error: off, std }) => brief(Math.max(-WORST_Z, Math.min(WORST_Z, off / std)))),
-      disagreement: brief(Math.sqrt(Math.max(...spreads))),
-      isRight: Number(error <= plan.tolerance),
+      inside: mean(elements.map(({ isInside }) => Number(isInside))),
+      square: meanSquare(zs),
+      disagreement: Math.sqrt(Math.max(...spreads)),
+      isRight: Math.sqrt(meanSquare(elements.map(({ error }) => error))) <= plan.tolerance,
     };
   });
-}
-
-/** Six digits: no reader of a share or a curve sees more. */
-function brief(value: number): number {
-  return Number(value.toPrecision(6));
 }
 
 /** Each draw sorts all rows. */
 const DRAWS = 200;
 
-function concludeVector({ ground, subject }: Judged, rows: readonly VectorCalibrationRow[]): Finding {
+function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[]): Finding {
   const { units, plan } = ground;
   if (rows.length === 0) {
     const missing = 'No transition was judged.';
     return findingOf({ ...ABOUT, summary: 'Not measured.', notes: [missing], missing }, figuresOf(VECTOR_METRICS, {}));
   }
   const rng = (key: string) => intervalRng(plan, 'calibration', key);
-  const inside = (pit: readonly number[]) => pit.filter((chance) => Math.abs(chance - 0.5) <= 0.45).length;
-  const judgements = rows.map(({ disagreement, isRight: right }) => ({
-    confidence: 1 / (1 + disagreement),
-    right: right === 1,
-  }));
-  const warns = (drawn: readonly (typeof judgements)[]) => {
+  const warns = (drawn: readonly (readonly VectorRow[])[]) => {
     const all = drawn.flat();
+    // Only the order counts.
     return auroc(
-      all.map(({ confidence }) => confidence),
-      all.map(({ right }) => right),
+      all.map(({ disagreement }) => -disagreement),
+      all.map(({ isRight: right }) => right),
     );
   };
   const found = {
     'coverage-90': clusteredMean(
-      rows.map(({ pit }) => inside(pit) / pit.length),
+      rows.map(({ inside }) => inside),
       units,
       rng('coverage-90'),
     ),
-    'calibration-error': intervalError(rows, units, rng('calibration-error')),
     'std-factor': clusteredMean(
-      rows.map(({ z }) => meanSquare(z)),
+      rows.map(({ square }) => square),
       units,
       rng('std-factor'),
       Math.sqrt,
     ),
-    'doubt-auroc': bootstrapEstimate(byUnit(judgements, units), warns, rng('doubt-auroc'), DRAWS),
+    'doubt-auroc': bootstrapEstimate(byUnit(rows, units), warns, rng('doubt-auroc'), DRAWS),
   };
   const [coverage, factor] = [found['coverage-90'].estimate.value, found['std-factor'].estimate.value];
   return findingOf(
     {
       ...ABOUT,
       summary: `Intervals of 90 % hold ${shownShare(coverage)} of what really followed; errors are ${shown(factor)} times as large as the stated deviations.`,
-      charts: [
-        {
-          kind: 'lines',
-          title: 'Intervals',
-          caption: 'Share of truths inside central intervals of each level.',
-          xTitle: 'level of the interval',
-          yTitle: 'share of truths inside',
-          diagonal: true,
-          series: [{ name: 'model', points: curveOf(countsOf(rows, units)).map((y, i) => ({ x: LEVELS[i], y })) }],
-        },
-      ],
       notes: vectorNotes(rows, subject.model.opinions),
     },
     figuresOf(VECTOR_METRICS, found),
   );
 }
 
-function vectorNotes(rows: readonly VectorCalibrationRow[], opinions = 1): readonly string[] {
-  const wrong = rows.filter(({ isRight: right }) => right === 0).length;
+function vectorNotes(rows: readonly VectorRow[], opinions = 1): readonly string[] {
+  const wrong = rows.filter(({ isRight: right }) => !right).length;
   const oneOpinion =
     'This model has one opinion: what stands for disagreement is the noise that it states, estimated from 64 samples.';
   const oneSided = `${wrong === 0 ? 'No' : 'Every'} transition is beyond tolerance: whether disagreement warns of errors cannot be told.`;
@@ -172,46 +150,6 @@ function vectorNotes(rows: readonly VectorCalibrationRow[], opinions = 1): reado
     ...(opinions > 1 ? [] : [oneOpinion]),
     ...(wrong === 0 || wrong === rows.length ? [oneSided] : []),
   ];
-}
-
-/** Levels of central intervals: 0.05, 0.1, ..., 0.95. */
-const LEVELS = Array.from({ length: 19 }, (_, i) => (i + 1) / 20);
-
-interface Counts {
-  /** Elements inside the central interval of each level. */
-  readonly inside: number[];
-  of: number;
-}
-
-function countsOf(rows: readonly VectorCalibrationRow[], { count, of }: Units): readonly Counts[] {
-  const counts = Array.from({ length: count }, (): Counts => ({ inside: LEVELS.map(() => 0), of: 0 }));
-  rows.forEach(({ pit }, r) => {
-    const unit = counts[of[r]];
-    unit.of += pit.length;
-    for (const chance of pit) {
-      const least = Math.ceil(Math.abs(2 * chance - 1) * 20 - 1e-9);
-      for (let i = Math.max(0, least - 1); i < LEVELS.length; i++) unit.inside[i]++;
-    }
-  });
-  return counts;
-}
-
-/** Share inside at every level. */
-function curveOf(counts: readonly Counts[]): number[] {
-  const all = counts.reduce((sum, unit) => sum + unit.of, 0);
-  return LEVELS.map((_, i) => counts.reduce((sum, { inside }) => sum + inside[i], 0) / all);
-}
-
-/** Mean over levels of the distance between a level and the share of truths inside (Kuleshov et al. 2018, section 3.5). */
-function intervalError(rows: readonly VectorCalibrationRow[], units: Units, rng: Rng): Sampled {
-  const counts = countsOf(rows, units);
-  const error = (drawn: readonly Counts[]) =>
-    curveOf(drawn).reduce((sum, share, i) => sum + Math.abs(share - LEVELS[i]), 0) / LEVELS.length;
-  const filled = counts.filter(({ of }) => of > 0);
-  const found = bootstrapEstimate(filled, error, rng);
-  // Resampling adds noise, which only ever adds to an absolute value: such an interval may begin above its own estimate.
-  const low = found.low === null ? null : Math.min(found.low, found.value!);
-  return { estimate: { ...found, low }, samples: counts.map((unit) => (unit.of === 0 ? null : error([unit]))) };
 }
 
 // Of tools.

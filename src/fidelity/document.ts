@@ -19,17 +19,6 @@ import type { Estimate } from './statistics.js';
 export type ShownSubject = Omit<SubjectReport, 'samples'>;
 type ShownReport = Omit<FidelityReport, 'subjects'> & { readonly subjects: readonly ShownSubject[] };
 
-/** One metric of all subjects. */
-interface MetricRow {
-  /** `section.metric`. */
-  readonly name: string;
-  readonly metric: Metric;
-  /** One a subject, in the report's order; undefined where it was not measured. */
-  readonly estimates: readonly (Estimate | undefined)[];
-  /** One a subject; undefined for the first and where nothing was paired. */
-  readonly comparisons: readonly (Comparison | undefined)[];
-}
-
 /** The section of one subject. */
 interface Part {
   readonly name: string;
@@ -38,11 +27,10 @@ interface Part {
 
 export function fidelityDocument(report: ShownReport): Report {
   const { subjects, truth, provenance, incomplete, comparisons } = report;
-  const headlines = rowsOf(report, [...new Set(subjects.flatMap((one) => headlineMetrics(one).map(([name]) => name)))]);
   const compared =
     comparisons.length === 0
       ? ''
-      : ` ▲ and ▼ mark differences from ${subjects[0].name} that hold at 5 % for all ${comparisons.length} comparisons of this report together (paired, Holm).`;
+      : ` ▲ and ▼ mark differences from ${subjects[0].name}, unit by unit, whose interval excludes 0; of ${comparisons.length} comparisons one in twenty does by chance.`;
   return {
     title: `How far the simulation of ${report.scenario} is from the real`,
     blocks: [
@@ -51,10 +39,7 @@ export function fidelityDocument(report: ShownReport): Report {
       { kind: 'heading', text: 'At a glance' },
       trustFigures(report),
       ...gateLists(report),
-      ...measures(
-        report,
-        headlines.filter(({ name }) => !name.startsWith('horizon.')),
-      ),
+      ...measures(report, subjects.flatMap(headlineNames)),
       { kind: 'paragraph', tone: 'note', text: `Bars are values, lines within them intervals of 95 %.${compared}` },
       ...SECTIONS.flatMap((id) => sectionBlocks(report, id)),
       { kind: 'heading', text: 'Where this is from' },
@@ -131,46 +116,34 @@ export function metricsOf({ sections }: ShownSubject): ReadonlyMap<string, Metri
   return new Map(sections.flatMap(({ id, metrics }) => metrics.map((metric) => [`${id}.${metric.key}`, metric])));
 }
 
-function rowsOf(report: ShownReport, names: readonly string[]): MetricRow[] {
-  const known = report.subjects.map(metricsOf);
-  return names.map((name) => {
-    const metrics = known.map((own) => own.get(name));
-    return {
-      name,
-      metric: metrics.find((metric) => metric !== undefined)!,
-      estimates: metrics.map((metric) => metric?.estimate),
-      comparisons: report.subjects.map(({ name: subject }) =>
-        report.comparisons.find(({ metric, second }) => metric === name && second === subject),
-      ),
-    };
-  });
-}
-
 const BETTER = { higher: ' ↑', lower: ' ↓', neither: '' };
 
-/** Metrics as a table, a line a model. */
-function measures({ subjects }: ShownReport, rows: readonly MetricRow[], isExplained = false): Block[] {
-  if (rows.length === 0) return [];
+/** Metrics as a table, each once, a line a model. */
+function measures({ subjects, comparisons }: ShownReport, names: readonly string[], isExplained = false): Block[] {
+  if (names.length === 0) return [];
   const isAlone = subjects.length === 1;
-  const lines = rows.flatMap(({ name, metric, estimates, comparisons }) =>
-    subjects.map((subject, i): Cell[] => {
+  const known = subjects.map(metricsOf);
+  const rows = [...new Set(names)].flatMap((name) => {
+    const estimates = known.map((own) => own.get(name)?.estimate);
+    const { label, better, meaning, unit } = known.find((own) => own.has(name))!.get(name)!;
+    return subjects.map((subject, i): Cell[] => {
       const estimate = estimates[i];
-      const about = `${metric.meaning} (${name})`;
+      const comparison = comparisons.find(({ metric, second }) => metric === name && second === subject.name);
       return [
-        { text: `${metric.label}${BETTER[metric.better]}`, about: isExplained && i === 0 ? about : undefined },
+        { text: `${label}${BETTER[better]}`, about: isExplained && i === 0 ? `${meaning} (${name})` : undefined },
         ...(isAlone ? [] : [subject.name]),
         {
-          text: estimate === undefined ? 'not measured' : valueText(estimate.value, metric.unit),
-          bar: barOf(metric.unit, estimates, i),
+          text: estimate === undefined ? 'not measured' : valueText(estimate.value, unit),
+          bar: barOf(unit, estimates, i),
         },
-        estimate === undefined ? '' : intervalText(estimate, metric.unit),
+        estimate === undefined ? '' : intervalText(estimate, unit),
         estimate === undefined || estimate.n === 0 ? '' : estimate.n.toLocaleString('en-US'),
-        ...(isAlone ? [] : [comparisonText(comparisons[i], metric.unit)]),
+        ...(isAlone ? [] : [comparisonText(comparison, unit)]),
       ];
-    }),
-  );
+    });
+  });
   const columns = ['', ...(isAlone ? [] : ['model']), 'value', '95 %', 'n', ...(isAlone ? [] : ['against the first'])];
-  return [{ kind: 'table', columns, rows: lines }];
+  return [{ kind: 'table', columns, rows }];
 }
 
 /** Shares go from 0 to 1, all else from 0 to the largest; alone, what is no share has nothing that its length could be held against. */
@@ -186,17 +159,15 @@ function barOf(unit: Unit, beside: readonly (Estimate | undefined)[], colour: nu
 
 /** A difference has a sign; that of shares is in percentage points. Empty where none was found. */
 function comparisonText(comparison: Comparison | undefined, unit: Unit): string {
-  if (!comparison?.isSignificant) return '';
+  if (comparison === undefined) return '';
   const { better, difference } = comparison;
-  const value = difference.value!;
+  const { value, low, high } = difference;
+  if (value === null || low === null || high === null || (low <= 0 && high >= 0)) return '';
   const isBetter = value > 0 === (better === 'higher');
   const mark = better === 'neither' ? '◆ different' : isBetter ? '▲ better' : '▼ worse';
   const text = unit === 'share' ? `${bareText(value, unit)} points` : valueText(value, unit);
   return `${mark}, ${withInterval(`${value > 0 ? '+' : ''}${text}`, difference, unit)}`;
 }
-
-/** Further metrics are folded. */
-const SHOWN_METRICS = 8;
 
 function sectionBlocks(report: ShownReport, id: SectionId): Block[] {
   const parts = report.subjects.flatMap(({ name, sections }): Part[] => {
@@ -206,17 +177,12 @@ function sectionBlocks(report: ShownReport, id: SectionId): Block[] {
   if (parts.length === 0) return [];
   const isAlone = report.subjects.length === 1;
   const names = parts.flatMap(({ section }) => section.metrics.map(({ key }) => `${id}.${key}`));
-  const rows = rowsOf(report, [...new Set(names)]);
-  const further = measures(report, rows.slice(SHOWN_METRICS), true);
   const summaries = said(parts, ({ summary }) => [summary]);
   const notes = said(parts, (section) => section.notes);
   return [
     { kind: 'heading', text: parts[0].section.title },
     ...summaries.map((text) => ({ kind: 'paragraph', text }) as const),
-    ...measures(report, rows.slice(0, SHOWN_METRICS), true),
-    ...(further.length === 0
-      ? []
-      : [{ kind: 'details', title: `More metrics: ${rows.length - SHOWN_METRICS}`, blocks: further } as const]),
+    ...measures(report, names, true),
     ...charts(parts, isAlone),
     ...tables(parts, isAlone).map((table) => ({ kind: 'table', alignment: 'text', ...table }) as const),
     ...parts.flatMap(({ name, section }) => section.worst.map((one) => worstBlock(one, isAlone ? '' : `${name}: `))),
@@ -248,19 +214,11 @@ function charts(parts: readonly Part[], isAlone: boolean): CurvesBlock[] {
   });
 }
 
-/** Tables of one title as one, with a column for the model after the first; rows of the same first cell stand together. */
+/** Tables of one title one after the other, each with its model's name. */
 function tables(parts: readonly Part[], isAlone: boolean): FidelityTable[] {
-  const owned = parts.flatMap(({ name, section }) => section.tables.map((table) => ({ name, table })));
-  return [...new Set(owned.map(({ table }) => table.title))].map((title) => {
-    const same = owned.filter(({ table }) => table.title === title);
-    const [{ table: first }] = same;
-    if (isAlone) return first;
-    const [column = '', ...columns] = first.columns;
-    const rows = same.flatMap(({ name, table }) => table.rows.map(([label = '', ...cells]) => [label, name, ...cells]));
-    const order = [...new Set(rows.map(([label]) => label))];
-    const sorted = order.flatMap((label) => rows.filter((row) => row[0] === label));
-    return { title, columns: [column, 'model', ...columns], rows: sorted };
-  });
+  return parts.flatMap(({ name, section }) =>
+    section.tables.map((table) => (isAlone ? table : { ...table, title: `${table.title}: ${name}` })),
+  );
 }
 
 /** Letters of one JSON text; a state may be a whole database. */
@@ -294,24 +252,25 @@ function worstBlock(worst: WorstTransition, whose: string): Block {
 const TELLING: Readonly<Record<SectionId, readonly string[]>> = {
   'one-step': ['state-error', 'state-within', 'state-exact-floor', 'silent-state-error', 'all-right', 'refused'],
   elements: ['element-f1', 'change-f1'],
-  'k-steps': ['divergence-steps', 'better-than-persistence', 'steps-to-divergence', 'consistency-ratio'],
+  'k-steps': ['divergence-steps', 'steps-to-divergence', 'consistency-ratio'],
   'reward-end': ['optimism', 'false-done'],
-  calibration: ['calibration-error', 'doubt-auroc', 'ece', 'auroc'],
+  calibration: ['coverage-90', 'doubt-auroc', 'ece', 'auroc'],
   rank: ['spearman', 'regret-at-1'],
   'must-fail': ['passed'],
   horizon: ['trusted-steps'],
 };
 
-/** In the order of the report, the trust horizon first. */
-function headlineMetrics({ sections }: ShownSubject): [name: string, metric: Metric][] {
-  return horizonFirst(sections).flatMap((section) =>
-    tellingOf(section).map((metric): [string, Metric] => [`${section.id}.${metric.key}`, metric]),
+/** All but the trust horizon, which stands above them. */
+function headlineNames({ sections }: ShownSubject): string[] {
+  return sections.flatMap((section) =>
+    section.id === 'horizon' ? [] : tellingOf(section).map(({ key }) => `${section.id}.${key}`),
   );
 }
 
 /** As they are printed: of a section none of whose figures was counted, why that is; and what a section cannot show. */
 export function headlines({ sections }: ShownSubject): { label: string; text: string }[] {
-  return horizonFirst(sections).flatMap((section) => {
+  const horizonFirst = [...sections].sort((a, b) => Number(b.id === 'horizon') - Number(a.id === 'horizon'));
+  return horizonFirst.flatMap((section) => {
     const { title, missing, byConstruction } = section;
     const own = tellingOf(section);
     if (missing !== undefined && own.every(({ estimate }) => estimate.value === null)) {
@@ -324,10 +283,6 @@ export function headlines({ sections }: ShownSubject): { label: string; text: st
     if (byConstruction !== undefined) lines.push({ label: `${title}: by construction`, text: byConstruction });
     return lines;
   });
-}
-
-function horizonFirst(sections: readonly Section[]): readonly Section[] {
-  return [...sections].sort((a, b) => Number(b.id === 'horizon') - Number(a.id === 'horizon'));
 }
 
 /** Of a state that is right or not, its floor stands beside it. */

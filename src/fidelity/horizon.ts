@@ -80,7 +80,7 @@ interface Evidence {
   readonly caveat: string;
 }
 
-/** From what other sections found, and what is tolerated. */
+/** How a kind of world comes to its horizon, from what other sections found and what is tolerated. */
 export type HorizonRule = (findings: Findings, tolerance: number) => Evidence;
 
 /** Of numbers: as far as drift, as `k-steps` measures it, stays within the tolerance in standard deviations of each element. */
@@ -144,25 +144,11 @@ export function horizonFindings(findings: Findings, rule: HorizonRule, tolerance
     'step-error': stepError,
   });
   const open = atLeast ? ['Nothing worse was seen as far as was measured: the true horizon may be longer.'] : [];
-  return [
-    findingOf(
-      {
-        ...about,
-        summary: summaryOf(evidence),
-        notes: [...open, evidence.caveat],
-      },
-      figures,
-    ),
-  ];
+  return [findingOf({ ...about, summary: summaryOf(evidence), notes: [...open, evidence.caveat] }, figures)];
 }
 
-function summaryOf({ horizon: { cautious, atLeast }, stepError, within, n }: Evidence): string {
+function summaryOf({ horizon: { cautious, atLeast }, within }: Evidence): string {
   if (cautious === 0) return `No simulated step can be trusted: it cannot be said even of one that ${within}.`;
   const steps = `${atLeast ? 'at least ' : ''}${cautious} step${cautious === 1 ? '' : 's'}`;
-  const training = `Train on branches no longer than that, with ${shownShare(realRatioAt(cautious))} real rows.`;
-  const reach =
-    stepError.value === 0 && stepError.n === n
-      ? ` None of the ${n} judged steps was wrong: ${n} steps cannot show more than this, and more of them might.`
-      : '';
-  return `Simulations of ${steps} can be trusted: up to there ${within}. ${training}${reach}`;
+  return `Simulations of ${steps} can be trusted: up to there ${within}. Train on branches no longer than that, with ${shownShare(realRatioAt(cautious))} real rows.`;
 }

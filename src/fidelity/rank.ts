@@ -124,9 +124,9 @@ function rankFinding(
     return { name, real: column('real'), simulated: column('simulated') };
   });
   const policies = paired.filter(({ real }) => real.some((value) => value !== null));
-  const gapsOf = ({ real, simulated }: PolicyReturns) =>
-    simulated.map((value, i) => (value === null ? null : value - real[i]!));
-  const optimism = policies.map((policy) => mean(gapsOf(policy).filter((gap) => gap !== null)));
+  const optimism = policies.map(({ real, simulated }) =>
+    mean(simulated.flatMap((value, i) => (value === null ? [] : [value - real[i]!]))),
+  );
   const gaps = optimism.map(Math.abs);
   const estimates = {
     ...crossedBootstrap(policies, STATISTICS, rng),
@@ -246,14 +246,9 @@ function summaryOf(estimates: Readonly<Record<string, Estimate>>, policies: numb
 
 function notesOf(rows: readonly RankRow[], paired: readonly PolicyReturns[], all: number): string[] {
   const missing = rows.filter(({ real, simulated }) => real === null || simulated === null).length;
-  const simulated = rows.filter((row) => row.real !== null && row.simulated === null).length;
   const unpaired = paired.filter(({ real }) => real.every((value) => value === null)).map(({ name }) => name);
   return [
-    ...(missing === 0
-      ? []
-      : [
-          `${missing} of ${all} episodes are left out, as one world gave no return; ${simulated} of them for want of the simulated one alone.`,
-        ]),
+    ...(missing === 0 ? [] : [`${missing} of ${all} episodes are left out, as one world gave no return.`]),
     ...(unpaired.length === 0 ? [] : [`Left out, as no episode could be compared: ${unpaired.join(', ')}.`]),
     'A ladder that holds policies of very different worth is easily ranked: agreement says little of policies that are close to one another.',
   ];
@@ -284,8 +279,12 @@ function chartOf(rungs: readonly Rung[]): LinesChart {
 function tableOf(rungs: readonly Rung[]): FidelityTable {
   // 1 for the highest; equal values share the best place.
   const rankOf = (value: number) => 1 + rungs.filter((other) => other.simulated.value! > value).length;
-  const cell = ({ value, low, high }: Estimate) =>
-    low === null || high === null ? digits(value!) : `${digits(value!)} [${digits(low)}, ${digits(high)}]`;
+  const cell = (estimate: Estimate) => {
+    const [value, low, high] = [estimate.value, estimate.low, estimate.high].map((one) =>
+      one === null ? undefined : String(Number(one.toPrecision(5))),
+    );
+    return low === undefined || high === undefined ? value! : `${value} [${low}, ${high}]`;
+  };
   return {
     title: 'The ladder',
     columns: ['policy', 'real', 'simulated', 'rank real', 'rank simulated'],
@@ -299,9 +298,4 @@ function tableOf(rungs: readonly Rung[]): FidelityTable {
         String(rankOf(simulated.value!)),
       ]),
   };
-}
-
-function digits(value: number): string {
-  const places = Math.abs(value) >= 100 ? 1 : Math.abs(value) >= 1 ? 2 : 3;
-  return value.toFixed(places).replace(/^-(0(?:\.0+)?)$/, '$1');
 }

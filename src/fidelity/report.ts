@@ -20,13 +20,13 @@ const list = <T extends z.ZodType>(of: T) => z.array(of).readonly();
 
 /** A measured number with its interval. */
 const estimate = z.strictObject({
-  value: z.number().nullable().describe('null where nothing was counted.'),
-  low: z.number().nullable().describe('Ends of an interval of 95 %; both null where there is none.'),
-  high: z
-    .number()
-    .nullable()
-    .describe('null alone where nothing ended what was counted: how large it is, is not known.'),
-  n: count.describe('Units it was made from: transitions, questions, episodes, policies.'),
+  /** null where nothing was counted. */
+  value: z.number().nullable(),
+  /** Ends of an interval of 95 %; both null where there is none, `high` alone where nothing ended what was counted. */
+  low: z.number().nullable(),
+  high: z.number().nullable(),
+  /** Units it was made from: transitions, questions, episodes, policies. */
+  n: count,
   method: z.enum(['wilson', 'bootstrap', 'exact', 'none']),
 });
 
@@ -34,14 +34,14 @@ const better = z.enum(['higher', 'lower', 'neither']);
 const unit = z.enum(['share', 'number', 'steps', 'return']).describe('A share is shown in per cent.');
 
 const metric = z.strictObject({
-  key: text
-    .regex(/^[a-z0-9]+(-[a-z0-9]+)*$/)
-    .describe('Stable name within its section: gates and comparisons say `one-step.state-exact`.'),
+  /** Stable name within its section: gates and comparisons say `one-step.state-exact`. */
+  key: text.regex(/^[a-z0-9]+(-[a-z0-9]+)*$/),
   label: text,
   estimate,
   better,
   unit,
-  meaning: text.describe('What it means, in one sentence.'),
+  /** In one sentence. */
+  meaning: text,
 });
 
 const point = z.strictObject({
@@ -98,9 +98,8 @@ const section = z.strictObject({
   worst: list(worst),
   notes: list(text).describe('What could not be measured and why, and what a reader may get wrong.'),
   missing: text.optional().describe('Why figures that are read first were not counted.'),
-  byConstruction: text
-    .optional()
-    .describe('Why figures are right whatever the model is: no gate on them proves anything.'),
+  /** Why figures are right whatever the model is: no gate on them proves anything. */
+  byConstruction: text.optional(),
 });
 
 const samples = z.record(text, list(z.number().nullable()));
@@ -110,9 +109,8 @@ const subject = z.strictObject({
   kind: text.describe('`ensemble`, `onnx`, `router`, `served`, ...'),
   version: text,
   sections: known(({ id }) => (SECTIONS as readonly unknown[]).includes(id), section),
-  samples: samples.describe(
-    'By `section.metric`, one value a unit, in an order that all models share: what pairs them.',
-  ),
+  /** By `section.metric`, one value a unit, in an order that all models share: what pairs them. */
+  samples,
 });
 
 const truth = z.strictObject({
@@ -124,17 +122,12 @@ const truth = z.strictObject({
 });
 
 /** The second model minus the first, unit by unit. */
-const comparison = z.strictObject({
+const comparison = z.object({
   metric: text,
   first: text,
   second: text,
   difference: estimate,
   better,
-  adjustedP: z
-    .number()
-    .nullable()
-    .describe('p of a paired randomisation test, corrected (Holm); null: nothing was paired.'),
-  isSignificant: z.boolean().describe('Whether the difference holds at 5 % for the report as a whole.'),
 });
 
 /** A limit on the first model, and whether it was kept. */
@@ -142,9 +135,8 @@ const gate = z.strictObject({
   metric: text,
   limit: z.number(),
   bound: z.enum(['at-least', 'at-most']),
-  end: z
-    .enum(['low', 'high', 'value'])
-    .describe('What was held against the limit: the worse end of the interval, or the value.'),
+  /** What was held against the limit: the worse end of the interval, or the value. */
+  end: z.enum(['low', 'high', 'value']),
   value: z.number().nullable().describe('null where nothing was counted: the gate is shut then.'),
   floor: z.number().optional().describe('What a model that answers nothing would have.'),
   passed: z.boolean(),
@@ -155,9 +147,8 @@ const report = z.strictObject({
   scenario: text,
   family: text.min(1).describe('The kind of its world.'),
   truth: truth.describe('What models are held against.'),
-  subjects: list(subject)
-    .refine(({ length }) => length > 0, 'has no model')
-    .describe('Gates look at the first.'),
+  /** Gates look at the first. */
+  subjects: list(subject).refine(({ length }) => length > 0, 'has no model'),
   comparisons: list(comparison),
   gates: list(gate),
   provenance: z.record(text, json).describe('Versions, hashes, seeds, the command: all that is needed to do it again.'),
@@ -198,7 +189,7 @@ export function openFidelityReport(sealed: string, path: string): FidelityReport
   try {
     content = openSealed(sealed);
   } catch (error) {
-    throw unusable(path, (error as Error).message, error);
+    throw unusable(path, (error as Error).message);
   }
   return checked(content, path);
 }
@@ -218,13 +209,9 @@ function checked(content: unknown, path: string): FidelityReport {
   return data;
 }
 
-function unusable(path: string, problem: string, cause?: unknown): Error {
-  return reverieError(
-    'FILE_INVALID',
-    {
-      problem: `The fidelity report "${path}" cannot be used: ${problem}.`,
-      hint: 'Make it anew with reverie fidelity; its file is not to be edited.',
-    },
-    cause,
-  );
+function unusable(path: string, problem: string): Error {
+  return reverieError('FILE_INVALID', {
+    problem: `The fidelity report "${path}" cannot be used: ${problem}.`,
+    hint: 'Make it anew with reverie fidelity; its file is not to be edited.',
+  });
 }

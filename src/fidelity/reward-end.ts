@@ -2,7 +2,7 @@
 // over sequences of actions that were really taken. Of tools: what a simulation says an episode was worth, against what the same
 // calls truly lead to.
 
-import type { FidelityTable, WorstTransition } from './report.js';
+import type { WorstTransition } from './report.js';
 import {
   estimateIn,
   type Finding,
@@ -21,8 +21,11 @@ import { precisionRecall } from './statistics.js';
 import type { SimulatedRow } from './tools/episodes.js';
 import type { ToolsJudged } from './tools/judged.js';
 import {
+  type Beginning,
+  beginningsOf,
   CHUNK_ROWS,
   CHUNK_STARTS,
+  chunkOfRows,
   chunkRange,
   chunkRng,
   clusteredMean,
@@ -30,8 +33,9 @@ import {
   type Ground,
   intervalRng,
   type Judged,
+  openLoop,
+  unitsOfBeginnings,
 } from './vector/ground.js';
-import { type Beginning, beginningsOf, chunkOfRows, openLoop, unitsOfBeginnings } from './vector/open-loop.js';
 
 const ABOUT = { id: 'reward-end', title: 'Reward and end' } as const;
 
@@ -170,7 +174,6 @@ false-done   | lower   | share  | False done | Share of real failures that the s
 optimism     | neither | return | Optimism | Simulated minus real return of the same calls: above 0, the simulation promises too much.
 reward-exact | higher  | share  | Reward exact | Share of episodes whose simulated reward is the real one.
 end-state    | higher  | share  | End state exact | Share of episodes chosen in the simulation that end in the state their calls truly lead to.
-termination  | higher  | share  | End alike | Of episodes in which a tool was called that can end them: share that it ends in both or in neither.
 `);
 
 const NO_TRUTH = 'No rules carry simulated calls out for real: what episodes were truly worth is not known.';
@@ -193,7 +196,6 @@ function concludeTools(rows: readonly SimulatedRow[], hasTruth: boolean, notes: 
     optimism: meanOf('optimism', gaps),
     'reward-exact': shareOf(gaps.map((gap) => (gap === null ? null : gap === 0))),
     'end-state': shareOf(rows.map(({ endState }) => endState)),
-    termination: shareOf(rows.map(({ ends }) => ends)),
   };
   return findingOf(
     {
@@ -201,7 +203,6 @@ function concludeTools(rows: readonly SimulatedRow[], hasTruth: boolean, notes: 
       summary:
         `Of what the simulation rewards, ${percent(precision)} is truly done; ` +
         `it rewards ${percent(falsePositive)} of what is not.`,
-      tables: [confusionTable(decided)],
       worst: worstEpisodes(decided),
       notes: [...notes, ...(hasTruth ? [] : [NO_TRUTH]), ...toolsNotes(rows)],
       ...missingOf(decided, hasTruth),
@@ -219,28 +220,13 @@ function missingOf(decided: readonly Decided[], hasTruth: boolean): { readonly m
 function toolsNotes(rows: readonly SimulatedRow[]): string[] {
   const unanswered = rows.filter(({ answered }) => !answered).length;
   const undecided = rows.filter(({ simulated, answered }) => answered && simulated === null).length;
-  const ended = rows.some(({ ends }) => ends !== null);
   return [
     'Tools give no reward of their own here: an episode is judged at its end, by exact checks and then by the judge.',
     ...(unanswered === 0 ? [] : [`${unanswered} episodes broke off, as a model did not answer; they count nowhere.`]),
     ...(undecided === 0
       ? []
       : [`${undecided} episodes have no simulated reward: no state to check, a refused call, or no judge.`]),
-    ...(ended ? [] : ['No tool was called that can end an episode: whether ends agree is not known.']),
   ];
-}
-
-function confusionTable(decided: readonly Decided[]): FidelityTable {
-  const count = (simulated: boolean, real: boolean) =>
-    String(decided.filter((row) => (row.simulated === 1) === simulated && (row.real === 1) === real).length);
-  return {
-    title: 'Simulated against real success',
-    columns: ['', 'truly done', 'truly not done'],
-    rows: [
-      ['rewarded in the simulation', count(true, true), count(true, false)],
-      ['not rewarded in the simulation', count(false, true), count(false, false)],
-    ],
-  };
 }
 
 const SHOWN = 8;

@@ -1,7 +1,6 @@
-// Measured numbers with their intervals, and the statistics that reports are made of. Every one of them throws DATA_MISMATCH for
-// NaN, infinity, or lists of different lengths. docs/fidelity-metrics.md says what each does not see.
+// Measured numbers with their intervals, and the statistics that reports are made of; docs/fidelity-metrics.md says what each does
+// not see. They take finite numbers: a report that holds NaN or infinity is not written.
 
-import { reverieError } from '../core/errors.js';
 import { normalQuantile, type Rng } from '../core/rng.js';
 import { mean, wilson } from '../core/statistics.js';
 
@@ -18,27 +17,8 @@ export interface Estimate {
 
 export const NOTHING: Estimate = { value: null, low: null, high: null, n: 0, method: 'none' };
 
-function unfit(statistic: string, problem: string): Error {
-  return reverieError('DATA_MISMATCH', {
-    problem: `Numbers for "${statistic}" are not acceptable: ${problem}`,
-    hint: 'Each statistic takes finite numbers, as many of one kind as of the other; docs/fidelity-metrics.md says what it takes.',
-  });
-}
-
-function sameLength(statistic: string, first: ArrayLike<unknown>, second: ArrayLike<unknown>): void {
-  if (first.length === second.length) return;
-  throw unfit(statistic, `there are ${first.length} of one kind and ${second.length} of the other.`);
-}
-
-function allFinite(statistic: string, values: ArrayLike<number>): void {
-  for (let i = 0; i < values.length; i++) {
-    if (!Number.isFinite(values[i])) throw unfit(statistic, `number ${i} is ${values[i]}.`);
-  }
-}
-
 /** `hits` of `of` units as a share with Wilson's score interval (Wilson 1927); NOTHING where `of` is 0. Halves count as halves. */
 export function shareEstimate(hits: number, of: number): Estimate {
-  if (!(hits >= 0 && hits <= of && of < Number.POSITIVE_INFINITY)) throw unfit('share', `${hits} of ${of}.`);
   if (of === 0) return NOTHING;
   const { value, low, high } = wilson(hits, of);
   return { value, low, high, n: of, method: 'wilson' };
@@ -55,7 +35,6 @@ interface PrecisionRecall {
 
 /** Of a predicted yes or no. */
 export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]): PrecisionRecall {
-  sameLength('precision and recall', predicted, actual);
   const hits = actual.filter((is, i) => is && predicted[i]).length;
   const [said, is] = [predicted, actual].map((values) => values.filter(Boolean).length);
   return {
@@ -74,7 +53,6 @@ const JACKKNIFE_UNITS = 200;
 /** Mean of the values that are there, with a bootstrap interval; one value has no interval, none is NOTHING. */
 export function meanEstimate(values: readonly (number | null)[] | ArrayLike<number>, rng: Rng): Estimate {
   const there = Float64Array.from(Array.prototype.filter.call(values, (value) => value !== null) as number[]);
-  allFinite('mean', there);
   const n = there.length;
   if (n === 0) return NOTHING;
   const value = mean(there);
@@ -101,7 +79,6 @@ export function bootstrapEstimate<T>(
   if (n === 0) return NOTHING;
   const value = statistic(units);
   if (value === null) return { ...NOTHING, n };
-  allFinite('bootstrap', [value]);
   const found: number[] = [];
   const drawn = units.slice();
   for (let draw = 0; n > 1 && draw < draws; draw++) {
@@ -109,7 +86,6 @@ export function bootstrapEstimate<T>(
     const one = statistic(drawn);
     if (one !== null) found.push(one);
   }
-  allFinite('bootstrap', found);
   if (found.length <= draws / 2) return { value, low: null, high: null, n, method: 'none' };
   const leftOut = n > JACKKNIFE_UNITS ? [] : units.flatMap((_, i) => statistic(units.toSpliced(i, 1)) ?? []);
   const acceleration = leftOut.length === 0 ? 0 : -skewRatio(leftOut, mean(leftOut));
@@ -216,41 +192,8 @@ function upperTail(x: number): number {
 
 // Predictions that are equally weighted mixtures of Gaussians, one a member of an ensemble; a std of 0 is a point.
 
-/**
- * Continuous ranked probability score in closed form (Grimit et al. 2006, Q. J. R. Meteorol. Soc. 132, equation 5), in the units
- * of x; of a single point the absolute error. O(members squared).
- */
-export function crpsMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<number>): number {
-  checkedMembers('CRPS', means, stds);
-  const n = means.length;
-  let apart = 0;
-  let among = 0;
-  for (let i = 0; i < n; i++) {
-    apart += meanDistance(x - means[i], stds[i]);
-    among += meanDistance(0, Math.SQRT2 * stds[i]);
-    for (let j = 0; j < i; j++) among += 2 * meanDistance(means[i] - means[j], Math.hypot(stds[i], stds[j]));
-  }
-  return apart / n - among / (2 * n * n);
-}
-
-/** Mean of |X| for X normal with this mean and standard deviation. */
-function meanDistance(centre: number, std: number): number {
-  if (std === 0) return Math.abs(centre);
-  const z = centre / std;
-  return std * ((2 * Math.exp(-0.5 * z * z)) / SQRT_TWO_PI + z * (2 * normalCdf(z) - 1));
-}
-
-function checkedMembers(statistic: string, means: ArrayLike<unknown>, stds: ArrayLike<number>): void {
-  sameLength(statistic, means, stds);
-  if (means.length === 0) throw unfit(statistic, 'there is no member.');
-  for (let i = 0; i < stds.length; i++) {
-    if (!(stds[i] >= 0)) throw unfit(statistic, `the standard deviation of member ${i} is ${stds[i]}.`);
-  }
-}
-
 /** Probability integral transform (Dawid 1984): predicted chance of less than x; of a point 0, 1/2 or 1. */
 export function pitMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<number>): number {
-  checkedMembers('interval coverage', means, stds);
   let sum = 0;
   for (let i = 0; i < means.length; i++) {
     if (stds[i] === 0) sum += x < means[i] ? 0 : x > means[i] ? 1 : 0.5;
@@ -272,13 +215,10 @@ const BINS = 10;
 
 /** Over ten bins of equal width; a confidence on an edge falls into the upper bin, 1 into the last. */
 export function reliability(confidence: ArrayLike<number>, correct: readonly boolean[]): Reliability {
-  sameLength('reliability', confidence, correct);
   const counts = Array.from({ length: BINS }, () => ({ sum: 0, hits: 0, count: 0 }));
   for (let i = 0; i < correct.length; i++) {
-    const said = confidence[i];
-    if (!(said >= 0 && said <= 1)) throw unfit('reliability', `number ${i} is ${said}, outside [0, 1].`);
-    const bin = counts[Math.min(BINS - 1, Math.floor(said * BINS))];
-    bin.sum += said;
+    const bin = counts[Math.min(BINS - 1, Math.floor(confidence[i] * BINS))];
+    bin.sum += confidence[i];
     bin.hits += correct[i] ? 1 : 0;
     bin.count++;
   }
@@ -296,8 +236,6 @@ export function reliability(confidence: ArrayLike<number>, correct: readonly boo
 
 /** Area under the ROC curve: the chance that a positive scores above a negative, ties counted half; null where all labels are the same. */
 export function auroc(score: ArrayLike<number>, label: readonly boolean[]): number | null {
-  sameLength('auroc', score, label);
-  allFinite('auroc', score);
   const rank = ranks(score);
   const positives = label.filter(Boolean).length;
   const negatives = label.length - positives;
@@ -311,7 +249,6 @@ export function auroc(score: ArrayLike<number>, label: readonly boolean[]): numb
 
 /** Pearson's product-moment correlation, in [-1, 1]. */
 export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
-  checkedPair('pearson', x, y);
   const [meanX, meanY] = [mean(x), mean(y)];
   let xx = 0;
   let yy = 0;
@@ -330,7 +267,6 @@ export function pearson(x: ArrayLike<number>, y: ArrayLike<number>): number | nu
 
 /** Spearman's rank correlation: Pearson's of ranks, ties by their mean rank. */
 export function spearman(x: ArrayLike<number>, y: ArrayLike<number>): number | null {
-  checkedPair('spearman', x, y);
   return pearson(ranks(x), ranks(y));
 }
 
@@ -348,12 +284,6 @@ export function ranks(values: ArrayLike<number>): Float64Array {
   return out;
 }
 
-function checkedPair(statistic: string, x: ArrayLike<number>, y: ArrayLike<number>): void {
-  sameLength(statistic, x, y);
-  allFinite(statistic, x);
-  allFinite(statistic, y);
-}
-
 /** Mean returns of policies, the same order in both. */
 export interface PolicyMeans {
   readonly real: readonly number[];
@@ -366,7 +296,6 @@ export interface PolicyMeans {
  * pair that is only tied in the simulation counts, for its better policy alone.
  */
 export function mmrv({ real, simulated }: PolicyMeans): number | null {
-  checkedPair('mmrv', real, simulated);
   const n = real.length;
   if (n < 2) return null;
   let sum = 0;
@@ -394,7 +323,6 @@ export function mmrvShare(returns: PolicyMeans): number | null {
  * nothing by their order. null without policies.
  */
 export function regret({ real, simulated }: PolicyMeans): number | null {
-  checkedPair('regret', real, simulated);
   if (real.length === 0) return null;
   const most = Math.max(...simulated);
   return Math.max(...real) - Math.min(...real.filter((_, i) => simulated[i] === most));

@@ -6,26 +6,47 @@ import { FIDELITY_SECTIONS } from '../core/kind.js';
 export const positive = z.int().min(1);
 export const count = z.int().min(0);
 export const share = z.number().min(0).max(1);
+export const above0 = z.number().positive();
+export const from0 = z.number().min(0);
 
-export const nameKey = z
+/** A section of a scenario, which may be left out. */
+export function section<Shape extends z.ZodRawShape>(about: string, shape: Shape) {
+  return z
+    .strictObject(shape)
+    .prefault({} as never)
+    .describe(about);
+}
+
+/** One of some words: the first of them where it is left out. */
+export function oneOf<const Words extends readonly [string, ...string[]]>(words: Words, about: string) {
+  return z
+    .enum(words)
+    .default(words[0] as never)
+    .describe(about);
+}
+
+/** A value, or null where it is left out. */
+export const orNull = <S extends z.ZodType>(value: S) => value.nullable().default(null as never);
+
+export function flag(otherwise: boolean, about: string) {
+  return z.boolean().default(otherwise).describe(about);
+}
+
+const nameKey = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]*$/, 'lower-case letters, digits and dashes')
   .describe('Short name, as the folder is called.');
 
+/** @param what  the description is of */
+export function headKeys(what: string) {
+  return {
+    name: nameKey,
+    description: z.string().default('').describe(`One sentence on ${what}.`),
+    plugins: pluginsKey,
+  };
+}
+
 export const seedKey = count.default(0).describe('Seed of every random stream of a run; `--seed` replaces it.');
-
-/** @param meaning what they are in this kind, and what 0 means */
-export function workersKey(meaning: string) {
-  return count.default(0).describe(meaning);
-}
-
-/** @param meaning what they are in this kind, what 0 means and what `auto`, which is the default */
-export function autoWorkersKey(meaning: string) {
-  return z
-    .union([count, z.literal('auto')])
-    .default('auto')
-    .describe(meaning);
-}
 
 export const profilesKey = z
   .record(z.string(), z.looseObject({}))
@@ -40,8 +61,8 @@ export const pluginsKey = z
   );
 
 /** The same keys, none of them needed and none with a default. */
-export function overridesOf(section: z.ZodObject): z.ZodObject {
-  const shape = Object.entries(section.shape).map(([key, schema]) => {
+export function overridesOf(keys: z.ZodObject): z.ZodObject {
+  const shape = Object.entries(keys.shape).map(([key, schema]) => {
     const isWrapped = schema instanceof z.ZodDefault || schema instanceof z.ZodOptional;
     const bare = (isWrapped ? schema.unwrap() : schema) as z.ZodType;
     return [key, z.optional(bare).describe(schema.description ?? bare.description ?? '')] as const;
@@ -49,13 +70,19 @@ export function overridesOf(section: z.ZodObject): z.ZodObject {
   return z.strictObject(Object.fromEntries(shape));
 }
 
-export const sectionsKey = z
-  .array(z.enum(FIDELITY_SECTIONS))
-  .min(1)
-  .default(FIDELITY_SECTIONS.filter((id) => id !== 'elements'))
-  .describe('What is measured. `elements`, of screens alone, comes with `one-step`.');
-
-export const rankKeys = {
-  episodes: positive.default(20).describe('Episodes of each policy, in the dream and for real, from the same starts.'),
-  policies: positive.min(8).default(10).describe('Policies of the ladder, from random to the best there is.'),
-};
+/** @param about  what `rank` asks */
+export function judgedKeys(about: string) {
+  return {
+    rank: section(about, {
+      episodes: positive
+        .default(20)
+        .describe('Episodes of each policy, in the dream and for real, from the same starts.'),
+      policies: positive.min(8).default(10).describe('Policies of the ladder, from random to the best there is.'),
+    }),
+    sections: z
+      .array(z.enum(FIDELITY_SECTIONS))
+      .min(1)
+      .default(FIDELITY_SECTIONS.filter((id) => id !== 'elements'))
+      .describe('What is measured. `elements`, of screens alone, comes with `one-step`.'),
+  };
+}

@@ -10,21 +10,27 @@ import { learners } from '../rl/learners.js';
 import { transitionFormatSchema } from '../synth/export/transition-exports.js';
 import { dynamicsKinds, modelSectionSchema } from '../worldmodel/kinds.js';
 import {
-  autoWorkersKey,
+  above0,
   count,
-  nameKey,
+  flag,
+  from0,
+  headKeys,
+  judgedKeys,
+  oneOf,
+  orNull,
   overridesOf,
-  pluginsKey,
   positive,
   profilesKey,
-  rankKeys,
-  sectionsKey,
+  section,
   seedKey,
   share,
 } from './keys.js';
 
 /** A scenario of numbers. */
 export type Scenario = ScenarioOf<'vector', ScenarioConfig>;
+
+/** A value, or what is found in its place. */
+const orAuto = <S extends z.ZodType>(value: S) => z.union([value, z.literal('auto')]).default('auto');
 
 const selectorSection = z
   .discriminatedUnion('kind', [
@@ -40,25 +46,15 @@ const selectorSection = z
 
 const generativeSection = z
   .strictObject({
-    share: share
-      .gt(0)
-      .default(0.5)
-      .describe('Share of drawn rows in every batch, once there are any; 1: none but those.'),
+    share: share.gt(0).default(0.5).describe('Share of drawn rows in every batch, once there are any.'),
     rows: positive.default(50_000).describe('Rows drawn from each diffusion that is fitted.'),
-    refitEvery: positive
-      .default(10_000)
-      .describe('Real rows after which a diffusion is fitted anew to all of them; offline it is fitted once.'),
+    refitEvery: positive.default(10_000).describe('Real rows after which one is fitted anew; offline: once.'),
     updates: positive.default(10_000).describe('Gradient steps of a fit.'),
     hidden: positive.max(4096).default(256).describe('Width of the residual network.'),
     blocks: positive.max(64).default(4).describe('Its residual blocks.'),
     batchSize: positive.default(256).describe('Rows of a gradient step.'),
-    lr: z.number().positive().default(1e-3).describe('Step size of Adam.'),
-    levels: z
-      .int()
-      .min(2)
-      .max(1000)
-      .default(32)
-      .describe('Levels of noise a drawn row comes down by; two calls of the network each (2206.00364).'),
+    lr: above0.default(1e-3).describe('Step size of Adam.'),
+    levels: z.int().min(2).max(1000).default(32).describe('Levels of noise a drawn row comes down by (2206.00364).'),
   })
   .nullable()
   .default(null)
@@ -66,49 +62,27 @@ const generativeSection = z
     'Rows drawn from a diffusion of the real ones, learned from beside them; null: none. With `train.mode` real or offline, and a learner that replays rows.',
   );
 
-const replaySection = z
-  .strictObject({
-    realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
-    syntheticCapacity: positive.default(400_000).describe('Simulated transitions kept; the oldest are overwritten.'),
-    keepModels: positive
-      .nullable()
-      .default(4)
-      .describe('Simulated transitions leave once so many newer models were fitted; null: they stay.'),
-    realRatio: z
-      .union([share, z.literal('auto')])
-      .default('auto')
-      .describe(
-        'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
-      ),
-    generative: generativeSection,
-    selector: selectorSection,
-  })
-  .prefault({})
-  .describe('What is kept, and what a learner is shown of it.');
+const replaySection = section('What is kept, and what a learner is shown of it.', {
+  realCapacity: positive.default(1_000_000).describe('Real transitions kept; the oldest are overwritten.'),
+  syntheticCapacity: positive.default(400_000).describe('Simulated transitions kept; the oldest are overwritten.'),
+  keepModels: positive
+    .nullable()
+    .default(4)
+    .describe('Newer models after which simulated rows leave; null: they stay.'),
+  realRatio: orAuto(share).describe(
+    'Share of real rows in every batch SAC sees in dream mode; PPO learns there from simulated rows alone. `auto`: a tenth with a model that explains all of its held-out rows, up to a half with a worse one.',
+  ),
+  generative: generativeSection,
+  selector: selectorSection,
+});
 
-const vectorFidelitySchema = z
-  .strictObject({
-    transitions: positive
-      .default(10_000)
-      .describe('Real transitions that are judged; recorded first where `--data` gives none.'),
-    horizon: positive
-      .default(50)
-      .describe('Steps that are simulated open loop, under the actions that were taken for real.'),
-    starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
-    tolerance: z
-      .number()
-      .positive()
-      .default(0.5)
-      .describe(
-        "Error, in standard deviations of each element, up to which a simulated state counts as the real one's.",
-      ),
-    rank: z.strictObject(rankKeys).prefault({}).describe('Do policies rank in the dream as they do for real?'),
-    sections: sectionsKey,
-  })
-  .prefault({})
-  .describe('`reverie fidelity`: how far the dream is from the real.');
-
-const auto = z.literal('auto');
+const fidelitySection = section('`reverie fidelity`: how far the dream is from the real.', {
+  transitions: positive.default(10_000).describe('Real transitions judged; recorded where `--data` gives none.'),
+  horizon: positive.default(50).describe('Steps simulated open loop, under the actions that were taken for real.'),
+  starts: positive.default(256).describe('Real states that open-loop dreams begin from.'),
+  tolerance: above0.default(0.5).describe('Error, in standard deviations, up to which a simulated state is right.'),
+  ...judgedKeys('Do policies rank in the dream as they do for real?'),
+});
 
 const horizonSchema = z.union([
   positive,
@@ -116,52 +90,35 @@ const horizonSchema = z.union([
   z.literal('auto'),
 ]);
 
-const rolloutSection = z
-  .strictObject({
-    horizon: horizonSchema
-      .default('auto')
-      .describe(
-        'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit.',
-      ),
-    startsPerRound: z
-      .union([positive, auto])
-      .default('auto')
-      .describe(
-        'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
-      ),
-    disagreementLimit: z
-      .union([z.number().positive(), auto])
-      .nullable()
-      .default('auto')
-      .describe(
-        'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: twice what they differ by on nearly all real steps.',
-      ),
-    range: z
-      .number()
-      .min(0)
-      .nullable()
-      .default(1)
-      .describe(
-        'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width, with SAC and its kin; an episode of a dream that is served or played is truncated there. null: never.',
-      ),
-    gate: z
-      .enum(['auto', 'open'])
-      .default('auto')
-      .describe(
-        'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
-      ),
-    propagation: z
-      .enum(['ts1', 'mean'])
-      .default('ts1')
-      .describe('One random elite a row and step, or the mean of the elites.'),
-    chunkRows: positive
-      .default(2048)
-      .describe(
-        'Rows a worker dreams at once. Results depend on it, and never on the number of workers. With PPO: no meaning, as it dreams in the main thread.',
-      ),
-  })
-  .prefault({})
-  .describe('Dreaming: short rollouts in the world model, branched from real states.');
+const rolloutSection = section('Dreaming: short rollouts in the world model, branched from real states.', {
+  horizon: horizonSchema
+    .default('auto')
+    .describe(
+      'Length of a branched rollout, or `[fromStep, toStep, from, to]`: linear in real steps, then constant; `auto`: as many steps as imagined episodes stay near real ones, tried at every refit.',
+    ),
+  startsPerRound: orAuto(positive).describe(
+    'Real states a round of dreaming branches from; `auto`: for about 50,000 simulated rows. With PPO the branches of a cycle run side by side for the whole horizon, and one that ends early is followed by another.',
+  ),
+  disagreementLimit: z
+    .union([above0, z.literal('auto')])
+    .nullable()
+    .default('auto')
+    .describe(
+      'A branch is truncated where the elites differ by more than this (normalised units); null: never; `auto`: twice what they differ by on nearly all real steps.',
+    ),
+  range: from0
+    .nullable()
+    .default(1)
+    .describe(
+      'A branch ends before an observation that lies further beyond the range of the real ones than this many times its width, with SAC and its kin; an episode of a dream that is served or played is truncated there. null: never.',
+    ),
+  gate: oneOf(
+    ['auto', 'open'],
+    'Whether a round uses the world model. `auto`: not with a model that explains too little of held-out rows or less than a simple model; the learner then learns as much from real rows alone. SAC and its kin only.',
+  ),
+  propagation: oneOf(['ts1', 'mean'], 'One random elite a row and step, or the mean of the elites.'),
+  chunkRows: positive.default(2048).describe('Rows a worker dreams at once: results depend on it. Not with PPO.'),
+});
 
 type OurLearner<Name extends string, Section extends z.ZodObject> = z.ZodObject<
   Section['shape'] & { readonly algorithm: z.ZodLiteral<Name> },
@@ -182,220 +139,149 @@ function rlSection() {
 }
 
 const trainKeys = z.strictObject({
-  mode: z
-    .enum(['real', 'dream', 'offline'])
-    .default('dream')
-    .describe(
-      'Learn from the real environment alone, mostly in the dream, or from the records of `--data` alone, with no real steps but those of evaluations.',
-    ),
+  mode: oneOf(
+    ['dream', 'real', 'offline'],
+    'Learn mostly in the dream, from the real environment alone, or from the records of `--data` alone, with no real steps but those of evaluations.',
+  ),
   realSteps: positive.default(20_000).describe('Budget of steps in the real environment.'),
-  initialRandomSteps: z
-    .union([count, auto])
-    .default('auto')
-    .describe(
-      'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none in real mode, as it cannot learn from them.',
-    ),
-  stepsPerRound: z
-    .union([positive, auto])
-    .default('auto')
-    .describe(
-      'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100, and 250 with PPO. With PPO in real mode: the rollout of one update.',
-    ),
-  refitEvery: z
-    .union([positive, auto])
-    .default('auto')
-    .describe(
-      'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or the model is worse on new rows than it was.',
-    ),
-  refit: z
-    .enum(['continue', 'anew'])
-    .default('continue')
-    .describe('Refit from the last weights (`continue`) or from scratch (`anew`: slower, better on little data).'),
-  updatesPerStep: z
-    .number()
-    .min(0)
-    .default(1)
-    .describe(
-      'Gradient updates for each real step, in real mode. SAC only: PPO makes `rl.epochs` passes over each rollout.',
-    ),
-  updatesPerRound: z
-    .union([count, auto])
-    .default('auto')
-    .describe(
-      'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step. SAC only: PPO makes `rl.epochs` passes over each rollout.',
-    ),
+  initialRandomSteps: orAuto(count).describe(
+    'Real steps taken by a uniformly random policy before learning starts; `auto`: 20 for each element of an observation and an action, 100 to 500. PPO takes none in real mode, as it cannot learn from them.',
+  ),
+  stepsPerRound: orAuto(positive).describe(
+    'Real steps of a round, after which there is dreaming and learning; `auto`: a quarter of the random ones, 25 to 100, and 250 with PPO. With PPO in real mode: the rollout of one update.',
+  ),
+  refitEvery: orAuto(positive).describe(
+    'Real steps between refits of the model, in whole rounds; `auto`: once a tenth of the rows is new, or the model is worse on new rows than it was.',
+  ),
+  refit: oneOf(['continue', 'anew'], 'Refit from the last weights, or from scratch (slower, better on little data).'),
+  updatesPerStep: from0.default(1).describe('Gradient updates for each real step, in real mode. SAC only.'),
+  updatesPerRound: orAuto(count).describe(
+    'Gradient updates after each round of dreaming, in dream mode, and of a round offline; `auto`: 40 a real step. SAC only.',
+  ),
   offlineUpdates: positive
     .default(50_000)
-    .describe('Gradient updates in all, in offline mode; evaluated after every `updatesPerRound`.'),
-  cyclesPerRound: z
-    .union([positive, auto])
-    .default('auto')
-    .describe(
-      'Times dreaming and learning alternate within a round; `auto`: every 500 updates, and once with PPO. Starts and updates are shared out among them. With PPO: simulated rollouts, each of one update.',
-    ),
-  checkpointSeconds: z
-    .number()
-    .min(0)
-    .default(20)
-    .describe('Seconds between checkpoints, taken between rounds; 0: after every round. Never changes results.'),
-  keepPolicyEvery: positive
-    .nullable()
-    .default(null)
-    .describe(
-      'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone, in its checkpoint. `reverie fidelity --checkpoint RUN` ranks them all.',
-    ),
-  evalEvery: z
-    .union([positive, auto])
-    .default('auto')
-    .describe(
-      'Real steps between evaluations; evaluation steps are not counted; `auto`: after every second round, and with PPO after every one.',
-    ),
+    .describe('Gradient updates in all, offline; `updatesPerRound` between evaluations.'),
+  cyclesPerRound: orAuto(positive).describe(
+    'Times dreaming and learning alternate within a round, which share out starts and updates; `auto`: every 500 updates, and once with PPO. With PPO: simulated rollouts, each of one update.',
+  ),
+  checkpointSeconds: from0.default(20).describe('Seconds between checkpoints, between rounds. Never changes results.'),
+  keepPolicyEvery: orNull(positive).describe(
+    'Real steps between learners that are kept as they were, in `policies/` of the run; null: the last alone. `reverie fidelity --checkpoint RUN` ranks them all.',
+  ),
+  evalEvery: orAuto(positive).describe(
+    'Real steps between evaluations, whose own steps are not counted; `auto`: after every second round, and with PPO after every one.',
+  ),
   evalEpisodes: positive.default(5).describe('Real episodes an evaluation runs.'),
-  threshold: z.number().nullable().default(null).describe('Mean real return that counts as solved; null: none.'),
-  stopAtThreshold: z
-    .boolean()
-    .default(false)
-    .describe('End the run at the first evaluation that reaches the threshold.'),
+  threshold: orNull(z.number()).describe('Mean real return that counts as solved; null: none.'),
+  stopAtThreshold: flag(false, 'End the run at the first evaluation that reaches the threshold.'),
 });
-const trainSection = trainKeys.prefault({}).describe('The training run.');
 
-const collectSection = z
-  .strictObject({
-    policy: z
-      .enum(['random', 'checkpoint'])
-      .default('random')
-      .describe('Policy used for recording: random, or a trained one (`checkpoint`).'),
-    steps: positive.default(10_000).describe('Real steps to record.'),
-  })
-  .prefault({})
-  .describe('`reverie collect`: recording the real environment.');
+const collectSection = section('`reverie collect`: recording the real environment.', {
+  policy: oneOf(['random', 'checkpoint'], 'Policy used for recording: random, or a trained one (`checkpoint`).'),
+  steps: positive.default(10_000).describe('Real steps to record.'),
+});
 
-const evalSection = z
-  .strictObject({
-    episodes: positive.default(10).describe('Real episodes to run.'),
-    deterministic: z.boolean().default(true).describe("Act by the policy's mode instead of sampling."),
-  })
-  .prefault({})
-  .describe('`reverie eval`, and the evaluations within a training run.');
+const evalSection = section('`reverie eval`, and the evaluations within a training run.', {
+  episodes: positive.default(10).describe('Real episodes to run.'),
+  deterministic: flag(true, "Act by the policy's mode instead of sampling."),
+});
 
 /** Of the formats that are registered now. */
 function synthSection() {
-  return z
-    .strictObject({
-      starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
-      episodes: z
-        .boolean()
-        .default(false)
-        .describe(
-          "Dream whole episodes, as long as the environment's, in place of branches of `rollout.horizon` steps.",
-        ),
-      export: z
-        .array(transitionFormatSchema())
-        .default(['parquet'])
-        .describe('Datasets to write beside the replay snapshot.'),
-    })
-    .prefault({})
-    .describe('`reverie synth`: a dataset simulated by a world model.');
+  return section('`reverie synth`: a dataset simulated by a world model.', {
+    starts: positive.default(10_000).describe('Recorded states to branch from, drawn at random.'),
+    episodes: flag(false, 'Whole episodes in place of branches of `rollout.horizon` steps.'),
+    export: z.array(transitionFormatSchema()).default(['parquet']).describe('Datasets to write.'),
+  });
 }
 
 /** What the dream is compared with besides the learner from scratch: that with many updates, and other learners. */
 function quickstartSection() {
   const trained = learners.list().filter(({ learnsFrom }) => learnsFrom === 'replay' || learnsFrom === 'rollouts');
-  return z
-    .strictObject({
-      seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
-      finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
-      fromScratch: overridesOf(
-        trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true, offlineUpdates: true }),
-      )
-        .default({})
-        .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
-      baselines: z
-        .array(z.enum(['many-updates', ...trained.map(({ name }) => name)]))
-        .default(['many-updates'])
-        .describe(
-          'What the dream is compared with besides the learner from scratch: `many-updates`, the same learner on real rows alone (`replay.realRatio: 1`) with as many updates as in the dream; or other learners from scratch. The best of all counts.',
-        ),
-    })
-    .prefault({})
-    .describe('`reverie quickstart`: warm-started in the dream against the best of the baselines.');
+  const scratch = trainKeys.omit({ mode: true, threshold: true, stopAtThreshold: true, offlineUpdates: true });
+  return section('`reverie quickstart`: warm-started in the dream against the best of the baselines.', {
+    seeds: positive.default(3).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
+    finalEpisodes: positive.default(20).describe('Real episodes the trained policy is judged by at the end.'),
+    fromScratch: overridesOf(scratch)
+      .default({})
+      .describe('Keys of `train` that differ when the same learner is trained from scratch, in real mode.'),
+    baselines: z
+      .array(z.enum(['many-updates', ...trained.map(({ name }) => name)]))
+      .default(['many-updates'])
+      .describe(
+        'What the dream is compared with besides the learner from scratch: `many-updates`, the same learner on real rows alone (`replay.realRatio: 1`) with as many updates as in the dream; or other learners from scratch. The best of all counts.',
+      ),
+  });
 }
 
+/** Of the environments, dynamics and learners that are registered now. */
 function sections() {
   return {
     family: z
       .literal('vector')
       .optional()
       .describe('Rows of numbers; `tools` scenarios have other sections (docs/tools.md).'),
-    name: nameKey,
-    description: z.string().default('').describe('One sentence on what is to be learned.'),
-    plugins: pluginsKey,
+    ...headKeys('what is to be learned'),
     env: envSpecSchema().describe('The real environment: a known id with options, or a body of your own (see below).'),
     model: modelSectionSchema().prefault({ kind: 'ensemble' }).describe('The world model.'),
     rollout: rolloutSection,
     replay: replaySection,
     rl: rlSection(),
-    train: trainSection,
+    train: trainKeys.prefault({}).describe('The training run.'),
     collect: collectSection,
     eval: evalSection,
     synth: synthSection(),
-    fidelity: vectorFidelitySchema,
+    fidelity: fidelitySection,
     quickstart: quickstartSection(),
     seed: seedKey,
-    workers: autoWorkersKey(
+    workers: orAuto(count).describe(
       'Worker threads for dreaming, fitting and writing datasets; 0: in the main thread; auto: `synth` takes the cores there are, every other job none. Never changes results.',
     ),
   };
 }
 
-/** Of the environments, dynamics and learners that are registered now. */
-function scenarioSchemas() {
-  return {
-    /** The effective configuration of a run: one profile applied, overrides applied, defaults filled in. */
-    schema: z.strictObject(sections()).superRefine(checkLearner),
-    /** A scenario file: the same, and named profiles, each a partial scenario laid over the rest by `--profile`. */
-    fileSchema: z.strictObject({ ...sections(), profiles: profilesKey }).superRefine(checkLearner),
-  };
-}
-
-export type ScenarioConfig = z.output<ReturnType<typeof scenarioSchemas>['schema']>;
-
-type Checked = Pick<z.output<z.ZodObject<ReturnType<typeof sections>>>, 'rl' | 'train' | 'replay'>;
+type Sections = z.ZodObject<ReturnType<typeof sections>, z.core.$strict>;
+export type ScenarioConfig = z.output<Sections>;
 
 /** Real steps of a round where a scenario leaves them open to a learner of rollouts. */
 const ROLLOUT_STEPS = 250;
 
 /** What a learner can learn from: records and drawn rows are for learners of rows, rollouts are real, and a planner plans in a model. */
-function checkLearner({ rl, train, replay }: Checked, context: z.RefinementCtx): void {
+function checkLearner({ rl, train, replay }: ScenarioConfig, context: z.RefinementCtx): void {
   const { name, learnsFrom } = learners.get(rl.algorithm);
-  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  const refuse = (path: string, message: string) =>
+    context.addIssue({ code: 'custom', path: path.split('.'), message });
   const who = name.toUpperCase();
   if (train.mode === 'offline' && learnsFrom !== 'replay')
-    refuse(['rl', 'algorithm'], `${name} does not learn from records; td3-bc is made for train.mode offline`);
+    refuse('rl.algorithm', `${name} does not learn from records; td3-bc is made for train.mode offline`);
   if (train.mode === 'offline' && train.updatesPerRound === 0)
-    refuse(['train', 'updatesPerRound'], 'offline, a round is its updates; set it to 1 or more');
-  if (replay.generative !== null) {
-    const path = ['replay', 'generative'];
-    if (learnsFrom !== 'replay')
-      refuse(path, `${name} does not replay rows; set it to null, or choose a learner that does`);
-    if (train.mode === 'dream')
-      refuse(path, 'the world model simulates rows already; set train.mode to real or offline');
-  }
+    refuse('train.updatesPerRound', 'offline, a round is its updates; set it to 1 or more');
+  if (replay.generative !== null && learnsFrom !== 'replay')
+    refuse('replay.generative', `${name} does not replay rows; set it to null, or choose a learner that does`);
+  if (replay.generative !== null && train.mode === 'dream')
+    refuse('replay.generative', 'the world model simulates rows already; set train.mode to real or offline');
   if (learnsFrom === 'model' && train.mode === 'real')
-    refuse(['train', 'mode'], `${who} plans in a world model; set train.mode to dream`);
+    refuse('train.mode', `${who} plans in a world model; set train.mode to dream`);
   if (learnsFrom !== 'rollouts') return;
   if (train.mode === 'dream')
-    refuse(['train', 'mode'], `${who} learns from rollouts of the real environment alone; set train.mode to real`);
+    refuse('train.mode', `${who} learns from rollouts of the real environment alone; set train.mode to real`);
   const rows = train.stepsPerRound === 'auto' ? ROLLOUT_STEPS : train.stepsPerRound;
   if (typeof rl.batchSize === 'number' && rows < rl.batchSize) {
     const needs = `${who} learns from batches of ${rl.batchSize} rows (rl.batchSize)`;
-    refuse(['train', 'stepsPerRound'], `${needs}, and a round gives ${rows}`);
+    refuse('train.stepsPerRound', `${needs}, and a round gives ${rows}`);
   }
 }
 
 /** As they are now: plugins add to them. */
 export function vectorSections(): ScenarioSections<ScenarioConfig> {
-  return { ...scenarioSchemas(), check: ({ env }) => void checkEnvSpec(env), identity: whatCounts, files: namedFiles };
+  const schema = z.strictObject(sections());
+  return {
+    schema: schema.superRefine(checkLearner),
+    fileSchema: schema.extend({ profiles: profilesKey }).superRefine(checkLearner),
+    check: ({ env }) => void checkEnvSpec(env),
+    identity: whatCounts,
+    files: namedFiles,
+  };
 }
 
 /** What a run makes no use of changes no result. Runs from before a key was known lack it. */

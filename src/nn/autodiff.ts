@@ -1,7 +1,7 @@
 // Reverse-mode differentiation: walks a graph backwards from a scalar and adds the nodes of its gradients.
 // Unused gradients cost nothing: nodes that lead to no output are left out when the model is written.
 
-import type { Graph, Node, Value } from './graph.js';
+import type { Node, Value } from './graph.js';
 import {
   add,
   alongAxis,
@@ -41,7 +41,7 @@ const isScalar = (value: Value) => value.shape.length === 0;
 
 /** A rule that needs every element of the cotangent, unless the cotangent is one number for all. */
 function onElements(rule: (g: Value, x: Value, node: Node, inputs: readonly Value[]) => Value): Rule {
-  return (g, y, inputs, node) => [isScalar(g) ? g : rule(full(g, y), inputs[0], node, inputs)];
+  return (g, y, inputs, node) => [isScalar(g) ? g : rule(expandLike(g, y), inputs[0], node, inputs)];
 }
 
 /** The cotangent of a reduction with its folded axes put back as axes of size one. */
@@ -75,7 +75,7 @@ const gatherRule: Rule = (g, y, [x, indices], node) => {
   const axis = node.attributes.axis as number;
   const count = countOf(indices.shape);
   const sizes = [...x.shape.slice(0, axis), count ?? -1, ...x.shape.slice(axis + 1)];
-  const updates = reshape(full(g, y), sizes);
+  const updates = reshape(expandLike(g, y), sizes);
   const flat = reshape(indices, [count ?? -1]);
   const zeros = expandLike(g.graph.constant(0), x);
   if (axis === 0) return [scatterAddRows(zeros, flat, updates), undefined];
@@ -91,11 +91,11 @@ const concatRule: Rule = (g, y, inputs, node) => {
   if (sizes.some((size) => typeof size !== 'number')) {
     throw y.graph.mismatch('Concat', 'only axes of known size can be differentiated', inputs);
   }
-  return split(full(g, y), axis, sizes as number[]);
+  return split(expandLike(g, y), axis, sizes as number[]);
 };
 
 const matMulRule: Rule = (grad, y, [a, b]) => {
-  const g = full(grad, y);
+  const g = expandLike(grad, y);
   const da = matMul(g, swapLast(b));
   const db = matMul(swapLast(a), g);
   return [unbroadcast(da, da, a), unbroadcast(db, db, b)];
@@ -109,7 +109,7 @@ function columnSums(g: Value): Value {
 }
 
 const gemmRule: Rule = (grad, y, [a, b, c], { attributes }) => {
-  const g = full(grad, y);
+  const g = expandLike(grad, y);
   const transA = attributes.transA === 1;
   const transB = attributes.transB === 1;
   return [
@@ -134,24 +134,24 @@ const STRUCTURE_RULES: Readonly<Record<string, Rule>> = {
   Squeeze: onElements((g, _, node) => unsqueeze(g, Array.from(node.inputs[1]!.literal!.data, Number))),
   Unsqueeze: onElements((g, _, node) => squeeze(g, Array.from(node.inputs[1]!.literal!.data, Number))),
   Expand: (g, y, [x]) => [unbroadcast(g, y, x)],
-  Slice: (g, y, [x], node) => [sliceGradient(full(g, y), x, node)],
+  Slice: (g, y, [x], node) => [sliceGradient(expandLike(g, y), x, node)],
   Pad: () => [undefined],
   Concat: concatRule,
   Gather: gatherRule,
   GatherElements: (g, y, [x, indices], node) => [
-    scatterAdd(expandLike(g.graph.constant(0), x), indices, full(g, y), node.attributes.axis as number),
+    scatterAdd(expandLike(g.graph.constant(0), x), indices, expandLike(g, y), node.attributes.axis as number),
     undefined,
   ],
   MatMul: matMulRule,
   Gemm: gemmRule,
 };
 
-const splitRule: MultiRule = (node, cotangents) => {
-  const pieces = node.outputs.map((piece, i) => full(cotangents[i] ?? piece.graph.constant(0), piece));
-  return [concat(pieces, node.attributes.axis as number)];
+const MULTI_OUTPUT_RULES: Readonly<Record<string, MultiRule>> = {
+  Split: (node, cotangents) => {
+    const pieces = node.outputs.map((piece, i) => expandLike(cotangents[i] ?? piece.graph.constant(0), piece));
+    return [concat(pieces, node.attributes.axis as number)];
+  },
 };
-
-const MULTI_OUTPUT_RULES: Readonly<Record<string, MultiRule>> = { Split: splitRule };
 
 // Gradient rules of element-wise operators, written from outputs where that takes fewer nodes.
 
@@ -201,11 +201,6 @@ const ELEMENTWISE_RULES: Readonly<Record<string, Rule>> = {
   OneHot: () => [undefined],
 };
 
-/** Sum of two cotangents of one value. */
-function accumulate(existing: Value | undefined, more: Value): Value {
-  return existing === undefined ? more : add(existing, more);
-}
-
 const RULES: Readonly<Record<string, Rule>> = { ...ELEMENTWISE_RULES, ...STRUCTURE_RULES };
 
 /** The operators that have a gradient rule. */
@@ -224,11 +219,7 @@ export function gradients(loss: Value, wrt: readonly Value[]): Value[] {
   const needed = dependents(forward, wrt);
   const cotangents = new Map<Value, Value>([[loss, graph.constant(1)]]);
   for (let i = forward.length - 1; i >= 0; i--) propagate(forward[i], needed, cotangents);
-  return wrt.map((value) => expandLike(cotangents.get(value) ?? zero(graph), value));
-}
-
-function zero(graph: Graph): Value {
-  return graph.constant(0);
+  return wrt.map((value) => expandLike(cotangents.get(value) ?? graph.constant(0), value));
 }
 
 /** The values that depend on one of `wrt`, those included. */
@@ -250,7 +241,8 @@ function propagate(node: Node, needed: ReadonlySet<Value>, cotangents: Map<Value
   targets.forEach((target, i) => {
     const g = given[i];
     if (target !== undefined && g !== undefined && needed.has(target)) {
-      cotangents.set(target, accumulate(cotangents.get(target), g));
+      const before = cotangents.get(target);
+      cotangents.set(target, before === undefined ? g : add(before, g));
     }
   });
 }
@@ -274,11 +266,6 @@ type MultiRule = (node: Node, cotangents: readonly (Value | undefined)[]) => rea
 /** The same for a node with one output y: `rule(g, y, inputs, node)`. */
 type Rule = (g: Value, y: Value, inputs: readonly Value[], node: Node) => readonly (Value | undefined)[];
 
-/** The cotangent with every element its value has. */
-function full(g: Value, y: Value): Value {
-  return expandLike(g, y);
-}
-
 /** The cotangent of `x`, which was broadcast to the shape of `y`, from a cotangent of `y`: summed over the copies. */
 function unbroadcast(g: Value, y: Value, x: Value): Value {
   const rank = y.shape.length;
@@ -291,7 +278,7 @@ function unbroadcast(g: Value, y: Value, x: Value): Value {
     const own = axis - rank + g.shape.length;
     if (own >= 0 && g.shape[own] !== 1) summed.push(own);
     else if (typeof size === 'number') copies *= size;
-    else return unbroadcast(full(g, y), y, x);
+    else return unbroadcast(expandLike(g, y), y, x);
   }
   const scaled = mul(g, copies);
   const extra = Math.max(0, g.shape.length - x.shape.length);

@@ -11,13 +11,13 @@ import type {
   AddonEnsemble,
   AddonProbe,
   AddonRollout,
+  AddonRolloutRequest,
   AddonStepAnswer,
-  AddonStepOptions,
+  AddonStepRequest,
   DeviceFit,
   EnsembleWeights,
   GpuDescription,
   LayerWeights,
-  PolicyWeights,
   Precision,
 } from './cuda-addon.js';
 
@@ -48,25 +48,13 @@ export interface CudaStatus {
   readonly missing?: { readonly problem: string; readonly hint: string };
 }
 
-export interface DeviceStep extends AddonStepOptions {
-  readonly obs: Float32Array;
-  readonly action: Float32Array;
-  readonly rows: number;
+export interface DeviceStep extends Omit<AddonStepRequest, 'streams' | 'hasStreamPerRow'> {
   /** Of the batch, or one for each row; read, not moved. */
   readonly rng: Rng | readonly Rng[];
 }
 
-export interface DeviceRollout extends AddonStepOptions {
-  readonly starts: Float32Array;
-  readonly branches: number;
-  readonly horizon: number;
-  readonly policy: PolicyWeights;
-  readonly isPolicyDeterministic: boolean;
+export interface DeviceRollout extends Omit<AddonRolloutRequest, 'disagreementLimit' | 'actStreams' | 'modelStreams'> {
   readonly disagreementLimit?: number;
-  readonly dropsDoubted: boolean;
-  /** Ids of the built-in environments whose known reward and end are used; empty where they are learned, or nothing ends. */
-  readonly knownReward: string;
-  readonly knownEnds: string;
   /** Streams of the policy's and of the model's noise, one a step. */
   readonly actRngs: readonly Rng[];
   readonly modelRngs: readonly Rng[];
@@ -179,7 +167,7 @@ export class DeviceEnsemble {
     if (resident.briefRows > 0) this.brief = new BriefSteps(weights, Math.floor(resident.briefRows));
   }
 
-  /** Uploads the weights. Throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE. */
+  /** Uploads the weights. Throws CUDA_UNAVAILABLE, DEVICE_UNAVAILABLE, DEVICE_FAILED. */
   static async open(target: DeviceTarget, weights: EnsembleWeights): Promise<DeviceEnsemble> {
     await requireDevice(target);
     const { kind, precision, ordinal = 0, threads = 1 } = target;
@@ -200,7 +188,7 @@ export class DeviceEnsemble {
     return this.resident.bytes;
   }
 
-  /** One step of every row. Throws DEVICE_FAILED, DEVICE_FAILED. */
+  /** One step of every row. Throws DEVICE_FAILED. */
   async step(asked: DeviceStep): Promise<AddonStepAnswer> {
     if (this.isBrief(asked)) return this.brief!.step(loadAddon(), this.resident.handle, asked);
     const { obs, action, rows, rng, ...options } = asked;
@@ -225,7 +213,7 @@ export class DeviceEnsemble {
     return answer;
   }
 
-  /** Whole branched rollouts. Throws DEVICE_FAILED, DEVICE_FAILED. */
+  /** Whole branched rollouts. Throws DEVICE_FAILED. */
   rollout({ actRngs, modelRngs, starts, disagreementLimit, ...rest }: DeviceRollout): Promise<AddonRollout> {
     const request = {
       ...rest,
@@ -280,43 +268,32 @@ export function unshared(values: Float32Array): Float32Array {
   return values.buffer instanceof SharedArrayBuffer ? values.slice() : values;
 }
 
-interface AddonFailure extends Error {
-  readonly kind?: string;
-}
-
 /** Throws what the addon rejected with as an error of the catalogue. */
-export function deviceError(device: string, backend = 'ensemble'): (error: AddonFailure) => never {
+function deviceError(device: string): (error: Error & { readonly kind?: string }) => never {
   return (error) => {
     const problem = error.message;
+    const failed = (code: 'DEVICE_FAILED' | 'DEVICE_UNAVAILABLE', sentence: string, hint: string) =>
+      reverieError(code, { problem: `${sentence}: ${problem}.`, hint }, error);
     switch (error.kind) {
       case 'unavailable':
         throw reverieError('CUDA_UNAVAILABLE', { problem, hint: 'reverie doctor tells what there is.' }, error);
       case 'out-of-memory':
-        throw reverieError(
+        throw failed(
           'DEVICE_FAILED',
-          {
-            problem: `The memory of ${device} does not suffice: ${problem}.`,
-            hint: 'Close what else uses the GPU (nvidia-smi shows it), give smaller batches (rollout.chunkRows), or use --device cpu.',
-          },
-          error,
+          `The memory of ${device} does not suffice`,
+          'Close what else uses the GPU (nvidia-smi shows it), give smaller batches (rollout.chunkRows), or use --device cpu.',
         );
       case 'unsupported':
-        throw reverieError(
+        throw failed(
           'DEVICE_UNAVAILABLE',
-          {
-            problem: `World model "${backend}" cannot run on ${device}: ${problem}.`,
-            hint: 'Use --device cpu, or --device auto, which uses a GPU only where it can.',
-          },
-          error,
+          `World model "ensemble" cannot run on ${device}`,
+          'Use --device cpu, or --device auto, which uses a GPU only where it can.',
         );
       case 'failed':
-        throw reverieError(
+        throw failed(
           'DEVICE_FAILED',
-          {
-            problem: `${device} failed: ${problem}.`,
-            hint: 'Start the process again, as a GPU may be unusable after a failure; reverie doctor tells its state. --device cpu does without it.',
-          },
-          error,
+          `${device} failed`,
+          'Start the process again, as a GPU may be unusable after a failure; reverie doctor tells its state. --device cpu does without it.',
         );
       default:
         throw error;
@@ -345,17 +322,10 @@ export function loadAddon(): Addon {
   }
 }
 
-export type StepShape = Pick<EnsembleWeights, 'obsDim' | 'actionDim' | 'learnsReward' | 'learnsTermination'>;
-
-export interface BriefRequest extends AddonStepOptions {
-  readonly rows: number;
-  readonly obs: Float32Array;
-  readonly action: Float32Array;
-  readonly rng: Rng | readonly Rng[];
-}
+type StepShape = Pick<EnsembleWeights, 'obsDim' | 'actionDim' | 'learnsReward' | 'learnsTermination'>;
 
 /** The words of a stream: key 0, key 1, position low, position high. */
-export function writeStream(rng: Rng, into: Uint32Array, at: number): void {
+function writeStream(rng: Rng, into: Uint32Array, at: number): void {
   const { key, position } = rng.state();
   into[at] = key[0];
   into[at + 1] = key[1];
@@ -363,7 +333,8 @@ export function writeStream(rng: Rng, into: Uint32Array, at: number): void {
   into[at + 3] = Math.floor(position / 2 ** 32);
 }
 
-export class BriefSteps {
+/** Steps so small that the caller may wait for them: all that goes in and comes out lies in one buffer. */
+class BriefSteps {
   private readonly floats: Float32Array<ArrayBuffer>;
   private readonly words: Uint32Array;
   private readonly bytes: Uint8Array;
@@ -381,7 +352,7 @@ export class BriefSteps {
     this.bytes = new Uint8Array(exchange);
   }
 
-  step(addon: Addon, handle: number, request: BriefRequest): AddonStepAnswer {
+  step(addon: Addon, handle: number, request: DeviceStep): AddonStepAnswer {
     const { rows, obs, action, rng, isTs1, isDeterministic, withDisagreement } = request;
     const { obsDim, learnsReward, learnsTermination } = this.shape;
     const { floats, words, bytes } = this;

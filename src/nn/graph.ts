@@ -38,32 +38,24 @@ export function elementCount(dims: readonly number[]): number {
   return count;
 }
 
+const ARRAYS = {
+  float32: Float32Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  bool: Uint8Array,
+  uint8: Uint8Array,
+} as const;
+
 /** Whether `data` is the typed array that holds elements of `dtype`. */
 export function holds(data: unknown, dtype: DType): data is TensorData {
-  switch (dtype) {
-    case 'float32':
-      return data instanceof Float32Array;
-    case 'int32':
-      return data instanceof Int32Array;
-    case 'int64':
-      return data instanceof BigInt64Array;
-    default:
-      return data instanceof Uint8Array;
-  }
+  return data instanceof ARRAYS[dtype];
 }
 
 /** A typed array for `dtype` holding `values`. */
-export function typedData(dtype: DType, values: readonly number[]): TensorData {
-  switch (dtype) {
-    case 'float32':
-      return Float32Array.from(values);
-    case 'int32':
-      return Int32Array.from(values);
-    case 'int64':
-      return BigInt64Array.from(values, (value) => BigInt(value));
-    default:
-      return Uint8Array.from(values);
-  }
+function typedData(dtype: DType, values: readonly number[]): TensorData {
+  return dtype === 'int64'
+    ? BigInt64Array.from(values, (value) => BigInt(value))
+    : (ARRAYS[dtype] as typeof Float32Array).from(values);
 }
 
 /** `float32[batch, 3]`: how shapes are written in messages. */
@@ -314,8 +306,8 @@ function valueInfo(name: string, { dtype, shape }: OutputType): Message {
 }
 
 /** Opset and IR version written; every runtime since 2022 reads them. */
-export const OPSET = 17;
-export const IR_VERSION = 8;
+const OPSET = 17;
+const IR_VERSION = 8;
 
 /** `name: [number, type]`, with a leading `*` for repeated fields. */
 const MESSAGES: Record<string, Record<string, readonly [number, string]>> = {

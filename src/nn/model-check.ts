@@ -33,7 +33,7 @@ export function unusable(origin: string, problem: string, cause?: unknown): Erro
 }
 
 /**
- * Inputs, outputs and metadata of an ONNX model.
+ * Inputs and outputs of an ONNX model.
  * @param origin where the model came from, for messages
  * @throws MODEL_FILE_INVALID if it is not an ONNX model of supported types, or any tensor lies outside it
  */

@@ -28,11 +28,6 @@ export function sameShape(a: readonly Dim[], b: readonly Dim[]): boolean {
   return a.length === b.length && a.every((dim, i) => dim === b[i]);
 }
 
-/** Whether every size is a number. */
-export function isStatic(shape: readonly Dim[]): shape is readonly number[] {
-  return shape.every((dim) => typeof dim === 'number');
-}
-
 /** Product of sizes, or undefined if one is symbolic. */
 export function countOf(shape: readonly Dim[]): number | undefined {
   let count = 1;
@@ -41,12 +36,6 @@ export function countOf(shape: readonly Dim[]): number | undefined {
     count *= dim;
   }
   return count;
-}
-
-/** `axis` counted from the front, or undefined if it is out of range. */
-export function normalAxis(axis: number, rank: number): number | undefined {
-  const fromFront = axis < 0 ? axis + rank : axis;
-  return Number.isInteger(axis) && fromFront >= 0 && fromFront < rank ? fromFront : undefined;
 }
 
 /** The sum of sizes along one axis, symbolic if any is. */
@@ -391,9 +380,9 @@ function sumOver(g: Value, y: Value, axis: number): Value {
 
 /** The axis counted from the front; throws if the value has no such axis. */
 export function axisOf(op: string, x: Value, axis: number, rank = x.shape.length): number {
-  const fromFront = normalAxis(axis, rank);
-  if (fromFront === undefined) throw x.graph.mismatch(op, `there is no axis ${axis}`, [x]);
-  return fromFront;
+  const fromFront = axis < 0 ? axis + rank : axis;
+  if (Number.isInteger(axis) && fromFront >= 0 && fromFront < rank) return fromFront;
+  throw x.graph.mismatch(op, `there is no axis ${axis}`, [x]);
 }
 
 function int64s(x: Value, values: readonly number[]): Value {
@@ -471,7 +460,7 @@ export function expand(x: Value, shape: readonly Dim[]): Value {
 /** x broadcast to the shape another value has when the graph runs. */
 export function expandLike(x: Value, like: Value): Value {
   if (sameShape(x.shape, like.shape)) return x;
-  if (isStatic(like.shape)) return expand(x, like.shape);
+  if (like.shape.every((dim) => typeof dim === 'number')) return expand(x, like.shape);
   const shape = x.graph.add('Shape', [like], {}, [{ dtype: 'int64', shape: [like.shape.length] }])[0];
   return x.graph.add('Expand', [x, shape], {}, [{ dtype: x.dtype, shape: like.shape }])[0];
 }

@@ -2,8 +2,6 @@
 // `run` computes on the calling thread, in a later turn of its loop: feeds must stay as they are until the promise settles,
 // and long work belongs in a worker thread.
 
-import { constants } from 'node:fs';
-import { type FileHandle, open } from 'node:fs/promises';
 import * as ort from 'onnxruntime-node';
 import { reverieError } from '../core/errors.js';
 import { describe, elementCount, holds, type Tensor } from './graph.js';
@@ -12,8 +10,6 @@ import { checkModel, type ModelSignature, type TensorSignature, unusable } from 
 export interface SessionOptions {
   /** Threads one operator may use; 1 unless given. */
   readonly threads?: number;
-  /** Largest file `fromFile` reads, in bytes; 1 GiB unless given. */
-  readonly maxBytes?: number;
 }
 
 export class InferenceSession {
@@ -29,10 +25,7 @@ export class InferenceSession {
     this.inputsByName = new Map(signature.inputs.map((input) => [input.name, input]));
   }
 
-  /**
-   * A session over a serialised model.
-   * @throws MODEL_FILE_INVALID
-   */
+  /** A session over a serialised model, which must hold all its weights itself. @throws MODEL_FILE_INVALID */
   static async fromBytes(model: Uint8Array, options: SessionOptions = {}, origin = 'model'): Promise<InferenceSession> {
     const signature = checkModel(model, origin);
     try {
@@ -40,15 +33,6 @@ export class InferenceSession {
     } catch (error) {
       throw unusable(origin, (error as Error).message, error);
     }
-  }
-
-  /**
-   * A session over a model file, which must hold all its weights itself.
-   * @throws MODEL_FILE_INVALID
-   */
-  static async fromFile(path: string, options: SessionOptions = {}): Promise<InferenceSession> {
-    // Bytes, never the path: given a path, the runtime would resolve files next to it.
-    return InferenceSession.fromBytes(await readModelFile(path, options.maxBytes), options, path);
   }
 
   /** What the model takes; named sizes are free. */
@@ -153,49 +137,4 @@ function sessionOptions({ threads = 1 }: SessionOptions): ort.InferenceSession.S
     // Spinning threads burn the cores that other workers need.
     ...(threads > 1 ? { extra: { session: { intra_op: { allow_spinning: '0' } } } } : {}),
   };
-}
-
-/** Protobuf's own limit is 2 GiB; policies and dynamics models are a thousandth of this. */
-const MAX_MODEL_BYTES = 1 << 30;
-
-/**
- * The bytes of a model file.
- * @throws MODEL_FILE_INVALID for folders, pipes and devices, too
- */
-async function readModelFile(path: string, maxBytes = MAX_MODEL_BYTES): Promise<Uint8Array> {
-  const file = await openModel(path);
-  try {
-    const stat = await file.stat();
-    if (!stat.isFile())
-      throw reverieError('MODEL_FILE_INVALID', {
-        problem: `"${path}" is not a regular file.`,
-        hint: 'Give the path of an .onnx file, not a folder, pipe or device.',
-      });
-    if (stat.size > maxBytes)
-      throw reverieError('MODEL_FILE_INVALID', {
-        problem: `Model "${path}" has ${stat.size} bytes; the limit is ${maxBytes}.`,
-        hint: 'Give a smaller model or raise maxBytes.',
-      });
-    const bytes = Buffer.allocUnsafeSlow(stat.size);
-    const { bytesRead } = await file.read(bytes, 0, stat.size, 0);
-    return bytes.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
-
-async function openModel(path: string): Promise<FileHandle> {
-  try {
-    // Without O_NONBLOCK, opening a named pipe would wait for a writer.
-    return await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  } catch (error) {
-    throw reverieError(
-      'MODEL_FILE_INVALID',
-      {
-        problem: `No model at "${path}": ${(error as Error).message}.`,
-        hint: 'Give the path of a readable .onnx file.',
-      },
-      error,
-    );
-  }
 }

@@ -96,7 +96,7 @@ export class ReplayBuffer implements RowStore {
     checkProvenance(provenance, this.source, batch.rows);
     checkBatchFinite(batch);
     const { rows, ...transitions } = batch;
-    const origin = this.internOrigin(originOf(provenance), rows);
+    const origin = this.origins.intern(originOf(provenance));
     this.insert({ ...transitions, ...this.writer.columns(provenance, rows, origin) }, 0, rows);
   }
 
@@ -196,7 +196,7 @@ export class ReplayBuffer implements RowStore {
     const buffer = new ReplayBuffer({ ...header, capacity: 1 });
     Object.assign(buffer, { capacity: header.capacity, insertedRows: header.inserted });
     if (buffer.size > 0) Object.assign(buffer, { store: columns, allocatedRows: buffer.size });
-    buffer.origins = OriginTable.from(header.origins, columns.origin);
+    buffer.origins = new OriginTable([...header.origins]);
     return capacity === undefined ? buffer : buffer.inRingOf(capacity, capacity);
   }
 
@@ -215,7 +215,7 @@ export class ReplayBuffer implements RowStore {
     const rows = Math.min(this.size, capacity, most);
     const buffer = new ReplayBuffer({ source, obsDim, actionDim, capacity });
     buffer.insert(this.slice(this.size - rows, rows), 0, rows);
-    buffer.origins = OriginTable.from(this.origins.list(), buffer.columns().origin);
+    buffer.origins = new OriginTable([...this.origins.list()]);
     return buffer;
   }
 
@@ -247,17 +247,5 @@ export class ReplayBuffer implements RowStore {
     this.allocatedRows = Math.min(this.capacity, Math.max(rows, this.allocatedRows * 2));
     this.store = allocateColumns(this.allocatedRows, obsDim, actionDim);
     copyColumns(store, 0, this.store, 0, size, obsDim, actionDim);
-  }
-
-  /** Number of the origin of `rows` rows to come; those of the rows that they overwrite are let go. */
-  private internOrigin(origin: Origin, rows: number): number {
-    const { origins, size, capacity } = this;
-    const { origin: column } = this.store;
-    origins.compact(column.subarray(0, size));
-    const id = origins.intern(origin);
-    const overwritten = Math.min(size, Math.max(0, size + rows - capacity));
-    for (let i = 0; i < overwritten; i++) origins.release(column[(this.inserted - size + i) % capacity]);
-    origins.retain(id, Math.min(rows, capacity));
-    return id;
   }
 }

@@ -100,26 +100,14 @@ export class ProvenanceWriter {
   }
 }
 
-/** Below this many entries dropping unused ones is not worth a pass over the rows. */
-const COMPACT_FROM = 1024;
-
-/**
- * The dictionary of origins: rows share few of them, so a row stores one number. Entries that no row refers to any more are dropped,
- * so a long run does not grow without bound.
- */
+/** The dictionary of origins: rows share few of them, so a row stores one number. */
 export class OriginTable {
-  private entries: Origin[] = [];
-  private counts: number[] = [];
-  /** Entries that some row refers to. */
-  private used = 0;
   private readonly ids = new Map<string, number>();
 
-  /** Rebuilds the table of a snapshot: its entries, and the `origin` column that refers to them. */
-  static from(entries: readonly Origin[], column: Uint32Array): OriginTable {
-    const table = new OriginTable();
-    for (const entry of entries) table.add(entry);
-    for (const id of column) table.retain(id, 1);
-    return table;
+  constructor(private readonly entries: Origin[] = []) {
+    entries.forEach((entry, id) => {
+      this.ids.set(keyOf(entry), id);
+    });
   }
 
   list(): readonly Origin[] {
@@ -132,41 +120,9 @@ export class OriginTable {
 
   /** Number of an origin, new or known. */
   intern(origin: Origin): number {
-    return this.ids.get(keyOf(origin)) ?? this.add(origin);
-  }
-
-  retain(id: number, rows: number): void {
-    if (rows === 0) return;
-    if (this.counts[id] === 0) this.used++;
-    this.counts[id] += rows;
-  }
-
-  release(id: number): void {
-    this.counts[id]--;
-    if (this.counts[id] === 0) this.used--;
-  }
-
-  /** Drops unused entries and renumbers `column` once more than half of the entries are unused. */
-  compact(column: Uint32Array): void {
-    if (this.entries.length < COMPACT_FROM || this.used * 2 > this.entries.length) return;
-    const renumbered = new Uint32Array(this.entries.length);
-    const { entries, counts } = this;
-    this.entries = [];
-    this.counts = [];
-    this.ids.clear();
-    for (let id = 0; id < entries.length; id++) {
-      if (counts[id] === 0) continue;
-      renumbered[id] = this.add(entries[id]);
-      this.counts[renumbered[id]] = counts[id];
-    }
-    for (let row = 0; row < column.length; row++) column[row] = renumbered[column[row]];
-  }
-
-  private add(origin: Origin): number {
-    const id = this.entries.length;
-    this.entries.push(origin);
-    this.counts.push(0);
-    this.ids.set(keyOf(origin), id);
+    const key = keyOf(origin);
+    const id = this.ids.get(key) ?? this.entries.push(origin) - 1;
+    this.ids.set(key, id);
     return id;
   }
 }

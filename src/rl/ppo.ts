@@ -287,28 +287,13 @@ function ppoTrainer(net: PolicyNet, config: PpoConfig): TrainerSpec {
   };
 }
 
-interface Minibatch {
-  readonly obs: Value;
-  readonly action: Value;
-  readonly logProb: Value;
-  readonly advantage: Value;
-  readonly returns: Value;
-  readonly value: Value;
-}
+type Minibatch = Readonly<Record<'obs' | 'action' | (typeof PPO_SCALARS)[number], Value>>;
 
 function minibatch(net: PolicyNet, rows: Value): Minibatch {
   const start = net.obsDim + net.actions.dim;
-  const [logProb, advantage, returns, value] = PPO_SCALARS.map((_, i) =>
-    squeeze(slice(rows, 1, start + i, start + i + 1), [1]),
-  );
-  return {
-    obs: slice(rows, 1, 0, net.obsDim),
-    action: slice(rows, 1, net.obsDim, start),
-    logProb,
-    advantage,
-    returns,
-    value,
-  };
+  const scalars = PPO_SCALARS.map((name, i) => [name, squeeze(slice(rows, 1, start + i, start + i + 1), [1])]);
+  const [obs, action] = [slice(rows, 1, 0, net.obsDim), slice(rows, 1, net.obsDim, start)];
+  return { obs, action, ...Object.fromEntries(scalars) };
 }
 
 /** Clipped surrogate (1707.06347, eq. 7) + value loss - entropy bonus, and what to watch. */

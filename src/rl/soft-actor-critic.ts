@@ -35,46 +35,30 @@ interface SoftMetrics {
 /** Everything that steps of the critics are fed, stacked. */
 type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
 
-/**
- * A fresh SAC learner; its initial weights come from `rng`.
- * Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE.
- */
-export async function makeSac(
-  given: z.input<typeof sacConfigSchema>,
-  spaces: Spaces,
-  rng: Rng,
-  device: TrainingDevice = 'cpu',
-): Promise<SoftActorCritic> {
-  const config = parseConfig('SAC learner', sacConfigSchema, given);
-  return made('sac', config, sacDesign(config), spaces, rng, device);
+/** Makes fresh learners of one design; their initial weights come from `rng`. */
+function maker<S extends z.ZodObject>(kind: LearnerKind, schema: S, designOf: (config: z.output<S>) => Design) {
+  const name = `${kind.toUpperCase()} learner`;
+  return async (given: z.input<S>, spaces: Spaces, rng: Rng, device: TrainingDevice = 'cpu') => {
+    const config = parseConfig(name, schema, given);
+    return made(kind, config as unknown as { readonly batchSize: number }, designOf(config), spaces, rng, device);
+  };
 }
 
-/** A fresh REDQ learner. Throws as `makeSac` does. */
-export async function makeRedq(
-  given: z.input<typeof redqConfigSchema>,
-  spaces: Spaces,
-  rng: Rng,
-  device: TrainingDevice = 'cpu',
-): Promise<SoftActorCritic> {
-  const config = parseConfig('REDQ learner', redqConfigSchema, given);
+/** Throws SETTING_INVALID, SCENARIO_UNFIT unless actions are a Box with finite bounds, or DEVICE_UNAVAILABLE; as the others do. */
+export const makeSac = maker('sac', sacConfigSchema, sacDesign);
+
+export const makeRedq = maker('redq', redqConfigSchema, (config) => {
   if (config.drawn > config.critics) {
     const problem = `drawn is ${config.drawn} of ${config.critics} critics; draw as many as there are at most`;
     throw configInvalid('REDQ learner', problem);
   }
-  return made('redq', config, { ...config, dropout: 0, rates: sameRates(config) }, spaces, rng, device);
-}
+  return { ...config, dropout: 0, rates: sameRates(config) };
+});
 
-/** A fresh DroQ learner: two critics in place of many, with dropout and layer normalisation. Throws as `makeSac` does. */
-export async function makeDroq(
-  given: z.input<typeof droqConfigSchema>,
-  spaces: Spaces,
-  rng: Rng,
-  device: TrainingDevice = 'cpu',
-): Promise<SoftActorCritic> {
-  const config = parseConfig('DroQ learner', droqConfigSchema, given);
-  const design = { ...config, critics: 2, drawn: 2, criticLayerNorm: true, rates: sameRates(config) };
-  return made('droq', config, design, spaces, rng, device);
-}
+/** Two critics in place of many, with dropout and layer normalisation. */
+export const makeDroq = maker('droq', droqConfigSchema, (config) => {
+  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true, rates: sameRates(config) };
+});
 
 export function sacDesign(config: SacConfig): Design {
   const rates = { critic: config.criticLr, policy: config.actorLr, temperature: config.alphaLr };

@@ -38,17 +38,10 @@ const STEPS_PER_CALL = 50;
 /** Rows drawn at once: a function of nothing but this, so the same rows come out for any number asked in all. */
 const DRAWN_AT_ONCE = 1024;
 
-interface FitDiffusion {
-  readonly rng: Rng;
+/** Who watches the work: called with the updates done, or the rows drawn. */
+interface Watch {
   readonly signal?: AbortSignal;
-  /** Called with the updates done. */
-  onProgress?(updates: number): void;
-}
-
-/** Who watches rows being drawn. */
-interface WatchDraw {
-  readonly signal?: AbortSignal;
-  onProgress?(rows: number): void;
+  onProgress?(done: number): void;
 }
 
 /**
@@ -59,7 +52,7 @@ export async function fitDiffusion(
   batch: TransitionBatch,
   dims: { readonly obsDim: number; readonly actionDim: number },
   options: Partial<DiffusionOptions>,
-  { rng, signal, onProgress }: FitDiffusion,
+  { rng, signal, onProgress }: Watch & { readonly rng: Rng },
 ): Promise<RowDiffusion> {
   const settings = { ...DIFFUSION_DEFAULTS, ...options };
   assertBatch(batch, batch.rows, dims.obsDim, dims.actionDim);
@@ -126,12 +119,7 @@ export class RowDiffusion {
   }
 
   /** `rows` new transitions. Same stream, same bytes; fewer rows are the first of more. */
-  async draw(
-    rows: number,
-    rng: Rng,
-    levels = LEVELS,
-    { signal, onProgress }: WatchDraw = {},
-  ): Promise<TransitionBatch> {
+  async draw(rows: number, rng: Rng, levels = LEVELS, { signal, onProgress }: Watch = {}): Promise<TransitionBatch> {
     const { width } = this.shape;
     const drawn = new Float32Array(rows * width);
     for (let from = 0, part = 0; from < rows; from += DRAWN_AT_ONCE, part++) {

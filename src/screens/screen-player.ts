@@ -89,41 +89,44 @@ const MOMENTS = 4_096;
 /** Pictures that are held, of some ten kilobytes each: those of the moments that were come to last. */
 const PICTURES = 64;
 
-const NOWHERE: PageMoment = { focused: '', root: '', elements: {}, goal: '', reward: 0, done: false };
+/** A slot of the browser with a page in it. */
+interface Seat {
+  readonly slot: string;
+  /** Page and actions that it stands after. */
+  readonly place: string;
+}
 
+/** Plays pages; each stands where it was left, so that who goes on there need not have it played again. */
 class ScreenPlays {
+  /** Seats whose page is continued, the one that was left longest ago first. */
+  private standing: Seat[] = [];
+  private idle: string[] = [];
   private slots = 0;
-  private readonly pool = new SeatPool<PageMoment>(SEATS, () => String(++this.slots), NOWHERE);
   private readonly moments = new LRUCache<string, string>({ max: MOMENTS });
   /** By the place where their moments stand. */
   private readonly pictures = new LRUCache<string, Picture>({ max: PICTURES });
-  /** In the hands of the request that is being answered. */
-  private taken: Seat<PageMoment> | undefined;
+  /** The slot in the hands of the request that is being answered. */
+  private taken: string | undefined;
 
-  constructor(private readonly machine: Pick<PageMachine, 'play' | 'act' | 'close'>) {}
+  constructor(private readonly machine: PageMachine) {}
 
   /** @throws PAGE_FAILED, BROWSER_DIED, ENV_UNUSABLE, PAGE_NOT_REPEATABLE */
   begin(page: PlayedPage): PageMoment {
     return this.surviving(page, 'its beginning', () => {
-      this.taken = this.pool.free();
-      const moment = this.machine.play(this.taken.object, page.spec, []);
-      this.leave(keyOf(page, []), moment);
-      return moment;
+      this.taken = this.free();
+      return this.leave(placeOf(page.id, []), this.machine.play(this.taken, page.spec, []));
     });
   }
 
   /** What follows an action after those before it; a text where the browser could not carry it out. @throws as `begin` */
   act(page: PlayedPage, before: readonly CallSpec[], call: CallSpec): PageMoment | string {
     return this.surviving(page, `action ${before.length + 1}, ${actionLine(call)}`, () => {
-      const seat = this.seatAt(page, before);
+      const slot = this.slotAt(page, before);
       try {
-        const moment = this.machine.act(seat.object, call);
-        this.leave(keyOf(page, [...before, call]), moment);
-        return moment;
+        return this.leave(placeOf(page.id, [...before, call]), this.machine.act(slot, call));
       } catch (error) {
         if (!(error instanceof ActionRefused)) throw error;
-        this.pool.retire(seat);
-        this.taken = undefined;
+        this.retire();
         return error.message;
       }
     });
@@ -131,11 +134,11 @@ class ScreenPlays {
 
   /** What a moment looks like: that of a page that asks for pictures. @throws as `begin` */
   picture(page: PlayedPage, calls: readonly CallSpec[]): Picture | undefined {
-    const known = this.pictures.get(keyOf(page, calls));
+    const known = this.pictures.get(placeOf(page.id, calls));
     if (known !== undefined || page.spec.screenshots === undefined) return known;
     if (calls.length === 0) this.begin(page);
     else this.act(page, calls.slice(0, -1), calls.at(-1)!);
-    return this.pictures.get(keyOf(page, calls));
+    return this.pictures.get(placeOf(page.id, calls));
   }
 
   close(): void {
@@ -145,30 +148,48 @@ class ScreenPlays {
     this.machine.close();
   }
 
-  /** A page standing there, for one caller. */
-  private seatAt(page: PlayedPage, before: readonly CallSpec[]): Seat<PageMoment> {
-    const key = keyOf(page, before);
-    this.taken = this.pool.take(key);
-    if (this.taken !== undefined) return this.taken;
-    const seat = this.pool.free();
-    this.taken = seat;
-    seat.moment = this.machine.play(seat.object, page.spec, before);
-    const seen = this.moments.get(key);
-    if (seen !== undefined && seen !== hashOf(seat.moment)) {
-      throw reverieError('PAGE_NOT_REPEATABLE', { page: page.id, steps: before.length });
+  /** The slot of a page standing there, for one caller. */
+  private slotAt(page: PlayedPage, before: readonly CallSpec[]): string {
+    const key = placeOf(page.id, before);
+    const at = this.standing.findLastIndex(({ place }) => place === key);
+    if (at >= 0) {
+      const [seat] = this.standing.splice(at, 1);
+      this.taken = seat.slot;
+      return seat.slot;
     }
-    return seat;
+    this.taken = this.free();
+    const { picture: _, ...moment } = this.machine.play(this.taken, page.spec, before);
+    const seen = this.moments.get(key);
+    if (seen !== undefined && seen !== hashOf(moment))
+      throw reverieError('PAGE_NOT_REPEATABLE', { page: page.id, steps: before.length });
+    return this.taken;
   }
 
-  private leave(key: string, { picture, ...moment }: PageMoment): void {
-    if (picture !== undefined) this.pictures.set(key, picture);
-    this.moments.set(key, hashOf(moment));
-    if (this.taken !== undefined) this.pool.leave(this.taken, key, moment);
+  /** One that can begin any page: idle, new, or the one that was left longest ago. */
+  private free(): string {
+    return this.idle.pop() ?? (this.slots < SEATS ? String(++this.slots) : this.standing.shift()!.slot);
+  }
+
+  private leave(place: string, moment: PageMoment): PageMoment {
+    if (moment.picture !== undefined) this.pictures.set(place, moment.picture);
+    this.moments.set(place, hashOf(moment));
+    if (moment.done) this.retire();
+    else if (this.taken !== undefined) this.standing.push({ slot: this.taken, place });
+    this.taken = undefined;
+    return moment;
+  }
+
+  /** The page in hand is over, or of no more use. */
+  private retire(): void {
+    if (this.taken !== undefined) this.idle.push(this.taken);
     this.taken = undefined;
   }
 
+  /** What held the pages is no more. */
   private forget(): void {
-    this.pool.forget();
+    this.standing = [];
+    this.idle = [];
+    this.slots = 0;
     this.taken = undefined;
   }
 
@@ -184,8 +205,7 @@ class ScreenPlays {
           if (++deaths < DEATHS) continue;
           throw reverieError('BROWSER_DIED', { page: page.id, where, times: deaths, problem: error.message }, error);
         }
-        if (this.taken !== undefined) this.pool.retire(this.taken);
-        this.taken = undefined;
+        this.retire();
         if (!(error instanceof PageThrown)) throw error;
         if (++throws < TRIES) continue;
         throw reverieError('PAGE_FAILED', { page: page.id, where, problem: error.message }, error);
@@ -197,8 +217,9 @@ class ScreenPlays {
 /** Between actions, as no line holds it. */
 const SEPARATOR = '\u001e';
 
-function keyOf({ id }: PlayedPage, calls: readonly CallSpec[]): string {
-  return [id, ...calls.map(actionLine)].join(SEPARATOR);
+/** Where a page stands after actions. */
+export function placeOf(page: string, calls: readonly CallSpec[]): string {
+  return [page, ...calls.map(actionLine)].join(SEPARATOR);
 }
 
 /** Of its description: its picture is none of that. */
@@ -295,87 +316,5 @@ class PageMachine {
     if (this.browser === 'jsdom') this.thread?.end();
     else this.thread?.dismiss();
     this.thread = undefined;
-  }
-}
-
-// Games or pages held elsewhere, each where it was left, so that who goes on there need not have it played again.
-
-/** `M`: what is known of a moment of a game. */
-interface Seat<M> {
-  /** Its id where it is held. */
-  readonly object: string;
-  /** Where its game stands. */
-  moment: M;
-  /** When it was left; the first is 1. */
-  left: number;
-}
-
-class SeatPool<M extends { readonly done: boolean }> {
-  /** By the place where their games stand; several may stand at the same. */
-  private readonly standing = new Map<string, Seat<M>[]>();
-  /** Those whose game is not continued. */
-  private idle: Seat<M>[] = [];
-  private count = 0;
-  private clock = 0;
-
-  /**
-   * @param make makes another one where they are held, and answers its id there
-   * @param nowhere the moment of a game that has not begun
-   */
-  constructor(
-    private readonly size: number,
-    private readonly make: () => string,
-    private readonly nowhere: M,
-  ) {}
-
-  /** One whose game stands there; it belongs to one caller then. */
-  take(place: string): Seat<M> | undefined {
-    return this.standing.get(place)?.pop();
-  }
-
-  /** One that can begin any game: idle, new, or the one that was left longest ago. */
-  free(): Seat<M> {
-    return this.idle.pop() ?? (this.count < this.size ? this.made() : this.oldest());
-  }
-
-  leave(seat: Seat<M>, place: string, moment: M): void {
-    if (moment.done) {
-      this.retire(seat);
-      return;
-    }
-    seat.moment = moment;
-    seat.left = ++this.clock;
-    const there = this.standing.get(place);
-    if (there === undefined) this.standing.set(place, [seat]);
-    else there.push(seat);
-    if (this.standing.size > 4 * this.size) this.sweep();
-  }
-
-  /** Its game is over, or of no more use. */
-  retire(seat: Seat<M>): void {
-    this.idle.push(seat);
-  }
-
-  /** What held them is no more. */
-  forget(): void {
-    this.standing.clear();
-    this.idle = [];
-    this.count = 0;
-  }
-
-  private made(): Seat<M> {
-    const object = this.make();
-    this.count++;
-    return { object, moment: this.nowhere, left: 0 };
-  }
-
-  private oldest(): Seat<M> {
-    const places = [...this.standing.values()].filter((seats) => seats.length > 0);
-    // At any place the one that came first was left first.
-    return places.reduce((a, b) => (b[0].left < a[0].left ? b : a)).shift()!;
-  }
-
-  private sweep(): void {
-    for (const [place, seats] of this.standing) if (seats.length === 0) this.standing.delete(place);
   }
 }

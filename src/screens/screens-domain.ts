@@ -176,7 +176,7 @@ class ScreenRules implements ToolRules {
     while (!state.done && calls.length < SOLUTION) {
       const line = solve(state);
       const call = line === undefined ? undefined : parseAction(line, this.actions);
-      if (call === undefined || typeof call === 'string' || this.refusals(state, call).length > 0) return undefined;
+      if (call === undefined || typeof call === 'string' || screenRefusals(state, call).length > 0) return undefined;
       const after = this.acted(state, call);
       if (typeof after === 'string') return undefined;
       calls.push(call);
@@ -187,7 +187,7 @@ class ScreenRules implements ToolRules {
 
   execute(state: JsonObject, call: ToolCall): ToolOutcome {
     const before = state as ScreenState;
-    const refusals = this.refusals(before, call);
+    const refusals = screenRefusals(before, call);
     if (refusals.length > 0) return refusal(refusals);
     const after = this.acted(before, call);
     if (typeof after === 'string') return refusal([after]);
@@ -203,7 +203,7 @@ class ScreenRules implements ToolRules {
   mechanics(state: JsonObject, call: CallSpec): ToolOutcome | undefined {
     if (this.hearsAnswers && isSaid(call)) return undefined;
     const before = state as ScreenState;
-    const refusals = this.refusals(before, call);
+    const refusals = screenRefusals(before, call);
     if (refusals.length > 0) return refusal(refusals);
     const after = mechanicalScreen(before, call);
     return after && { operations: operationsTo(before, after), observation: screenText(after), isError: false };
@@ -218,7 +218,7 @@ class ScreenRules implements ToolRules {
   }
 
   preconditions(state: JsonObject, call: ToolCall): readonly string[] {
-    return this.refusals(state as ScreenState, call);
+    return screenRefusals(state as ScreenState, call);
   }
 
   picture(state: JsonObject): Picture | undefined {
@@ -253,13 +253,8 @@ class ScreenRules implements ToolRules {
     this.player.close();
   }
 
-  private refusals(state: ScreenState, call: CallSpec): readonly string[] {
-    return screenRefusals(state, call);
-  }
-
   private begun(id: string): ScreenState {
-    const moment = this.player.begin(id);
-    return stateOf(id, moment, []);
+    return stateOf(id, this.player.begin(id), []);
   }
 
   private acted(before: ScreenState, call: CallSpec): ScreenState | string {

@@ -6,9 +6,8 @@ export { readTokens, type TokenEntry, tokenFileSchema } from './http/access.js';
 export type { ProtocolContext, ProtocolRoutes } from './http/openapi.js';
 export type { HttpLimits } from './http/requests.js';
 export { LOG_LEVELS, type LogLevel, type LogOptions, makeLog } from './observe/log.js';
-export { type Endpoint, type Protocol, protocols } from './protocols/registry.js';
-export { type RunningServer, type ServeOptions, startServer } from './server.js';
-export type { ValidateOptions } from './validate/checks.js';
+export { type Endpoint, type RunningServer, type ServeOptions, startServer } from './server.js';
+export type { ValidateOptions } from './validate/subject.js';
 export {
   type CheckResult,
   type ValidationReport,

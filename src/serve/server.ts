@@ -13,14 +13,18 @@ import { openSessions, type Sessions } from './core/sessions.js';
 import { hosted, type WorkerHost } from './hosts/worker-host.js';
 import { LOOPBACK_NAMES, type TokenEntry, Tokens } from './http/access.js';
 import { makeApp, type Phase } from './http/app.js';
-import { openApiDocument } from './http/openapi.js';
+import { openApiDocument, type ProtocolRoutes } from './http/openapi.js';
 import { HeldPort } from './http/port.js';
 import { HTTP_LIMITS, type HttpLimits } from './http/requests.js';
 import { closeSockets } from './http/sockets.js';
 import { ServerMetrics } from './observe/server-metrics.js';
 import { pageRoutes } from './page/page.js';
-import { nativeDescriptions } from './protocols/native.js';
-import { type Endpoint, endpointsAt, protocols } from './protocols/registry.js';
+import { mcpRoutes } from './protocols/mcp.js';
+import { nativeDescriptions, nativeRoutes } from './protocols/native.js';
+import { nemoRoutes } from './protocols/nemo.js';
+import { openEnvRoutes } from './protocols/openenv.js';
+import { orsRoutes } from './protocols/ors.js';
+import { tasksRoutes } from './protocols/tasks.js';
 
 export interface ServeOptions extends OpenOptions {
   /** Default: 127.0.0.1. Any address that others reach needs tokens. */
@@ -44,6 +48,8 @@ export interface ServeOptions extends OpenOptions {
   readonly persist?: string;
   /** Requests and failures; none: they are not logged. */
   readonly logger?: Logger;
+  /** Protocols of one's own beside those of the package. */
+  readonly protocols?: readonly ProtocolRoutes[];
   /** Folder of runs that the page shows; none are shown unless given. */
   readonly runs?: string;
   /** What the page was built into; where a build of the package has it unless given. */
@@ -70,6 +76,18 @@ interface ServedRoute {
   readonly path: string;
 }
 
+/** An address to be pasted. */
+export interface Endpoint {
+  readonly protocol: string;
+  readonly url: string;
+  /** Where the address is of one environment alone. */
+  readonly env?: string;
+  /** Environment variables that its clients read the address from. */
+  readonly variables?: readonly string[];
+}
+
+const PROTOCOLS = [nativeRoutes, openEnvRoutes, tasksRoutes, orsRoutes, mcpRoutes, nemoRoutes];
+
 /** Seconds for answers that are being written when everything else is closed. */
 const LAST_ANSWERS = 1;
 
@@ -89,7 +107,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
   };
   const ends: (() => Promise<void>)[] = [closePort];
   try {
-    const hosting = await hosted(await openScenarios(options), { workers });
+    const hosting = await hosted(await openScenarios(options), workers);
     ends.push(() => hosting.close());
     const quotas = new Map(tokens.map(({ owner, quota }) => [owner, quota]));
     const quotaOf = (owner: string) => quotas.get(owner) ?? {};
@@ -99,8 +117,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const { reverie: version } = versions();
     const metrics = new ServerMetrics({ sessions, version });
     sessions.events.on('event', (event) => metrics.onEvent(event));
-    options.log('loading protocols');
-    const spoken = await Promise.all(protocols.list().map((protocol) => protocol.make()));
+    const spoken = [...PROTOCOLS, ...(options.protocols ?? [])];
     let phase: Phase = 'starting';
     const routes: ServedRoute[] = [];
     const app = await makeApp({
@@ -123,13 +140,25 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const { url } = port;
     return {
       ...{ url, routes, sessions, metrics, workerHost },
-      endpoints: [...endpointsAt(url, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }],
+      endpoints: [...endpointsAt(url, spoken, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }],
       stop: (seconds) => (stopping ??= stop(seconds)),
     };
   } catch (error) {
     for (const end of ends.reverse()) await end();
     throw error;
   }
+}
+
+/** Where clients reach each protocol on a server at `url`. */
+function endpointsAt(
+  url: string,
+  protocols: readonly ProtocolRoutes[],
+  environments: Iterable<string>,
+): readonly Endpoint[] {
+  return protocols.flatMap(({ name: protocol, path = '', variables }): Endpoint[] => {
+    if (!path.includes(':env')) return [{ protocol, url: `${url}${path}`, ...(variables && { variables }) }];
+    return Array.from(environments, (env) => ({ protocol, env, url: `${url}${path.replace(':env', env)}` }));
+  });
 }
 
 /** On loopback, names that a page could have rebound to it are refused; elsewhere strangers have no token. */
@@ -210,22 +239,15 @@ function checkNames(names: readonly string[]): void {
   }
 }
 
-/** A model that nothing would use is a mistake. */
-function checkModels({ scenarios, model, models = {}, real, device }: OpenOptions, names: readonly string[]): void {
+/** A model that nothing would use is a mistake. @throws FLAG_INVALID */
+function checkModels({ scenarios, model, models = {}, real }: OpenOptions, names: readonly string[]): void {
   const vector = names.filter((_, i) => kinds.get(scenarios[i].family).representation === 'numbers');
   const refuse = (value: string, expected: string) => {
     throw reverieError('FLAG_INVALID', { flag: '--model', value, expected });
   };
   const given = model ?? Object.values(models)[0];
-  const asked = device?.device ?? 'auto';
-  if (given === undefined && asked !== 'auto' && asked !== 'cpu') {
-    const expected = 'auto or cpu, as no world model is served (--model)';
-    throw reverieError('FLAG_INVALID', { flag: '--device', value: asked, expected });
-  }
   if (given !== undefined && real) refuse(given, 'none, as --real serves the real environments');
   if (model !== undefined && vector.length === 0) refuse(model, 'none, as no scenario of family vector is served');
-  for (const [name, folder] of Object.entries(models)) {
-    if (!vector.includes(name))
-      refuse(`${name}=${folder}`, `the name of a served vector environment (${vector.join(', ') || 'none is'})`);
-  }
+  const stray = Object.entries(models).find(([name]) => !vector.includes(name));
+  if (stray !== undefined) refuse(stray.join('='), `the name of a served vector environment (${vector.join(', ')})`);
 }

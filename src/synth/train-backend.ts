@@ -6,6 +6,7 @@ import { type Entry, Registry } from '../core/registry.js';
 import type { Rng } from '../core/rng.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
 import type { EpisodeRecord, ExperienceStep } from '../replay/experience/experience.js';
+import type { BackendFitNote } from '../worldmodel/tools/backend-model.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 
 export interface FitRequest {
@@ -45,6 +46,21 @@ export async function fitterOf(backend: string): Promise<FitBackend | undefined>
   return routerBackends.get(backend).fit === undefined ? undefined : (request) => fitLearned(backend, request);
 }
 
+/** A bar for each thing that a fit does one after the other. */
+export function fitBars(phase: OpenPhase) {
+  let open: { readonly name: string; readonly bar: Phase } | undefined;
+  return {
+    onProgress: ({ phase: name, unit, done, total, note }: BackendFitNote) => {
+      if (open?.name !== name) {
+        open?.bar.end();
+        open = { name, bar: phase(name, total, unit) };
+      }
+      open.bar.set(done, note);
+    },
+    end: () => open?.bar.end(),
+  };
+}
+
 /** As `reverie fit` learns it. */
 async function fitLearned(
   backend: string,
@@ -52,18 +68,11 @@ async function fitLearned(
 ): Promise<FittedBackend> {
   const learn = await routerBackends.get(backend).fit!();
   const model = join(folder, 'model');
-  let open: { readonly name: string; readonly bar: Phase } | undefined;
+  const { onProgress, end } = fitBars(phase);
   const { exactness, isReady, report } = await learn({
-    ...{ domain, episodes, settings, rng, signal, work: join(folder, 'training'), out: model },
-    onProgress: ({ phase: name, unit, done, total, note }) => {
-      if (open?.name !== name) {
-        open?.bar.end();
-        open = { name, bar: phase(name, total, unit) };
-      }
-      open.bar.set(done, note);
-    },
+    ...{ domain, episodes, settings, rng, signal, work: join(folder, 'training'), out: model, onProgress },
   });
-  open?.bar.end();
+  end();
   const about = `${(100 * exactness).toFixed(1)} % of ${report.steps} held-out steps exact, learned from ${report.learnedFrom}`;
   return { settings: { model }, about, isReady };
 }

@@ -4,7 +4,7 @@ import type { KnownFunctions, VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import type { EnvSpec } from '../env/env-spec.js';
 import { makeEnvironment } from '../env/make-environment.js';
-import { requireFinite } from './model-folder.js';
+import { folderInvalid, requireFinite } from './model-folder.js';
 
 /** Where a model gets its reward and its end by the task. */
 export interface Outcome {
@@ -71,19 +71,12 @@ export function requireFiniteAnswer(model: string, nextObs: Float32Array, reward
 export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, path: string): Promise<KnownFunctions> {
   if (outcome.reward !== 'known' && outcome.terminated !== 'known') return {};
   const hint = 'Restore manifest.json as it was saved.';
-  if (env === undefined) {
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `World model "${path}" cannot be loaded: it uses known functions but names no "env".`,
-      hint,
-    });
-  }
+  if (env === undefined) throw folderInvalid(path, 'it uses known functions but names no "env".', hint);
   const environment = await makeEnvironment(env);
   const { known = {} } = environment;
   environment.close();
-  if (outcome.reward === 'known' && !known.reward) {
-    const problem = `environment ${JSON.stringify(env)} has no known reward function.`;
-    throw reverieError('MODEL_FILE_INVALID', { problem: `World model "${path}" cannot be loaded: ${problem}`, hint });
-  }
+  if (outcome.reward === 'known' && !known.reward)
+    throw folderInvalid(path, `environment ${JSON.stringify(env)} has no known reward function.`, hint);
   return known;
 }
 
@@ -91,7 +84,8 @@ export async function reviveKnown(outcome: Outcome, env: EnvSpec | undefined, pa
 export function requirePortable(outcome: Outcome, env: EnvSpec | undefined): void {
   if (env !== undefined || (outcome.reward !== 'known' && outcome.terminated !== 'known')) return;
   throw reverieError('NOT_PORTABLE', {
-    problem: `This world model cannot be saved or sent to another thread: it uses known functions of no named environment.`,
+    problem:
+      'This world model cannot be saved or sent to another thread: it uses known functions of no named environment.',
     hint: 'Give the environment specification (env) whose known functions the model uses.',
   });
 }

@@ -5,9 +5,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { describeIssues, reverieError } from '../core/errors.js';
+import { describeIssues } from '../core/errors.js';
 import { openSealed } from '../core/files.js';
 import type { ToolsDomain } from '../env/tools/domain.js';
+import { folderInvalid } from './model-folder.js';
 import type { BackendEntry, BackendFitReport, BackendFitRequest, BackendModel } from './tools/backend-model.js';
 
 const share = z.number().min(0).max(1);
@@ -23,29 +24,20 @@ export const calibrationSchema = z.strictObject({
 
 export type Calibration = z.infer<typeof calibrationSchema>;
 
-export interface JudgedAnswer {
-  /** Of the whole answer, in nats. */
-  readonly logProb: number;
-  readonly isRight: boolean;
-}
-
 const BINS = 20;
 /** A bin of fewer says little. */
 const LEAST = 10;
 
-interface Bin {
-  readonly from: number;
-  readonly right: number;
-  readonly count: number;
-}
-
-export function calibrate(answers: readonly JudgedAnswer[]): Calibration {
+/** @param answers  each with the log-probability of the whole of it, in nats */
+export function calibrate(answers: readonly { readonly logProb: number; readonly isRight: boolean }[]): Calibration {
   const sorted = [...answers].sort((a, b) => a.logProb - b.logProb);
   const size = Math.max(LEAST, Math.ceil(sorted.length / BINS));
-  const pooled: Bin[] = [];
+  const pooled: { readonly from: number; readonly right: number; readonly count: number }[] = [];
+  // By Laplace's rule of succession.
+  const shareOf = ({ right, count }: (typeof pooled)[number]) => (right + 1) / (count + 2);
   for (let start = 0; start < sorted.length; start += size) {
     const own = sorted.slice(start, start + size);
-    let bin: Bin = { from: own[0].logProb, right: own.filter(({ isRight }) => isRight).length, count: own.length };
+    let bin = { from: own[0].logProb, right: own.filter(({ isRight }) => isRight).length, count: own.length };
     // Pool adjacent violators: a more probable bin is not right less often.
     for (let last = pooled.at(-1); last !== undefined && shareOf(last) >= shareOf(bin); last = pooled.at(-1)) {
       pooled.pop();
@@ -54,10 +46,6 @@ export function calibrate(answers: readonly JudgedAnswer[]): Calibration {
     pooled.push(bin);
   }
   return { from: pooled.map(({ from }) => from), right: pooled.map(shareOf), answers: answers.length };
-}
-
-function shareOf({ right, count }: Bin): number {
-  return (right + 1) / (count + 2);
 }
 
 /** In [0, 1]; 0 where nothing was calibrated. An answer less probable than any that was judged is as good as the worst of them. */
@@ -103,7 +91,7 @@ export function reportOf<J extends JudgedStep>(
 }
 
 /** Where all records are the model: steps are put to it one at a time, each without what was recorded with it. */
-export interface Questions<Step, J> {
+interface Questions<Step, J> {
   readonly steps: readonly Step[];
   /** What progress counts them as. */
   readonly unit: string;
@@ -142,12 +130,7 @@ function judgedShare<J>(list: readonly J[], is: (one: J) => boolean): number {
   return list.length === 0 ? 0 : list.filter(is).length / list.length;
 }
 
-/** Both places where a model's file may lie, of what a user named: the model's folder, or a run that made it. */
-export function placesOf(model: string, file: string): string[] {
-  return [`${model}/${file}`, `${model}/model/${file}`];
-}
-
-/** The one of the two that is there. */
+/** Of what a user named, the model's folder or a run that made it, the place where the model's file lies. */
 export function modelFolder(given: string, file: string): string {
   const inRun = join(given, 'model');
   return existsSync(join(inRun, file)) ? inRun : given;
@@ -159,20 +142,14 @@ export async function readSealed<T>(
   file: string,
   { schema, hint }: { readonly schema: z.ZodType<T>; readonly hint: string },
 ): Promise<T> {
-  const invalid = (problem: string, cause: unknown) =>
-    reverieError(
-      'MODEL_FILE_INVALID',
-      { problem: `World model "${folder}" cannot be loaded: ${problem}`, hint },
-      cause,
-    );
   const text = await readFile(join(folder, file), 'utf8').catch((error: Error) => {
-    throw invalid(`"${file}" cannot be read: ${error.message}.`, error);
+    throw folderInvalid(folder, `"${file}" cannot be read: ${error.message}.`, hint, error);
   });
   try {
     return schema.parse(openSealed(text));
   } catch (error) {
     const problem = error instanceof z.ZodError ? describeIssues(error) : (error as Error).message;
-    throw invalid(`${file} is damaged: ${problem}.`, error);
+    throw folderInvalid(folder, `${file} is damaged: ${problem}.`, hint, error);
   }
 }
 
@@ -247,7 +224,10 @@ export function recordedBackend<C, Settings extends RecordedSettings>(own: Recor
   return {
     ...{ name, summary, schema: section, trust: 'proposal', learns },
     minConfidence: (settings) => asked(settings).minConfidence,
-    files: (settings) => (asked(settings).model === undefined ? [] : placesOf(asked(settings).model!, file)),
+    files: (settings) => {
+      const { model } = asked(settings);
+      return model === undefined ? [] : [`${model}/${file}`, `${model}/model/${file}`];
+    },
     make: async () => {
       const { load: loaded, exactnessOf, open } = await load();
       return async ({ domain, folder = '.' }, settings) => {
@@ -276,6 +256,5 @@ export function recordedBackend<C, Settings extends RecordedSettings>(own: Recor
 function tooOftenWrong(name: string, path: string, exactness: number, bar: number): Error {
   const exact = (exactness * 100).toFixed(1);
   const problem = `it was exactly right in ${exact} % of what was kept from it, and the bar is ${bar * 100} %.`;
-  const hint = `Fit it to more records, or lower model.${name}.minExactness.`;
-  return reverieError('MODEL_FILE_INVALID', { problem: `World model "${path}" cannot be loaded: ${problem}`, hint });
+  return folderInvalid(path, problem, `Fit it to more records, or lower model.${name}.minExactness.`);
 }

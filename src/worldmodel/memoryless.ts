@@ -13,6 +13,7 @@ import {
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
+import { joinedFloats } from '../core/statistics.js';
 import type { Spaces, StoredDynamics, WorldModelSnapshot } from './dynamics.js';
 import { checkObservations, checkStepInput, checkStreams, type RowShape, rowShape } from './model-folder.js';
 
@@ -116,23 +117,19 @@ export abstract class MemorylessDynamics implements StoredDynamics<ObservationCa
 
   private async rowByRow({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     const { obsDim, actionDim } = this.shape;
-    const nextObs = new Float32Array(rows * obsDim);
-    const reward = new Float32Array(rows);
-    const terminated = new Uint8Array(rows);
-    const disagreement = options.disagreement ? new Float32Array(rows) : undefined;
+    const answers: VectorPrediction[] = [];
     for (let r = 0; r < rows; r++) {
-      const answer = await this.predict({
+      const row = {
         obs: obs.slice(r * obsDim, (r + 1) * obsDim),
         action: action.slice(r * actionDim, (r + 1) * actionDim),
-        rows: 1,
-        rngs: (rngs as readonly Rng[])[r],
-        options,
-      });
-      nextObs.set(answer.nextObs, r * obsDim);
-      reward.set(answer.reward, r);
-      terminated.set(answer.terminated, r);
-      if (answer.disagreement) disagreement?.set(answer.disagreement, r);
+      };
+      answers.push(await this.predict({ ...row, rows: 1, rngs: (rngs as readonly Rng[])[r], options }));
     }
-    return { nextObs, reward, terminated, disagreement };
+    return {
+      nextObs: joinedFloats(answers.map(({ nextObs }) => nextObs)),
+      reward: joinedFloats(answers.map(({ reward }) => reward)),
+      terminated: Uint8Array.from(answers, ({ terminated }) => terminated[0]),
+      disagreement: answers[0].disagreement && joinedFloats(answers.map((one) => one.disagreement!)),
+    };
   }
 }

@@ -1,10 +1,10 @@
 // Spaces of a world model as its networks see them: row widths, one-hot actions, bounds of what may be predicted.
 
-import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
+import { sha256 } from '../core/canonical-json.js';
 import type { Rngs } from '../core/dynamics.js';
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
@@ -84,14 +84,12 @@ export function checkStepInput(
   obs: Float32Array,
   action: Float32Array,
   rows: number,
-  { obsDim, actionDim }: RowShape = rowShape(spaces),
+  shape: RowShape,
 ): void {
-  checkLength(backend, 'obs', obs, rows, obsDim);
-  checkLength(backend, 'action', action, rows, actionDim);
-  requireFinite('obs', obs, rows, 'the input of a world model');
+  checkObservations(backend, spaces, obs, rows, shape);
+  checkLength(backend, 'action', action, rows, shape.actionDim);
   requireFinite('action', action, rows, 'the input of a world model');
   checkDiscrete(backend, 'action', action, spaces.actionSpace);
-  checkDiscrete(backend, 'observation', obs, spaces.observationSpace);
 }
 
 /** As `checkStepInput`, of observations alone. */
@@ -100,7 +98,7 @@ export function checkObservations(
   spaces: Spaces,
   obs: Float32Array,
   rows: number,
-  { obsDim }: RowShape = rowShape(spaces),
+  { obsDim }: RowShape,
 ): void {
   const whole = Math.floor(Number.isFinite(rows) ? rows : 0);
   checkLength(backend, 'obs', obs, whole, obsDim);
@@ -114,44 +112,35 @@ export function checkStreams(backend: string, rngs: Rngs, rows: number): void {
   throw refused(backend, `${rngs.length} random streams where one, or ${rows}, are needed.`);
 }
 
-/**
- * Throws DATA_MISMATCH or NON_FINITE_VALUE unless a world model can learn from every row.
- * @param before rows that came before these, of the same data
- */
-export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces, before = 0): void {
+/** Throws DATA_MISMATCH or NON_FINITE_VALUE unless a world model can learn from every row. */
+export function checkTrainingData(backend: string, batch: TransitionBatch, spaces: Spaces): void {
   const { obsDim, actionDim } = rowShape(spaces);
   const { rows } = batch;
-  if (before + rows < 2) {
+  const unfit = (problem: string, hint: string) =>
+    reverieError('DATA_MISMATCH', { problem: `A world model cannot be fitted to this data: ${problem}`, hint });
+  if (rows < 2) {
     const hint = 'Collect more transitions first: one row is held out, and at least one must be left.';
-    throw reverieError('DATA_MISMATCH', {
-      problem: `A world model cannot be fitted to this data: ${`it has ${rows} rows, where two are the least.`}`,
-      hint,
-    });
+    throw unfit(`it has ${rows} rows, where two are the least.`, hint);
   }
   const widths = { obs: obsDim, action: actionDim, reward: 1, nextObs: obsDim, terminated: 1 } as const;
   for (const column of Object.keys(widths) as (keyof typeof widths)[]) {
     const values = batch[column];
     if (values.length !== rows * widths[column]) {
       const problem = `column "${column}" has ${values.length} values where ${rows} rows of ${widths[column]} are needed.`;
-      throw reverieError('DATA_MISMATCH', {
-        problem: `A world model cannot be fitted to this data: ${problem}`,
-        hint: 'Columns are row-major [rows, dim]; check the spaces.',
-      });
+      throw unfit(problem, 'Columns are row-major [rows, dim]; check the spaces.');
     }
-    if (values instanceof Float32Array)
-      requireFinite(column, values, rows, 'the training data of a world model', INPUT_HINT, before);
+    if (values instanceof Float32Array) requireFinite(column, values, rows, 'the training data of a world model');
   }
   checkDiscrete(backend, 'action', batch.action, spaces.actionSpace);
 }
 
-/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim], of data that has rows before them. */
+/** Throws NON_FINITE_VALUE naming the row of the first NaN or infinity in `values` [rows, dim]. */
 export function requireFinite(
   what: string,
   values: Float32Array,
   rows: number,
   where: string,
   hint = INPUT_HINT,
-  before = 0,
 ): void {
   // x * 0 is 0 for finite x and NaN otherwise: one branch-free pass decides the usual case.
   let poison = 0;
@@ -159,7 +148,7 @@ export function requireFinite(
   if (poison === 0) return;
   const at = values.findIndex((value) => !Number.isFinite(value));
   const dim = values.length / rows;
-  const place = `row ${before + Math.floor(at / dim)}, element ${at % dim} of ${where}`;
+  const place = `row ${Math.floor(at / dim)}, element ${at % dim} of ${where}`;
   throw reverieError('NON_FINITE_VALUE', { what: `The value of "${what}"`, value: values[at], where: place, hint });
 }
 
@@ -239,10 +228,6 @@ export function folderInvalid(path: string, problem: string, hint = CORRUPT_HINT
   );
 }
 
-export function sha256(bytes: Uint8Array | string): string {
-  return createHash('sha256').update(bytes).digest('hex');
-}
-
 async function readRegularFile(folder: string, name: string): Promise<Uint8Array> {
   try {
     // Without O_NONBLOCK, opening a named pipe would wait for a writer.
@@ -261,7 +246,7 @@ async function readRegularFile(folder: string, name: string): Promise<Uint8Array
   }
 }
 
-export interface TrialOptions {
+interface TrialOptions {
   /** Rows before this one (numbered as they were inserted) are left out; those no longer held are anyway. */
   readonly from: number;
   /** Not advanced. */
@@ -309,7 +294,8 @@ export async function tryModel(
   const newest = real.slice(first, real.size - first);
   const { obsDim, actionDim } = real;
   const stretches = stretchesOf(newest, real.size - first);
-  const scale = deviations(real.columns().obs, obsDim);
+  const seen = real.columns().obs;
+  const scale = Float64Array.from({ length: obsDim }, (_, j) => Math.sqrt(varianceOf(seen, j, obsDim)));
   let firstStep: Pick<ModelTrial, 'r2' | 'rewardR2' | 'doubt'> = { r2: null, rewardR2: null, doubt: null };
   // Stretches that the carry holds, and whether each was near in all steps so far.
   let held: readonly Stretch[] = stretches;
@@ -411,32 +397,22 @@ function explainedChange(
 
 /** R² of column `j`, at least -1; null where the real one never changes. */
 function explained(real: Float32Array, foreseen: Float32Array, j: number, width: number): number | null {
-  const rows = real.length / width;
-  let [sum, squares, errors] = [0, 0, 0];
-  for (let at = j; at < real.length; at += width) {
-    sum += real[at];
-    squares += real[at] ** 2;
-    errors += (real[at] - foreseen[at]) ** 2;
+  const variance = varianceOf(real, j, width);
+  let errors = 0;
+  for (let at = j; at < real.length; at += width) errors += (real[at] - foreseen[at]) ** 2;
+  return variance === 0 ? null : Math.max(-1, 1 - errors / (real.length / width) / variance);
+}
+
+/** Of a column; 0 where it never changes. */
+function varianceOf(values: Float32Array, j: number, width: number): number {
+  const rows = values.length / width;
+  let [sum, squares] = [0, 0];
+  for (let at = j; at < values.length; at += width) {
+    sum += values[at];
+    squares += values[at] ** 2;
   }
   const variance = squares / rows - (sum / rows) ** 2;
-  return isStill(variance, squares / rows) ? null : Math.max(-1, 1 - errors / rows / variance);
-}
-
-function deviations(obs: Float32Array, width: number): Float64Array {
-  const rows = obs.length / width;
-  return Float64Array.from({ length: width }, (_, j) => {
-    let [sum, squares] = [0, 0];
-    for (let at = j; at < obs.length; at += width) {
-      sum += obs[at];
-      squares += obs[at] ** 2;
-    }
-    const variance = squares / rows - (sum / rows) ** 2;
-    return isStill(variance, squares / rows) ? 0 : Math.sqrt(variance);
-  });
-}
-
-function isStill(variance: number, meanSquare: number): boolean {
-  return !(variance > STILL * Math.max(meanSquare, STILL));
+  return variance > STILL * Math.max(squares / rows, STILL) ? variance : 0;
 }
 
 function percentile(values: Float32Array, share: number): number {

@@ -3,10 +3,13 @@
 What the model writes in GRPO is written down for each rollout of a group; all else is TRL's.
 """
 
+import contextlib
 import importlib.resources
+import io
 import json
 import math
 import os
+import runpy
 import sys
 
 given = json.load(sys.stdin)
@@ -131,4 +134,13 @@ def improved():
     return {**told, "groups": groups}
 
 
-print("\nRESULT " + json.dumps({"rows": ROWS, "sft": imitated(), "grpo": improved()}))
+def example():
+    """What an example prints, run as a user runs it but in this process, which has imported TRL already."""
+    sys.argv, printed = given["example"], io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        runpy.run_path(sys.argv[0], run_name="__main__")
+    return printed.getvalue()
+
+
+found = {"rows": ROWS, "sft": imitated(), "grpo": improved(), "example": example()}
+print("\nRESULT " + json.dumps(found))

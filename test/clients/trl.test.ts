@@ -1,5 +1,6 @@
 // clients/reverie_trl.py, run by TRL's own SFTTrainer and GRPOTrainer against a real server; only what the model
-// samples in GRPO is written down. pip brings torch with it: only where REVERIE_TRL_SPEC=1.
+// samples in GRPO is written down. In the same process, as importing TRL takes longest, the example that uses TRL's
+// OpenRewardSpec. pip brings torch with it: only where REVERIE_TRL_SPEC=1.
 
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,9 @@ import { record } from '../synth/episode-records.js';
 import { exported } from '../synth/export-episodes/exported.js';
 
 const script = fileURLToPath(new URL('./trl-loop.py', import.meta.url));
+const example = fileURLToPath(new URL('../../examples/train-trl-on-a-served-inn.py', import.meta.url));
+/** All but the task, the seed and the model, which are the defaults. */
+const SHORT = ['--ors', '--transcripts', '8', '--fit-steps', '1', '--steps', '1', '--rollouts', '2'];
 /** Milliseconds; most of it goes into importing TRL. */
 const TRAINING_TIME = 300_000;
 const TASK = 'unlock-after-holiday';
@@ -43,6 +47,7 @@ interface Found {
       readonly learnt: readonly string[][];
     }[];
   };
+  readonly example: string;
 }
 
 /** Plays the task's solution on the server: the conversation as an episode has it. */
@@ -86,12 +91,13 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
   beforeAll(async () => {
     trl = await pythonClient('trl-spec');
     if (typeof trl === 'string') return;
-    server = await serveScenarios(['helpdesk']);
+    server = await serveScenarios(['helpdesk', 'cellar']);
     copyFileSync('clients/reverie_trl.py', join(folder, 'reverie_trl.py'));
     await exported(join(folder, 'export'), 'trl', [{ ...record(), messages: await played(server.url) }]);
     const env = { HF_HUB_OFFLINE: '1', HF_DATASETS_OFFLINE: '1', REVERIE_URL: server.url };
     const scripts = [[...SOLVED, 'Done.'], [...FAILED, 'Done.'], LEFT];
-    found = (await trl.run(script, { env, folder, export: join(folder, 'export'), scripts })) as Found;
+    const paths = { folder, export: join(folder, 'export'), example: [example, ...SHORT, '--url', server.url] };
+    found = (await trl.run(script, { env, ...paths, scripts })) as Found;
   }, INSTALL_TIME + TRAINING_TIME);
   afterAll(async () => {
     await server?.stop(0);
@@ -138,5 +144,11 @@ describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('the script for TRL', (
     expect(found.sft).toMatchObject(TRAINED);
     const said = found.sft.learnt[0].map((turn) => JSON.parse(/<tool_call>\n(.*)\n<\/tool_call>/.exec(turn)![1]));
     expect(said).toEqual([...calls, { name: 'respond_to_user', arguments: { content: say } }]);
+  });
+
+  it("runs the example, which trains by TRL's OpenRewardSpec", (context) => {
+    if (typeof trl === 'string') return context.skip(trl);
+    expect(found.example).toMatch(/the wanderer solved 8 of \d+ episodes/);
+    expect(found.example).toMatch(/1 steps in .* the parameters moved by/);
   });
 });

@@ -31,14 +31,14 @@ const stepping =
 const CASES: [CheckName, string, Broken][] = [
   ['steps', 'a reward that is not finite', stepping({ reward: Number.NaN })],
   [
-    'reset',
+    'steps',
     'an observation outside the space',
     (env) => ({ reset: (o: object) => ({ ...env.reset(o), observation: Float32Array.of(9, 0, 0) }) }),
   ],
   ['seed-determinism', 'a seed that is ignored', (env) => ({ reset: () => env.reset() })],
   ['snapshot-restore', 'a restore that does nothing', (env) => ({ restore: () => env.reset().observation })],
   ['fork', 'a restore that does nothing', (env) => ({ restore: () => env.reset().observation })],
-  ['snapshot-json', 'a snapshot that JSON cannot carry', (env) => holdingSnapshots(env)],
+  ['snapshot-restore', 'a snapshot that JSON cannot carry', (env) => holdingSnapshots(env)],
   ['clock', 'a clock that never strikes', stepping({ truncated: false })],
   [
     'action-out-of-space',

@@ -11,12 +11,10 @@ type Make = () => Promise<VectorEnvironment>;
 const CHECKS: CheckName[] = [
   'spaces',
   'not-reset',
-  'reset',
   'steps',
   'seed-determinism',
   'stream-goes-on',
   'snapshot-restore',
-  'snapshot-json',
   'fork',
   'clock',
   'action-out-of-space',

@@ -1,15 +1,12 @@
 // The examples of things from outside are what the page on extending says they are: short, and they run.
 
-import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pythonEnvironment } from '../../scripts/python-environments.mjs';
 import { runCommandLine } from '../../src/cli/command-line.js';
 import { recordingStream } from '../run/streams.js';
-import { serveScenarios } from '../serve/running-server.js';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
@@ -79,35 +76,5 @@ describe('what comes from outside', () => {
     const policy = join(folder, 'own-learner-alone');
     const judged = await reverie('eval', '--checkpoint', policy, '--out', join(folder, 'judged'), ...quiet);
     expect(judged.episodes).toBe(10);
-  });
-});
-
-/** Runs an example of Python with the interpreter of an environment; its output. */
-function python(interpreter: string, example: string, cwd: string, ...args: string[]): Promise<string> {
-  const env = { ...process.env, PYTHONNOUSERSITE: '1', NO_PROXY: '127.0.0.1', no_proxy: '127.0.0.1' };
-  return new Promise((resolve, reject) => {
-    execFile(interpreter, [join(EXAMPLES, example), ...args], { cwd, env }, (error, stdout, stderr) =>
-      error === null ? resolve(stdout) : reject(new Error(`${error.message}\n${stderr}`)),
-    );
-  });
-}
-
-describe.skipIf(process.env['REVERIE_TRL_SPEC'] !== '1')('examples/train-trl-on-a-served-inn.py', () => {
-  // All but the task, the seed and the model, which are the defaults.
-  const SHORT = ['--transcripts', '8', '--fit-steps', '1', '--steps', '1', '--rollouts', '2'];
-
-  // By the client of ours it trains the same way; trl.test.ts runs that one.
-  it("trains, by TRL's OpenRewardSpec", { timeout: 600_000 }, async (context) => {
-    const made = await pythonEnvironment('trl-spec');
-    if (typeof made === 'string') return context.skip(made);
-    const server = await serveScenarios(['cellar']);
-    try {
-      const how = ['--url', server.url, '--ors'];
-      const told = await python(made.python, 'train-trl-on-a-served-inn.py', folder, ...SHORT, ...how);
-      expect(told).toMatch(/the wanderer solved 8 of \d+ episodes/);
-      expect(told).toMatch(/1 steps in .* the parameters moved by/);
-    } finally {
-      await server.stop(0);
-    }
   });
 });

@@ -5,7 +5,6 @@ import { Rng } from '../../src/core/rng.js';
 import {
   auroc,
   bootstrapEstimate,
-  crpsMixture,
   type Estimate,
   meanEstimate,
   mmrv,
@@ -63,7 +62,6 @@ describe('an interval of the mean', () => {
     expect(meanEstimate([null, 3], rng())).toEqual({ value: 3, low: null, high: null, n: 1, method: 'none' });
     expect(meanEstimate([null, 3, 5, null], rng())).toMatchObject({ value: 4, n: 2 });
     expect(meanEstimate([2, 2, 2], rng())).toMatchObject({ value: 2, low: 2, high: 2 });
-    expect(() => meanEstimate([1, Number.NaN], rng())).toThrow('number 1 is NaN');
   });
 });
 
@@ -105,7 +103,6 @@ it('a share has Wilson’s interval, also where all or none are hits', () => {
   expect(shareEstimate(0, 20).high).toBeCloseTo(0.161125, 5);
   expect(shareEstimate(20, 20).low).toBeCloseTo(1 - 0.161125, 5);
   expect(shareEstimate(0, 0)).toEqual(NOTHING);
-  expect(() => shareEstimate(3, 2)).toThrow('3 of 2');
 });
 
 it('quantiles of Student’s t are scipy’s', () => {
@@ -146,28 +143,21 @@ describe('precision and recall', () => {
 });
 
 describe('scores of mixtures', () => {
-  // m=[0,.4,2.5]; s=[.3,.05,1.2]; PIT: mean(norm.cdf(x,m,s)); CRPS: integrate.quad(cdf**2, -30, x) +
-  // integrate.quad((1-cdf)**2, x, 40), cdf the mixture's.
+  // m=[0,.4,2.5]; s=[.3,.05,1.2]; PIT: mean(norm.cdf(x,m,s)).
   const [means, stds] = [
     [0, 0.4, 2.5],
     [0.3, 0.05, 1.2],
   ];
   it.each([
-    { x: 0.45, crps: 0.21073572748947872, pit: 0.6061082665356948 },
-    { x: -3, crps: 3.304428491590101, pit: 7.627027623193709e-7 },
-    { x: 6, crps: 4.371503902503897, pit: 0.9994103439202963 },
-  ])('are what numerical integration and scipy give at $x', ({ x, crps, pit }) => {
-    expect(crpsMixture(x, means, stds)).toBeCloseTo(crps, 8);
+    { x: 0.45, pit: 0.6061082665356948 },
+    { x: -3, pit: 7.627027623193709e-7 },
+    { x: 6, pit: 0.9994103439202963 },
+  ])('are scipy’s at $x', ({ x, pit }) => {
     expect(Math.abs(pitMixture(x, means, stds) / pit - 1)).toBeLessThan(1e-8);
   });
 
-  it('of points are the absolute error less half their spread, and 0, 1/2 or 1', () => {
-    expect(crpsMixture(3, [1], [0])).toBe(2);
-    expect(crpsMixture(3, [1, 2], [0, 0])).toBeCloseTo(1.5 - 1 / 4, 14);
+  it('of a point are 0, 1/2 or 1', () => {
     expect([-1, 0, 1].map((x) => pitMixture(x, [0], [0]))).toEqual([0, 0.5, 1]);
-    expect(() => crpsMixture(1, [1], [-1])).toThrow('member 0 is -1');
-    expect(() => pitMixture(1, [1], [Number.NaN])).toThrow('member 0 is NaN');
-    expect(() => pitMixture(1, [], [])).toThrow('there is no member');
   });
 });
 
@@ -189,7 +179,6 @@ describe('confidence', () => {
     }
     expect(reliability([], [])).toEqual({ bins: [], ece: null });
     expect(reliability([1, 0], [true, false])).toMatchObject({ ece: 0 });
-    expect(() => reliability([1.1], [true])).toThrow('outside [0, 1]');
   });
 
   it('has scikit-learn’s AUROC, by its order alone', () => {
@@ -223,8 +212,6 @@ describe('correlation', () => {
       null,
       null,
     ]);
-    expect(() => correlation([1, 2], [1])).toThrow('2 of one kind and 1 of the other');
-    expect(() => correlation([1, 2], [1, Number.POSITIVE_INFINITY])).toThrow('number 1 is Infinity');
   });
 });
 

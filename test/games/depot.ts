@@ -1,7 +1,7 @@
 // A small world of our own for operators: a robot, crates with and without lids, things light and heavy, lamps that go on and off.
 
 import type { ToolsDomain } from '../../src/env/tools/domain.js';
-import { type GameFile, gamesDomain } from '../../src/games/pddl/games-domain.js';
+import { type GameFile, gamesDomain } from '../../src/games/pddl/text-game.js';
 
 export const DEPOT_DOMAIN = `
 (define (domain depot)

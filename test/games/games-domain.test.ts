@@ -5,8 +5,7 @@ import { rulesResponder } from '../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../src/env/tools/scripted-user.js';
 import { type TextEnvironment, textEnvironment } from '../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../src/env/tools/tools-environment.js';
-import { gamesDomain } from '../../src/games/pddl/games-domain.js';
-import { GamePlay, NOTHING_HAPPENS } from '../../src/games/pddl/text-game.js';
+import { GamePlay, gamesDomain, NOTHING_HAPPENS } from '../../src/games/pddl/text-game.js';
 import { ATTIC, ATTIC_PROBLEM, attic } from './attic.js';
 
 const WALKTHROUGH = [

@@ -4,17 +4,16 @@ import type { Graph, Tensor } from '../../src/nn/graph.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
 
 export { DIFFERENTIABLE_OPS, gradients } from '../../src/nn/autodiff.js';
-export type { DecoderConfigInput } from '../../src/nn/decoder/config.js';
-export { Decoder } from '../../src/nn/decoder/decoder.js';
+export { Decoder, type Generated, type GenerateOptions } from '../../src/nn/decoder/decoder.js';
 export { loadDecoder, resumeTraining, saveDecoder, saveTraining } from '../../src/nn/decoder/folder.js';
-export type { Generated, GenerateOptions } from '../../src/nn/decoder/generation.js';
+export type { DecoderConfig } from '../../src/nn/decoder/network.js';
 export { Tokenizer, trainTokenizer } from '../../src/nn/decoder/tokenizer.js';
-export type { DecoderTrainingInput } from '../../src/nn/decoder/trainer.js';
 export {
   DecoderTrainer,
-  type DecoderTrainerOptions,
+  type DecoderTraining,
+  layOut,
   PackedCorpus,
-  packAll,
+  planRows,
   type TrainingDocument,
 } from '../../src/nn/decoder/trainer.js';
 export { type Dim, elementCount, float32, Graph, type Tensor, type Value } from '../../src/nn/graph.js';

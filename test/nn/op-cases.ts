@@ -166,7 +166,7 @@ const DISTRIBUTIONS: OpCase[] = [
 /** Two layers, so that gradients come through one; two heads that share keys and values. */
 const DECODER = {
   ...{ vocabSize: 5, hiddenSize: 2, intermediateSize: 2, layers: 2, heads: 2, kvHeads: 1, headDim: 2 },
-  ...{ contextLength: 8, ropeTheta: 100, normEpsilon: 1e-2, tieEmbeddings: true },
+  contextLength: 8,
 };
 
 /** Three tokens; the last does not see the first, as if it began a document. */
@@ -205,7 +205,7 @@ const DECODERS: OpCase[] = [
         positions: ints(graph, [0, 1, 0], [1, 3]),
         bias: graph.constant(SEEN, [1, 1, 1, 3, 3]),
       });
-      const next = nextToken(params, DECODER, hidden);
+      const next = nextToken(params, hidden);
       return logProbOf(next, ints(graph, [3, 1, 4, 0, 2, 2]));
     },
   },

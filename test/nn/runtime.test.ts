@@ -1,16 +1,9 @@
-// Sessions: what they report, run and refuse; model files that try to reach other files.
+// Sessions: what they report, run and refuse; models that try to reach other files.
 
-import { execFileSync } from 'node:child_process';
-import { linkSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { encodeModel, float32, Graph, int32, messageType } from '../../src/nn/graph.js';
 import { cast, gather, linear, oneHot, tanh } from '../../src/nn/ops.js';
 import { InferenceSession } from '../../src/nn/runtime.js';
-
-const folder = mkdtempSync(join(tmpdir(), 'reverie-nn-'));
-afterAll(() => rmSync(folder, { recursive: true }));
 
 function dense(): Graph {
   const graph = new Graph('dense');
@@ -21,26 +14,14 @@ function dense(): Graph {
   return graph;
 }
 
-let files = 0;
-function written(bytes: Uint8Array | string): string {
-  const path = join(folder, `model-${files++}.onnx`);
-  writeFileSync(path, bytes);
-  return path;
-}
-
 describe('sessions', () => {
-  test('report signature and metadata, and run from bytes and file alike', async () => {
-    const model = dense().toModel({ policy: 'dense', steps: '7' });
-    const results = [];
-    for (const session of [await InferenceSession.fromBytes(model), await InferenceSession.fromFile(written(model))]) {
-      expect(session.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: ['batch', 2] }]);
-      expect(session.outputs).toEqual([{ name: 'y', dtype: 'float32', shape: ['batch', 2] }]);
-      expect(session.metadata).toEqual({ policy: 'dense', steps: '7' });
-      results.push(await session.run({ x: float32(Float32Array.of(0, 0, 1, -1), [2, 2]) }));
-    }
-    expect(results[0]).toEqual(results[1]);
-    expect(results[0].y.dims).toEqual([2, 2]);
-    expect(results[0].y.data[3]).toBeCloseTo(Math.tanh(-3), 5);
+  test('report their signature, and run', async () => {
+    const session = await InferenceSession.fromBytes(dense().toModel({ policy: 'dense' }));
+    expect(session.inputs).toEqual([{ name: 'x', dtype: 'float32', shape: ['batch', 2] }]);
+    expect(session.outputs).toEqual([{ name: 'y', dtype: 'float32', shape: ['batch', 2] }]);
+    const { y } = await session.run({ x: float32(Float32Array.of(0, 0, 1, -1), [2, 2]) });
+    expect(y.dims).toEqual([2, 2]);
+    expect(y.data[3]).toBeCloseTo(Math.tanh(-3), 5);
   });
 
   test('take and give every element type', async () => {
@@ -184,51 +165,24 @@ describe('models that keep data elsewhere are refused', () => {
   ];
 
   test.each(cases)('%s', async (_, model) => {
-    writeFileSync(join(folder, 'secret.bin'), new Uint8Array(4));
-    const path = written(model);
-    const linked = join(folder, `linked-${files++}.onnx`);
-    linkSync(path, linked);
-    for (const at of [path, linked]) {
-      await expect(InferenceSession.fromFile(at)).rejects.toMatchObject({
-        code: 'MODEL_FILE_INVALID',
-        message: expect.stringContaining(at),
-      });
-    }
     await expect(InferenceSession.fromBytes(model)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
   });
 });
 
 describe('things that are no models are refused', () => {
-  test.each<[string, string, () => Uint8Array | string]>([
-    ['text', 'MODEL_FILE_INVALID', () => 'not a model at all, only a sentence of some length'],
-    ['an empty file', 'MODEL_FILE_INVALID', () => ''],
-    ['a truncated model', 'MODEL_FILE_INVALID', () => dense().toModel().subarray(0, -40)],
-    ['random bytes', 'MODEL_FILE_INVALID', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
-    [
-      'an operator nobody knows',
-      'MODEL_FILE_INVALID',
-      () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] }),
-    ],
+  test.each<[string, () => Uint8Array]>([
+    ['text', () => Buffer.from('not a model at all, only a sentence of some length')],
+    ['an empty file', () => new Uint8Array(0)],
+    ['a truncated model', () => dense().toModel().subarray(0, -40)],
+    ['random bytes', () => Uint8Array.from({ length: 500 }, (_, i) => (i * 7919) % 251)],
+    ['an operator nobody knows', () => modelOf({ node: [{ opType: 'Frobnicate', output: ['y'] }] })],
     [
       'doubles',
-      'MODEL_FILE_INVALID',
       () => modelOf({ node: [identity('x')], input: [{ name: 'x', type: { tensorType: { elemType: 11 } } }] }),
     ],
-    ['nesting without end', 'MODEL_FILE_INVALID', () => modelOf(nested(25))],
-  ])('%s', async (_, code, make) => {
-    await expect(InferenceSession.fromFile(written(make()))).rejects.toMatchObject({ code });
-  });
-
-  test('a folder, a pipe, nothing, and too much', async () => {
-    const pipe = join(folder, 'pipe');
-    execFileSync('mkfifo', [pipe]);
-    const large = written(dense().toModel());
-    await expect(InferenceSession.fromFile(folder)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
-    await expect(InferenceSession.fromFile(pipe)).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
-    await expect(InferenceSession.fromFile(join(folder, 'none'))).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
-    await expect(InferenceSession.fromFile(large, { maxBytes: 100 })).rejects.toMatchObject({
-      code: 'MODEL_FILE_INVALID',
-    });
+    ['nesting without end', () => modelOf(nested(25))],
+  ])('%s', async (_, make) => {
+    await expect(InferenceSession.fromBytes(make())).rejects.toMatchObject({ code: 'MODEL_FILE_INVALID' });
   });
 });
 

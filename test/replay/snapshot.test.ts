@@ -60,18 +60,6 @@ describe('save and load', () => {
     );
   });
 
-  it('goes on alike also when origins are being dropped', async () => {
-    const buffer = makeBuffer(16);
-    for (let version = 0; version < 1500; version++) fill(buffer, 2, 2, { policyVersion: `p${version}` });
-    await buffer.save(folder);
-    const loaded = await ReplayBuffer.load(folder);
-    for (const either of [buffer, loaded]) {
-      for (let version = 1500; version < 3000; version++) fill(either, 2, 2, { policyVersion: `p${version}` });
-    }
-    expect(loaded.hash()).toBe(buffer.hash());
-    expect(loaded.provenanceAt(3)).toEqual(buffer.provenanceAt(3));
-  });
-
   it('saves the content at the time of the call though rows are appended meanwhile', async () => {
     const buffer = makeBuffer(20_000);
     fill(buffer, 20_000);

@@ -1,4 +1,5 @@
-import { cp, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -32,7 +33,7 @@ describe('an ensemble on disk', () => {
   it('is a manifest, one .onnx a member and the parameters', async () => {
     const files = ['manifest.json', 'member-0.onnx', 'member-1.onnx', 'member-2.onnx', 'parameters.f32'];
     expect((await readdir(stored)).sort()).toEqual(files);
-    const session = await InferenceSession.fromFile(join(stored, 'member-1.onnx'));
+    const session = await InferenceSession.fromBytes(await readFile(join(stored, 'member-1.onnx')));
     expect(session.inputs).toEqual([{ name: 'input', dtype: 'float32', shape: ['batch', 3] }]);
     expect(session.outputs.map(({ name }) => name)).toEqual(['mean', 'std']);
     expect(JSON.parse(session.metadata['observationSpace'])).toEqual(linearSpaces.observationSpace);
@@ -56,6 +57,8 @@ describe('an ensemble on disk', () => {
     const damages: [string, (copy: string) => Promise<void>, RegExp][] = [
       ['a model is cut short', (copy) => truncate(join(copy, 'member-1.onnx'), 100), /member-1\.onnx.*damaged/],
       ['a model is missing', (copy) => rm(join(copy, 'member-2.onnx')), /member-2\.onnx.*cannot be read/],
+      ['a model is a folder', (copy) => replaced(copy, (path) => mkdir(path)), /member-2\.onnx.*regular file/],
+      ['a model is a pipe', (copy) => replaced(copy, (path) => execFileSync('mkfifo', [path])), /regular file/],
       ['models are exchanged', (copy) => rename(join(copy, 'member-0.onnx'), join(copy, 'member-1.onnx')), /member/],
       ['the manifest is missing', (copy) => rm(join(copy, 'manifest.json')), /manifest\.json.*cannot be read/],
       [
@@ -82,6 +85,12 @@ describe('an ensemble on disk', () => {
     });
   });
 });
+
+async function replaced(copy: string, by: (path: string) => unknown): Promise<void> {
+  const path = join(copy, 'member-2.onnx');
+  await rm(path);
+  await by(path);
+}
 
 // biome-ignore lint/suspicious/noExplicitAny: a manifest to be damaged
 function edit(copy: string, change: (manifest: any) => void, isSealedAnew = true): Promise<void> {

@@ -1,17 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import type { FitProgress } from '../../src/worldmodel/ensemble/members.js';
 import { linearSpaces, linearTransitions, smallConfig } from './linear-system.js';
 
 const config = { ...smallConfig, hidden: [16, 16], maxEpochs: 4 };
 const data = linearTransitions(800, Rng.fromSeed(1));
 
-async function fitWith(workers: number, onProgress?: (progress: FitProgress) => void) {
+async function fitWith(workers: number) {
   const { model, report } = await fitEnsemble(data, linearSpaces, config, {
     rng: Rng.fromSeed(2),
     workers,
-    onProgress,
   });
   const { parameters, modelVersion } = model;
   await model.close();

@@ -2,11 +2,10 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { KEY_HELP, useKeys } from './keys.js';
-import { EpisodesPage } from './pages/episodes-page.js';
 import { LivePage } from './pages/live-page.js';
 import { PlayPage } from './pages/play-page.js';
-import { RecordedPage } from './pages/recorded-page.js';
 import { ReportPage } from './pages/report-page.js';
+import { RunsPage } from './pages/runs-page.js';
 import { SessionPage } from './pages/session-page.js';
 import { Facts } from './parts/facts.js';
 import { goTo, linkTo, type Route, useRoute } from './route.js';
@@ -14,7 +13,7 @@ import { goTo, linkTo, type Route, useRoute } from './route.js';
 const PLACES = [
   { page: '', name: 'Live', key: 'l', also: ['session'] },
   { page: 'play', name: 'Play', key: 'p', also: [] },
-  { page: 'episodes', name: 'Episodes', key: 'e', also: ['episode', 'report'] },
+  { page: 'runs', name: 'Runs', key: 'r', also: ['report'] },
 ] as const;
 
 export function App() {
@@ -67,10 +66,8 @@ function Page({ route: { page, params } }: { route: Route }) {
       return <SessionPage key={params.get('id')} id={params.get('id') ?? ''} />;
     case 'play':
       return <PlayPage env={params.get('env')} />;
-    case 'episodes':
-      return <EpisodesPage params={params} />;
-    case 'episode':
-      return <RecordedPage run={params.get('run') ?? ''} at={params.get('at') ?? '0'} beside={params.get('beside')} />;
+    case 'runs':
+      return <RunsPage />;
     case 'report':
       return <ReportPage path={params.get('path') ?? ''} />;
     default:

@@ -9,7 +9,7 @@ export const KEY_HELP: readonly (readonly [keys: string, action: string])[] = [
   ['← →', 'one step back, one step on'],
   ['Home End', 'first step, last step'],
   ['Space', 'play or pause'],
-  ['g then l p e', 'go to live, play, episodes'],
+  ['g then l p r', 'go to live, play, runs'],
   ['?', 'these keys'],
   ['Esc', 'close'],
 ];

@@ -30,12 +30,6 @@ export function goTo(link: string): void {
   location.hash = link.slice(1);
 }
 
-/** Changes the address without a new entry in the history. */
-export function replaceRoute(link: string): void {
-  history.replaceState(null, '', link);
-  dispatchEvent(new HashChangeEvent('hashchange'));
-}
-
 export function useRoute(): Route {
   const [route, setRoute] = useState(() => routeOf(location.hash));
   useEffect(() => {

@@ -76,7 +76,6 @@ export class GymnasiumEnvironment implements VectorEnvironment {
   private moment: Moment = { rng: streamOf(0), running: false, episode: undefined };
   /** The process that stands at `moment`; 0 where none does. */
   private at = 0;
-  private died = 0;
   private busy = false;
   private closed = false;
 
@@ -90,11 +89,6 @@ export class GymnasiumEnvironment implements VectorEnvironment {
     this.actionSpace = action;
     this.maxEpisodeSteps = maxEpisodeSteps ?? undefined;
     this.configuration = JSON.stringify(configuration);
-  }
-
-  /** Processes that ended while this environment was in them; its episodes went on in the next one. */
-  get deaths(): number {
-    return this.died;
   }
 
   /** Of the process it is in. */
@@ -224,7 +218,6 @@ export class GymnasiumEnvironment implements VectorEnvironment {
       } catch (error) {
         if (!(error instanceof ProcessDied)) throw error;
         this.requireOpen();
-        this.died++;
         if (times < DEATHS) continue;
         throw reverieError('GYMNASIUM_DIED', { id: this.id, times, problem: error.message }, error);
       }

@@ -2,14 +2,40 @@
 // ended. Several environments of a kind share one: what they ask while it is busy goes to it as one batch. What was run in a process is
 // lost with it; that is for others.
 
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn, spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { BoxSpace, VectorSpace } from '../../core/environment.js';
 import { type ErrorCode, reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import { rowSize } from '../space-values.js';
-import { pythonProgram } from './python-program.js';
+
+/** The interpreter: REVERIE_PYTHON, or what the search path has as `python3`. */
+export function pythonProgram(): string {
+  return process.env.REVERIE_PYTHON || 'python3';
+}
+
+type PythonPackage =
+  | { readonly folder: string }
+  /** The Python that was asked; `problem`: why it could not be asked, absent where it has no such package. */
+  | { readonly python: string; readonly problem?: string };
+
+const folders = new Map<string, string>();
+
+/** @param module as Python imports it */
+export function pythonPackage(module: string): PythonPackage {
+  const python = pythonProgram();
+  const key = `${python} ${module}`;
+  const known = folders.get(key);
+  if (known !== undefined) return { folder: known };
+  const script = `import importlib.util as u; s = u.find_spec('${module}'); print(s.submodule_search_locations[0] if s else '')`;
+  const { stdout, error } = spawnSync(python, ['-c', script], { encoding: 'utf8' });
+  if (error) return { python, problem: `it could not be started: ${error.message}` };
+  const folder = stdout.trim();
+  if (folder === '') return { python };
+  folders.set(key, folder);
+  return { folder };
+}
 
 /** What a process is asked to make. */
 export interface GymnasiumSpec {
@@ -88,7 +114,7 @@ export class ProcessDied extends Error {}
 /** Bytes of what the process writes to its standard error that are kept for an error's message. */
 const STDERR_BYTES = 2_000;
 
-export class PythonProcess {
+class PythonProcess {
   private readonly child: ChildProcessWithoutNullStreams;
   private received: Buffer[] = [];
   private bytes = 0;
@@ -213,22 +239,15 @@ export interface Slot {
   close(): void;
 }
 
-const shared = new Map<string, SharedProcess[]>();
+const shared = new Map<string, Set<SharedProcess>>();
 
 /** A slot in a process of such environments, of this thread. @throws as `PythonProcess.begin` */
 export async function slotFor(spec: GymnasiumSpec): Promise<Slot> {
   const key = JSON.stringify([pythonProgram(), spec]);
-  const ours = shared.get(key) ?? [];
-  const free = ours.find(({ isFull }) => !isFull);
-  const one =
-    free ??
-    new SharedProcess(spec, (ended) =>
-      shared.set(
-        key,
-        shared.get(key)!.filter((x) => x !== ended),
-      ),
-    );
-  if (free === undefined) shared.set(key, [...ours, one]);
+  const ours = shared.get(key) ?? new Set<SharedProcess>();
+  shared.set(key, ours);
+  const one = [...ours].find(({ isFull }) => !isFull) ?? new SharedProcess(spec, ours);
+  ours.add(one);
   return one.slot();
 }
 
@@ -251,7 +270,7 @@ class SharedProcess {
 
   constructor(
     private readonly spec: GymnasiumSpec,
-    private readonly onEnd: (self: SharedProcess) => void,
+    private readonly others: Set<SharedProcess>,
   ) {}
 
   get isFull(): boolean {
@@ -332,7 +351,7 @@ class SharedProcess {
   }
 
   private end(): void {
-    this.onEnd(this);
+    this.others.delete(this);
     this.running?.process.close();
     this.running = undefined;
   }
@@ -343,12 +362,12 @@ const REQUEST_BYTES = 9;
 const ANSWER_BYTES = 18;
 const FAILURE_BYTES = 5;
 const MOVED = 0;
-const CLOSED = 2;
+const FAILED = 1;
 const TERMINATED = 1;
 const TRUNCATED = 2;
 
 /** A batch of requests, its length before it. */
-function frameOf(requests: readonly Pick<Asked, 'slot' | 'request'>[]): Buffer {
+function frameOf(requests: readonly Asked[]): Buffer {
   const parts = requests.flatMap(({ slot, request }) => {
     const body = bodyOf(request);
     const head = Buffer.alloc(REQUEST_BYTES);
@@ -380,20 +399,23 @@ function bodyOf(request: Request): Buffer {
 function answersIn(frame: Buffer, spaces: Spaces): Answer[] {
   const answers: Answer[] = [];
   for (let at = 0; at < frame.length; ) {
-    if (frame[at] === MOVED) {
-      const [answer, bytes] = movedAt(frame, at, spaces);
-      answers.push(answer);
-      at += bytes;
-      continue;
-    }
-    const bytes = frame[at] === CLOSED ? 0 : frame.readUInt32LE(at + 1);
-    const text = frame.toString('utf8', at + FAILURE_BYTES, at + FAILURE_BYTES + bytes);
-    answers.push(frame[at] === CLOSED ? undefined : { failed: JSON.parse(text) });
-    at += FAILURE_BYTES + bytes;
+    const kind = frame[at];
+    const rest = at + FAILURE_BYTES;
+    const bytes = kind === FAILED ? frame.readUInt32LE(at + 1) : 0;
+    const [answer, end] =
+      kind === MOVED
+        ? movedAt(frame, at, spaces)
+        : [
+            kind === FAILED ? { failed: JSON.parse(frame.toString('utf8', rest, rest + bytes)) } : undefined,
+            rest + bytes,
+          ];
+    answers.push(answer);
+    at = end;
   }
   return answers;
 }
 
+/** And where the next one begins. */
 function movedAt(frame: Buffer, at: number, { observation, dtype }: Spaces): [Moved, number] {
   const flags = frame.readUInt8(at + 1);
   const infoBytes = frame.readUInt32LE(at + 14);
@@ -409,7 +431,7 @@ function movedAt(frame: Buffer, at: number, { observation, dtype }: Spaces): [Mo
     steps: frame.readUInt32LE(at + 10),
     info: infoBytes === 0 ? {} : JSON.parse(frame.toString('utf8', told, told + infoBytes)),
   };
-  return [moved, told + infoBytes - at];
+  return [moved, told + infoBytes];
 }
 
 function bytesOf(row: Float32Array): Buffer {

@@ -13,25 +13,24 @@ import { packNumbers, unpackNumbers } from '../exact-numbers.js';
 import { boxSpace, unboundedSpace } from '../space-values.js';
 import { parseStrictly } from '../strict-parse.js';
 import {
+  addressesOf,
   type BodyQuantities,
   type BodySpec,
   type BodySpecInput,
   bodyShape,
   bodySpecSchema,
-  quantitiesOf,
-  type ResetNoise,
-  type Termination,
-} from './body-spec.js';
-import {
-  addressesOf,
   indexOf,
+  isHealthy,
+  knownFunctions,
   type LeafArray,
+  quantitiesOf,
   type Read,
+  type ResetNoise,
   readerOf,
   type Scalar,
   type ScalarSource,
-} from './expression.js';
-import { isHealthy, knownFunctions } from './known-functions.js';
+  type Termination,
+} from './body.js';
 import { inlineModel, type ModelFiles, readModelFiles, Simulation } from './simulation.js';
 
 interface MujocoOptions {
@@ -43,18 +42,6 @@ interface MujocoOptions {
   readonly known?: KnownFunctions;
 }
 
-interface Term {
-  readonly name: string;
-  readonly infoKey: string;
-  readonly weight: number;
-  readonly read: Read;
-}
-
-interface Limit {
-  readonly readers: readonly Read[];
-  readonly range: Termination;
-}
-
 /** A quantity whose change over a step is asked for: its value before the last step and after it. */
 interface Register {
   readonly read: Read;
@@ -64,8 +51,8 @@ interface Register {
 
 export class MujocoEnvironment extends ClockedEnvironment {
   private readonly observers: readonly Read[];
-  private readonly terms: readonly Term[];
-  private readonly limits: readonly Limit[];
+  private readonly terms: readonly { readonly name: string; readonly weight: number; readonly read: Read }[];
+  private readonly limits: readonly { readonly readers: readonly Read[]; readonly range: Termination }[];
   private readonly registers: Register[] = [];
   private readonly shown: Float64Array;
   private readonly noAction: Float32Array;
@@ -90,12 +77,7 @@ export class MujocoEnvironment extends ClockedEnvironment {
     const source = this.source();
     const read = (scalar: Scalar) => readerOf(scalar, source) as Read;
     this.observers = quantities.observation.map(read);
-    this.terms = quantities.reward.map(({ name, weight, of }) => ({
-      name,
-      infoKey: `reward_${name}`,
-      weight,
-      read: read(of),
-    }));
+    this.terms = quantities.reward.map(({ name, weight, of }) => ({ name, weight, read: read(of) }));
     this.limits = quantities.termination.map(({ of, range }) => ({ readers: of.map(read), range }));
     this.shown = new Float64Array(this.observers.length);
     this.noAction = new Float32Array(actuators.length);
@@ -214,10 +196,10 @@ export class MujocoEnvironment extends ClockedEnvironment {
   private rewarded(terminated: boolean): Advance {
     const info: Record<string, number> = {};
     let reward = 0;
-    for (const { name, infoKey, weight, read } of this.terms) {
+    for (const { name, weight, read } of this.terms) {
       const value = weight * read();
       this.requireReward('The reward', value, name);
-      info[infoKey] = value;
+      info[`reward_${name}`] = value;
       reward += value;
       this.requireReward('The sum of the rewards', reward, name);
     }

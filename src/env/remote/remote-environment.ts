@@ -1,37 +1,27 @@
-// Opens an environment of a server, whatever its family.
+// An environment that a server of ours serves, whatever its family, as one of this process: what it asks, and observations and actions
+// between memory and the wire.
 
 import { z } from 'zod';
-import type {
-  Environment,
-  EnvSnapshot,
-  ResetOptions,
-  ResetResult,
-  RestoreOptions,
-  Space,
-  StepResult,
-  TextSpace,
-  ToolsSpace,
-  VectorSpace,
+import {
+  ENV_FAMILIES,
+  type Environment,
+  type EnvSnapshot,
+  type Info,
+  type ResetOptions,
+  type ResetResult,
+  type RestoreOptions,
+  type Space,
+  type StepResult,
+  type TextSpace,
+  type ToolsSpace,
+  type VectorSpace,
 } from '../../core/environment.js';
 import { describeIssues, ReverieError, reverieError } from '../../core/errors.js';
 import { type Asked, parsedJson, ServerHttp, SessionLost } from '../servers/server-http.js';
-import type { Message } from '../tools/message.js';
+import { describeSpace, requireAction, rowSize, spacesOf } from '../space-values.js';
+import { messageOf } from '../tools/check-action.js';
+import type { AssistantMessage, Message, ToolMessage } from '../tools/message.js';
 import type { ToolsAction, ToolsObservation } from '../tools/tools-family.js';
-import {
-  type Codec,
-  ConversationCodec,
-  cardsSchema,
-  type RemoteCard,
-  type RemoteTask,
-  rowCodec,
-  sessionSchema,
-  snapshotSchema,
-  startSchema,
-  stepSchema,
-  tasksSchema,
-  textCodec,
-  type WireTurn,
-} from './wire.js';
 
 export interface RemoteOptions {
   /** Sent where the server asks for one; by default the password in the URL, or the variable REVERIE_TOKEN. */
@@ -82,7 +72,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
       this.session ??= await this.opened();
       const turn = await this.started(options, signal);
       this.phase = 'running';
-      return { observation: this.seen(turn), info: this.codec.infoOf(turn.info) };
+      return { observation: this.seen(turn), info: this.infoOf(turn) };
     });
   }
 
@@ -95,10 +85,10 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     return this.alone(async () => {
       if (this.phase !== 'running') throw reverieError('ENV_NOT_RESET', { id: this.id });
       const turn = await this.asked('step', { action: this.codec.encode(action) }, stepSchema, signal);
-      const { reward, terminated, truncated, info } = turn;
+      const { reward, terminated, truncated } = turn;
       const observation = this.seen(turn, action);
       if (terminated || truncated) this.phase = 'ended';
-      return { observation, reward: reward ?? 0, terminated, truncated, info: this.codec.infoOf(info) };
+      return { observation, reward: reward ?? 0, terminated, truncated, info: this.infoOf(turn) };
     });
   }
 
@@ -106,23 +96,23 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
   snapshot(): Promise<EnvSnapshot> {
     return this.alone(async () => {
       if (this.phase === 'fresh' || this.phase === 'lost') throw reverieError('ENV_NOT_RESET', { id: this.id });
-      const { id } = await this.asked('snapshot', {}, snapshotSchema);
-      return { env: this.id, state: { snapshot: id, memory: this.codec.memory?.save() ?? null } };
+      const { id } = await this.asked('snapshot', {}, idSchema);
+      return { env: this.id, state: { snapshot: id, memory: this.codec.conversation ?? null } };
     });
   }
 
   /** @throws SNAPSHOT_MISMATCH if it is of another environment, and as `reset` */
   restore(snapshot: EnvSnapshot, { seed }: RestoreOptions = {}): Promise<Obs> {
     return this.alone(async () => {
-      const form = z.object({ snapshot: z.string(), memory: this.codec.memory?.form ?? z.null() });
-      const saved = form.safeParse(snapshot.state);
+      const memory = this.codec.conversation === undefined ? z.null() : conversationForm;
+      const saved = z.object({ snapshot: z.string(), memory }).safeParse(snapshot.state);
       if (snapshot.env !== this.id || !saved.success) {
         throw reverieError('SNAPSHOT_MISMATCH', { from: snapshot.env, into: this.id });
       }
       this.session ??= await this.opened();
       const turn = await this.asked('restore', { snapshot: saved.data.snapshot, seed }, startSchema);
       const observation = this.seen(turn);
-      this.codec.memory?.load(saved.data.memory);
+      if (saved.data.memory !== null) this.codec.conversation = saved.data.memory as unknown as readonly Message[];
       this.phase = turn.terminated || turn.truncated ? 'ended' : 'running';
       return observation;
     });
@@ -131,7 +121,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
   /** Tasks of a split, such as `train`: never how one is checked or solved. @throws as `reset` */
   async tasks(split: string): Promise<readonly RemoteTask[]> {
     const path = `/v1/environments/${encodeURIComponent(this.id)}/tasks?split=${encodeURIComponent(split)}`;
-    return (await this.connection.get(path, tasksSchema)).tasks;
+    return (await this.connection.ask('GET', path, tasksSchema)).tasks;
   }
 
   /** Ends the session; a server that is gone, or has ended it, is fine. */
@@ -139,13 +129,13 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     if (this.closed) return;
     this.closed = true;
     clearInterval(this.touching);
-    if (this.session !== undefined) await this.connection.tell('DELETE', this.path('')).catch(() => undefined);
-    await this.connection.close();
+    if (this.session !== undefined) await this.connection.send('DELETE', this.path('')).catch(() => undefined);
+    await this.connection.http.close();
   }
 
   /** Of tools: the whole conversation so far. */
   get messages(): readonly Message[] {
-    return this.codec.messages ?? [];
+    return this.codec.conversation ?? [];
   }
 
   private async started(options: ResetOptions, signal?: AbortSignal): Promise<WireTurn> {
@@ -161,7 +151,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /** A session whose opening was not answered is opened twice: it holds no slot, and the server closes it as idle. */
   private async opened(): Promise<string> {
-    return (await this.connection.post('/v1/sessions', { env: this.id }, sessionSchema)).id;
+    return (await this.connection.ask('POST', '/v1/sessions', idSchema, { env: this.id })).id;
   }
 
   /** Asks the session under an id of its own. What the server refused changed nothing; after any other failure it is not known. */
@@ -170,7 +160,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     this.phase = 'lost';
     const request = { ...body, request_id: String(++this.requests) };
     try {
-      const answer = await this.connection.post(this.path(`/${verb}`), request, schema, signal);
+      const answer = await this.connection.ask('POST', this.path(`/${verb}`), schema, request, signal);
       this.phase = phase;
       return answer;
     } catch (error) {
@@ -185,8 +175,15 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
     } catch (error) {
       this.phase = 'lost';
       const problem = `observation: ${describeIssues(error as z.ZodError)}`;
-      throw this.connection.invalid('a turn', turn.observation, problem);
+      throw this.connection.http.invalid('a turn', JSON.stringify(turn.observation) ?? 'nothing', problem);
     }
+  }
+
+  /** With the names that environments in this process give. */
+  private infoOf({ info }: WireTurn): Info {
+    if (this.family === 'vector' || info['state_hash'] === undefined) return info;
+    const { state_hash: stateHash, ...rest } = info;
+    return { ...rest, stateHash };
   }
 
   private path(verb: string): string {
@@ -195,7 +192,7 @@ class RemoteEnvironment<Obs, Act> implements Environment<Obs, Act> {
 
   /** Its failure is told by the request that comes next. */
   private touch(): void {
-    if (this.session !== undefined) this.connection.tell('POST', this.path('/touch')).catch(() => undefined);
+    if (this.session !== undefined) this.connection.send('POST', this.path('/touch')).catch(() => undefined);
   }
 
   private async alone<R>(work: () => Promise<R>): Promise<R> {
@@ -225,42 +222,30 @@ type Of<Family, Kind, Obs, Act> = RemoteEnvironment<Obs, Act> & {
   readonly actionSpace: Kind;
 };
 
-export type AnyRemoteEnvironment = RemoteVectorEnvironment | RemoteTextEnvironment | RemoteToolsEnvironment;
+type AnyRemoteEnvironment = RemoteVectorEnvironment | RemoteTextEnvironment | RemoteToolsEnvironment;
 
 /**
- * An environment that `reverie serve` serves at `url`, as one of this process. Close it: it holds a session there.
+ * An environment that `reverie serve` serves at `url`, as one of this process: it is reset, stepped, kept and restored there.
+ * Close it: it holds a session.
  * @throws REMOTE_URL_INVALID, SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT, ENV_NOT_SERVED
  */
-export async function openRemote(url: string, options: RemoteOptions = {}): Promise<AnyRemoteEnvironment> {
+export async function remoteEnvironment(url: string, options: RemoteOptions = {}): Promise<AnyRemoteEnvironment> {
   const connection = new RemoteConnection(url, options);
   try {
     const card = await cardOf(connection, options.environment);
     return new RemoteEnvironment(connection, card, codecOf(card)) as unknown as AnyRemoteEnvironment;
   } catch (error) {
-    await connection.close();
+    await connection.http.close();
     throw error;
   }
 }
 
 async function cardOf(connection: RemoteConnection, name?: string): Promise<RemoteCard> {
-  const { environments } = await connection.get('/v1/environments', cardsSchema);
-  const found =
-    name === undefined
-      ? (environments.find((card) => card.isDefault) ?? environments[0])
-      : environments.find((card) => card.name === name);
+  const { environments } = await connection.ask('GET', '/v1/environments', cardsSchema);
+  const isMeant = (card: RemoteCard) => (name === undefined ? card.isDefault : card.name === name);
+  const found = environments.find(isMeant) ?? (name === undefined ? environments[0] : undefined);
   if (found !== undefined) return found;
   throw reverieError('ENV_NOT_SERVED', { env: name, known: environments.map((card) => card.name).join(', ') });
-}
-
-/** By family; worlds of lines and of screens take one line of text. */
-const CODECS: Readonly<Record<string, (card: RemoteCard) => unknown>> = {
-  vector: ({ observationSpace, actionSpace }) => rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace),
-  tools: ({ actionSpace }) => new ConversationCodec(actionSpace as ToolsSpace),
-};
-
-function codecOf(card: RemoteCard): Codec<unknown, unknown> {
-  const make = CODECS[card.family] ?? (({ actionSpace }) => textCodec(actionSpace as TextSpace));
-  return make(card) as Codec<unknown, unknown>;
 }
 
 const TIMEOUT_SECONDS = 70;
@@ -270,7 +255,7 @@ const GONE = ['SESSION_UNKNOWN', 'SESSION_GONE'];
 
 /** One server of environments. What got no answer is sent again: every request here changes nothing, or carries an id by which it counts once. */
 class RemoteConnection {
-  private readonly http: ServerHttp;
+  readonly http: ServerHttp;
 
   /** @throws REMOTE_URL_INVALID */
   constructor(url: string, { token, timeoutSeconds = TIMEOUT_SECONDS }: RemoteOptions = {}) {
@@ -279,31 +264,18 @@ class RemoteConnection {
   }
 
   /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, REMOTE_REFUSED, SERVER_FAULT; what `signal` is aborted with */
-  async get<T>(path: string, schema: z.ZodType<T>): Promise<T> {
-    return this.http.read(`GET ${path}`, await this.answer('GET', path), schema);
+  async ask<T>(
+    method: Asked['method'],
+    path: string,
+    schema: z.ZodType<T>,
+    body?: unknown,
+    signal?: AbortSignal,
+  ): Promise<T> {
+    return this.http.read(`${method} ${path}`, await this.send(method, path, body, signal), schema);
   }
 
-  /** @throws as `get` */
-  async post<T>(path: string, body: unknown, schema: z.ZodType<T>, signal?: AbortSignal): Promise<T> {
-    return this.http.read(`POST ${path}`, await this.answer('POST', path, body, signal), schema);
-  }
-
-  /** For answers that have no body. @throws as `get` */
-  async tell(method: 'POST' | 'DELETE', path: string): Promise<void> {
-    await this.answer(method, path);
-  }
-
-  close(): Promise<void> {
-    return this.http.close();
-  }
-
-  /** The error for an answer that is none of this API. */
-  invalid(what: string, value: unknown, problem: string): Error {
-    return this.http.invalid(what, JSON.stringify(value) ?? String(value), problem);
-  }
-
-  /** The body of an answer of success. */
-  private async answer(method: Asked['method'], path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
+  /** The body of an answer of success. @throws as `ask` */
+  async send(method: Asked['method'], path: string, body?: unknown, signal?: AbortSignal): Promise<string> {
     const { status, text } = await this.exchanged(path, { method, body, signal });
     if (status >= 200 && status < 300) return text;
     const what = `${method} ${path}`;
@@ -332,3 +304,175 @@ function isSessionGone(error: unknown): boolean {
   if (!(error instanceof ReverieError)) return false;
   return error.code === 'REMOTE_REFUSED' && GONE.includes(String(error.values['code']));
 }
+
+/** Observations and actions of one environment on the wire. */
+interface Codec<Obs, Act> {
+  /** The action as it is sent. @throws ACTION_OUT_OF_SPACE */
+  encode(action: Act): unknown;
+  /** What was seen after `action`, or first. @throws z.ZodError where it is none */
+  decode(observation: unknown, action?: Act): Obs;
+  /** Of tools: what has been said so far. */
+  conversation?: readonly Message[];
+}
+
+/** By family; worlds of lines and of screens take one line of text. */
+function codecOf({ family, observationSpace, actionSpace }: RemoteCard): Codec<unknown, unknown> {
+  const codec =
+    family === 'vector'
+      ? rowCodec(observationSpace as VectorSpace, actionSpace as VectorSpace)
+      : family === 'tools'
+        ? new ConversationCodec(actionSpace as ToolsSpace)
+        : textCodec(actionSpace as TextSpace);
+  return codec as unknown as Codec<unknown, unknown>;
+}
+
+function rowCodec(observationSpace: VectorSpace, actionSpace: VectorSpace): Codec<Float32Array, Float32Array> {
+  const row = z.array(z.number()).length(rowSize(observationSpace));
+  return {
+    encode(action) {
+      requireAction(actionSpace, action);
+      return Array.from(action);
+    },
+    decode: (observation) => Float32Array.from(row.parse(observation)),
+  };
+}
+
+function textCodec(actionSpace: TextSpace): Codec<string, string> {
+  return {
+    encode(action) {
+      if (typeof action === 'string' && action.length <= actionSpace.maxLength) return action;
+      const shown = typeof action === 'string' ? `of ${action.length} characters` : String(action);
+      throw reverieError('ACTION_OUT_OF_SPACE', {
+        action: shown,
+        space: describeSpace(actionSpace as Space),
+        hint: 'Give a shorter text.',
+      });
+    },
+    decode: (observation) => z.string().parse(observation),
+  };
+}
+
+const wireMessage = z.union([
+  z.object({ role: z.enum(['system', 'user']), content: z.string() }),
+  z
+    .object({
+      role: z.literal('tool'),
+      tool_call_id: z.string(),
+      name: z.string(),
+      content: z.string(),
+      is_error: z.boolean().default(false),
+    })
+    .transform(
+      ({ tool_call_id: toolCallId, is_error: isError, ...rest }): ToolMessage =>
+        isError ? { ...rest, toolCallId, isError } : { ...rest, toolCallId },
+    ),
+]);
+const wireMessages = z.object({ messages: z.array(wireMessage) });
+
+const conversationForm = z.array(z.looseObject({ role: z.string(), content: z.string().nullable() }));
+
+/** Keeps the conversation, so that ids of calls are those an environment in this process would give. */
+class ConversationCodec implements Codec<ToolsObservation, ToolsAction> {
+  conversation: readonly Message[] = [];
+  private asked: AssistantMessage | undefined;
+
+  constructor(private readonly space: ToolsSpace) {}
+
+  encode(action: ToolsAction): unknown {
+    const message = messageOf(action, this.conversation, this.space);
+    this.asked = message;
+    const { content, reasoning, toolCalls } = message;
+    return {
+      content,
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(toolCalls && {
+        tool_calls: toolCalls.map(({ id, name, arguments: given }) => ({ id, name, arguments: given })),
+      }),
+    };
+  }
+
+  decode(observation: unknown, action?: ToolsAction): ToolsObservation {
+    const { messages } = wireMessages.parse(observation);
+    const before = action === undefined || this.asked === undefined ? [] : [...this.conversation, this.asked];
+    this.conversation = [...before, ...messages];
+    return { messages };
+  }
+}
+
+const bound = z.number().nullable();
+
+const boxSchema = z
+  .object({ type: z.literal('box'), shape: z.array(z.int().min(0)), low: z.array(bound), high: z.array(bound) })
+  .refine((box) => box.low.length === rowSize(box) && box.high.length === rowSize(box), 'bounds do not fit the shape');
+
+const spaceSchema: z.ZodType<Space> = z.union([
+  boxSchema,
+  z.object({ type: z.literal('discrete'), n: z.int().min(1), start: z.int() }),
+  z
+    .object({ type: z.literal('text'), max_length: z.int() })
+    .transform(({ type, max_length: maxLength }) => ({ type, maxLength })),
+  z.object({ type: z.literal('tools'), tools: z.array(z.record(z.string(), z.unknown())) }),
+]);
+
+/** What a server reports of an environment, in our own names. */
+const cardSchema = z
+  .object({
+    name: z.string(),
+    family: z.enum(ENV_FAMILIES),
+    description: z.string(),
+    source: z.enum(['real', 'dream']),
+    version: z.string(),
+    observation_space: spaceSchema,
+    action_space: spaceSchema,
+    tools: z.array(z.object({ name: z.string(), description: z.string(), parameters: z.record(z.string(), z.json()) })),
+    splits: z.array(z.object({ name: z.string(), tasks: z.int() })),
+    max_episode_steps: z.int().nullable(),
+    is_default: z.boolean(),
+  })
+  .refine(
+    ({ family, observation_space: observation, action_space: action }) =>
+      [observation, action].every(({ type }) => spacesOf(family)?.includes(type)),
+    'its spaces do not fit its family',
+  )
+  .transform(({ observation_space, action_space, max_episode_steps, is_default, ...rest }) => ({
+    ...rest,
+    observationSpace: observation_space,
+    actionSpace: action_space,
+    maxEpisodeSteps: max_episode_steps ?? undefined,
+    isDefault: is_default,
+  }));
+type RemoteCard = z.output<typeof cardSchema>;
+
+const cardsSchema = z.object({ environments: z.array(cardSchema).min(1) });
+
+const taskSchema = z.object({
+  id: z.string(),
+  split: z.enum(['train', 'validation', 'test']),
+  family: z.string().optional(),
+  tags: z.array(z.string()).optional(),
+});
+type RemoteTask = z.output<typeof taskSchema>;
+const tasksSchema = z.object({ tasks: z.array(taskSchema) });
+
+/** Of a session, or a snapshot. */
+const idSchema = z.object({ id: z.string().min(1) });
+
+const turnFields = {
+  observation: z.unknown(),
+  reward: z.number().nullable(),
+  terminated: z.boolean(),
+  truncated: z.boolean(),
+  info: z.record(z.string(), z.unknown()),
+};
+
+/** Of reset and restore. */
+const startSchema = z.object(turnFields);
+
+/** Of a step: without a reward only where an episode ended and could not be judged. */
+const stepSchema = z
+  .object(turnFields)
+  .refine(
+    ({ reward, info }) => reward !== null || (info['verdict'] as { reward?: unknown } | undefined)?.reward === null,
+    'a step has no reward, and no verdict says that it could not be judged',
+  );
+type WireTurn = z.output<typeof startSchema>;

@@ -12,6 +12,7 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec } from '../tools/domain.js';
 import {
   type EnvironmentServer,
+  refusal,
   rewardSchema,
   type ServerAnswer,
   type ServerCard,
@@ -19,11 +20,9 @@ import {
   type ServerOptions,
   type ServerSession,
   type ServerTool,
-  SessionLost,
   shownText,
 } from './server-http.js';
 
-const PROTOCOL = 'MCP';
 const US = { name: 'reverie', version: '1' };
 /** Tools of one page; a server that goes on for ever is not followed. */
 const MOST_PAGES = 100;
@@ -36,10 +35,8 @@ const resultSchema = z.looseObject({
 });
 
 export class McpServer implements EnvironmentServer {
-  readonly protocol = PROTOCOL;
-  readonly url: string;
   /** For errors and the token; where the server is a process, its command stands for the address. */
-  private readonly http: ServerHttp;
+  readonly http: ServerHttp;
 
   /** @param where  an address, or a program and its arguments */
   constructor(
@@ -48,8 +45,7 @@ export class McpServer implements EnvironmentServer {
   ) {
     const isUrl = typeof where === 'string';
     const shown = isUrl ? undefined : where.join(' ');
-    this.http = new ServerHttp(PROTOCOL, isUrl ? where : 'http://localhost', timeoutSeconds, token, shown);
-    this.url = this.http.url;
+    this.http = new ServerHttp('MCP', isUrl ? where : 'http://localhost', timeoutSeconds, token, shown);
   }
 
   async describe(): Promise<ServerCard> {
@@ -71,10 +67,6 @@ export class McpServer implements EnvironmentServer {
     return new McpSession(client, () => this.connected(), this.http);
   }
 
-  close(): Promise<void> {
-    return this.http.close();
-  }
-
   /** @throws SessionLost, SERVER_FAULT */
   private async connected(): Promise<Client> {
     const client = new Client(US, { capabilities: {} });
@@ -86,7 +78,7 @@ export class McpServer implements EnvironmentServer {
       const problem = (error as Error).message;
       const status = (error as { code?: unknown }).code;
       if (typeof status === 'number' && status >= 400 && status < 500) throw this.http.refused('initialize', problem);
-      throw new SessionLost(problem, { cause: this.http.unreachable(problem) });
+      throw this.http.lost(problem);
     }
   }
 
@@ -172,12 +164,10 @@ class McpSession implements ServerSession {
     const { message, code } = error as McpError;
     if (error instanceof McpError) {
       if (code === ErrorCode.RequestTimeout) throw this.http.late(what);
-      if (code !== ErrorCode.ConnectionClosed) {
-        return { observation: `Error: ${message}`, isError: true, reward: null, done: false };
-      }
+      if (code !== ErrorCode.ConnectionClosed) return refusal(message);
     }
     if ((error as Error).name === 'ReverieError') throw error;
-    throw new SessionLost(message, { cause: this.http.unreachable(`${what}: ${message}`) });
+    throw this.http.lost(message, this.http.unreachable(`${what}: ${message}`));
   }
 }
 

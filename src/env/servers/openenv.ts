@@ -11,6 +11,8 @@ import {
   brief,
   type EnvironmentServer,
   type EpisodeStart,
+  listedToolSchema,
+  refusal,
   rewardSchema,
   type ServerAnswer,
   type ServerCard,
@@ -19,11 +21,9 @@ import {
   type ServerOptions,
   type ServerSession,
   type ServerTool,
-  SessionLost,
   shownText,
 } from './server-http.js';
 
-const PROTOCOL = 'OpenEnv';
 /** Titles of the schemas of actions that are calls, as verifiers tells environments of tools. */
 const CALLS = ['Action', 'CallToolAction', 'ListToolsAction'];
 /** Errors that end the session. */
@@ -37,9 +37,6 @@ const metadataSchema = z.looseObject({
   description: z.string().nullish(),
   version: z.string().nullish(),
 });
-const toolsSchema = z.array(
-  z.looseObject({ name: z.string(), description: z.string().nullish(), input_schema: object.nullish() }),
-);
 const turnSchema = z.looseObject({
   observation: object,
   reward: rewardSchema,
@@ -48,47 +45,34 @@ const turnSchema = z.looseObject({
 const errorSchema = z.looseObject({ message: z.string(), code: z.string() });
 
 export class OpenEnvServer implements EnvironmentServer {
-  readonly protocol = PROTOCOL;
-  private readonly http: ServerHttp;
-  /** Known once it was described: whether actions are calls. */
-  private hasTools: Promise<boolean> | undefined;
+  readonly http: ServerHttp;
+  /** Whether actions are calls. */
+  private hasTools = false;
 
   constructor(
     url: string,
     private readonly options: ServerOptions,
   ) {
-    this.http = new ServerHttp(PROTOCOL, url.replace(/^ws/, 'http'), options.timeoutSeconds, options.token);
-  }
-
-  get url(): string {
-    return this.http.url;
+    this.http = new ServerHttp('OpenEnv', url.replace(/^ws/, 'http'), options.timeoutSeconds, options.token);
   }
 
   async describe(): Promise<ServerCard> {
     const { name, description, version } = await this.metadata();
-    const { action } = await this.http.json('/schema', schemasSchema);
-    const listed = await this.listedTools(action as JsonObject);
-    this.hasTools = Promise.resolve(listed !== undefined);
+    const action = (await this.http.json('/schema', schemasSchema)).action as JsonObject;
+    this.hasTools = CALLS.includes(String(action['title']));
+    const tools = this.hasTools ? await this.listedTools() : [actTool(action)];
     const own = await taskLists(this.http, name, this.options.taskLimit);
     return {
       name,
       version: version ?? '',
       instructions: description ?? '',
-      tools: listed ?? [actTool(action as JsonObject)],
+      tools,
       tasks: own ?? [{ id: 'episode', split: 'train', start: {} }],
     };
   }
 
   async open(): Promise<ServerSession> {
-    this.hasTools ??= this.http
-      .json('/schema', schemasSchema)
-      .then(({ action }) => this.listedTools(action as JsonObject))
-      .then((tools) => tools !== undefined);
-    return new OpenEnvSession(await this.connected(), this.http, await this.hasTools);
-  }
-
-  close(): Promise<void> {
-    return this.http.close();
+    return new OpenEnvSession(await this.connected(), this.http, this.hasTools);
   }
 
   private async metadata(): Promise<z.output<typeof metadataSchema>> {
@@ -97,19 +81,12 @@ export class OpenEnvServer implements EnvironmentServer {
     return status === 404 ? { name: 'environment' } : this.http.read('GET /metadata', text, metadataSchema);
   }
 
-  /** Undefined where actions are no calls. */
-  private async listedTools({ title }: JsonObject): Promise<readonly ServerTool[] | undefined> {
-    if (!CALLS.includes(String(title))) return undefined;
+  private async listedTools(): Promise<readonly ServerTool[]> {
     const socket = await this.connected();
     try {
       const frame = await answered(socket, this.http, { type: 'step', data: { type: 'list_tools' } });
       const { observation } = turnOf(this.http, 'list_tools', frame);
-      const tools = this.http.checked('list_tools', observation['tools'], toolsSchema);
-      return tools.map(({ name, description, input_schema: schema }) => ({
-        name,
-        description: description || name,
-        parameters: { type: 'object', ...(schema as JsonObject | null | undefined) },
-      }));
+      return this.http.checked('list_tools', observation['tools'], z.array(listedToolSchema));
     } finally {
       await socket.close();
     }
@@ -121,7 +98,7 @@ export class OpenEnvServer implements EnvironmentServer {
     try {
       return await OpenEnvSocket.connect(`${url.replace(/^http/, 'ws')}/ws`, headers, timeoutSeconds);
     } catch (error) {
-      throw new SessionLost((error as Error).message, { cause: this.http.unreachable((error as Error).message) });
+      throw this.http.lost((error as Error).message);
     }
   }
 }
@@ -150,37 +127,36 @@ class OpenEnvSession implements ServerSession {
     const data = this.hasTools ? { type: 'call_tool', tool_name: name, arguments: given } : given;
     const frame = await answered(this.socket, this.http, { type: 'step', data }, signal);
     if (frame.type === 'error') {
-      const { message } = this.http.checked('a step', frame.data, errorSchema);
-      return { observation: `Error: ${message}`, isError: true, reward: null, done: false };
+      return refusal(this.http.checked('a step', frame.data, errorSchema).message);
     }
     const { observation, reward, done } = turnOf(this.http, 'a step', frame);
     const told = this.hasTools ? toolAnswer(observation) : { observation: textOf(observation), isError: false };
     return { ...told, reward: reward ?? null, done: done === true };
   }
 
-  async close(): Promise<void> {
-    await this.socket.close();
+  close(): Promise<void> {
+    return this.socket.close();
   }
 }
 
 /** @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, the reason of `signal` */
 async function answered(socket: OpenEnvSocket, http: ServerHttp, frame: object, signal?: AbortSignal): Promise<Frame> {
   const what = brief(JSON.stringify(frame));
-  const answer = await socket.ask(frame, http.timeoutSeconds, signal);
-  if (answer === 'late') {
-    socket.drop();
-    throw http.late(what);
-  }
-  if (answer === undefined) {
-    throw new SessionLost('the connection was closed', {
-      cause: http.unreachable(`it closed the connection upon ${what}`),
+  const answer = await http
+    .within(what, signal, (both) => socket.ask(frame, both))
+    .catch((error) => {
+      // It may answer yet, and nobody would know to what.
+      socket.drop();
+      throw error;
     });
-  }
+  if (answer === undefined)
+    throw http.lost('the connection was closed', http.unreachable(`it closed the connection upon ${what}`));
   if (answer.garbled !== undefined) throw http.invalid(what, answer.garbled, 'it is no JSON');
   if (answer.type !== 'error') return answer;
   const { message, code } = http.checked(what, answer.data, errorSchema);
-  if (code === 'CAPACITY_REACHED') throw new ServerFull(message, { cause: http.refused(what, `${code}: ${message}`) });
-  if (ENDED.includes(code)) throw new SessionLost(message, { cause: http.refused(what, `${code}: ${message}`) });
+  const refused = http.refused(what, `${code}: ${message}`);
+  if (code === 'CAPACITY_REACHED') throw new ServerFull(message, { cause: refused });
+  if (ENDED.includes(code)) throw http.lost(message, refused);
   return answer;
 }
 
@@ -295,13 +271,24 @@ export class OpenEnvSocket {
     return new OpenEnvSocket(socket);
   }
 
-  /** `late`: nothing came in time; undefined: the connection is closed. @throws the reason of `signal` */
-  async ask(frame: object, timeoutSeconds: number, signal?: AbortSignal): Promise<Frame | 'late' | undefined> {
-    signal?.throwIfAborted();
+  /** The next frame; undefined: the connection is closed. @throws the reason of `signal` */
+  async ask(frame: object, signal: AbortSignal): Promise<Frame | undefined> {
+    signal.throwIfAborted();
     if (!this.isClosed) this.socket.send(JSON.stringify(frame));
-    const waiting = this.inbox.shift();
-    if (waiting !== undefined) return waiting;
-    return this.isClosed ? undefined : this.next(timeoutSeconds, signal);
+    const early = this.inbox.shift();
+    if (early !== undefined || this.isClosed) return early;
+    return new Promise((resolve, reject) => {
+      const stopped = () => {
+        this.waiting = undefined;
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', stopped, { once: true });
+      this.waiting = (answer) => {
+        signal.removeEventListener('abort', stopped);
+        this.waiting = undefined;
+        resolve(answer);
+      };
+    });
   }
 
   /** Resolves once the server has closed it: one that takes few sessions takes the next one then. */
@@ -315,29 +302,6 @@ export class OpenEnvSocket {
   /** Without a farewell, and without waiting for the server. */
   drop(): void {
     if (!this.isClosed) this.socket.close();
-  }
-
-  private next(timeoutSeconds: number, signal?: AbortSignal): Promise<Frame | 'late' | undefined> {
-    return new Promise((resolve, reject) => {
-      const settled = () => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', stopped);
-        this.waiting = undefined;
-      };
-      const stopped = () => {
-        settled();
-        reject(signal!.reason);
-      };
-      const timer = setTimeout(() => {
-        settled();
-        resolve('late');
-      }, timeoutSeconds * 1000);
-      signal?.addEventListener('abort', stopped, { once: true });
-      this.waiting = (frame) => {
-        settled();
-        resolve(frame);
-      };
-    });
   }
 
   private arrived(frame: Frame): void {

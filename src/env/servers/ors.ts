@@ -2,12 +2,14 @@
 // seeds: a task is all that an episode begins with.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { reverieError } from '../../core/errors.js';
 import type { CallSpec } from '../tools/domain.js';
 import {
   type EnvironmentServer,
   type EpisodeStart,
+  listedToolSchema,
+  refusal,
   rewardSchema,
   type ServerAnswer,
   type ServerCard,
@@ -15,24 +17,16 @@ import {
   type ServerOptions,
   type ServerSession,
   type ServerTask,
-  type ServerTool,
-  SessionLost,
   shownText,
 } from './server-http.js';
 
-const PROTOCOL = 'ORS';
 /** Milliseconds between signs of life: a server gives up a session after 900 s of silence. */
 const PING_MS = 10_000;
 /** What is answered for a session that is not there any more. */
 const GONE = [404, 410];
 
-const object = z.record(z.string(), z.json());
 const namesSchema = z.array(z.string()).min(1);
-const toolsSchema = z.looseObject({
-  tools: z.array(
-    z.looseObject({ name: z.string(), description: z.string().nullish(), input_schema: object.nullish() }),
-  ),
-});
+const toolsSchema = z.looseObject({ tools: z.array(listedToolSchema) });
 const blocksSchema = z.array(z.looseObject({ type: z.string(), text: z.string().nullish() }));
 const answerSchema = z.union([
   z.looseObject({
@@ -43,24 +37,22 @@ const answerSchema = z.union([
 ]);
 
 export class OrsServer implements EnvironmentServer {
-  readonly protocol = PROTOCOL;
-  private readonly http: ServerHttp;
+  readonly http: ServerHttp;
   private environment: Promise<string> | undefined;
 
   constructor(
     url: string,
     private readonly options: ServerOptions,
   ) {
-    this.http = new ServerHttp(PROTOCOL, url, options.timeoutSeconds, options.token);
-  }
-
-  get url(): string {
-    return this.http.url;
+    this.http = new ServerHttp('ORS', url, options.timeoutSeconds, options.token);
   }
 
   async describe(): Promise<ServerCard> {
     const name = await this.named();
-    const tools = await this.toolsAt(`/${encodeURIComponent(name)}/tools`);
+    const listed = (await this.http.json(`/${encodeURIComponent(name)}/tools`, toolsSchema)).tools;
+    const tools = listed.map(({ parameters: { type, ...rest }, ...tool }) => {
+      return { ...tool, parameters: { type, properties: {}, ...rest } };
+    });
     const tasks = await taskLists(this.http, name, this.options.taskLimit);
     if (tasks === undefined) throw this.http.refused(`GET /${name}/splits`, 'it has no list of tasks');
     return { name, version: '', instructions: '', tools, tasks };
@@ -68,10 +60,6 @@ export class OrsServer implements EnvironmentServer {
 
   async open(): Promise<ServerSession> {
     return new OrsSession(this.http, await this.named());
-  }
-
-  close(): Promise<void> {
-    return this.http.close();
   }
 
   /** @throws ENV_NOT_SERVED */
@@ -87,15 +75,6 @@ export class OrsServer implements EnvironmentServer {
       this.environment = undefined;
     });
     return this.environment;
-  }
-
-  private async toolsAt(path: string): Promise<ServerTool[]> {
-    const { tools } = await this.http.json(path, toolsSchema);
-    return tools.map(({ name, description, input_schema: schema }) => ({
-      name,
-      description: description || name,
-      parameters: { type: 'object', properties: {}, ...(schema as JsonObject | null | undefined) },
-    }));
   }
 }
 
@@ -138,8 +117,8 @@ class OrsSession implements ServerSession {
       this.requireKnown(what, status);
       throw this.http.refused(what, `status ${status}`);
     });
-    if (end === undefined) throw this.lost(`the stream of ${what} broke off`);
-    // An exception of the tool: the episode is there still, and the agent may do better.
+    if (end === undefined) throw this.http.lost(`the stream of ${what} broke off`);
+    // An exception of the tool.
     if ('error' in end) return refusal(end.error);
     return this.answerOf(this.http.read(what, end.text, answerSchema));
   }
@@ -172,11 +151,7 @@ class OrsSession implements ServerSession {
   }
 
   private requireKnown(what: string, status: number): void {
-    if (GONE.includes(status)) throw this.lost(`${what} is answered with status ${status}: the session is gone`);
-  }
-
-  private lost(problem: string): Error {
-    return new SessionLost(problem, { cause: this.http.unreachable(problem) });
+    if (GONE.includes(status)) throw this.http.lost(`${what} is answered with status ${status}: the session is gone`);
   }
 
   private get headers(): Record<string, string> {
@@ -189,22 +164,18 @@ class OrsSession implements ServerSession {
   }
 }
 
-function refusal(error: string): ServerAnswer {
-  return { observation: `Error: ${error}`, isError: true, reward: null, done: false };
-}
-
 function textOf(blocks: z.output<typeof blocksSchema>): string {
-  const shown = blocks.map(({ type, text }) => text ?? shownText({ type } as Json));
+  const shown = blocks.map(({ type, text }) => text ?? shownText({ type }));
   return shown.filter((text) => text !== '').join('\n\n');
 }
 
 // Server-sent events of the Open Reward Standard: `task_id`, then pieces of one text, the last of them as `end`; or an `error`.
 
-/** What a stream came to: all pieces joined, or what the server said was wrong; undefined where it broke off. */
-type StreamEnd = { readonly text: string } | { readonly error: string } | undefined;
-
-/** @param chunks  of the body, cut anywhere */
-async function streamEnd(chunks: AsyncIterable<string>): Promise<StreamEnd> {
+/**
+ * What a stream came to: all pieces joined, or what the server said was wrong; undefined where it broke off.
+ * @param chunks  of the body, cut anywhere
+ */
+async function streamEnd(chunks: AsyncIterable<string>): Promise<{ text: string } | { error: string } | undefined> {
   let pieces = '';
   for await (const { event, data } of eventsIn(chunks)) {
     if (event === 'error') return { error: data };
@@ -221,13 +192,8 @@ async function firstEvent(chunks: AsyncIterable<string>, name: string): Promise<
   return found;
 }
 
-interface Event {
-  readonly event: string;
-  readonly data: string;
-}
-
 /** https://html.spec.whatwg.org/multipage/server-sent-events.html, as far as clients of this standard read it. */
-async function* eventsIn(chunks: AsyncIterable<string>): AsyncGenerator<Event> {
+async function* eventsIn(chunks: AsyncIterable<string>): AsyncGenerator<{ event: string; data: string }> {
   let rest = '';
   let event = '';
   let data: string[] = [];

@@ -6,8 +6,7 @@ import { z } from 'zod';
 import type { JsonObject } from '../../core/canonical-json.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { undici } from '../../core/packs.js';
-import type { Entry } from '../../core/registry.js';
-import type { CallSpec } from '../tools/domain.js';
+import type { CallSpec, DomainEntry } from '../tools/domain.js';
 
 /** What a server reports of the environment that was asked for. */
 export interface ServerCard {
@@ -55,7 +54,7 @@ export interface ServerAnswer {
 export interface ServerSession {
   /**
    * Begins an episode, in place of the one before; answers what is seen first.
-   * @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT, the reason of `signal`
+   * @throws SessionLost, ServerFull, REMOTE_TIMEOUT, SERVER_FAULT, the reason of `signal`
    */
   begin(start: EpisodeStart, signal?: AbortSignal): Promise<string>;
   /** @throws as `begin`; what a tool itself refuses is an answer */
@@ -65,15 +64,12 @@ export interface ServerSession {
 }
 
 export interface EnvironmentServer {
-  /** Name of the protocol, as people write it. */
-  readonly protocol: string;
-  /** Without what may be secret. */
-  readonly url: string;
-  /** @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_FAULT, SERVER_FAULT, ENV_NOT_SERVED */
+  /** Its address, and what is said of its faults. */
+  readonly http: ServerHttp;
+  /** Comes first. @throws SERVER_UNREACHABLE, REMOTE_TIMEOUT, SERVER_FAULT, ENV_NOT_SERVED */
   describe(): Promise<ServerCard>;
   /** @throws SessionLost, ServerFull, and as `describe` */
   open(): Promise<ServerSession>;
-  close(): Promise<void>;
 }
 
 /** What every protocol is given beside the address. */
@@ -138,7 +134,7 @@ export class ServerHttp {
     this.headers = secret ? { authorization: `Bearer ${secret}` } : {};
   }
 
-  /** @throws SessionLost, REMOTE_TIMEOUT; SERVER_FAULT for another status than 2xx; SERVER_FAULT */
+  /** @throws SessionLost, REMOTE_TIMEOUT; SERVER_FAULT for another status than 2xx too */
   async json<T>(path: string, schema: z.ZodType<T>, asked: Asked = {}): Promise<T> {
     const { status, text } = await this.exchange(path, asked);
     const what = whatOf(path, asked);
@@ -148,7 +144,7 @@ export class ServerHttp {
 
   /** Whatever its status. @throws SessionLost, REMOTE_TIMEOUT */
   async exchange(path: string, asked: Asked = {}): Promise<Told> {
-    return this.patiently(whatOf(path, asked), asked.signal, async (signal) => {
+    return this.within(whatOf(path, asked), asked.signal, async (signal) => {
       const reply = await this.send(path, { ...asked, signal });
       return { status: reply.statusCode, text: await reply.body.text() };
     });
@@ -160,7 +156,7 @@ export class ServerHttp {
     asked: Asked,
     read: (status: number, chunks: AsyncIterable<string>) => Promise<T>,
   ): Promise<T> {
-    return this.patiently(whatOf(path, asked), asked.signal, async (signal) => {
+    return this.within(whatOf(path, asked), asked.signal, async (signal) => {
       const reply = await this.send(path, { ...asked, signal });
       reply.body.setEncoding('utf8');
       return read(reply.statusCode, reply.body as AsyncIterable<string>);
@@ -201,6 +197,11 @@ export class ServerHttp {
     return reverieError('REMOTE_TIMEOUT', { url: this.url, seconds: this.timeoutSeconds, what });
   }
 
+  /** @param cause what is said where no other session is to be had either */
+  lost(problem: string, cause: unknown = this.unreachable(problem)): SessionLost {
+    return new SessionLost(problem, { cause });
+  }
+
   unreachable(problem: string): Error {
     return reverieError('SERVER_UNREACHABLE', { url: this.url, problem });
   }
@@ -222,11 +223,7 @@ export class ServerHttp {
   }
 
   /** @throws SessionLost where no whole answer came, REMOTE_TIMEOUT, the reason of `given` */
-  private async patiently<T>(
-    what: string,
-    given: AbortSignal | undefined,
-    work: (signal: AbortSignal) => Promise<T>,
-  ): Promise<T> {
+  async within<T>(what: string, given: AbortSignal | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const timeout = AbortSignal.timeout(this.timeoutSeconds * 1000);
     try {
       return await work(given === undefined ? timeout : AbortSignal.any([given, timeout]));
@@ -238,13 +235,31 @@ export class ServerHttp {
         throw this.invalid(what, 'more', `it is larger than ${MAX_ANSWER_BYTES} bytes`);
       }
       if (!isOfNetwork(error)) throw error;
-      throw new SessionLost(message || code, { cause: this.unreachable(message || String(code)) });
+      throw this.lost(message || String(code));
     }
   }
 }
 
 /** JSON is checked where it arrives: a reward is a finite number, or none. */
 export const rewardSchema = z.number().nullish();
+
+/** What a tool refuses, as an answer: the episode is there still, and the agent may do better. */
+export function refusal(error: string): ServerAnswer {
+  return { observation: `Error: ${error}`, isError: true, reward: null, done: false };
+}
+
+/** A tool as OpenEnv and ORS list it. */
+export const listedToolSchema = z
+  .looseObject({
+    name: z.string(),
+    description: z.string().nullish(),
+    input_schema: z.record(z.string(), z.json()).nullish(),
+  })
+  .transform(({ name, description, input_schema: schema }) => ({
+    name,
+    description: description || name,
+    parameters: { type: 'object', ...(schema as JsonObject | null | undefined) },
+  }));
 
 export function brief(text: string): string {
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
@@ -283,7 +298,7 @@ function addressOf(url: string): URL {
 }
 
 /** Settings of any server, beside its address. */
-export const serverKeys = {
+const serverKeys = {
   environment: z.string().min(1).optional().describe('a server: which of its environments; by default its first'),
   taskLimit: z.int().min(1).default(100).describe('a server: tasks of each split that are asked for; 100'),
   sessions: z.int().min(1).default(8).describe('a server: sessions that are held there at once; 8'),
@@ -300,12 +315,60 @@ export type ServerSettings = Readonly<Record<string, unknown>> & {
 };
 
 /** Makes a client; talks to no server yet. @throws REMOTE_URL_INVALID */
-type ServerMaker = (settings: ServerSettings, options: ServerOptions) => EnvironmentServer;
+type ServerMaker = (where: unknown, options: ServerOptions) => EnvironmentServer;
 
-/** `name` is the key of the section `domain` that holds the address. */
-export interface ServerProtocol extends Entry<ServerMaker> {
-  /** As people write it. */
-  readonly title: string;
-  /** Its own keys, the address among them. */
-  readonly schema: z.ZodObject;
+const command = z.array(z.string().min(1)).min(1);
+
+/** The protocols that a scenario can name, by the key that holds the address. */
+export const serverDomains: readonly DomainEntry[] = [
+  entryOf(
+    'openenv',
+    'An environment on a server of OpenEnv.',
+    z.string().min(1).describe('address of a server of OpenEnv, or of one of its environments (…/envs/NAME)'),
+    async () => {
+      const { OpenEnvServer } = await import('./openenv.js');
+      return (url, options) => new OpenEnvServer(String(url), options);
+    },
+  ),
+  entryOf(
+    'ors',
+    'An environment on a server of the Open Reward Standard.',
+    z.string().min(1).describe('address of a server of the Open Reward Standard'),
+    async () => {
+      const { OrsServer } = await import('./ors.js');
+      return (url, options) => new OrsServer(String(url), options);
+    },
+  ),
+  entryOf(
+    'mcp',
+    'The tools of a server of the Model Context Protocol.',
+    z
+      .union([z.string().min(1), command])
+      .describe(
+        'address of an MCP server (streamable HTTP), or a program and its arguments that speaks MCP on its standard input and output',
+      ),
+    async () => {
+      const { McpServer } = await import('./mcp.js');
+      return (where, options) => new McpServer(z.union([z.string(), command]).parse(where), options);
+    },
+  ),
+];
+
+function entryOf(name: string, summary: string, address: z.ZodType, make: () => Promise<ServerMaker>): DomainEntry {
+  const schema = z.strictObject({ [name]: address, ...serverKeys });
+  return {
+    name,
+    summary,
+    namedBy: name,
+    schema,
+    make: async () => {
+      const { serverDomain } = await import('./server-domain.js');
+      const serverOf = await make();
+      return async (given) => {
+        const settings = schema.parse(given) as unknown as ServerSettings;
+        const { timeoutSeconds, taskLimit, environment } = settings;
+        return serverDomain(name, serverOf(settings[name], { timeoutSeconds, taskLimit, environment }), settings);
+      };
+    },
+  };
 }

@@ -1,8 +1,7 @@
 // Games of text as a domain of the one tool `act`: its tasks are the games. What a game begins with is worked out when a task of it
 // is first played, as that may take a while.
 
-import type { JsonObject } from '../../core/canonical-json.js';
-import { contentHash } from '../../core/canonical-json.js';
+import { contentHash, type JsonObject } from '../../core/canonical-json.js';
 import type { CallSpec, ToolRules, ToolsDomain, ToolsTask } from './domain.js';
 import type { Operation } from './prediction.js';
 
@@ -74,18 +73,16 @@ export function actDomain(options: ActDomainOptions): ToolsDomain {
     ],
     stateSchema,
     initialState,
-    tasks: games.map((game) => taskOf(game, rules)),
+    tasks: games.map((game) =>
+      taskOfGame(game, {
+        begin: () => rules.begin(game.id),
+        solution: () => rules.walkthrough(game.id)?.map((text) => ({ name: 'act', arguments: { text } })),
+      }),
+    ),
     rules,
     ...(paysCalls && { paysCalls }),
     close: () => rules.close(),
   };
-}
-
-function taskOf(game: ActGame, rules: ActRules): ToolsTask {
-  return taskOfGame(game, {
-    begin: () => rules.begin(game.id),
-    solution: () => rules.walkthrough(game.id)?.map((text) => ({ name: 'act', arguments: { text } })),
-  });
 }
 
 /** How what a task needs is worked out; each once, when it is first asked for. */

@@ -6,8 +6,8 @@ import { z } from 'zod';
 import { packDomains } from '../../core/packs.js';
 import { loadPackOf, threadPlugins } from '../../core/plugins.js';
 import { Registry } from '../../core/registry.js';
-import { serverDomains } from '../servers/protocols.js';
-import { parseStrictly } from '../strict-parse.js';
+import { serverDomains } from '../servers/server-http.js';
+import { keysOfAll, parseStrictly } from '../strict-parse.js';
 import type { DomainEntry, ToolsDomain } from './domain.js';
 import { filesOf, loadDomain } from './load-domain.js';
 
@@ -71,25 +71,12 @@ let made: { readonly known: number; readonly schema: z.ZodType<DomainSpec, Domai
 function schemaOfNow(): z.ZodType<DomainSpec, DomainSpec> {
   const named = domains.list().filter(({ namedBy }) => namedBy === undefined);
   const ids = [...new Set([...packDomains, ...named.map(({ name }) => name)])];
-  return z.strictObject({ id: idKey(ids), ...namedKeys(), ...folderKeys }).superRefine((spec, context) => {
-    for (const issue of misplaced(spec)) context.addIssue(issue);
-  }) as unknown as z.ZodType<DomainSpec, DomainSpec>;
-}
-
-/** Keys of all named domains, without defaults, which are each domain's own. Two may mean different things by one key. */
-function namedKeys(): Record<string, z.ZodType> {
-  const keys: Record<string, z.ZodType> = {};
-  const known = new Map<string, z.ZodType[]>();
   // By name: which was registered first depends on what was loaded first.
   const byName = domains.list().sort((a, b) => (a.name < b.name ? -1 : 1));
-  for (const [key, type] of byName.flatMap(({ schema }) => Object.entries(schema?.shape ?? {}))) {
-    const bare = (type instanceof z.ZodDefault || type instanceof z.ZodOptional ? type.unwrap() : type) as z.ZodType;
-    const types = [...new Set([...(known.get(key) ?? []), bare])];
-    known.set(key, types);
-    const either = types.length === 1 ? bare : z.union(types);
-    keys[key] = either.optional().describe(type.description ?? bare.description ?? '');
-  }
-  return keys;
+  const keys = keysOfAll(byName.map(({ schema }) => schema));
+  return z.strictObject({ id: idKey(ids), ...keys, ...folderKeys }).superRefine((spec, context) => {
+    for (const issue of misplaced(spec)) context.addIssue(issue);
+  }) as unknown as z.ZodType<DomainSpec, DomainSpec>;
 }
 
 type Problem = Parameters<z.RefinementCtx['addIssue']>[0];
@@ -121,21 +108,17 @@ export function settingsOf({ schema }: DomainEntry, spec: DomainSpec): Record<st
   return Object.fromEntries(own.map((key) => [key, spec[key]]));
 }
 
-/** @throws UNKNOWN_KEY, ENV_SPEC_INVALID */
-function checkDomainSpec(spec: DomainSpec): DomainSpec {
-  return parseStrictly(domainSpecSchema(), spec, 'domain');
-}
-
-interface MakeDomainOptions {
-  /** Folder that relative paths start from: the scenario's. Default: the working directory. */
-  readonly folder?: string;
-}
-
-/** @throws UNKNOWN_KEY, ENV_SPEC_INVALID, and what `loadDomain` or the named domain throws */
-export async function makeDomain(spec: DomainSpec, { folder = '.' }: MakeDomainOptions = {}): Promise<ToolsDomain> {
+/**
+ * @param options.folder that relative paths start from: the scenario's. Default: the working directory
+ * @throws UNKNOWN_KEY, ENV_SPEC_INVALID, and what `loadDomain` or the named domain throws
+ */
+export async function makeDomain(
+  spec: DomainSpec,
+  { folder = '.' }: { readonly folder?: string } = {},
+): Promise<ToolsDomain> {
   await threadPlugins();
   await loadNamedDomains([spec]);
-  const checked = checkDomainSpec(spec);
+  const checked = parseStrictly(domainSpecSchema(), spec, 'domain');
   const entry = domainEntryFor(checked);
   if (entry !== undefined) {
     const settings = settingsOf(entry, checked);

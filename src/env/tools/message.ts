@@ -49,7 +49,7 @@ export interface SpokenMessage {
 
 /**
  * The conversation as the user sees it: no policy, no calls, no answers of tools, no thoughts. What an agent writes beside
- * its calls was said only if a user's turn followed it (environments made with `allowSayAndCall`).
+ * its calls was said only if a user's turn followed it, as in some logs.
  */
 export function spokenMessages(messages: readonly Message[]): SpokenMessage[] {
   return messages.flatMap((message, i): SpokenMessage[] => {

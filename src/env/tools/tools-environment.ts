@@ -13,11 +13,12 @@ import type {
 } from '../../core/environment.js';
 import { nearest, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
+import { applyOperations } from '../state/operations.js';
 import { stateHash } from '../state/state.js';
+import { type CallChecks, callChecks, messageOf } from './check-action.js';
 import type { EpisodeEnd, Picture, ToolsDomain, ToolsTask, Verdict } from './domain.js';
-import type { AssistantMessage, Message } from './message.js';
+import type { Message, ToolCall } from './message.js';
 import type { Prediction } from './prediction.js';
-import { Turns } from './rules-responder.js';
 import {
   domainOfSaved,
   type Episode,
@@ -49,11 +50,6 @@ export interface ToolsEnvironmentOptions {
   readonly maxSteps?: number;
   /** What the user may say, the opening included, before it is truncated; no limit by default. */
   readonly maxTurns?: number;
-  /**
-   * What is written beside calls is said to the user, who answers after the calls were. By default it is kept in the
-   * conversation and the user does not see it, as in tau-bench.
-   */
-  readonly allowSayAndCall?: boolean;
 }
 
 export interface ToolsResetOptions extends ResetOptions {
@@ -71,7 +67,6 @@ interface Turn {
   readonly episode: Episode;
   readonly predictions: readonly Prediction[];
   readonly userCost: Cost;
-  readonly terminated: boolean;
 }
 
 export class ToolsEpisodeEnvironment implements ToolsEnvironment {
@@ -82,7 +77,8 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   readonly domain: ToolsDomain;
   readonly maxEpisodeSteps: number;
   private readonly options: ToolsEnvironmentOptions;
-  private readonly turns: Turns;
+  private readonly checks: CallChecks;
+  private readonly ending: ReadonlySet<string>;
   private rng = streamOf(0);
   private episode: Episode | undefined;
   private busy = false;
@@ -95,8 +91,12 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     this.domain = domain;
     this.options = options;
     this.maxEpisodeSteps = maxSteps;
-    this.turns = new Turns(domain, options.responder);
-    this.actionSpace = this.turns.actionSpace;
+    this.checks = callChecks(domain.tools);
+    this.ending = new Set(domain.tools.filter(({ terminates }) => terminates).map(({ name }) => name));
+    const tools = domain.tools.map(({ name, description, parameters }) => {
+      return { type: 'function', function: { name, description, parameters } };
+    });
+    this.actionSpace = { type: 'tools', tools };
     this.observationSpace = this.actionSpace;
   }
 
@@ -165,10 +165,10 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
     if (!this.episode?.running || this.closed) throw reverieError('ENV_NOT_RESET', { id: this.id });
     const episode = this.episode;
     return this.alone(async () => {
-      const turn = await this.play(episode, action, signal);
-      const { terminated, predictions, userCost } = turn;
-      const truncated = !terminated && (this.isOver(turn.episode) || predictions.some((one) => one.truncated));
-      const after = { ...turn.episode, running: !terminated && !truncated };
+      const { episode: played, predictions, userCost } = await this.play(episode, action, signal);
+      const terminated = played.situation.ended;
+      const truncated = !terminated && (this.isOver(played) || predictions.some((one) => one.truncated));
+      const after = { ...played, running: !terminated && !truncated };
       const verdict = after.running ? undefined : this.verdictOf(after);
       if (!after.running) this.options.responder.ended?.(after.situation);
       const info: ToolsStepInfo = {
@@ -233,44 +233,69 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
   }
 
   private async play(before: Episode, action: ToolsAction, signal?: AbortSignal): Promise<Turn> {
-    const { situation, steps, turns, paid } = before;
-    const observedFrom = situation.messages.length + 1;
-    const { situation: after, predictions } = await this.turns.play(situation, action, signal);
+    const { steps, turns, paid } = before;
+    const { messages } = before.situation;
+    const said = messageOf(action, messages, this.actionSpace);
+    let situation: Situation = { ...before.situation, messages: [...messages, said] };
+    const predictions: Prediction[] = [];
+    for (const call of said.toolCalls ?? []) {
+      const prediction = await this.answer(situation, call, signal);
+      predictions.push(prediction);
+      situation = this.after(situation, call, prediction);
+    }
     const now = this.paidFor(predictions);
-    const clock = { observedFrom, steps: steps + 1, turns, running: true };
-    const turn: Turn = {
-      episode: { situation: after, ...clock, paid: now === null ? paid : (paid ?? 0) + now },
-      predictions,
-      userCost: NO_COST,
-      terminated: after.ended,
-    };
-    const { content, toolCalls } = turn.episode.situation.messages[observedFrom - 1] as AssistantMessage;
-    const isSaid = content?.trim() && (!toolCalls?.length || this.options.allowSayAndCall);
-    return isSaid && !turn.terminated ? this.hear(turn, signal) : turn;
+    const clock = { observedFrom: messages.length + 1, steps: steps + 1, turns, running: true };
+    const episode: Episode = { situation, ...clock, paid: now === null ? paid : (paid ?? 0) + now };
+    // What is written beside calls is kept in the conversation, and the user does not see it, as in tau-bench.
+    const isSaid = said.content?.trim() && !said.toolCalls?.length;
+    return isSaid && !situation.ended ? this.hear(episode, signal) : { episode, predictions, userCost: NO_COST };
   }
 
-  private async hear(turn: Turn, signal?: AbortSignal): Promise<Turn> {
-    const { situation, ...clock } = turn.episode;
+  /** Calls after one that ended the episode are refused, so that each has its answer. */
+  private answer(situation: Situation, call: ToolCall, signal?: AbortSignal) {
+    const { task, state, messages, calls, seed, row, ended } = situation;
+    const problems = ended ? ['the conversation has ended'] : this.checks.problems(call);
+    if (problems.length > 0) return this.checks.refuse(problems);
+    const query = { domain: this.domain, task, state, messages, call, step: calls, seed };
+    return this.options.responder.answer(row === undefined ? query : { ...query, row }, signal);
+  }
+
+  /** Only a trusted backend or a tool that ends the conversation ends it. */
+  private after(before: Situation, { id, name }: ToolCall, prediction: Prediction): Situation {
+    const { observation, isError, operations, terminated } = prediction;
+    const answer: Message = { role: 'tool', toolCallId: id, name, content: observation };
+    return {
+      ...before,
+      state: applyOperations(before.state, operations),
+      operations: operations.length === 0 ? before.operations : [...before.operations, ...operations],
+      messages: [...before.messages, isError ? { ...answer, isError } : answer],
+      calls: before.calls + 1,
+      ended: before.ended || (terminated && this.trusts(prediction)) || (!isError && this.ending.has(name)),
+    };
+  }
+
+  /** What is not declared is not trusted. */
+  private trusts({ backend }: Prediction): boolean {
+    return this.options.responder.trusts?.(backend) === true;
+  }
+
+  private async hear({ situation, ...clock }: Episode, signal?: AbortSignal): Promise<Turn> {
     const { task, messages, seed } = situation;
     const query: UserQuery = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
     const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];
+    const after = { ...situation, messages: heard, ended: done };
     return {
-      ...turn,
-      episode: {
-        ...clock,
-        situation: { ...situation, messages: heard, ended: situation.ended || done },
-        turns: clock.turns + 1,
-      },
-      userCost: addCosts(turn.userCost, cost),
-      terminated: done,
+      episode: { ...clock, situation: after, turns: clock.turns + 1 },
+      predictions: [],
+      userCost: addCosts(NO_COST, cost),
     };
   }
 
   /** What exact backends gave; null where none gave any. What a model writes of rewards may have been put into its mouth. */
   private paidFor(predictions: readonly Prediction[]): number | null {
-    const given = predictions.filter((one) => one.reward !== null && this.turns.trusts(one));
+    const given = predictions.filter((one) => one.reward !== null && this.trusts(one));
     return given.length === 0 ? null : given.reduce((sum, { reward }) => sum + reward!, 0);
   }
 

@@ -1,24 +1,105 @@
-// A model's answers to questions: what was right, how far it was off, and what an episode would have become of it. Asked once for
-// all instruments that look at them.
+// What a model of tools is asked: a call out of a real episode, in the true state after the true conversation, with what is true of
+// it. And its answers, asked once for all instruments: what was right, how far it was off, what an episode would have become of it.
 
 import { createHash } from 'node:crypto';
-import type { Json } from '../../core/canonical-json.js';
+import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
-import type { Prediction } from '../../env/tools/prediction.js';
+import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
-import {
-  isSameObservation,
-  type LeafDifference,
-  leafDifferences,
-  observationDistance,
-  stateDistance,
-  type ToolsQuestion,
-  tokensOf,
-} from './question.js';
+import { comparableObservation, idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
+
+export interface ToolsQuestion {
+  /** 12 hex digits of task, conversation, state and call: the same for calls that are the same question, whatever their seed. */
+  readonly id: string;
+  /** In the true state, after the true conversation. Its seed is replaced when it is asked. */
+  readonly query: CallQuery;
+  readonly truth: {
+    readonly observation: string;
+    readonly isError: boolean;
+    /** Absent where the state after the call is not known. */
+    readonly operations?: readonly Operation[];
+  };
+  /** The true state afterwards; absent where it is not known. */
+  readonly after?: JsonObject;
+}
+
+export function questionId({ task, messages, call, state }: CallQuery): string {
+  const key = canonicalJson([task.id, stateHash(state), messages.slice(1) as unknown as Json, call as unknown as Json]);
+  return createHash('sha256').update(key).digest('hex').slice(0, 12);
+}
+
+/** JSON is compared as JSON, other text but for white space. */
+export function isSameObservation(a: string, b: string): boolean {
+  return a === b || comparableObservation(a) === comparableObservation(b);
+}
+
+// How far one typed state is from another, leaf by leaf: what should have changed and did not, or changed wrongly, or should
+// not have changed.
+
+/** A scalar or an empty container whose values differ; one that is absent has no value. */
+export type LeafDifference = {
+  /** JSON Pointer (RFC 6901). */
+  readonly path: string;
+  readonly real?: Json;
+  /** As saved reports call what was simulated. */
+  readonly simulated?: Json;
+};
+
+/** Parts that are the same object are not looked into. Elements of lists are compared by position. */
+export function leafDifferences(real: JsonObject, simulated: JsonObject): LeafDifference[] {
+  const found: LeafDifference[] = [];
+  compare(real, simulated, '', found);
+  return found;
+}
+
+/**
+ * Wrong leaves among those that changed, for real or in the simulation; 0 where nothing did.
+ * @param before the state that both came from
+ */
+export function stateDistance(before: JsonObject, real: JsonObject, simulated: JsonObject): number {
+  const wrong = leafDifferences(real, simulated);
+  if (wrong.length === 0) return 0;
+  const changed = [...leafDifferences(before, real), ...leafDifferences(before, simulated), ...wrong];
+  return wrong.length / new Set(changed.map(({ path }) => path)).size;
+}
+
+function compare(a: Json | undefined, b: Json | undefined, path: string, found: LeafDifference[]): void {
+  if (a === b) return;
+  if (!isContainer(a) || !isContainer(b)) {
+    // What gave way to a leaf is gone leaf by leaf, and the other way round.
+    if (isContainer(a) || isContainer(b))
+      for (const leaf of [...leavesOf(a, path, 'real'), ...leavesOf(b, path, 'simulated')]) found.push(leaf);
+    else found.push(difference(path, a, b));
+  } else if (Array.isArray(a) !== Array.isArray(b)) found.push(difference(path, a, b));
+  else {
+    for (const key of new Set([...Object.keys(a), ...Object.keys(b)])) {
+      compare((a as JsonObject)[key], (b as JsonObject)[key], pointer(path, key), found);
+    }
+  }
+}
+
+function isContainer(value: Json | undefined): value is JsonObject | readonly Json[] {
+  return typeof value === 'object' && value !== null;
+}
+
+/** Empty containers are leaves; nothing has none. */
+function leavesOf(value: Json | undefined, path: string, side: 'real' | 'simulated'): LeafDifference[] {
+  if (value === undefined) return [];
+  const keys = isContainer(value) ? Object.keys(value) : [];
+  if (keys.length === 0) return [{ path, [side]: value }];
+  return keys.flatMap((key) => leavesOf((value as JsonObject)[key], pointer(path, key), side));
+}
+
+function difference(path: string, real: Json | undefined, simulated: Json | undefined): LeafDifference {
+  return { path, ...(real === undefined ? {} : { real }), ...(simulated === undefined ? {} : { simulated }) };
+}
+
+function pointer(path: string, key: string): string {
+  return `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+}
 
 /** Kept as JSON. `null`: no answer came, not known, or not to be known of this model. */
 export type StepRow = {
@@ -30,7 +111,6 @@ export type StepRow = {
   readonly confidence: number | null;
   readonly refused: boolean | null;
   readonly observation: boolean | null;
-  readonly observationDistance: number | null;
   readonly error: boolean | null;
   readonly state: boolean | null;
   readonly stateDistance: number | null;
@@ -70,18 +150,21 @@ export function constructed(
 /** Units of work that one chunk holds. */
 export const CHUNK = 10;
 
-interface AskedOptions {
-  readonly responder: Responder;
-  readonly questions: readonly ToolsQuestion[];
-  readonly seed: number;
-}
-
 export class AskedQuestions {
   readonly questions: readonly ToolsQuestion[];
-  private readonly rows = new Map<string, Promise<StepRow>>();
+  /** @throws what is no fault of the question: see `patiently` */
+  readonly row: (index: number, attempt: number, signal?: AbortSignal) => Promise<StepRow>;
 
-  constructor(private readonly options: AskedOptions) {
+  constructor(
+    private readonly options: {
+      readonly responder: Responder;
+      readonly questions: readonly ToolsQuestion[];
+      readonly seed: number;
+    },
+  ) {
     this.questions = options.questions;
+    const once = onlyOnce<StepRow>();
+    this.row = (index, attempt, signal) => once(`${index}/${attempt}`, () => this.asked(index, attempt, signal));
   }
 
   get chunks(): number {
@@ -96,16 +179,6 @@ export class AskedQuestions {
     return rows;
   }
 
-  /** @throws what is no fault of the question: see `patiently` */
-  row(index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
-    const key = `${index}/${attempt}`;
-    const made = this.rows.get(key) ?? this.asked(index, attempt, signal);
-    this.rows.set(key, made);
-    // What failed is asked anew.
-    made.catch(() => this.rows.delete(key));
-    return made;
-  }
-
   private async asked(index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
     const { responder, questions, seed } = this.options;
     // One seed for all questions of an attempt, as for all calls of an episode.
@@ -116,8 +189,19 @@ export class AskedQuestions {
   }
 }
 
+/** Work that several instruments look at: done once for each key, and anew where it failed. */
+export function onlyOnce<T>(): (key: string | number, work: () => Promise<T>) => Promise<T> {
+  const made = new Map<string | number, Promise<T>>();
+  return (key, work) => {
+    const one = made.get(key) ?? work();
+    made.set(key, one);
+    one.catch(() => made.delete(key));
+    return one;
+  };
+}
+
 const UNANSWERED = {
-  ...{ answered: false, backend: null, confidence: null, refused: null, observation: null, observationDistance: null },
+  ...{ answered: false, backend: null, confidence: null, refused: null, observation: null },
   ...{ error: null, state: null, stateDistance: null, unknown: [], hasState: false, outcome: null, wrong: null },
 };
 
@@ -140,11 +224,10 @@ function judged(
   const outcome = [
     stateless ? null : stateHash(simulated),
     prediction.isError,
-    tokensOf(prediction.observation).join(' '),
+    comparableObservation(prediction.observation),
   ];
   return {
     ...{ answered: true, backend, confidence, refused: prediction.refused !== undefined, observation, error, state },
-    observationDistance: observation ? 0 : observationDistance(truth.observation, prediction.observation),
     stateDistance: state === false ? stateDistance(query.state, after!, simulated) : state === null ? null : 0,
     unknown: observation ? [] : madeUpIds(query, truth.observation, prediction),
     hasState: !stateless,

@@ -1,14 +1,19 @@
-// Episodes of agents that err, each in its own way: in the real environment for calls to ask about, in a simulation to see what it
-// makes of them. What is true of a simulated one: its calls, carried out for real.
+// Calls of a conversation that took place somewhere, carried out somewhere else: those of a real episode in a simulation, on its
+// own state and its own answers; those of a simulated one for real.
 
-import type { Json } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
+import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
+import { callChecks } from '../../env/tools/check-action.js';
 import type { ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
+import type { Message, ToolCall } from '../../env/tools/message.js';
+import type { Prediction } from '../../env/tools/prediction.js';
+import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
-import type { Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
+import type { CallQuery, Responder, ToolsPolicy, UserSimulator } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
@@ -16,7 +21,168 @@ import type { Source } from '../../replay/transition.js';
 import { RandomAgent, ReferenceAgent } from '../../synth/episodes/agents/baseline-agents.js';
 import { type EpisodeSettings, planRow, runEpisode } from '../../synth/episodes/run-episode.js';
 import { episodeWeight } from '../../worldmodel/tools/checks.js';
-import { type CarriedOut, carryOutForReal } from './open-loop.js';
+import { isSameObservation, onlyOnce, patientAnswer } from './answers.js';
+
+interface CarriedStep {
+  readonly call: ToolCall;
+  /** Calls of unknown tools, with arguments that break a schema, or after the end are refused by the environment itself. */
+  readonly prediction: Prediction;
+  /** Afterwards. */
+  readonly state: JsonObject;
+}
+
+export interface CarriedOut {
+  readonly initialState: JsonObject;
+  readonly finalState: JsonObject;
+  /** The conversation with the answers that calls were given here; what was said is as it was. */
+  readonly messages: readonly Message[];
+  readonly steps: readonly CarriedStep[];
+  /** Whether a tool that ends conversations did so. */
+  readonly terminated: boolean;
+  /** false: a call got no answer, and everything after it is missing. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * @param past messages as they were, policy first
+ * @param answer of one call; undefined: none came
+ */
+async function carryOut(
+  domain: ToolsDomain,
+  task: ToolsTask,
+  past: readonly Message[],
+  answer: (query: CallQuery) => Promise<Prediction | undefined>,
+  seed: number,
+): Promise<CarriedOut> {
+  const checks = callChecks(domain.tools);
+  const initialState = initialStateOf(domain, task);
+  const messages: Message[] = [];
+  const steps: CarriedStep[] = [];
+  let state = initialState;
+  let terminated = false;
+  const outcome = (isWhole: boolean) => ({ initialState, finalState: state, messages, steps, terminated, isWhole });
+  for (const message of past) {
+    if (message.role === 'tool') continue;
+    messages.push(message);
+    for (const call of message.role === 'assistant' ? (message.toolCalls ?? []) : []) {
+      const problems: readonly string[] = terminated ? ['the conversation has ended'] : checks.problems(call);
+      const query = { domain, task, state, messages: [...messages], call, step: steps.length, seed };
+      const prediction: Prediction | undefined = problems.length > 0 ? checks.refuse(problems) : await answer(query);
+      if (prediction === undefined) return outcome(false);
+      const { observation, isError, operations } = prediction;
+      state = applyOperations(state, operations);
+      steps.push({ call, prediction, state });
+      const reply: Message = { role: 'tool', toolCallId: call.id, name: call.name, content: observation };
+      messages.push(isError ? { ...reply, isError } : reply);
+      const ends = domain.tools.find(({ name }) => name === call.name)?.terminates === true;
+      terminated ||= ends && !isError;
+    }
+  }
+  return outcome(true);
+}
+
+/** Carried out for real, by the domain's rules; not whole where these do not know a tool. */
+export function carryOutForReal(
+  domain: ToolsDomain,
+  task: ToolsTask,
+  messages: readonly Message[],
+  signal?: AbortSignal,
+): Promise<CarriedOut> {
+  const real = rulesResponder(domain);
+  const answer = async (query: CallQuery) => {
+    await takeTurn();
+    signal?.throwIfAborted();
+    return domain.rules?.tools.has(query.call.name) ? (real.answer(query) as Prediction) : undefined;
+  };
+  return carryOut(domain, task, messages, answer, 0);
+}
+
+// A real episode in a simulation: how far it keeps to what happened.
+
+/** A call of a real episode, with what is known of it. */
+export interface TrueStep {
+  readonly observation: string;
+  readonly isError: boolean;
+  /** The state afterwards; absent where it is not known. */
+  readonly state?: JsonObject;
+}
+
+/** A real episode, as far as it can be carried out again. */
+export interface TrueSequence {
+  /** Names it in reports. */
+  readonly id: string;
+  readonly task: ToolsTask;
+  readonly messages: readonly Message[];
+  /** One for each call, in order. */
+  readonly steps: readonly TrueStep[];
+}
+
+/** What a simulation made of a call. */
+export interface SimulatedStep {
+  readonly call: ToolCall;
+  readonly answer: Prediction;
+  /** Afterwards; absent where the model keeps none. */
+  readonly state?: JsonObject;
+}
+
+/** Carries the calls of a real episode out in a simulation. `isWhole` false: an answer was missing, and everything after it is. */
+export type CarrySequence = (
+  sequence: TrueSequence,
+  signal?: AbortSignal,
+) => Promise<{ readonly steps: readonly SimulatedStep[]; readonly isWhole: boolean }>;
+
+/** On the simulation's own state, kept here. */
+export function carriedBy(responder: Responder, domain: ToolsDomain, seed: number): CarrySequence {
+  return async ({ task, messages }, signal) => {
+    const answer = (query: CallQuery) => patientAnswer(responder, query, signal);
+    const carried = await carryOut(domain, task, messages, answer, seed);
+    let isStateless = false;
+    const steps = carried.steps.map(({ call, prediction, state }): SimulatedStep => {
+      isStateless ||= prediction.stateless === true;
+      return { call, answer: prediction, ...(isStateless ? {} : { state }) };
+    });
+    return { steps, isWhole: carried.isWhole };
+  };
+}
+
+export type OpenLoopStep = {
+  /** null: not known, or the model has no state. */
+  readonly state: boolean | null;
+  /** null: the environment refuses the call by itself, and no backend was asked. */
+  readonly observation: boolean | null;
+  /** Whether it is reported as an error where it is one; null as of the observation. */
+  readonly error: boolean | null;
+  readonly backend: string;
+};
+
+export type OpenLoopRow = {
+  readonly kind: 'open-loop';
+  readonly episode: number;
+  readonly steps: readonly OpenLoopStep[];
+  /** false: an answer was missing, so that the rest is not known. */
+  readonly isWhole: boolean;
+};
+
+export async function openLoopRow(
+  carry: CarrySequence,
+  sequence: TrueSequence,
+  episode: number,
+  signal?: AbortSignal,
+): Promise<OpenLoopRow> {
+  const carried = await carry(sequence, signal);
+  const known = carried.steps.slice(0, sequence.steps.length);
+  const steps = known.map(({ answer, state }, i): OpenLoopStep => {
+    const real = sequence.steps[i];
+    const isAsked = answer.backend !== 'schema';
+    return {
+      state: real.state === undefined || state === undefined ? null : stateHash(state) === stateHash(real.state),
+      observation: isAsked ? isSameObservation(answer.observation, real.observation) : null,
+      error: isAsked ? answer.isError === real.isError : null,
+      backend: answer.refused === undefined ? answer.backend : 'refused',
+    };
+  });
+  return { kind: 'open-loop', episode, steps, isWhole: carried.isWhole };
+}
 
 /** Who acts, in turn: by the solution with this share of wrong calls, and at random. */
 const AGENTS: readonly ToolsPolicy[] = [
@@ -99,40 +265,34 @@ export type SimulatedRow = {
   readonly real: number | null;
   /** Whether the simulated state at the end is the real one; null for models without a state. */
   readonly endState: boolean | null;
-  /** Whether a tool ended it in both or in neither; null where none was called that could. */
-  readonly ends: boolean | null;
   readonly calls: readonly Json[];
   /** Checks that passed in one of the two alone. */
   readonly checks: readonly { readonly name: string; readonly simulated: Json; readonly real: Json }[];
 };
 
-interface SimulatedOptions {
-  readonly count: number;
-  /** The real environment's rules are this domain's. */
-  readonly domain: ToolsDomain;
-  readonly seed: number;
-  readonly run: RunSimulated;
-  /** Decides what exact checks leave open, as was done in the simulation; absent: it stays open. */
-  readonly decide?: EpisodeSettings['judge'];
-}
-
 /** Each run once, for all instruments that look at it. */
 export class SimulatedEpisodes {
   readonly count: number;
   readonly hasTruth: boolean;
-  private readonly rows = new Map<number, Promise<SimulatedRow>>();
+  private readonly once = onlyOnce<SimulatedRow>();
 
-  constructor(private readonly options: SimulatedOptions) {
+  constructor(
+    private readonly options: {
+      readonly count: number;
+      /** The real environment's rules are this domain's. */
+      readonly domain: ToolsDomain;
+      readonly seed: number;
+      readonly run: RunSimulated;
+      /** Decides what exact checks leave open, as was done in the simulation; absent: it stays open. */
+      readonly decide?: EpisodeSettings['judge'];
+    },
+  ) {
     this.hasTruth = options.domain.rules !== undefined;
     this.count = this.hasTruth && options.domain.tasks.length > 0 ? options.count : 0;
   }
 
   row(episode: number, signal?: AbortSignal): Promise<SimulatedRow> {
-    const made = this.rows.get(episode) ?? this.made(episode, signal);
-    this.rows.set(episode, made);
-    // What failed is run anew.
-    made.catch(() => this.rows.delete(episode));
-    return made;
+    return this.once(episode, () => this.made(episode, signal));
   }
 
   private async made(episode: number, signal?: AbortSignal): Promise<SimulatedRow> {
@@ -140,7 +300,7 @@ export class SimulatedEpisodes {
     const cast = castOf(domain.tasks, episode, seed);
     const record = await run({ ...cast, row: episode, isJudged: true }, signal);
     if (record === undefined) {
-      const nothing = { simulated: null, real: null, endState: null, ends: null, calls: [], checks: [] };
+      const nothing = { simulated: null, real: null, endState: null, calls: [], checks: [] };
       return { kind: 'episode', episode, answered: false, task: '', policy: '', ...nothing };
     }
     const { task } = cast;
@@ -156,7 +316,6 @@ export class SimulatedEpisodes {
       simulated: record.verdict.reward,
       real: verdict?.reward ?? null,
       endState: !real.isWhole || hash === null ? null : hash === stateHash(real.finalState),
-      ends: real.isWhole ? endsAlike(domain, record, real) : null,
       calls: record.messages.flatMap((message) =>
         message.role === 'assistant'
           ? (message.toolCalls ?? []).map((call) => ({ name: call.name, arguments: call.arguments }))
@@ -179,15 +338,6 @@ function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord)
   if (predictions.some(({ stateless }) => stateless)) return null;
   const start = initialStateOf(domain, task);
   return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
-}
-
-function endsAlike({ tools }: ToolsDomain, { steps }: EpisodeRecord, real: CarriedOut): boolean | null {
-  const ending = new Set(tools.filter(({ terminates }) => terminates).map(({ name }) => name));
-  const answered = steps.flatMap(({ action, predictions }) =>
-    predictions.map(({ isError }, i) => ({ isError, name: action.toolCalls![i].name })),
-  );
-  const called = answered.filter(({ name }) => ending.has(name));
-  return called.length === 0 ? null : called.some(({ isError }) => !isError) === real.terminated;
 }
 
 function differingChecks(simulated: Verdict, real: Verdict): SimulatedRow['checks'] {

@@ -7,8 +7,7 @@ import type { EpisodeSettings } from '../../synth/episodes/run-episode.js';
 import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import type { FidelitySetup } from '../section.js';
 import { AskedQuestions, patiently } from './answers.js';
-import { type RunSimulated, runFidelityEpisode, SimulatedEpisodes } from './episodes.js';
-import { type CarrySequence, carriedBy } from './open-loop.js';
+import { type CarrySequence, carriedBy, type RunSimulated, runFidelityEpisode, SimulatedEpisodes } from './episodes.js';
 import type { ToolsTruth } from './truth.js';
 
 /** What all models of a run are judged by. */

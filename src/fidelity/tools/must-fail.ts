@@ -2,14 +2,10 @@
 
 import type { Json } from '../../core/canonical-json.js';
 import type { ProbeKind } from '../../worldmodel/must-fail/probes.js';
-import type { MustFailReport, ProbeFailure } from '../../worldmodel/must-fail/run-must-fail.js';
-import type { WorstTransition } from '../report.js';
+import type { MustFailReport } from '../../worldmodel/must-fail/run-must-fail.js';
 import { type Finding, figuresOf, findingOf, type Instrument, type MetricInfo, percent } from '../section.js';
 import { type Estimate, NOTHING } from '../statistics.js';
 import type { ToolsJudged } from './judged.js';
-
-const SHOWN = 12;
-const SHOWN_SKIPPED = 5;
 
 /** What must succeed is another suite, asked before any episode is run. */
 const KINDS: Readonly<Record<Exclude<ProbeKind, 'possible'>, string>> = {
@@ -56,12 +52,11 @@ function conclude({ passed, total, failures, skipped, rate, byKind }: Tried, lim
       id: 'must-fail',
       title: 'Must fail',
       summary: `${passed} of ${total} probes are passed, ${percent(estimateOf(rate))}: ${isSound ? 'it may give rewards' : 'it may not give rewards'} (at least ${(100 * limit).toFixed(0)} % are needed).`,
-      worst: failures.slice(0, SHOWN).map(worstOf),
       ...(total === 0 ? { missing: 'No probe could be made.' } : {}),
       notes: [
         ...(untried.length === 0 ? [] : [`No probe of these kinds could be made: ${untried.join(', ')}.`]),
-        ...(skipped.length === 0 ? [] : [skippedNote(skipped)]),
-        ...(failures.length > SHOWN ? [`${failures.length - SHOWN} more failures are in must-fail.json.`] : []),
+        ...(skipped.length === 0 ? [] : [`${skipped.length} probes could not be made.`]),
+        ...(failures.length === 0 ? [] : ['What it fell for is in must-fail.json.']),
       ],
     },
     figuresOf(
@@ -73,27 +68,4 @@ function conclude({ passed, total, failures, skipped, rate, byKind }: Tried, lim
 
 function estimateOf({ value, low, high, of }: MustFailReport['rate']): Estimate {
   return value === null ? NOTHING : { value, low, high, n: of, method: 'wilson' };
-}
-
-function worstOf({ probe, problem, prediction, verdict }: ProbeFailure): WorstTransition {
-  return {
-    title: `${probe.name}: ${problem}`,
-    badness: probe.expect === 'no-reward' ? 2 : 1,
-    context: { kind: probe.kind, task: probe.task ?? null, before: probe.setup as Json },
-    action: (probe.call ?? { say: probe.say ?? null }) as Json,
-    real: { expect: probe.expect },
-    simulated: {
-      observation: prediction?.observation ?? null,
-      operations: (prediction?.operations ?? []) as unknown as Json,
-      reward: verdict?.reward ?? null,
-    },
-    differences: [],
-    ...(prediction === undefined ? {} : { backend: prediction.backend, confidence: prediction.confidence }),
-  };
-}
-
-function skippedNote(skipped: MustFailReport['skipped']): string {
-  const shown = skipped.slice(0, SHOWN_SKIPPED).map(({ name, reason }) => `${name} (${reason})`);
-  const more = skipped.length > SHOWN_SKIPPED ? `, and ${skipped.length - SHOWN_SKIPPED} more` : '';
-  return `Probes that could not be made: ${shown.join(', ')}${more}.`;
 }

@@ -8,6 +8,8 @@ import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { toolsCalibration } from '../calibration.js';
 import { horizonFindings, stepErrorRule } from '../horizon.js';
+import { toolsKSteps } from '../k-steps.js';
+import { toolsOneStep } from '../one-step.js';
 import { toolsRewardEnd } from '../reward-end.js';
 import {
   type FidelityServices,
@@ -18,9 +20,7 @@ import {
   type Subject,
 } from '../section.js';
 import { type AnsweringModel, type ToolsGround, type ToolsJudged, toolsJudged } from './judged.js';
-import { toolsKSteps } from './k-steps.js';
 import { toolsMustFail } from './must-fail.js';
-import { toolsOneStep } from './one-step.js';
 import { toolsRank } from './rank.js';
 import { truthOf } from './truth.js';
 

@@ -19,13 +19,10 @@ import type { ToolsScenario } from '../../kinds/tools.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { ReplayedCalls, readEpisodeLogs } from '../../replay/experience/logs/read-episode-logs.js';
 import { RandomAgent } from '../../synth/episodes/agents/baseline-agents.js';
-import { gramHashes, wordsOf } from '../../synth/quality/overlap-filters.js';
 import type { TruthReport } from '../report.js';
 import type { FidelityServices } from '../section.js';
-import { patiently } from './answers.js';
-import { castOf, runFidelityEpisode, shuffled } from './episodes.js';
-import { carryOutForReal, type TrueSequence, type TrueStep } from './open-loop.js';
-import { questionId, type ToolsQuestion } from './question.js';
+import { patiently, questionId, type ToolsQuestion } from './answers.js';
+import { carryOutForReal, castOf, runFidelityEpisode, shuffled, type TrueSequence, type TrueStep } from './episodes.js';
 
 export interface ToolsTruth {
   readonly report: TruthReport;
@@ -217,8 +214,7 @@ function truthOfRecords(
   const rng = Rng.fromSeed(seed);
   const questions = shuffled([...different.values()], rng.split('questions')).slice(0, fidelity.questions);
   const sequences = walked.map(({ sequence }) => sequence).filter(({ steps }) => steps.length >= LEAST_CALLS);
-  const sum = (key: 'lost' | 'unlike') => walked.reduce((total, one) => total + one[key], 0);
-  const [lost, unlike] = [sum('lost'), sum('unlike')];
+  const unknown = walked.reduce((total, one) => total + one.unknown, 0);
   return {
     questions,
     sequences: shuffled(sequences, rng.split('sequences')).slice(0, fidelity.episodes),
@@ -228,12 +224,11 @@ function truthOfRecords(
       ...(domain.rules === undefined
         ? ['The domain has no rules, so no state is known: only what is said is compared.']
         : []),
-      ...(unlike === 0
+      ...(unknown === 0
         ? []
-        : [`Of ${unlike} changes the state afterwards is not known: the rules do not answer as was recorded.`]),
-      ...(lost === 0
-        ? []
-        : [`${lost} calls after such a change are not asked about, as the state they were made in is not known.`]),
+        : [
+            `Of ${unknown} calls the state is not known, as the rules do not answer as was recorded: those made in it are not asked about.`,
+          ]),
     ],
   };
 }
@@ -242,10 +237,8 @@ interface Walked {
   /** Calls that can be asked about. */
   readonly calls: readonly ToolsQuestion[];
   readonly sequence: TrueSequence;
-  /** Calls whose state before is not known, although the domain has rules. */
-  readonly lost: number;
-  /** Changes that the rules do not make as was recorded. */
-  readonly unlike: number;
+  /** Calls whose state before, or afterwards, is not known, although the domain has rules. */
+  readonly unknown: number;
 }
 
 /** All calls of an episode that were answered, in order. */
@@ -259,7 +252,7 @@ function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
   const messages: Message[] = [];
   const steps: TrueStep[] = [];
   const calls: ToolsQuestion[] = [];
-  let [lost, unlike] = [0, 0];
+  let unknown = 0;
   for (const message of record.messages) {
     if (message.role === 'tool') continue;
     messages.push(message);
@@ -271,8 +264,7 @@ function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
       const before = replayed === undefined ? initial : replayed.current;
       const written = replayed?.next(call, observation).operations;
       const after = replayed?.current;
-      if (before === undefined) lost++;
-      else if (replayed !== undefined && written === undefined && after === undefined) unlike++;
+      if (before === undefined || (replayed !== undefined && written === undefined && after === undefined)) unknown++;
       // Tools that are no writes change nothing, whatever they answered.
       const operations = written ?? (after === undefined ? undefined : []);
       const known = after === undefined ? {} : { after };
@@ -285,25 +277,15 @@ function walk(domain: ToolsDomain, record: EpisodeRecord): Walked {
       messages.push(reply);
     }
   }
-  return { calls, sequence: { id: record.id, task, messages: record.messages, steps }, lost, unlike };
+  return { calls, sequence: { id: record.id, task, messages: record.messages, steps }, unknown };
 }
 
 function isAsked({ tools }: ToolsDomain, call: ToolCall): boolean {
   return call.rawArguments === undefined && callChecks(tools).problems(call).length === 0;
 }
 
-// Whether held-out episodes were kept from the model: no family of tasks and no episode, nor one in other words, is among the
-// records that it answers from.
+// Whether held-out episodes were kept from the model: no family of tasks and no episode is among the records that it answers from.
 
-/** Words of a run, as benchmarks are decontaminated. */
-const WORDS = 8;
-/**
- * Share of a user's runs of words from which an episode is one that was seen. Single runs are shared by chance: of 120 recorded
- * airline episodes of τ-bench, held against those of all other tasks, half share some, and none more than 26 %.
- */
-const ALIKE = 0.5;
-/** Runs below which a share says nothing. */
-const LEAST_RUNS = 5;
 /** Families that an error names. */
 const NAMED = 5;
 
@@ -336,30 +318,11 @@ export function episodeOverlap(
   if (shared.length > 0) return `families of tasks: ${familiesOf(shared)}`;
   const ids = new Set(trained.map(({ id }) => id));
   const same = heldOut.filter(({ id }) => ids.has(id));
-  if (same.length > 0) return `${same.length} of the same episodes`;
-  // What episodes of two families say is the domain's manner of speaking, and leaks nothing.
-  const speakers = new Map<number, Set<string>>();
-  for (const episode of trained) {
-    for (const gram of gramsOf(episode)) speakers.set(gram, (speakers.get(gram) ?? new Set()).add(episode.family));
-  }
-  const alike = heldOut.filter((episode) => {
-    const own = gramsOf(episode);
-    const known = own.filter((gram) => speakers.get(gram)?.size === 1).length;
-    return known >= LEAST_RUNS && known >= ALIKE * own.length;
-  });
-  return alike.length === 0 ? undefined : `users say the same in ${alike.length} episodes of: ${familiesOf(alike)}`;
+  return same.length > 0 ? `${same.length} of the same episodes` : undefined;
 }
 
 function familiesOf(episodes: readonly EpisodeRecord[]): string {
   const all = [...new Set(episodes.map(({ family }) => family))].sort();
   const more = all.length - NAMED;
   return `${all.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
-}
-
-/** What the agent says and the tools answer is alike in all episodes; what the user wants is not. */
-function gramsOf({ messages }: EpisodeRecord): number[] {
-  return messages.flatMap((message) => {
-    const words = message.role === 'user' ? wordsOf(message.content) : [];
-    return words.length < WORDS ? [] : gramHashes(words, WORDS);
-  });
 }

@@ -1,26 +1,176 @@
-// Ranking of policies in worlds of numbers: a ladder of policies acts in the real environment and in the simulation, in episodes
-// that are pairs: the same first state, the same noise of the actions.
+// The policies that act in a report: a mixture that the truth is recorded with, and a ladder that is ranked, from chance to the best
+// there is. Both are chosen without a look at the simulation, so that it is not asked about policies it was picked for.
 
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { VectorEnvironment, VectorSpace } from '../../core/environment.js';
 import { ReverieError } from '../../core/errors.js';
-import { ensureFolder, sealedText, writeFileAtomic } from '../../core/files.js';
-import { Acting, type Policy } from '../../core/policy.js';
+import { Acting, type Policy, type PolicyAction } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { joinedFloats } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import type { Learner } from '../../rl/learner.js';
+import { RandomPolicy } from '../../rl/policies.js';
 import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
-import { readKept } from '../measure.js';
-import { rankInstrument } from '../rank.js';
+import { type RankSource, rankInstrument } from '../rank.js';
 import type { Instrument } from '../section.js';
-import type { VectorSetup, VectorSubjectModel } from './ground.js';
-import { ladderOf, type SearchedPolicies, searchLinear, type TrainedPolicies } from './policies.js';
+import type { VectorHost, VectorSetup, VectorSubjectModel } from './ground.js';
 
-/** The policies of a run, and how any model is judged by them. */
+interface NamedPolicy {
+  readonly name: string;
+  readonly policy: Policy;
+}
+
+/** Outputs a linear policy needs to choose an action: one an element, or one a choice. */
+function headsOf(space: VectorSpace): number {
+  return space.type === 'discrete' ? space.n : rowSize(space);
+}
+
+/** Outputs to an action: squashed into the box, or the choice with the highest. */
+function fromHeads(space: VectorSpace, heads: Float64Array): Float32Array {
+  if (space.type === 'discrete') return Float32Array.of(space.start + heads.indexOf(Math.max(...heads)));
+  return Float32Array.from(heads, (value, i) => {
+    const [low, high] = [space.low[i] ?? -1, space.high[i] ?? 1];
+    return (low + high) / 2 + ((high - low) / 2) * Math.tanh(value);
+  });
+}
+
+/** A linear function of the observation, squashed into the action space; `weights` [outputs, obsDim + 1], each row's last a bias. */
+function linearPolicy(space: VectorSpace, weights: Float64Array): Policy {
+  const version = `linear-${createHash('sha256').update(weights).digest('hex').slice(0, 8)}`;
+  const inputs = weights.length / headsOf(space);
+  const act = (obs: Float32Array, rows: number): PolicyAction => {
+    const actions = Array.from({ length: rows }, (_, row) => {
+      const outputs = Float64Array.from({ length: headsOf(space) }, (_head, k) => {
+        let sum = weights[(k + 1) * inputs - 1];
+        for (let j = 0; j < inputs - 1; j++) sum += weights[k * inputs + j] * obs[row * (inputs - 1) + j];
+        return sum;
+      });
+      return fromHeads(space, outputs);
+    });
+    return { action: joinedFloats(actions) };
+  };
+  return { version, act };
+}
+
+/** Without a bias. Random linear policies react to what they see, which a random policy does not (Mania et al. 2018, 1803.07055). */
+function drawnLinear({ actionSpace, observationSpace }: VectorEnvironment, rng: Rng): Policy {
+  const [heads, obsDim] = [headsOf(actionSpace), rowSize(observationSpace)];
+  const drawn = rng.fillNormal(new Float64Array(heads * obsDim));
+  const weights = new Float64Array(heads * (obsDim + 1));
+  for (let k = 0; k < heads; k++) weights.set(drawn.subarray(k * obsDim, (k + 1) * obsDim), k * (obsDim + 1));
+  return linearPolicy(actionSpace, weights);
+}
+
+// The mixture of policies that the truth is recorded with, so that a model is judged where policies of every kind lead.
+
+export interface PolicyMixture {
+  readonly policies: readonly NamedPolicy[];
+  close(): Promise<void>;
+}
+
+/** Shares of random actions that a trained policy acts with. */
+const NOISE = [0, 0.1, 0.3, 0.6];
+const CONTROLLERS = 3;
+
+/** @throws CHECKPOINT_CORRUPT, or INPUT_UNFIT for a checkpoint that acts in other spaces */
+export async function policyMixture(
+  env: VectorEnvironment,
+  checkpoint: string | undefined,
+  host: Pick<VectorHost, 'learner'>,
+): Promise<PolicyMixture> {
+  const random = new RandomPolicy(env.actionSpace);
+  const controllers = Array.from({ length: CONTROLLERS }, (_, i) => {
+    return { name: `linear controller ${i + 1}`, policy: drawnLinear(env, Rng.fromSeed(i).split('linear controller')) };
+  });
+  const untrained = [{ name: 'random', policy: random }, ...controllers];
+  if (checkpoint === undefined) return { policies: untrained, close: async () => {} };
+  const { learner } = await host.learner(env, checkpoint);
+  const trained = NOISE.map((share) => {
+    const name = share === 0 ? 'trained' : `trained, ${100 * share} % random`;
+    return { name, policy: noisy(learner.policy(), random, share) };
+  });
+  return { policies: [...untrained, ...trained], close: () => learner.close() };
+}
+
+/** Acts by the mode of `policy`, and in a `share` of the steps at random. */
+function noisy(policy: Policy, random: Policy, share: number): Policy {
+  return {
+    version: `${policy.version}+random-${share}`,
+    memory: policy.memory,
+    async act(obs, rows, rng, { carry: before } = {}): Promise<PolicyAction> {
+      const { action, carry } = await policy.act(obs, rows, rng, { deterministic: true, carry: before });
+      if (share === 0) return { action, carry };
+      const mixed = action.slice();
+      const width = action.length / rows;
+      const { action: drawn } = await random.act(obs, rows, rng);
+      for (let r = 0; r < rows; r++) {
+        if (rng.uniform() < share) mixed.set(drawn.subarray(r * width, (r + 1) * width), r * width);
+      }
+      return { action: mixed, carry };
+    },
+  };
+}
+
+// The ladder.
+
+/** What `--checkpoint` names. */
+interface TrainedPolicies {
+  readonly last: Policy;
+  /** By real steps: as it was on the way. */
+  readonly earlier: ReadonlyMap<number, Policy>;
+  /** Where its learner plans. */
+  readonly planner?: Policy;
+  close(): Promise<void>;
+}
+
+/** Shares of random actions. */
+const MIXTURES = [0.5, 0.25, 0.75, 0.1, 0.9] as const;
+const PLANNER_NOTE =
+  " The planner plans at every step in the model of the checkpoint's run; where that is the model judged here, its optimism is what planning takes advantage of. The checkpoint is what it taught.";
+
+/**
+ * From chance to the best there is: at least 8 are needed to speak of rank.
+ *
+ * @param wanted rungs; more where more policies were kept on the way
+ */
+function ladderOf(env: VectorEnvironment, wanted: number, trained: TrainedPolicies | undefined, rng: Rng) {
+  const { actionSpace } = env;
+  const random = new RandomPolicy(actionSpace);
+  const still = new Float64Array(headsOf(actionSpace) * (rowSize(env.observationSpace) + 1));
+  const fixed: NamedPolicy[] = [
+    { name: 'random', policy: random },
+    { name: 'zero action', policy: linearPolicy(actionSpace, still) },
+  ];
+  // Policies that know nothing of the task.
+  const blind = Array.from({ length: wanted }, (_, i): NamedPolicy => {
+    return { name: `linear ${i + 1}`, policy: drawnLinear(env, rng.split('blind', i)) };
+  });
+  if (trained === undefined) {
+    const note =
+      'The ladder: random, and policies drawn at random that know nothing of the task. Give --checkpoint to have a trained policy in it.';
+    return { policies: [...fixed, ...blind].slice(0, wanted), note };
+  }
+  const { last, earlier, planner } = trained;
+  const ways = Array.from(earlier, ([realSteps, policy]): NamedPolicy => {
+    return { name: `after ${realSteps.toLocaleString('en')} steps`, policy: noisy(policy, random, 0) };
+  });
+  const rungs: NamedPolicy[] = [
+    ...fixed,
+    ...ways,
+    ...(planner === undefined ? [] : [{ name: 'planner', policy: noisy(planner, random, 0) }]),
+    { name: 'checkpoint', policy: noisy(last, random, 0) },
+  ];
+  const mixtures = MIXTURES.map((share): NamedPolicy => {
+    return { name: `checkpoint, ${Math.round(100 * share)} % random`, policy: noisy(last, random, share) };
+  });
+  const way = ways.length === 0 ? '' : `, as it was at ${ways.length} times on the way`;
+  const note = `The ladder: the checkpoint${way}, mixed with random actions to several shares, and policies that know nothing.${planner === undefined ? '' : PLANNER_NOTE}`;
+  return { policies: [...rungs, ...mixtures, ...blind].slice(0, Math.max(wanted, rungs.length)), note };
+}
+
 interface OpenedLadder {
   /** Identifies the policies. */
   readonly identity: string;
@@ -30,19 +180,18 @@ interface OpenedLadder {
 
 /** Steps of an episode of an environment without a clock. */
 const MAX_STEPS = 1000;
-const FILE = 'ladder.json';
 
 /**
  * Worker threads, and a run that resumes, judge by the same policies. Throws what making the environment or reading the checkpoint throws, and
  * SCENARIO_UNFIT for actions without bounds.
  */
 export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder> {
-  const { scenario, seed, out } = setup;
+  const { scenario, seed } = setup;
   const { config, folder } = scenario;
   const { policies, episodes } = config.fidelity.rank;
   const make = () => makeEnvironment(config.env, { folder });
   const env = await make();
-  let trained: OpenedTrained | undefined;
+  let trained: TrainedPolicies | undefined;
   const close = async () => {
     await trained?.close();
     await env.close();
@@ -54,22 +203,15 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
       ...Array.from(trained.earlier, ([steps, { version }]) => [steps, version]),
       trained.planner?.version ?? null,
     ];
-    const identity = JSON.stringify(['ladder 3', config.env, seed, policies, versions ?? null]);
-    const rng = Rng.fromSeed(seed).split('ladder');
-    const best = trained ?? (await searched(env, join(out, FILE), identity, rng.split('search')));
-    const ladder = ladderOf(env, policies, best, rng);
+    const identity = JSON.stringify(['ladder 4', config.env, seed, policies, versions ?? null]);
+    const ladder = ladderOf(env, policies, trained, Rng.fromSeed(seed).split('ladder'));
     const { propagation } = config.rollout;
     const maxSteps = env.maxEpisodeSteps ?? MAX_STEPS;
     const rank = ({ model }: Pick<VectorSubjectModel, 'model'>) => {
-      const source = {
+      const source: RankSource = {
         policies: ladder.policies.map(({ name }) => name),
         episodes,
-        returnsOf: async (
-          world: 'real' | 'simulated',
-          policy: number,
-          wanted: readonly number[],
-          signal?: AbortSignal,
-        ) => {
+        returnsOf: async (world, policy, wanted, signal) => {
           const actor = () => actorOf(ladder.policies[policy].policy, env.actionSpace);
           const seeds = wanted.map((episode) => ({ seed, episode }));
           const rules = { maxSteps, signal };
@@ -87,16 +229,6 @@ export async function openVectorLadder(setup: VectorSetup): Promise<OpenedLadder
   }
 }
 
-/** Found once a run and kept in its folder. */
-async function searched(env: VectorEnvironment, path: string, identity: string, rng: Rng): Promise<SearchedPolicies> {
-  const kept = (await readKept(path)) as (SearchedPolicies & { readonly identity: string }) | undefined;
-  if (kept?.identity === identity) return kept;
-  const found = await searchLinear(env, rng);
-  await ensureFolder(dirname(path));
-  await writeFileAtomic(path, sealedText({ identity, ...found }));
-  return found;
-}
-
 /** obs [obsDim] to an action within the space; all its randomness comes from `rng`. */
 export type Actor = (obs: Float32Array, rng: Rng) => Promise<Float32Array>;
 
@@ -106,15 +238,14 @@ function actorOf(policy: Policy, space: VectorSpace): Actor {
   return async (obs, rng) => clipToSpace(space, (await acting.act(obs, rng)).action);
 }
 
-interface OpenedTrained extends TrainedPolicies {
-  close(): Promise<void>;
-}
-
 /**
  * The policy of `--checkpoint`; of a run that kept some on the way, these too; of a learner that plans, its planner. Nothing stays
  * open where one cannot be read.
  */
-async function openTrained({ inputs, host }: VectorSetup, env: VectorEnvironment): Promise<OpenedTrained | undefined> {
+async function openTrained(
+  { inputs, host }: VectorSetup,
+  env: VectorEnvironment,
+): Promise<TrainedPolicies | undefined> {
   const folder = host.find(inputs, 'checkpoint');
   if (folder === undefined || inputs.checkpoint === undefined) return undefined;
   const opened: { close(): Promise<void> }[] = [];
@@ -159,11 +290,6 @@ function streamOf({ seed, episode }: EpisodeSeeds, purpose: string): Rng {
   return Rng.fromSeed(seed).split('ladder', episode, purpose);
 }
 
-/** What the environment of an episode is reset with. */
-function startSeed(seeds: EpisodeSeeds): number {
-  return streamOf(seeds, 'start').uint32();
-}
-
 /** Each in an environment of its own: chunks may be under way at once. */
 async function returnsIn(
   make: () => Promise<VectorEnvironment>,
@@ -173,7 +299,7 @@ async function returnsIn(
 ): Promise<number[]> {
   const returns: number[] = [];
   for (const one of seeds) {
-    const [seed, rng, act] = [startSeed(one), streamOf(one, 'act'), actor()];
+    const [seed, rng, act] = [streamOf(one, 'start').uint32(), streamOf(one, 'act'), actor()];
     const env = await make();
     try {
       let { observation } = await env.reset({ seed });
@@ -204,7 +330,7 @@ async function startsOf(
   try {
     const starts: Float32Array[] = [];
     for (const one of seeds) {
-      const { observation } = await env.reset({ seed: startSeed(one) });
+      const { observation } = await env.reset({ seed: streamOf(one, 'start').uint32() });
       starts.push(observation.slice(0, rowSize(env.observationSpace)));
     }
     return starts;
@@ -213,11 +339,7 @@ async function startsOf(
   }
 }
 
-/** A model asked for many episodes side by side. */
-interface RowModel {
-  readonly model: VectorDynamics;
-  readonly propagation: Propagation;
-}
+type RowModel = { readonly model: VectorDynamics; readonly propagation: Propagation };
 
 interface Running {
   observation: Float32Array;

@@ -11,6 +11,8 @@ import type { Scenario } from '../../kinds/vector.js';
 import { loadWorldModel } from '../../worldmodel/kinds.js';
 import { vectorCalibration } from '../calibration.js';
 import { driftRule, horizonFindings } from '../horizon.js';
+import { vectorKSteps } from '../k-steps.js';
+import { vectorOneStep } from '../one-step.js';
 import { unrankable } from '../rank.js';
 import { vectorRewardEnd } from '../reward-end.js';
 import {
@@ -22,10 +24,7 @@ import {
   type Subject,
 } from '../section.js';
 import { groundOf, type Judged, type VectorHost, type VectorSetup, type VectorSubjectModel } from './ground.js';
-import { vectorKSteps } from './k-steps.js';
-import { openVectorLadder } from './ladder.js';
-import { vectorOneStep } from './one-step.js';
-import { policyMixture } from './policies.js';
+import { openVectorLadder, policyMixture } from './ladder.js';
 import { hashOf, openTruth } from './truth.js';
 
 export const VECTOR_QUESTIONS: readonly Question<Judged>[] = [

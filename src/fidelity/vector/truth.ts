@@ -18,13 +18,7 @@ import { readKept } from '../measure.js';
 import type { TruthReport } from '../report.js';
 import type { FidelityServices } from '../section.js';
 import type { TruthEpisode, VectorSetup, VectorTruth } from './ground.js';
-import type { PolicyMixture } from './policies.js';
-
-interface OpenedTruth {
-  readonly truth: VectorTruth;
-  readonly report: TruthReport;
-  readonly notes: readonly string[];
-}
+import type { PolicyMixture } from './ladder.js';
 
 /**
  * The truth of a run: `--held-out` or `--data` where given, else what is recorded in `<out>/truth` (recorded now, if it is
@@ -35,7 +29,7 @@ export async function openTruth(
   env: VectorEnvironment,
   mixture: PolicyMixture,
   services?: FidelityServices,
-): Promise<OpenedTruth> {
+): Promise<{ readonly truth: VectorTruth; readonly report: TruthReport; readonly notes: readonly string[] }> {
   const { inputs } = setup;
   const brought = setup.host.find({ data: inputs.heldOut ?? inputs.data }, 'data');
   const found =

@@ -14,10 +14,21 @@ import type { ExperienceStep } from '../../replay/experience/experience.js';
 import type { FitRequest, FittedBackend } from '../../synth/train-backend.js';
 import { factKey, Situation, takenAction } from '../../worldmodel/situation.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
-import { type Case, Chances, type Condition, casesOf, conditionsOf, effectsOf, holds, truthIn } from './effects.js';
+import {
+  type Case,
+  Chances,
+  type Condition,
+  casesOf,
+  conditionsOf,
+  effectsOf,
+  holds,
+  preconditionsOf,
+  truthIn,
+} from './conditions.js';
 import {
   type Binding,
   bindingOf,
+  laplace,
   type Operator,
   type OperatorEffect,
   type OperatorsFile,
@@ -29,7 +40,6 @@ import {
   type Variable,
   variablesIn,
 } from './operator.js';
-import { preconditionsOf } from './preconditions.js';
 import {
   type Frame,
   frameOf,
@@ -52,13 +62,9 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
     .filter(({ accepted }) => accepted.length > 0)
     .map((tries) => frameOf(tries, variablesFor(tries, vocabulary)));
   const told = frames.map(toldIn);
-  const known = transitions.map(({ action, accepted, before, after }) => [
-    action.name,
-    action.objects,
-    accepted,
-    before,
-    after,
-  ]);
+  const known = transitions.map(({ action: { name, objects }, accepted, before, after }) => {
+    return [name, objects, accepted, before, after];
+  });
   return {
     format: 'reverie-operators-1',
     from: {
@@ -90,10 +96,8 @@ function operatorOf(
 ): Operator {
   const { action, all, accepted } = frame.tries;
   const conditions = conditionsOf(frame, vocabulary);
-  const { preconditions, always, unexplained } = preconditionsOf(
-    { conditions, cases: casesOf(frame, conditions) },
-    new Chances(frame, transitions),
-  );
+  const cases = casesOf(frame, conditions);
+  const { preconditions, always, unexplained } = preconditionsOf(conditions, cases, new Chances(frame, transitions));
   const truths = new Map<Try, Pick<Case, 'truth'>>(accepted.map((one) => [one, truthIn(one, frame, conditions)]));
   const effects = effectsOf(frame, conditions, truths);
   const wordings = wordingsOf(frame, vocabulary, elsewhere);
@@ -167,25 +171,20 @@ export async function fitOperators({ domain, steps, folder, phase }: FitRequest)
 /** @throws FILE_INVALID */
 export function readOperators(file: string, folder = '.'): OperatorsFile {
   const path = resolve(folder, file);
+  const invalid = (problem: string, cause?: unknown) => {
+    const hint =
+      'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.';
+    return reverieError('FILE_INVALID', { problem: `Operators "${path}": ${problem}.`, hint }, cause);
+  };
   let json: unknown;
   try {
     json = JSON.parse(readFileSync(path, 'utf8'));
   } catch (cause) {
-    throw reverieError(
-      'FILE_INVALID',
-      {
-        problem: `Operators "${path}": ${(cause as Error).message}.`,
-        hint: 'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.',
-      },
-      cause,
-    );
+    throw invalid((cause as Error).message, cause);
   }
   const read = operatorsFileSchema.safeParse(json);
   if (read.success) return read.data;
-  throw reverieError('FILE_INVALID', {
-    problem: `Operators "${path}": ${describeIssues(read.error)}.`,
-    hint: 'Write the file with reverie induce SCENARIO --operators FILE --logs RECORDS; model.operators.file is relative to the scenario.',
-  });
+  throw invalid(describeIssues(read.error));
 }
 
 export class OperatorsModel implements BackendModel {
@@ -219,10 +218,6 @@ interface OperatorOutcome {
   readonly confidence: number;
 }
 
-interface NothingKnown {
-  readonly unknown: string;
-}
-
 export class OperatorBook {
   private readonly operators: ReadonlyMap<string, Operator>;
   private readonly refused: ReadonlyMap<string, number>;
@@ -233,7 +228,7 @@ export class OperatorBook {
   }
 
   /** @param facts  the state's */
-  outcome(scene: Scene, facts: FactTable, call: CallSpec): OperatorOutcome | NothingKnown {
+  outcome(scene: Scene, facts: FactTable, call: CallSpec): OperatorOutcome | { readonly unknown: string } {
     const { name, objects } = takenAction(call, scene);
     const operator = this.operators.get(name);
     const support = this.refused.get(name);
@@ -258,7 +253,7 @@ export class OperatorBook {
     due: readonly OperatorEffect[],
     binding: Binding,
     before: Situation,
-  ): OperatorOutcome | NothingKnown {
+  ): OperatorOutcome | { readonly unknown: string } {
     const { accepted, unexplained, unexplainedChanges } = operator;
     const operations = operationsOf(due, binding, before.facts);
     if (operations === undefined)
@@ -281,10 +276,6 @@ export class OperatorBook {
     const sure = most === undefined ? confidence : Math.min(confidence, laplace(most.support, all - most.support));
     return { accepted: false, operations: [], observation: most?.text, confidence: sure };
   }
-}
-
-function laplace(support: number, counterExamples: number): number {
-  return (support + 1) / (support + counterExamples + 2);
 }
 
 /** What is both added and deleted is added. undefined where an effect speaks of what means nothing here. */

@@ -202,7 +202,8 @@ export function saidOf(
   after: Situation,
 ): { readonly text: string; readonly wording: Wording } | undefined {
   const fits = wordings.filter(({ when }) => when.every((text) => isSo(text, binding, after)));
-  const [wording] = fits.sort((a, b) => shareOf(b) - shareOf(a) || b.support - a.support);
+  const share = ({ support, counterExamples }: Wording) => laplace(support, counterExamples);
+  const [wording] = fits.sort((a, b) => share(b) - share(a) || b.support - a.support);
   const text = wording && rendered(wording, binding, after);
   return text === undefined ? undefined : { text, wording };
 }
@@ -236,6 +237,7 @@ function rendered({ text, lists }: Wording, binding: Binding, at: Situation): st
   return filled.includes(undefined) ? undefined : filled.join('');
 }
 
-function shareOf({ support, counterExamples }: Wording): number {
+/** How sure one may be of what was seen so often, and otherwise so often (Laplace's rule of succession). */
+export function laplace(support: number, counterExamples: number): number {
   return (support + 1) / (support + counterExamples + 2);
 }

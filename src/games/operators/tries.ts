@@ -222,8 +222,8 @@ function freeName(type: string, taken: readonly Parameter[]): string {
 export interface Frame {
   readonly tries: Tries;
   readonly variables: readonly Variable[];
-  /** All names that literals may speak of, with the types of what they stand for. */
-  readonly types: ReadonlyMap<string, ReadonlySet<string>>;
+  /** All names that literals may speak of, with the type of what each stands for. */
+  readonly types: ReadonlyMap<string, string>;
   readonly bindings: ReadonlyMap<Offer, Binding>;
 }
 
@@ -232,17 +232,14 @@ export function frameOf(tries: Tries, variables: readonly Variable[]): Frame {
   const asked: Offer[] = [...tries.all, ...tries.offered];
   const bindings = new Map(asked.map((one) => [one, bindingOf(spoken, one.objects, one.before)]));
   const named = [...tries.action.parameters, ...variables];
-  return { tries, variables, types: new Map(named.map(({ name, type }) => [name, new Set([type])])), bindings };
+  return { tries, variables, types: new Map(named.map(({ name, type }) => [name, type])), bindings };
 }
 
 /** Every way to put names of fitting types into the places of a predicate, none twice. */
-export function argumentsFor(
-  places: readonly ReadonlySet<string>[],
-  names: ReadonlyMap<string, ReadonlySet<string>>,
-): string[][] {
+export function argumentsFor(places: readonly ReadonlySet<string>[], names: ReadonlyMap<string, string>): string[][] {
   let found: string[][] = [[]];
   for (const types of places) {
-    const fitting = [...names].filter(([, own]) => [...own].some((type) => types.has(type))).map(([name]) => name);
+    const fitting = [...names].filter(([, type]) => types.has(type)).map(([name]) => name);
     found = found.flatMap((args) => fitting.filter((name) => !args.includes(name)).map((name) => [...args, name]));
   }
   return found;

@@ -1,8 +1,8 @@
 // The file that says how a game sounds: templates of commands and of what is answered to them, and the rules of a text grammar.
 // The form is TextWorld's for PDDL games (textworld/envs/pddl/logic/logic.ebnf).
 
+import type { WorldPlan, WorldState } from './ground.js';
 import { pddlInvalid } from './read-task.js';
-import type { WorldPlan, WorldState } from './world.js';
 
 interface GrammarRule {
   /** What must hold for the rule to be taken; absent: it always may be. */

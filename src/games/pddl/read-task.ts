@@ -273,7 +273,7 @@ export function readLiteral(list: TermList, { what, predicates }: Vocabulary, ne
   return { predicate, args, negated };
 }
 
-/** @throws PDDL_UNFIT, PDDL_UNFIT */
+/** @throws PDDL_UNFIT */
 function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
   const list = listOf(term, vocabulary.what, 'an effect');
   if (list.length === 0) return [];
@@ -304,20 +304,12 @@ function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
 
 /** What a domain may require. Costs of actions are read and passed over. */
 const PDDL_REQUIREMENTS: readonly string[] = [
-  ':strips',
-  ':typing',
-  ':equality',
-  ':negative-preconditions',
-  ':disjunctive-preconditions',
-  ':existential-preconditions',
-  ':universal-preconditions',
+  ...[':strips', ':typing', ':equality', ':adl', ':action-costs', ':conditional-effects', ':negative-preconditions'],
+  ...[':disjunctive-preconditions', ':existential-preconditions', ':universal-preconditions'],
   ':quantified-preconditions',
-  ':conditional-effects',
-  ':adl',
-  ':action-costs',
 ];
 
-/** @throws PDDL_UNFIT, PDDL_UNFIT; both name the text as `what` */
+/** @throws PDDL_UNFIT, which names the text as `what` */
 export function readDomain(text: string, what: string): PddlDomain {
   const sections = sectionsOf(text, what, 'domain');
   const requirements = sections.words(':requirements');
@@ -334,7 +326,7 @@ export function readDomain(text: string, what: string): PddlDomain {
   };
 }
 
-/** @throws PDDL_UNFIT, PDDL_UNFIT */
+/** @throws PDDL_UNFIT */
 export function readProblem(text: string, domain: PddlDomain, what: string): PddlProblem {
   const sections = sectionsOf(text, what, 'problem');
   const [of] = sections.words(':domain');

@@ -11,9 +11,8 @@ import { describeIssues, ReverieError, reverieError } from '../../core/errors.js
 import { openSealed, recoverFolder, replaceFolderAtomic, sealedText } from '../../core/files.js';
 import { float32, type Tensor } from '../graph.js';
 import { decodeTensors, encodeTensors } from '../safetensors.js';
-import { decoderConfig, inputInvalid } from './config.js';
 import { Decoder, DecoderSessions } from './decoder.js';
-import { decoderLayout } from './network.js';
+import { decoderConfig, decoderLayout } from './network.js';
 import { Tokenizer } from './tokenizer.js';
 import type { DecoderTrainer } from './trainer.js';
 
@@ -24,7 +23,7 @@ const STATE = 'training.safetensors';
 
 const manifestSchema = z.strictObject({
   format: z.literal('reverie-decoder'),
-  formatVersion: z.literal(2),
+  formatVersion: z.literal(3),
   config: z.record(z.string(), z.unknown()),
   tokenizer: z.string(),
   files: z.record(z.string(), z.string()),
@@ -41,8 +40,9 @@ const trainingSchema = z.strictObject({
 
 /**
  * Writes (or atomically replaces) the folder. The same decoder gives the same bytes.
+ * @param tokenizer that it was trained with
  * @param more texts written beside it, by name, and hashed as its own file is
- * @throws DATA_MISMATCH for a tokenizer of another size; STORAGE_FULL or STORAGE_FAILED, leaving what was there
+ * @throws STORAGE_FULL or STORAGE_FAILED, leaving what was there
  */
 export async function saveDecoder(
   folder: string,
@@ -50,16 +50,12 @@ export async function saveDecoder(
   tokenizer: Tokenizer,
   more: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  if (tokenizer.size !== config.vocabSize) {
-    const problem = `a tokenizer of ${tokenizer.size} tokens for a vocabulary of ${config.vocabSize}`;
-    throw inputInvalid(problem, 'Save the tokenizer that it was trained with.');
-  }
   const layout = decoderLayout(config);
   const parameters = layout.specs.map(({ name, shape }): [string, Tensor] => [
     name,
     float32(layout.view(theta, name), shape),
   ]);
-  const about = { format: 'reverie-decoder', formatVersion: 2, config, tokenizer: tokenizer.toJson() };
+  const about = { format: 'reverie-decoder', formatVersion: 3, config, tokenizer: tokenizer.toJson() };
   await writeFolder(folder, MANIFEST, about, { [WEIGHTS]: encodeTensors(Object.fromEntries(parameters)), ...more });
 }
 
@@ -67,7 +63,7 @@ export async function saveDecoder(
 export async function loadDecoder(folder: string): Promise<{ decoder: Decoder; tokenizer: Tokenizer }> {
   const { about, tensors } = await readFolder(folder, MANIFEST, manifestSchema, WEIGHTS);
   return inFolder(folder, MANIFEST, () => {
-    const config = decoderConfig(about.config as Parameters<typeof decoderConfig>[0]);
+    const config = decoderConfig(about.config);
     const tokenizer = Tokenizer.fromJson(about.tokenizer, folder);
     if (tokenizer.size !== config.vocabSize)
       throw new Error(`its tokenizer has ${tokenizer.size} tokens and its weights know ${config.vocabSize}`);
@@ -103,7 +99,7 @@ export async function resumeTraining(folder: string, trainer: DecoderTrainer): P
   const { about, tensors } = await readFolder(folder, TRAINING, trainingSchema, STATE);
   inFolder(folder, TRAINING, () => {
     for (const name of ['config', 'settings'] as const) {
-      const [own, theirs] = [trainer[name] as Readonly<Record<string, unknown>>, about[name]];
+      const [own, theirs] = [trainer[name] as unknown as Readonly<Record<string, unknown>>, about[name]];
       const key = Object.keys(own).find((each) => String(theirs[each]) !== String(own[each]));
       if (key !== undefined) throw new Error(`it was trained with ${key} ${theirs[key]}, not ${own[key]}`);
     }
@@ -111,7 +107,7 @@ export async function resumeTraining(folder: string, trainer: DecoderTrainer): P
       if (tensors[name] === undefined) throw new Error(`${STATE} lacks "${name}"`);
       return tensors[name].data as Float32Array;
     };
-    trainer.restore({ step: about.step, arrays: { theta: array('theta'), m: array('m'), v: array('v') } });
+    trainer.state = { step: about.step, arrays: { theta: array('theta'), m: array('m'), v: array('v') } };
   });
 }
 

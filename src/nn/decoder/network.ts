@@ -8,6 +8,8 @@
 // Two limits remain. The runtime cuts a chain at multiples of some length (`chainLength`), so a packed document must lie between
 // two of them or begin at one. And a product with a single row takes another path, so there are always two rows or more.
 
+import { z } from 'zod';
+import { describeIssues, reverieError } from '../../core/errors.js';
 import { type Dim, type Graph, type Value, withGradient } from '../graph.js';
 import {
   add,
@@ -39,7 +41,45 @@ import {
   unsqueeze,
 } from '../ops.js';
 import { ParamLayout, type ParamSpec } from '../parameters.js';
-import type { DecoderConfig } from './config.js';
+
+const size = z.int().min(1);
+
+/** What a decoder is made of: the Llama architecture (Touvron et al. 2023). */
+const configSchema = z
+  .strictObject({
+    /** Tokens the model knows; the tokenizer's `size`. */
+    vocabSize: size,
+    /** Width of the residual stream. */
+    hiddenSize: size,
+    /** Width of the gated layer (SwiGLU) in each block. */
+    intermediateSize: size,
+    layers: size,
+    /** Heads of queries. */
+    heads: size,
+    /** Heads of keys and values, each shared by heads / kvHeads of queries (grouped-query attention, Ainslie et al. 2023). */
+    kvHeads: size,
+    /** Width of a head; even, as rotary positions turn pairs. */
+    headDim: size.multipleOf(2),
+    /** Most tokens of one document. */
+    contextLength: size,
+  })
+  .refine(({ heads, kvHeads }) => heads % kvHeads === 0, { message: 'heads must be a multiple of kvHeads' });
+
+export type DecoderConfig = z.infer<typeof configSchema>;
+
+/** @throws SETTING_INVALID for sizes that make no decoder */
+export function decoderConfig(given: unknown): DecoderConfig {
+  const parsed = configSchema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  throw reverieError('SETTING_INVALID', {
+    problem: `Settings of the decoder: ${describeIssues(parsed.error)}.`,
+    hint: 'Sizes are whole numbers, and heads a multiple of kvHeads.',
+  });
+}
+
+/** Base of the rotary positions' wavelengths (Su et al. 2021). */
+const ROPE_THETA = 10_000;
+const NORM_EPSILON = 1e-5;
 
 /** Columns of a block of ONNX Runtime's product, and the inner length of one, which grow as the other shrinks (MLAS, sgemm.cpp). */
 const BLOCK = 128;
@@ -97,7 +137,7 @@ function weigh(scores: Value, product: (weights: Value) => Value, own: Value, ow
   return div(numerator, denominator);
 }
 
-export interface AttentionInput {
+interface AttentionInput {
   /** [batch, tokens, heads, headDim], turned and scaled by 1 / sqrt(headDim). */
   readonly queries: Value;
   /** [batch, tokens, kvHeads, headDim], turned. */
@@ -129,7 +169,7 @@ export function attendWithin({ queries, keys, values, bias }: AttentionInput, co
   return reshape(transpose(answer, [0, 3, 1, 2, 4]), [batch, tokens, heads * headDim]);
 }
 
-export interface StepInput {
+interface StepInput {
   /** [batch, heads, headDim], turned and scaled; the batch has two rows or more. */
   readonly queries: Value;
   /** [batch, kvHeads, headDim], turned. */
@@ -145,7 +185,7 @@ export interface StepInput {
 }
 
 /** Attention of one further token of each row over those before it: [batch, heads · headDim]. */
-export function attendToPast(input: StepInput, config: DecoderConfig): Value {
+function attendToPast(input: StepInput, config: DecoderConfig): Value {
   const { heads, kvHeads, headDim } = config;
   const group = heads / kvHeads;
   const [batch] = input.queries.shape;
@@ -171,9 +211,9 @@ export type Parameters = Readonly<Record<string, Value>>;
 type Rotation = readonly [cos: Value, sin: Value];
 
 /** The angles' tables in float32, as PyTorch computes them: [contextLength, headDim / 2]. */
-function rotationTables({ contextLength, headDim, ropeTheta }: DecoderConfig): { cos: number[]; sin: number[] } {
+function rotationTables({ contextLength, headDim }: DecoderConfig): { cos: number[]; sin: number[] } {
   const half = headDim / 2;
-  const frequencies = Array.from({ length: half }, (_, i) => Math.fround(1 / ropeTheta ** ((2 * i) / headDim)));
+  const frequencies = Array.from({ length: half }, (_, i) => Math.fround(1 / ROPE_THETA ** ((2 * i) / headDim)));
   const angles = Array.from({ length: contextLength }, (_, at) => frequencies.map((f) => Math.fround(at * f))).flat();
   return { cos: angles.map((x) => Math.fround(Math.cos(x))), sin: angles.map((x) => Math.fround(Math.sin(x))) };
 }
@@ -205,10 +245,10 @@ function turned(qkv: Value, config: DecoderConfig, rotation: Rotation): { querie
 
 /** The residual stream after a block, given what its attention answers to the normed stream. x: [rows, hiddenSize] */
 function block(params: Parameters, name: string, config: DecoderConfig, x: Value, attend: (h: Value) => Value): Value {
-  const { intermediateSize, normEpsilon } = config;
-  const attended = attend(rmsNorm(x, params[`${name}.attentionNorm`], normEpsilon));
+  const { intermediateSize } = config;
+  const attended = attend(rmsNorm(x, params[`${name}.attentionNorm`], NORM_EPSILON));
   const middle = plusProduct(x, attended, params[`${name}.attentionOut`]);
-  const both = matMul(rmsNorm(middle, params[`${name}.mlpNorm`], normEpsilon), params[`${name}.gateUp`]);
+  const both = matMul(rmsNorm(middle, params[`${name}.mlpNorm`], NORM_EPSILON), params[`${name}.gateUp`]);
   const [gate, up] = split(both, 1, [intermediateSize, intermediateSize]);
   return plusProduct(middle, gated(gate, up), params[`${name}.down`]);
 }
@@ -230,10 +270,13 @@ function gated(gate: Value, up: Value): Value {
   });
 }
 
-/** Each layer's new keys and values, one row a token: [rows, 2 · kvHeads · headDim], keys before values. */
-export type NewRows = Value[];
+/** The normed stream [rows, hiddenSize], and each layer's new keys and values, one row a token: [rows, 2 · kvHeads · headDim], keys before values. */
+interface Hidden {
+  readonly hidden: Value;
+  readonly newRows: readonly Value[];
+}
 
-export interface RowsInput {
+interface RowsInput {
   /** int32 [batch, tokens]; `tokens` is a number, `batch` may be a name. */
   readonly tokens: Value;
   /** int32, broadcasts to [batch, tokens]. */
@@ -242,17 +285,13 @@ export interface RowsInput {
   readonly bias: Value;
 }
 
-/** The normed stream [rows, hiddenSize] of whole rows of tokens, row after row, and keys and values for a cache. */
-export function hiddenOfRows(
-  params: Parameters,
-  config: DecoderConfig,
-  input: RowsInput,
-): { hidden: Value; newRows: NewRows } {
+/** Of whole rows of tokens, row after row. */
+export function hiddenOfRows(params: Parameters, config: DecoderConfig, input: RowsInput): Hidden {
   const { heads, kvHeads, headDim, hiddenSize } = config;
   const [batch, tokens] = input.tokens.shape as readonly [Dim, number];
   const rows: Dim = typeof batch === 'number' ? batch * tokens : 'rows';
   const rotation = rotationAt(input.tokens.graph, config, input.positions);
-  const newRows: NewRows = [];
+  const newRows: Value[] = [];
   let x = reshape(gather(params['embedding'], input.tokens), [rows, hiddenSize]);
   for (let i = 0; i < config.layers; i++) {
     const name = `layer${i}`;
@@ -264,10 +303,10 @@ export function hiddenOfRows(
       return reshape(answer, [rows, heads * headDim]);
     });
   }
-  return { hidden: rmsNorm(x, params['norm'], config.normEpsilon), newRows };
+  return { hidden: rmsNorm(x, params['norm'], NORM_EPSILON), newRows };
 }
 
-export interface OneTokenInput {
+interface OneTokenInput {
   /** int32 [batch]; two rows or more. */
   readonly tokens: Value;
   /** int32 [batch]. */
@@ -278,16 +317,12 @@ export interface OneTokenInput {
   readonly past: (layer: number) => { readonly pastKeys: Value; readonly pastValues: Value };
 }
 
-/** The normed stream [batch, hiddenSize] of one further token a row. */
-export function hiddenOfStep(
-  params: Parameters,
-  config: DecoderConfig,
-  input: OneTokenInput,
-): { hidden: Value; newRows: NewRows } {
+/** Of one further token a row. */
+export function hiddenOfStep(params: Parameters, config: DecoderConfig, input: OneTokenInput): Hidden {
   const { heads, kvHeads, headDim } = config;
   const [batch] = input.tokens.shape;
   const rotation = rotationAt(input.tokens.graph, config, input.positions);
-  const newRows: NewRows = [];
+  const newRows: Value[] = [];
   let x = gather(params['embedding'], input.tokens);
   for (let i = 0; i < config.layers; i++) {
     const name = `layer${i}`;
@@ -298,7 +333,7 @@ export function hiddenOfStep(
       return attendToPast({ queries, keys, values, bias: input.bias, ...input.past(i) }, config);
     });
   }
-  return { hidden: rmsNorm(x, params['norm'], config.normEpsilon), newRows };
+  return { hidden: rmsNorm(x, params['norm'], NORM_EPSILON), newRows };
 }
 
 function cacheRows(keysAndValues: readonly Value[], rows: Dim, { kvHeads, headDim }: DecoderConfig): Value {
@@ -308,15 +343,14 @@ function cacheRows(keysAndValues: readonly Value[], rows: Dim, { kvHeads, headDi
   );
 }
 
-/** What comes next, by row: [rows, vocabSize]. */
-export interface NextToken {
+/** What comes next, by row: [rows, vocabSize]. The output layer is the embedding's transpose. */
+interface NextToken {
   readonly logits: Value;
   readonly logProbs: Value;
 }
 
-export function nextToken(params: Parameters, config: DecoderConfig, hidden: Value): NextToken {
-  const head = params[config.tieEmbeddings ? 'embedding' : 'head'];
-  const logits = matMul(hidden, transpose(head));
+export function nextToken(params: Parameters, hidden: Value): NextToken {
+  const logits = matMul(hidden, transpose(params['embedding']));
   return { logits, logProbs: logSoftmax(logits) };
 }
 
@@ -344,11 +378,6 @@ export function decoderLayout(config: DecoderConfig): ParamLayout {
     shape: [rows, columns],
     init: { kind: 'normal', deviation: 1 / Math.sqrt(rows) },
   });
-  const table = (name: string): ParamSpec => ({
-    name,
-    shape: [vocabSize, d],
-    init: { kind: 'normal', deviation: EMBEDDING_DEVIATION },
-  });
   const norm = (name: string): ParamSpec => ({ name, shape: [d], init: { kind: 'constant', value: 1 } });
   const blocks = Array.from({ length: config.layers }, (_, i) => [
     norm(`layer${i}.attentionNorm`),
@@ -358,12 +387,12 @@ export function decoderLayout(config: DecoderConfig): ParamLayout {
     matrix(`layer${i}.gateUp`, d, 2 * f),
     matrix(`layer${i}.down`, f, d),
   ]);
-  return new ParamLayout([
-    table('embedding'),
-    ...blocks.flat(),
-    norm('norm'),
-    ...(config.tieEmbeddings ? [] : [table('head')]),
-  ]);
+  const embedding: ParamSpec = {
+    name: 'embedding',
+    shape: [vocabSize, d],
+    init: { kind: 'normal', deviation: EMBEDDING_DEVIATION },
+  };
+  return new ParamLayout([embedding, ...blocks.flat(), norm('norm')]);
 }
 
 /** One for each element of theta that weight decay shrinks (matrices), zero for the others (norms). */

@@ -1,8 +1,6 @@
 // Training of a decoder: forward pass, gradients and AdamW as one graph, several steps a run. The forward pass is built of the
 // same functions as the sessions that generate.
 
-import { z } from 'zod';
-import { describeIssues } from '../../core/errors.js';
 import type { Rng } from '../../core/rng.js';
 import { joinedFloats } from '../../core/statistics.js';
 import { gradients } from '../autodiff.js';
@@ -10,9 +8,29 @@ import type { Value } from '../graph.js';
 import { and, div, equal, less, maximum, mul, neg, reduceSum, reshape, unsqueeze, where } from '../ops.js';
 import { adamScalars, adamStep, clipByGlobalNorm, globalNorm, type ParamLayout } from '../parameters.js';
 import { buildTrainer, type FeedData, type Trainer, type TrainerSpec } from '../trainer.js';
-import { type DecoderConfig, type DecoderConfigInput, decoderConfig, inputInvalid, settingsInvalid } from './config.js';
 import { Decoder, DecoderSessions } from './decoder.js';
-import { chainLength, decayMask, hiddenOfRows, logProbOf, nextToken } from './network.js';
+import {
+  chainLength,
+  type DecoderConfig,
+  decayMask,
+  decoderConfig,
+  hiddenOfRows,
+  logProbOf,
+  nextToken,
+} from './network.js';
+
+export interface DecoderTraining {
+  /** Rows of a gradient step. */
+  readonly rows: number;
+  /** Tokens a row: the longest document, and where documents are packed. Not above the decoder's context. */
+  readonly length: number;
+  /** Gradient steps of the learning rate's course; later ones keep its end. */
+  readonly steps: number;
+  /** At its peak. */
+  readonly learningRate: number;
+  /** Steps in which it rises from 0 in a line. */
+  readonly warmupSteps: number;
+}
 
 /** All that training resumes from: weights, scaled moments of Adam, steps done. */
 export interface DecoderTrainingState {
@@ -20,51 +38,43 @@ export interface DecoderTrainingState {
   readonly arrays: Readonly<Record<'theta' | 'm' | 'v', Float32Array>>;
 }
 
-export interface DecoderTrainerOptions {
-  readonly config: DecoderConfigInput;
-  readonly training: DecoderTrainingInput;
-  /** Initial weights: drawn from a stream, or given (copied). */
-  readonly start: { readonly rng: Rng } | { readonly theta: Float32Array };
-}
+/** What is left of the learning rate at the end of a half cosine (Loshchilov and Hutter 2017). */
+const FINAL_SHARE = 0.1;
+const BETA1 = 0.9;
+const BETA2 = 0.99;
+/** Decoupled decay of matrices (AdamW), times the learning rate. */
+const WEIGHT_DECAY = 0.01;
+/** Longest gradient; a longer one is shrunk to it. */
+const CLIP_NORM = 1;
 
 export class DecoderTrainer {
-  private state_: DecoderTrainingState;
+  /** Not to be written to; later steps do not change it, and a state that was kept is gone on from. */
+  state: DecoderTrainingState;
 
   private constructor(
     readonly config: DecoderConfig,
-    readonly settings: DecoderTrainingSettings,
+    readonly settings: DecoderTraining,
     readonly sessions: DecoderSessions,
     private readonly trainer: Trainer,
     private readonly decay: Float32Array,
     theta: Float32Array,
   ) {
     const zeros = () => new Float32Array(theta.length);
-    this.state_ = { step: 0, arrays: { theta, m: zeros(), v: zeros() } };
+    this.state = { step: 0, arrays: { theta, m: zeros(), v: zeros() } };
   }
 
-  /** @throws SETTING_INVALID; DATA_MISMATCH for weights of another decoder */
-  static async create(given: DecoderTrainerOptions): Promise<DecoderTrainer> {
-    const { start } = given;
-    const config = decoderConfig(given.config);
-    const settings = decoderTraining(given.training);
-    if (settings.length > config.contextLength) {
-      const problem = `rows of ${settings.length} tokens are longer than the context of ${config.contextLength}`;
-      throw settingsInvalid(problem);
-    }
+  /** @param rng of the initial weights @throws SETTING_INVALID */
+  static async create(given: DecoderConfig, training: DecoderTraining, rng: Rng): Promise<DecoderTrainer> {
+    const config = decoderConfig(given);
     const sessions = new DecoderSessions(config);
     const { layout } = sessions;
-    const theta = 'rng' in start ? layout.init(start.rng) : start.theta.slice();
-    if (theta.length !== layout.size) {
-      const problem = `${theta.length} weights where it has ${layout.size}`;
-      throw inputInvalid(problem, 'Give the weights of a decoder of the same settings.');
-    }
-    const trainer = await buildTrainer(trainerSpec(config, settings, layout));
-    return new DecoderTrainer(config, settings, sessions, trainer, decayMask(layout), theta);
+    const trainer = await buildTrainer(trainerSpec(config, training, layout));
+    return new DecoderTrainer(config, training, sessions, trainer, decayMask(layout), layout.init(rng));
   }
 
   /** Gradient steps done. */
   get step(): number {
-    return this.state_.step;
+    return this.state.step;
   }
 
   /** The form of batches. */
@@ -74,31 +84,15 @@ export class DecoderTrainer {
 
   /** The decoder of the moment; later steps do not change it. */
   decoder(): Decoder {
-    return new Decoder(this.sessions, this.state_.arrays.theta);
-  }
-
-  /** Not to be written to; later steps do not change it. */
-  get state(): DecoderTrainingState {
-    return this.state_;
-  }
-
-  /** Goes on from a state. @throws DATA_MISMATCH for that of another decoder */
-  restore(state: DecoderTrainingState): void {
-    const { size } = this.sessions.layout;
-    const wrong = Object.values(state.arrays).find((array) => array.length !== size);
-    if (wrong !== undefined) {
-      const problem = `a state of ${wrong.length} numbers an array where it has ${size}`;
-      throw inputInvalid(problem, 'Give the state of a training of the same settings.');
-    }
-    this.state_ = state;
+    return new Decoder(this.sessions, this.state.arrays.theta);
   }
 
   /**
    * One gradient step a batch, all in one run. Answers a number per step and metric: `loss` and `gradientNorm` (before clipping).
-   * @throws NON_FINITE_VALUE if training diverges; the state is then as before. DATA_MISMATCH for batches of another form
+   * @throws NON_FINITE_VALUE if training diverges; the state is then as before
    */
   async train(batches: readonly PackedBatch[]): Promise<Record<string, Float32Array>> {
-    const { step, arrays } = this.state_;
+    const { step, arrays } = this.state;
     const rates = batches.map((_, i) => learningRateAt(step + i, this.settings));
     const scalars = rates.map((rate, i) => adamScalars(step + i + 1, rate, BETA1, BETA2));
     const perStep: Record<string, FeedData> = {
@@ -113,17 +107,17 @@ export class DecoderTrainer {
     const inputs = { decay: this.decay };
     const { state, metrics } = await this.trainer.run({ state: arrays, inputs, perStep, steps: batches.length });
     const { theta, m, v } = state;
-    this.state_ = { step: step + batches.length, arrays: { theta, m, v } };
+    this.state = { step: step + batches.length, arrays: { theta, m, v } };
     return metrics;
   }
 
   /** Frees the training graph; decoders stay usable until their sessions are released. */
-  async release(): Promise<void> {
-    await this.trainer.release();
+  release(): Promise<void> {
+    return this.trainer.release();
   }
 }
 
-function trainerSpec(config: DecoderConfig, settings: DecoderTrainingSettings, layout: ParamLayout): TrainerSpec {
+function trainerSpec(config: DecoderConfig, settings: DecoderTraining, layout: ParamLayout): TrainerSpec {
   const shape = [settings.rows, settings.length];
   const integers = { dtype: 'int32', shape } as const;
   const scalar = { dtype: 'float32', shape: [] } as const;
@@ -140,7 +134,7 @@ function trainerSpec(config: DecoderConfig, settings: DecoderTrainingSettings, l
       const params = layout.unpack(state.theta);
       const { tokens, positions, segments } = perStep;
       const { hidden } = hiddenOfRows(params, config, { tokens, positions, bias: biasOfSegments(segments) });
-      const logProbs = logProbOf(nextToken(params, config, hidden), flat(perStep.targets));
+      const logProbs = logProbOf(nextToken(params, hidden), flat(perStep.targets));
       // Cross-entropy in nats a token; 0 if nothing counts.
       const weights = flat(perStep.weights);
       const value = neg(div(reduceSum(mul(logProbs, weights)), maximum(reduceSum(weights), 1e-6)));
@@ -170,60 +164,18 @@ function biasOfSegments(segments: Value): Value {
   return where(and(isEarlier, isSame), 0, Number.NEGATIVE_INFINITY);
 }
 
-const settingsSchema = z.strictObject({
-  /** Rows of a gradient step. */
-  rows: z.int().min(1).default(8),
-  /** Tokens a row: the longest document, and where documents are packed. */
-  length: z.int().min(2).default(256),
-  /** Gradient steps of the learning rate's course; later ones keep its end. */
-  steps: z.int().min(1),
-  /** At its peak. */
-  learningRate: z.number().positive().default(2e-3),
-  /** Steps in which it rises from 0 in a line. */
-  warmupSteps: z.int().min(0).default(50),
-});
-
-/** What is left of the learning rate at the end of a half cosine (Loshchilov and Hutter 2017). */
-const FINAL_SHARE = 0.1;
-const BETA1 = 0.9;
-const BETA2 = 0.99;
-/** Decoupled decay of matrices (AdamW), times the learning rate. */
-const WEIGHT_DECAY = 0.01;
-/** Longest gradient; a longer one is shrunk to it. */
-const CLIP_NORM = 1;
-
-export type DecoderTrainingSettings = z.infer<typeof settingsSchema>;
-export type DecoderTrainingInput = z.input<typeof settingsSchema>;
-
-/**
- * The whole settings, defaults filled in.
- * @throws SETTING_INVALID
- */
-export function decoderTraining(input: DecoderTrainingInput): DecoderTrainingSettings {
-  const parsed = settingsSchema.safeParse(input);
-  if (parsed.success) return parsed.data;
-  throw settingsInvalid(describeIssues(parsed.error));
-}
-
 /** The learning rate of gradient step `step`, from 0. */
-export function learningRateAt(step: number, settings: DecoderTrainingSettings): number {
-  const { learningRate, warmupSteps, steps } = settings;
+function learningRateAt(step: number, { learningRate, warmupSteps, steps }: DecoderTraining): number {
   if (step < warmupSteps) return (learningRate * (step + 1)) / warmupSteps;
   const done = Math.min(1, (step - warmupSteps) / Math.max(1, steps - warmupSteps));
   return learningRate * (FINAL_SHARE + (1 - FINAL_SHARE) * 0.5 * (1 + Math.cos(Math.PI * done)));
 }
 
+/** Two tokens or more. */
 export interface TrainingDocument {
   readonly tokens: ArrayLike<number>;
   /** How much each token counts as a target; 1 unless given. The first is never one. */
   readonly weights?: ArrayLike<number>;
-}
-
-/** Where a document lies: its tokens but the last from `start` on in `row`, each with the next token as its target. */
-export interface Place {
-  readonly document: number;
-  readonly row: number;
-  readonly start: number;
 }
 
 /** The input of one gradient step: arrays [rows, length]. Outside of documents the segment is -1 and the weight 0. */
@@ -233,10 +185,11 @@ export interface PackedBatch {
   readonly segments: Int32Array;
   readonly positions: Int32Array;
   readonly weights: Float32Array;
-  readonly places: readonly Place[];
+  /** Where each document lies: its tokens but the last from `start` on in `row`, each with the next token as its target. */
+  readonly places: readonly { readonly document: number; readonly row: number; readonly start: number }[];
 }
 
-export interface PackedShape {
+interface PackedShape {
   readonly rows: number;
   /** Tokens a row. */
   readonly length: number;
@@ -252,8 +205,7 @@ type RowPlan = { readonly document: number; readonly start: number }[];
 
 /**
  * Packs documents, in order, each in the first row that has room.
- * @param sizes tokens of each document
- * @throws DATA_MISMATCH for a document longer than a row
+ * @param sizes tokens of each document: one more than a row at most
  */
 export function planRows(sizes: readonly number[], order: Iterable<number>, shape: PackedShape): RowPlan[] {
   const chain = chainLength(shape.headDim);
@@ -261,10 +213,6 @@ export function planRows(sizes: readonly number[], order: Iterable<number>, shap
   const ends: number[] = [];
   for (const document of order) {
     const size = sizes[document] - 1;
-    if (size > shape.length) {
-      const problem = `document ${document} of ${sizes[document]} tokens where ${shape.length + 1} fit`;
-      throw inputInvalid(problem, 'Shorten it, or make the decoder with a longer context.');
-    }
     let row = Math.max(0, plans.length - OPEN_ROWS);
     while (row < plans.length && startAfter(ends[row], size, chain) + size > shape.length) row++;
     if (row === plans.length) {
@@ -284,7 +232,7 @@ function startAfter(end: number, size: number, chain: number): number {
   return end + size <= next ? end : next;
 }
 
-/** Rows laid out as one batch; missing ones are empty. @throws DATA_MISMATCH for weights of another length */
+/** Rows laid out as one batch; missing ones are empty. */
 export function layOut(
   documents: readonly TrainingDocument[],
   plans: readonly RowPlan[],
@@ -301,10 +249,6 @@ export function layOut(
   };
   batch.places.forEach(({ document, row, start }, segment) => {
     const { tokens, weights } = documents[document];
-    if (weights !== undefined && weights.length !== tokens.length) {
-      const problem = `${weights.length} weights for the ${tokens.length} tokens of document ${document}`;
-      throw inputInvalid(problem, 'Give one for each token.');
-    }
     const first = row * shape.length + start;
     for (let i = 0; i + 1 < tokens.length; i++) {
       batch.tokens[first + i] = tokens[i];
@@ -318,40 +262,22 @@ export function layOut(
 }
 
 /**
- * One batch of all documents.
- * @throws DATA_MISMATCH if they do not fit
- */
-export function packAll(documents: readonly TrainingDocument[], shape: PackedShape): PackedBatch {
-  const sizes = documents.map(({ tokens }) => tokens.length);
-  const plans = planRows(sizes, documents.keys(), shape);
-  if (plans.length > shape.rows) {
-    const problem = `documents that fill ${plans.length} rows for a batch of ${shape.rows}`;
-    throw inputInvalid(problem, 'Make several batches, or a trainer of more rows.');
-  }
-  return layOut(documents, plans, shape);
-}
-
-/**
- * Documents as an endless sequence of batches: every epoch in a new order. A batch is a function of documents, stream and
+ * One document or more as an endless sequence of batches: every epoch in a new order. A batch is a function of documents, stream and
  * number alone, so training goes on where it stopped.
  */
 export class PackedCorpus {
   private readonly sizes: readonly number[];
   private readonly epochs: RowPlan[][] = [];
 
-  /** @throws DATA_MISMATCH without documents */
   constructor(
     private readonly documents: readonly TrainingDocument[],
     private readonly shape: PackedShape,
     private readonly rng: Rng,
   ) {
     this.sizes = documents.map(({ tokens }) => tokens.length);
-    if (documents.length > 0 && !this.sizes.some((tokens) => tokens < 2)) return;
-    const problem = documents.length === 0 ? 'no documents' : 'a document of fewer than two tokens';
-    throw inputInvalid(problem, 'A document is two tokens or more.');
   }
 
-  /** Batch number `step`, from 0. @throws DATA_MISMATCH for a document longer than a row */
+  /** Batch number `step`, from 0. */
   batch(step: number): PackedBatch {
     const { rows } = this.shape;
     const plans = Array.from({ length: rows }, (_, i) => this.row(step * rows + i));
@@ -361,18 +287,11 @@ export class PackedCorpus {
   private row(index: number): RowPlan {
     let left = index;
     for (let epoch = 0; ; epoch++) {
-      const plans = this.epoch(epoch);
+      const order = () => this.rng.split('epoch', epoch).permutation(this.documents.length);
+      this.epochs[epoch] ??= planRows(this.sizes, order(), this.shape);
+      const plans = this.epochs[epoch];
       if (left < plans.length) return plans[left];
       left -= plans.length;
     }
-  }
-
-  private epoch(number: number): RowPlan[] {
-    this.epochs[number] ??= planRows(
-      this.sizes,
-      this.rng.split('epoch', number).permutation(this.documents.length),
-      this.shape,
-    );
-    return this.epochs[number];
   }
 }

@@ -86,33 +86,119 @@ interface Weights {
   readonly v: Float32Array;
 }
 
-interface Parts {
-  readonly network: RelevanceNetwork;
-  readonly objective: TextObjective;
-  readonly session: InferenceSession;
-  readonly trainer: Trainer;
+/** The network with the weights of the moment, which a trainer moves by one gradient step for each batch. */
+class Trained {
+  steps = 0;
+  weights: Weights;
+  private hashed: { theta: Float32Array; hash: string } | undefined;
+  /** A situation is read once, however often it is asked about or learned from. */
+  private readonly encoded = new WeakMap<TextSituation, EncodedSituation>();
+
+  private constructor(
+    readonly network: RelevanceNetwork,
+    private readonly session: InferenceSession,
+    private readonly trainer: Trainer,
+    theta: Float32Array,
+  ) {
+    this.weights = withMoments(theta);
+  }
+
+  /**
+   * @param of outputs of the session, of parameters and a batch
+   * @param rng draws the initial weights
+   */
+  static async make(
+    network: RelevanceNetwork,
+    of: (params: Values, batch: Values) => object,
+    spec: TrainerSpec,
+    rng: Rng,
+  ): Promise<Trained> {
+    const session = await InferenceSession.fromBytes(batchModel(network, of), {}, `${network.name} network`);
+    return new Trained(network, session, await buildTrainer(spec), network.layout.init(rng));
+  }
+
+  /** Changes with the weights. */
+  get hash(): string {
+    const { theta } = this.weights;
+    if (this.hashed?.theta !== theta) {
+      const { buffer, byteOffset, byteLength } = theta;
+      this.hashed = { theta, hash: sha256(new Uint8Array(buffer, byteOffset, byteLength)).slice(0, 16) };
+    }
+    return this.hashed.hash;
+  }
+
+  /** Situations as batches that a graph takes. `rows`: the places of a batch's situations among all. */
+  *batches(
+    situations: readonly TextSituation[],
+  ): Generator<{ readonly rows: readonly number[]; readonly batch: Feeds }> {
+    const read = situations.map((situation) => {
+      const encoded = this.encoded.get(situation) ?? encodeSituation(situation, this.network.settings);
+      this.encoded.set(situation, encoded);
+      return encoded;
+    });
+    for (const rows of this.network.packed(read)) yield { rows, batch: this.network.batchOf(rows.map((i) => read[i])) };
+  }
+
+  /** What the session makes of a batch, by these weights. */
+  async run(batch: Feeds, theta = this.weights.theta): Promise<Readonly<Record<string, Float32Array | undefined>>> {
+    const feeds: Record<string, Tensor> = { theta: { dtype: 'float32', dims: [theta.length], data: theta } };
+    for (const [name, { dtype, shape }] of Object.entries(this.network.inputs))
+      feeds[name] = { dtype, dims: shape, data: batch[name] } as Tensor;
+    const outputs = Object.entries(await this.session.run(feeds));
+    return Object.fromEntries(outputs.map(([name, { data }]) => [name, data as Float32Array]));
+  }
+
+  /**
+   * One pass over the lessons, in `order` where it is given. Answers means over the lessons, each taken before its own gradient step.
+   * @param feedsOf what a trainer is fed of the lessons of a batch
+   * @throws NON_FINITE_VALUE, and all is as it was before
+   */
+  async pass<L extends { readonly situation: TextSituation }>(
+    lessons: readonly L[],
+    { lr, order }: TextUpdateOptions,
+    feedsOf: (lessons: readonly L[], batch: Feeds) => Feeds | Promise<Feeds>,
+  ): Promise<Record<string, number>> {
+    const { weights, steps } = this;
+    const taken = order === undefined ? lessons : Array.from(order, (i) => lessons[i]);
+    const sums: Record<string, number> = {};
+    try {
+      for (const { rows, batch } of this.batches(taken.map(({ situation }) => situation))) {
+        const own = await feedsOf(
+          rows.map((i) => taken[i]),
+          batch,
+        );
+        const perStep = { ...batch, ...own, ...adamSchedule(this.steps, 1, lr) };
+        const { state, metrics } = await this.trainer.run({ state: { ...this.weights }, perStep, steps: 1 });
+        this.weights = { theta: state.theta, m: state.m, v: state.v };
+        this.steps += 1;
+        for (const [name, [value]] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * rows.length;
+      }
+    } catch (error) {
+      Object.assign(this, { weights, steps });
+      throw error;
+    }
+    return Object.fromEntries(Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(taken.length, 1)]));
+  }
+
+  async close(): Promise<void> {
+    await this.trainer.release();
+    await this.session.release();
+  }
 }
 
 export class TextLearner {
   /** Acts with the weights of the moment. */
   readonly policy: TextPolicy;
-  private trained: Weights;
   private reference: Float32Array;
-  private steps = 0;
-  private versionOf: { theta: Float32Array; version: string } | undefined;
-  private readonly reader: Reader;
 
   private constructor(
-    private readonly parts: Parts,
-    theta: Float32Array,
+    private readonly trained: Trained,
+    private readonly objective: TextObjective,
   ) {
-    this.reader = new Reader(parts.network);
-    this.trained = withMoments(theta);
-    this.reference = theta;
-    const version = () => this.version();
+    this.reference = trained.weights.theta;
     this.policy = {
       get version() {
-        return version();
+        return `relevance-${trained.hash}`;
       },
       decide: (situations, draws) => this.decide(situations, draws),
     };
@@ -122,79 +208,70 @@ export class TextLearner {
   static async make(given: RelevanceSettings, objective: TextObjective, rng: Rng): Promise<TextLearner> {
     const hasCritic = (objective.valueCoefficient ?? 0) > 0;
     const network = new RelevanceNetwork(hasCritic ? { critic: true, ...given } : given);
-    const theta = network.layout.init(rng);
-    const model = batchModel(network, (params, batch) => judgement(network, params, batch));
-    const session = await InferenceSession.fromBytes(model, {}, `${network.name} network`);
-    const trainer = await buildTrainer(choiceTrainer(network, objective));
-    return new TextLearner({ network, objective, session, trainer }, theta);
+    const of = (params: Values, batch: Values) => judgement(network, params, batch);
+    return new TextLearner(await Trained.make(network, of, choiceTrainer(network, objective), rng), objective);
   }
 
   get parameters(): number {
-    return this.trained.theta.length;
+    return this.trained.weights.theta.length;
   }
 
   get gradientSteps(): number {
-    return this.steps;
+    return this.trained.steps;
   }
 
   /** One pass over the lessons. @throws NON_FINITE_VALUE, and the learner is as it was before */
-  async update(lessons: readonly TextLesson[], { lr, order }: TextUpdateOptions): Promise<TextUpdateMetrics> {
-    const before = { trained: this.trained, steps: this.steps };
-    try {
-      return await this.pass(order === undefined ? lessons : Array.from(order, (i) => lessons[i]), lr);
-    } catch (error) {
-      Object.assign(this, before);
-      throw error;
-    }
+  async update(lessons: readonly TextLesson[], options: TextUpdateOptions): Promise<TextUpdateMetrics> {
+    const before = this.trained.steps;
+    const means = await this.trained.pass(lessons, options, async (own, batch) =>
+      lessonFeeds(own, await this.referenceOf(own, batch)),
+    );
+    const nothing = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
+    return { ...nothing, ...means, gradientSteps: this.trained.steps - before };
   }
 
   /** The weights of now become the reference of the KL penalty. Before the first call those it began with are. */
   anchor(): void {
-    this.reference = this.trained.theta;
+    this.reference = this.trained.weights.theta;
   }
 
   state(): TextLearnerState {
-    const { steps: gradientSteps, reference } = this;
-    const { name: network, settings } = this.parts.network;
-    const arrays = Object.entries({ ...this.trained, reference }).map(([name, array]) => [name, array.slice()]);
-    return { meta: { network, settings, gradientSteps }, arrays: Object.fromEntries(arrays) };
+    const { weights, steps, network } = this.trained;
+    const { name, settings } = network;
+    const arrays = Object.entries({ ...weights, reference: this.reference }).map(([key, array]) => [
+      key,
+      array.slice(),
+    ]);
+    return { meta: { network: name, settings, gradientSteps: steps }, arrays: Object.fromEntries(arrays) };
   }
 
   /** Goes on from `state`. @throws CHECKPOINT_CORRUPT if it does not fit, and the learner is as it was before */
   restore({ meta, arrays }: TextLearnerState): void {
     const misfit = (problem: string) => reverieError('CHECKPOINT_CORRUPT', { path: 'policy of text', problem });
-    const { name: network } = this.parts.network;
-    if (meta.network !== network) throw misfit(`it holds a ${meta.network} network, not ${network}`);
+    const { name } = this.trained.network;
+    if (meta.network !== name) throw misfit(`it holds a ${meta.network} network, not ${name}`);
     const wanted = this.parameters;
-    for (const name of ['theta', 'm', 'v', 'reference']) {
-      const size = arrays[name]?.length;
-      if (size !== wanted)
-        throw misfit(`array "${name}" has ${size ?? 'no'} elements where this network has ${wanted}`);
+    for (const key of ['theta', 'm', 'v', 'reference']) {
+      const size = arrays[key]?.length;
+      if (size !== wanted) throw misfit(`array "${key}" has ${size ?? 'no'} elements where this network has ${wanted}`);
     }
     const { theta, m, v, reference } = arrays;
-    this.trained = { theta: theta.slice(), m: m.slice(), v: v.slice() };
+    this.trained.weights = { theta: theta.slice(), m: m.slice(), v: v.slice() };
+    this.trained.steps = meta.gradientSteps;
     this.reference = reference.slice();
-    this.steps = meta.gradientSteps;
   }
 
-  async close(): Promise<void> {
-    await this.parts.trainer.release();
-    await this.parts.session.release();
-  }
-
-  private version(): string {
-    const { theta } = this.trained;
-    if (this.versionOf?.theta !== theta) this.versionOf = { theta, version: `relevance-${hashOf(theta)}` };
-    return this.versionOf.version;
+  close(): Promise<void> {
+    return this.trained.close();
   }
 
   private async decide(situations: readonly TextSituation[], draws?: readonly number[]): Promise<TextDecision[]> {
     const decisions: TextDecision[] = [];
-    const { theta } = this.trained;
-    for (const { rows, batch } of this.reader.batches(situations)) {
-      const { logProbs, values } = await this.judged(theta, batch);
+    const { theta } = this.trained.weights;
+    for (const { rows, batch } of this.trained.batches(situations)) {
+      const { logProbs, values } = await this.trained.run(batch, theta);
       rows.forEach((row, i) => {
-        const own = logProbs.subarray(i * MAX_COMMANDS, i * MAX_COMMANDS + situations[row].admissible.length);
+        const own = logProbs!.subarray(i * MAX_COMMANDS, i * MAX_COMMANDS + situations[row].admissible.length);
         const choice = chooseBy(own, draws?.[row]);
         const entropy = own.reduce((sum, logProb) => sum - Math.exp(logProb) * logProb, 0);
         decisions[row] = { choice, logProb: own[choice], entropy, ...(values && { value: values[i] }) };
@@ -203,41 +280,15 @@ export class TextLearner {
     return decisions;
   }
 
-  private async pass(lessons: readonly TextLesson[], lr: number): Promise<TextUpdateMetrics> {
-    const sums: Record<string, number> = { loss: 0, entropy: 0, kl: 0, clipFraction: 0 };
-    let gradientSteps = 0;
-    for (const { rows, batch } of this.reader.batches(lessons.map(({ situation }) => situation))) {
-      const chosen = rows.map((i) => lessons[i]);
-      const perStep = {
-        ...batch,
-        ...lessonFeeds(chosen, await this.referenceOf(chosen, batch)),
-        ...adamSchedule(this.steps, 1, lr),
-      };
-      const { state, metrics } = await this.parts.trainer.run({ state: { ...this.trained }, perStep, steps: 1 });
-      this.trained = { theta: state.theta, m: state.m, v: state.v };
-      this.steps += 1;
-      gradientSteps += 1;
-      for (const [name, [value]] of Object.entries(metrics)) sums[name] = (sums[name] ?? 0) + value * rows.length;
-    }
-    const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(lessons.length, 1)]);
-    return { ...Object.fromEntries(means), gradientSteps } as TextUpdateMetrics;
-  }
-
   /** Log-probabilities of the choices under the reference; not worked out where they count for nothing. */
   private async referenceOf(lessons: readonly TextLesson[], batch: Feeds): Promise<Float32Array> {
-    const reference = new Float32Array(this.parts.network.settings.rows);
-    if (this.parts.objective.klCoefficient === 0) return reference;
-    const { logProbs } = await this.judged(this.reference, batch);
+    const reference = new Float32Array(this.trained.network.settings.rows);
+    if (this.objective.klCoefficient === 0) return reference;
+    const { logProbs } = await this.trained.run(batch, this.reference);
     lessons.forEach(({ choice }, i) => {
-      reference[i] = logProbs[i * MAX_COMMANDS + choice];
+      reference[i] = logProbs![i * MAX_COMMANDS + choice];
     });
     return reference;
-  }
-
-  private async judged(theta: Float32Array, batch: Feeds): Promise<{ logProbs: Float32Array; values?: Float32Array }> {
-    const { session, network } = this.parts;
-    const { logProbs, values } = await session.run(batchTensors(network, theta, batch));
-    return { logProbs: logProbs.data as Float32Array, values: values?.data as Float32Array | undefined };
   }
 }
 
@@ -252,40 +303,7 @@ export function chooseBy(logProbs: Float32Array, draw: number | undefined): numb
   return found < 0 ? logProbs.indexOf(Math.max(...logProbs)) : found;
 }
 
-function hashOf({ buffer, byteOffset, byteLength }: Float32Array): string {
-  return sha256(new Uint8Array(buffer, byteOffset, byteLength)).slice(0, 16);
-}
-
-/** Situations as batches that a graph takes. A situation is read once, however often it is asked about or learned from. */
-class Reader {
-  private readonly encoded = new WeakMap<TextSituation, EncodedSituation>();
-
-  constructor(private readonly network: RelevanceNetwork) {}
-
-  /** `rows`: the places of a batch's situations among all. */
-  *batches(
-    situations: readonly TextSituation[],
-  ): Generator<{ readonly rows: readonly number[]; readonly batch: Feeds }> {
-    const read = situations.map((situation) => this.read(situation));
-    for (const rows of this.network.packed(read)) yield { rows, batch: this.network.batchOf(rows.map((i) => read[i])) };
-  }
-
-  private read(situation: TextSituation): EncodedSituation {
-    const encoded = this.encoded.get(situation) ?? encodeSituation(situation, this.network.settings);
-    this.encoded.set(situation, encoded);
-    return encoded;
-  }
-}
-
 // Graphs: log-probabilities of commands, and one gradient step on choices.
-
-/** What a session of `batchModel` is fed. */
-function batchTensors({ inputs }: RelevanceNetwork, theta: Float32Array, batch: Feeds): Record<string, Tensor> {
-  const feeds: Record<string, Tensor> = { theta: { dtype: 'float32', dims: [theta.length], data: theta } };
-  for (const [name, { dtype, shape }] of Object.entries(inputs))
-    feeds[name] = { dtype, dims: shape, data: batch[name] } as Tensor;
-  return feeds;
-}
 
 /** Inputs theta and those of a batch; outputs what `of` makes of them. */
 function batchModel(network: RelevanceNetwork, of: (params: Values, batch: Values) => object): Uint8Array {
@@ -407,76 +425,52 @@ export interface ValueLesson {
 }
 
 export class TextValueModel {
-  private steps = 0;
-  private readonly reader: Reader;
-
-  private constructor(
-    private readonly network: RelevanceNetwork,
-    private readonly session: InferenceSession,
-    private readonly trainer: Trainer,
-    private weights: Weights,
-  ) {
-    this.reader = new Reader(network);
-  }
+  private constructor(private readonly trained: Trained) {}
 
   /** A fresh model. @param rng draws the initial weights */
   static async make(settings: RelevanceSettings, rng: Rng): Promise<TextValueModel> {
     const network = new RelevanceNetwork(settings);
-    const model = batchModel(network, (params, batch) => ({ scores: network.scores(params, batch).scores }));
-    const session = await InferenceSession.fromBytes(model, {}, `${network.name} values`);
-    const trainer = await buildTrainer(valueTrainer(network));
-    return new TextValueModel(network, session, trainer, withMoments(network.layout.init(rng)));
+    const of = (params: Values, batch: Values) => ({ scores: network.scores(params, batch).scores });
+    return new TextValueModel(await Trained.make(network, of, valueTrainer(network), rng));
   }
 
   get parameters(): number {
-    return this.weights.theta.length;
+    return this.trained.weights.theta.length;
   }
 
   /** Changes with the weights. */
   get version(): string {
-    return `relevance-values-${hashOf(this.weights.theta)}`;
+    return `relevance-values-${this.trained.hash}`;
   }
 
   /** Of each situation, the value of each of its commands. @throws DOMAIN_UNFIT */
   async values(situations: readonly TextSituation[]): Promise<Float32Array[]> {
     const found: Float32Array[] = [];
-    for (const { rows, batch } of this.reader.batches(situations)) {
-      const { scores } = await this.session.run(batchTensors(this.network, this.weights.theta, batch));
-      const data = scores.data as Float32Array;
+    for (const { rows, batch } of this.trained.batches(situations)) {
+      const { scores } = await this.trained.run(batch);
       rows.forEach((row, i) => {
         const from = i * MAX_COMMANDS;
-        found[row] = data.slice(from, from + situations[row].admissible.length);
+        found[row] = scores!.slice(from, from + situations[row].admissible.length);
       });
     }
     return found;
   }
 
   /** One pass over the lessons; the mean squared error, each batch's before its own step. @throws NON_FINITE_VALUE */
-  async update(lessons: readonly ValueLesson[], { lr, order }: TextUpdateOptions): Promise<{ readonly error: number }> {
-    const taken = Array.from(order ?? lessons.keys(), (i) => lessons[i]);
-    let sum = 0;
-    for (const { rows, batch } of this.reader.batches(taken.map(({ situation }) => situation))) {
-      const perStep = { ...batch, ...this.feeds(rows.map((i) => taken[i])), ...adamSchedule(this.steps, 1, lr) };
-      const { state, metrics } = await this.trainer.run({ state: { ...this.weights }, perStep, steps: 1 });
-      this.weights = { theta: state.theta, m: state.m, v: state.v };
-      this.steps += 1;
-      sum += metrics.error[0] * rows.length;
-    }
-    return { error: sum / Math.max(taken.length, 1) };
+  async update(lessons: readonly ValueLesson[], options: TextUpdateOptions): Promise<{ readonly error: number }> {
+    const { rows } = this.trained.network.settings;
+    const { error = 0 } = await this.trained.pass(lessons, options, (own) => {
+      const [choice, target, weight] = [new Int32Array(rows), new Float32Array(rows), new Float32Array(rows)];
+      choice.set(own.map((lesson) => lesson.choice));
+      target.set(own.map((lesson) => lesson.target));
+      weight.fill(1 / own.length, 0, own.length);
+      return { choice, target, weight };
+    });
+    return { error };
   }
 
-  async close(): Promise<void> {
-    await this.trainer.release();
-    await this.session.release();
-  }
-
-  private feeds(lessons: readonly ValueLesson[]) {
-    const { rows } = this.network.settings;
-    const [choice, target, weight] = [new Int32Array(rows), new Float32Array(rows), new Float32Array(rows)];
-    choice.set(lessons.map((lesson) => lesson.choice));
-    target.set(lessons.map((lesson) => lesson.target));
-    weight.fill(1 / lessons.length, 0, lessons.length);
-    return { choice, target, weight };
+  close(): Promise<void> {
+    return this.trained.close();
   }
 }
 

@@ -2,6 +2,7 @@
 // Order, lag and what is durable stay with the job, for which a row on a queue is a row under way.
 
 import type { Job, QueueEvents } from 'bullmq';
+import { z } from 'zod';
 import { contentHash } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { type PackedError, ReverieError, reverieError } from '../../core/errors.js';
@@ -9,18 +10,23 @@ import type { Budget } from '../../llm/budget.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { episodeId } from '../../synth/episodes/run-episode.js';
 import type { PlannedRow, RowRunner } from '../pipeline/tools/rows.js';
-import { failureSchema, type JobDescription, jobIdOf, noteSchema, type RowMessage, recordSchema } from './messages.js';
 import {
   checkedMessage,
+  costSchema,
+  failureSchema,
+  hex64,
   ITEM_OPTIONS,
   MAX_LOST,
+  noteSchema,
   openParcel,
   packParcel,
+  type RowMessage,
   type RowQueue,
   strayMessage,
   TRIES,
   within,
 } from './redis-queue.js';
+import { type JobDescription, jobIdOf } from './row-job.js';
 
 /** Rows on the queue at once, where the scenario does not say: enough for workers of some hundred slots. */
 const DEFAULT_WINDOW = 512;
@@ -32,7 +38,7 @@ const LONELY_TICKS = 20;
 /** Longest that an end waits for Redis. */
 const FAREWELL_MS = 5000;
 
-export interface CoordinatorOptions {
+interface CoordinatorOptions {
   readonly queue: RowQueue;
   readonly description: JobDescription;
   readonly budget: Budget;
@@ -42,6 +48,15 @@ export interface CoordinatorOptions {
   /** Called every second. */
   readonly onTick: () => void;
 }
+
+/** An `EpisodeRecord`, as far as anything is counted of it; all of it was checked where it was made. */
+const recordSchema = z.looseObject({
+  ...{ id: z.string(), row: z.int(), task: z.string(), scenarioHash: hex64, return: z.number().nullable() },
+  messages: z.array(z.looseObject({ role: z.enum(['system', 'user', 'assistant', 'tool']) })),
+  steps: z.array(z.looseObject({ predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })) })),
+  verdict: z.looseObject({ checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })) }),
+  ...{ truncated: z.boolean(), weight: z.number(), cost: costSchema },
+});
 
 /** What an item came to: the parcel of its record, or an error; `error` is null where every worker that took it was lost. */
 type Outcome = { readonly spent: Cost } & ({ readonly bytes: Uint8Array } | { readonly error: PackedError | null });
@@ -80,9 +95,11 @@ export class RowCoordinator implements RowRunner {
     events.on('completed', ({ jobId, returnvalue }) => this.attempt(() => this.succeeded(jobId, returnvalue)));
     events.on('failed', ({ jobId, failedReason }) => this.attempt(async () => this.failed(jobId, failedReason)));
     this.timer = setInterval(() => {
-      this.ticking ??= this.tick().finally(() => {
-        this.ticking = undefined;
-      });
+      this.ticking ??= this.tick()
+        .catch((error) => this.abandon(error))
+        .finally(() => {
+          this.ticking = undefined;
+        });
     }, TICK_MS);
   }
 
@@ -105,10 +122,9 @@ export class RowCoordinator implements RowRunner {
       signal.addEventListener('abort', () => this.abandon(signal.reason), { once: true });
     }
     const { plan, task, maxSteps } = planned;
-    const { budget } = this.options;
     const message: RowMessage = { row: plan.row, task: task.id, maxSteps };
     const id = contentHash({ job: this.job, ...message });
-    const reservation = await budget.reserve(NO_COST);
+    const reservation = await this.options.budget.reserve(NO_COST);
     let spent = NO_COST;
     try {
       signal.throwIfAborted();
@@ -120,7 +136,7 @@ export class RowCoordinator implements RowRunner {
       });
       spent = outcome.spent;
       if ('bytes' in outcome) return await this.recordOf(planned, outcome.bytes);
-      throw failureOf(planned, outcome.error);
+      throw failureOf(plan.row, outcome.error);
     } finally {
       reservation.settle(spent);
       this.stopWhenSpent();
@@ -235,36 +251,33 @@ export class RowCoordinator implements RowRunner {
 
   private async tick(): Promise<void> {
     const { queue, log, onTick } = this.options;
-    try {
-      const { waiting, active } = await queue.items.getJobCounts('waiting', 'active');
-      const workers = await queue.items.getWorkersCount();
-      this.note = `${workers} ${workers === 1 ? 'worker' : 'workers'} · ${active} under way, ${waiting} waiting`;
-      this.lonely = workers === 0 && this.calls.size > 0 ? this.lonely + 1 : 0;
-      if (this.lonely === LONELY_TICKS) log(`No worker has come yet; start some: reverie worker --queue ${queue.url}`);
-      this.stopWhenSpent();
-      onTick();
-      this.ticks++;
-      if (this.ticks % ASK_AGAIN !== 0 || this.calls.size === 0) return;
-      await this.describe();
-      for (const id of [...this.calls.keys()]) await this.enqueue(id);
-    } catch (error) {
-      this.abandon(error);
-    }
+    const { waiting, active } = await queue.items.getJobCounts('waiting', 'active');
+    const workers = await queue.items.getWorkersCount();
+    this.note = `${workers} ${workers === 1 ? 'worker' : 'workers'} · ${active} under way, ${waiting} waiting`;
+    this.lonely = workers === 0 && this.calls.size > 0 ? this.lonely + 1 : 0;
+    if (this.lonely === LONELY_TICKS) log(`No worker has come yet; start some: reverie worker --queue ${queue.url}`);
+    this.stopWhenSpent();
+    onTick();
+    if (++this.ticks % ASK_AGAIN !== 0 || this.calls.size === 0) return;
+    await this.describe();
+    for (const id of [...this.calls.keys()]) await this.enqueue(id);
   }
 }
 
 /** Why the try failed, as it would have been thrown here. */
-function failureOf({ plan: { row } }: PlannedRow, packed: PackedError | null): Error {
+function failureOf(row: number, packed: PackedError | null): Error {
+  const givenUp = (why: string, hint: string) =>
+    reverieError('ROLLOUT_GIVEN_UP', {
+      problem: `Row ${row} was given up${why}`,
+      hint: `${hint}; the other rows are not affected.`,
+    });
   if (packed === null)
-    return reverieError('ROLLOUT_GIVEN_UP', {
-      problem: `Row ${row} was given up: ${MAX_LOST} workers that took it were lost before it ended.`,
-      hint: 'See how those workers ended, such as out of memory; the other rows are not affected.',
-    });
+    return givenUp(
+      `: ${MAX_LOST} workers that took it were lost before it ended.`,
+      'See how those workers ended, such as out of memory',
+    );
   if (packed.code === undefined)
-    return reverieError('ROLLOUT_GIVEN_UP', {
-      problem: `Row ${row} was given up after ${TRIES} tries: ${packed.message}`,
-      hint: 'Workers show the stack with REVERIE_DEBUG=1; the other rows are not affected.',
-    });
+    return givenUp(` after ${TRIES} tries: ${packed.message}`, 'Workers show the stack with REVERIE_DEBUG=1');
   // Values travel as text; whose fault it was is asked for as it was.
   const { ofModel, retryable } = packed.values ?? {};
   const flags = { ofModel: ofModel === 'true', retryable: retryable === 'true' };

@@ -3,11 +3,11 @@
 // all before its item counts as done. See docs/distributed.md.
 
 import { promisify } from 'node:util';
-import { gunzip, gzip, gzipSync } from 'node:zlib';
+import { gunzip, gzip } from 'node:zlib';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { z } from 'zod';
-import { describeIssues, reverieError } from '../../core/errors.js';
+import { z } from 'zod';
+import { describeIssues, ERROR_CATALOGUE, type ErrorCode, reverieError } from '../../core/errors.js';
 
 /** Locks of one item that may be lost before it counts as failed. */
 export const MAX_LOST = 3;
@@ -29,40 +29,23 @@ export const ITEM_OPTIONS = {
   removeOnFail: KEPT,
 } as const;
 
-export interface QueueAddress {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: boolean;
-  /** Name of the queue: letters, digits, dashes, underscores. */
-  readonly name: string;
-  readonly user: string | undefined;
-  readonly password: string | undefined;
-}
-
 /**
  * User and password come from REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD, as command lines are recorded with runs.
  * @throws QUEUE_REFUSED
  */
-export function parseQueueUrl(
-  text: string,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): QueueAddress {
+export function parseQueueUrl(text: string, env: Readonly<Record<string, string | undefined>> = process.env) {
   const refuse = (problem: string) =>
     reverieError('QUEUE_REFUSED', {
       problem: `"${text.replace(/\/\/[^@/]*@/, '//***@')}" names no queue: ${problem}.`,
-      hint: 'Give one of: redis://host:port/name (rediss:// with TLS).',
+      hint: 'Give redis://host:port/name (rediss:// with TLS), the name of letters, digits, dashes and underscores.',
     });
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url === undefined || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
-  if (url.username !== '' || url.password !== '') {
+  if (url !== undefined && (url.username !== '' || url.password !== ''))
     throw refuse('it holds a user or password, which belong into REVERIE_QUEUE_USER and REVERIE_QUEUE_PASSWORD');
-  }
-  if (url.search !== '' || url.hash !== '') throw refuse('it has a query or fragment, which mean nothing');
-  const name = url.pathname.replace(/^\//, '') || 'reverie';
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(name)) {
-    throw refuse('the name must be up to 64 letters, digits, dashes and underscores');
-  }
-  if (url.hostname === '') throw refuse('it names no host');
+  const name = url?.pathname.slice(1) || 'reverie';
+  const isNamed = /^[A-Za-z0-9_-]{1,64}$/.test(name);
+  const isBare = url !== undefined && url.hostname !== '' && url.search === '' && url.hash === '';
+  if (!isNamed || !isBare || !['redis:', 'rediss:'].includes(url.protocol)) throw refuse('it is of no known form');
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
   const port = url.port === '' ? 6379 : Number(url.port);
   const { REVERIE_QUEUE_USER: user, REVERIE_QUEUE_PASSWORD: password } = env;
@@ -160,17 +143,42 @@ function reasonOf({ message, name }: Error): string {
   return message || name;
 }
 
+// What coordinator and workers send each other, as schemas: nothing that does not fit is believed.
+
+export const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
+const amount = z.number().min(0);
+
+/** An item of the queue: the job that it is of, and its row, a parcel. */
+export const itemSchema = z.object({ job: hex64, payload: z.base64() });
+
+/** A row, with all that rows before it decide. */
+export const rowSchema = z.strictObject({ row: z.int().min(0), task: z.string(), maxSteps: z.int().min(1) });
+export type RowMessage = z.output<typeof rowSchema>;
+
+export const costSchema = z.strictObject({
+  ...{ calls: amount, promptTokens: amount, cachedTokens: amount, completionTokens: amount, money: amount },
+});
+
+/** What a worker adds to a result: what it spent since it last said so. */
+export const noteSchema = z.strictObject({ spent: costSchema });
+
+/** Why a row failed, as the worker threw it. */
+export const failureSchema = z.strictObject({
+  error: z.strictObject({
+    ...{ name: z.string(), message: z.string(), stack: z.string().optional() },
+    code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
+    values: z.record(z.string(), z.string()).optional(),
+  }),
+  note: noteSchema,
+});
+
 /** Nothing that is larger than this when it is unpacked is read. */
 const MAX_BYTES = 256 << 20;
-/** Characters that are packed before a thread could be asked to. */
-const SMALL = 4096;
-
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
 
-export async function packParcel(value: unknown): Promise<Uint8Array> {
-  const text = JSON.stringify(value);
-  return text.length < SMALL ? gzipSync(text) : compress(text);
+export function packParcel(value: unknown): Promise<Uint8Array> {
+  return compress(JSON.stringify(value));
 }
 
 /** The value, as it was packed: same keys, same order. `what` names it in errors. @throws QUEUE_REFUSED */

@@ -3,27 +3,21 @@
 
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
-import { type Cost, NO_COST } from '../../core/cost.js';
-import { type PackedError, packError, reverieError, unpackError } from '../../core/errors.js';
+import { type PackedError, packError, unpackError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
 import { WorkerPool } from '../../core/pool.js';
 import { moved, poolTask } from '../../core/pool-task.js';
 import { isRaised } from '../../core/threads.js';
-import type { ToolsTask } from '../../env/tools/domain.js';
 import { areRulesTrusted, trustRules } from '../../env/tools/sandbox/sandbox.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { packRow, unpackRow } from '../../synth/episodes/produce-rows.js';
-import { planRow } from '../../synth/episodes/run-episode.js';
 import type { JobContext } from '../job.js';
-import { scenarioJudge } from '../pipeline/tools/gates.js';
-import { makeParts, type ToolsParts } from '../pipeline/tools/parts.js';
-import { amplifiedRows } from '../pipeline/tools/row-makers.js';
-import { type RowRunner, rowsHere } from '../pipeline/tools/rows.js';
-import { withAddedTasks } from '../pipeline/tools/task-stage.js';
+import { makeParts } from '../pipeline/tools/parts.js';
+import type { RowRunner } from '../pipeline/tools/rows.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
-import type { JobDescription, JobFacts, RowMessage } from './messages.js';
-import { strayMessage } from './redis-queue.js';
+import type { RowMessage } from './redis-queue.js';
+import { type JobFacts, jobOf, type WorkerJob } from './row-job.js';
 
 /** Rows of one task at most: what a task costs beside its rows is small then. */
 const LARGEST_CHUNK = 8;
@@ -32,9 +26,9 @@ const CHUNKS_A_THREAD = 3;
 /** Chunks a thread has of a job, at least: none has much more to do than another. */
 const LEAST_CHUNKS = 4;
 
-interface ThreadedJob extends Pick<JobDescription, 'seed' | 'withheld' | 'versions'> {
+interface ThreadedJob extends JobFacts {
   readonly scenario: AnyScenario;
-  readonly tasks: readonly ToolsTask[];
+  readonly seed: number;
   /** Whether rules run without a sandbox, as they do here. */
   readonly trustsRules: boolean;
   /** Where parts of threads keep their files. */
@@ -48,14 +42,8 @@ interface ChunkInput {
   readonly rows: readonly RowMessage[];
 }
 
-/** A row's share of the bytes; or why there is no row. */
-type RowOutput = { readonly bytes: number; readonly failed?: undefined } | { readonly failed: PackedError };
-
-interface ChunkOutput {
-  readonly rows: readonly RowOutput[];
-  /** What `packRow` made of each row, one after another. */
-  readonly bytes: Uint8Array;
-}
+/** What `packRow` made of a row; or why there is no row. */
+type RowOutput = { readonly bytes: Uint8Array } | { readonly failed: PackedError };
 
 /** A row that waits to be sent. */
 interface Asked {
@@ -77,12 +65,9 @@ export class ThreadedRows implements RowRunner {
   /** Rows of a task. */
   private readonly chunk: number;
 
-  constructor(
-    { scenario, seed, workers }: JobContext<ToolsScenario>,
-    { tasks, withheld = null, versions }: Omit<JobFacts, 'withheld'> & { readonly withheld?: string | null },
-  ) {
+  constructor({ scenario, seed, workers }: JobContext<ToolsScenario>, facts: JobFacts) {
     const { path: folder } = this.folder;
-    const job: ThreadedJob = { scenario, seed, withheld, tasks, versions, trustsRules: areRulesTrusted(), folder };
+    const job: ThreadedJob = { scenario, seed, ...facts, trustsRules: areRulesTrusted(), folder };
     const bytes = new TextEncoder().encode(JSON.stringify(job));
     this.job = new Uint8Array(new SharedArrayBuffer(bytes.length));
     this.job.set(bytes);
@@ -121,16 +106,11 @@ export class ThreadedRows implements RowRunner {
     try {
       const make = (): ChunkInput => ({ job: this.job, folder: this.folder.path, rows });
       const made = await this.pool.run(rowsTask, make, { signal: asked[0].signal, label });
-      let at = 0;
-      for (const [i, row] of made.rows.entries()) {
-        if (row.failed !== undefined) {
-          asked[i].reject(unpackError(row.failed));
-          continue;
-        }
-        asked[i].resolve(unpackRow<EpisodeRecord>(made.bytes.subarray(at, at + row.bytes)));
-        at += row.bytes;
+      for (const [i, row] of made.entries()) {
+        if ('failed' in row) asked[i].reject(unpackError(row.failed));
+        else asked[i].resolve(unpackRow<EpisodeRecord>(row.bytes));
       }
-      for (const { reject, signal } of asked.slice(made.rows.length)) reject(signal.reason);
+      for (const { reject, signal } of asked.slice(made.length)) reject(signal.reason);
     } catch (error) {
       for (const { reject } of asked) reject(error);
     } finally {
@@ -149,30 +129,20 @@ let present: { readonly folder: string; readonly job: Promise<WorkerJob> } | und
 export const rowsTask = poolTask(
   import.meta.url,
   'rowsTask',
-  async ({ job: description, folder, rows }: ChunkInput, { stop }): Promise<ChunkOutput> => {
+  async ({ job: description, folder, rows }: ChunkInput, { stop }): Promise<RowOutput[]> => {
     if (present?.folder !== folder) present = { folder, job: jobHere(description) };
     const job = await present.job;
     const outputs: RowOutput[] = [];
-    const pieces: Uint8Array[] = [];
     for (const row of rows) {
       // The rest is not waited for any more.
       if (isRaised(stop)) break;
       try {
-        const packed = packRow(row.row, await job.run(row, `row ${row.row}`, never.signal));
-        pieces.push(packed);
-        outputs.push({ bytes: packed.length });
+        outputs.push({ bytes: packRow(row.row, await job.run(row, `row ${row.row}`, never.signal)) });
       } catch (error) {
         outputs.push({ failed: packError(error) });
       }
     }
-    // In memory that nothing else lies in, as it leaves the thread.
-    const bytes = new Uint8Array(pieces.reduce((sum, { length }) => sum + length, 0));
-    let at = 0;
-    for (const piece of pieces) {
-      bytes.set(piece, at);
-      at += piece.length;
-    }
-    return moved({ rows: outputs, bytes });
+    return moved(outputs);
   },
 );
 
@@ -182,64 +152,4 @@ async function jobHere(bytes: Uint8Array): Promise<WorkerJob> {
   const scenario = toolsScenario(await reviveScenario(job.scenario, `${job.scenario.config.name} (of a thread)`));
   const parts = await makeParts({ scenario, out: join(job.folder, String(threadId)), log: () => {} });
   return jobOf(scenario, parts, job);
-}
-
-// A job as any process, or thread, runs its rows.
-
-/** A job as its rows can be run here. */
-export interface WorkerJob {
-  readonly parts: ToolsParts;
-  /** Throws what a row throws. */
-  readonly run: (message: RowMessage, what: string, signal: AbortSignal) => Promise<EpisodeRecord>;
-  /** Rows. */
-  underway: number;
-  /** What of its costs has been reported. */
-  reported: Cost;
-}
-
-/** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
-export async function jobOf(
-  scenario: ToolsScenario,
-  made: ToolsParts,
-  {
-    seed,
-    withheld,
-    tasks,
-    versions: theirs,
-  }: Pick<JobDescription, 'seed' | 'withheld' | 'versions'> & {
-    readonly tasks: readonly unknown[];
-  },
-): Promise<WorkerJob> {
-  const { config } = scenario;
-  const domain = withAddedTasks(made.domain, tasks as readonly ToolsTask[], config.quality.splits);
-  const parts = { ...made, domain };
-  const context = { scenario, seed };
-  const judge = await scenarioJudge(context, parts);
-  const { user, agent, responder } = parts;
-  const ours: JobDescription['versions'] = {
-    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
-    judge: judge?.version ?? null,
-  };
-  for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
-    requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
-  const runRow = rowsHere(context, parts, {
-    ...{ source: 'synthetic', responder, judge: judge?.decide, withheld: withheld ?? undefined },
-    make: config.synth.mode === 'amplify' ? await amplifiedRows(scenario, parts) : undefined,
-  });
-  const byId = new Map(domain.tasks.map((task) => [task.id, task]));
-  const { groupSize, branchAt } = config.synth;
-  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
-    const task = byId.get(id);
-    if (task === undefined) throw strayMessage(what, `there is no task "${id}"`);
-    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
-  };
-  return { parts, run, underway: 0, reported: NO_COST };
-}
-
-export function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
-  if (theirs === ours) return;
-  throw reverieError('QUEUE_REFUSED', {
-    problem: `This worker cannot run rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
-    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
-  });
 }

@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Job } from 'bullmq';
 import { addCosts, NO_COST, subtractCosts } from '../../core/cost.js';
-import { type PackedError, packError, ReverieError, reverieError } from '../../core/errors.js';
+import { packError, ReverieError, reverieError } from '../../core/errors.js';
 import { temporaryFolder } from '../../core/files.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import { formatCount } from '../format.js';
@@ -14,16 +14,26 @@ import { makeProgress, type Progress } from '../progress.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
 import {
-  folderHere,
+  checkedMessage,
+  ITEM_OPTIONS,
   itemSchema,
+  MAX_LOST,
+  openParcel,
+  packParcel,
+  RowQueue,
+  rowSchema,
+  within,
+} from './redis-queue.js';
+import {
+  folderHere,
   type JobDescription,
-  type Note,
+  type JobFacts,
+  jobOf,
   openDescription,
   requireNoServer,
-  rowSchema,
-} from './messages.js';
-import { checkedMessage, ITEM_OPTIONS, MAX_LOST, openParcel, packParcel, RowQueue, within } from './redis-queue.js';
-import { jobOf, requireSame, type WorkerJob } from './threaded-rows.js';
+  requireSame,
+  type WorkerJob,
+} from './row-job.js';
 
 export interface WorkOptions {
   readonly queue: string;
@@ -49,8 +59,6 @@ const MIN_CHECK_MS = 500;
 const IDLE_CHECK_MS = 250;
 /** Longest that an end waits for Redis. */
 const FAREWELL_MS = 2000;
-/** Longest text of an error that is passed on. */
-const MAX_TEXT = 4000;
 
 /**
  * Runs rows until `signal` is aborted, or none came for too long.
@@ -75,8 +83,8 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     if (spent.calls > 0) parts.push(`${formatCount(spent.calls)} calls`);
     phase.set(counts.rows, parts.join(' · '));
   };
-  const noteOf = (job: string | undefined): Note => {
-    const spent = job === undefined ? NO_COST : jobs.spent(job);
+  const noteOf = (job: string) => {
+    const spent = jobs.spent(job);
     counts.spent = addCosts(counts.spent, spent);
     return { spent };
   };
@@ -93,7 +101,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
   const runItem = async (item: Job, token: string | undefined): Promise<string> => {
     underway++;
     tell();
-    let job: string | undefined;
+    let job = '';
     try {
       const what = `rollout ${item.id}`;
       const data = checkedMessage(item.data, itemSchema, what);
@@ -112,7 +120,7 @@ export async function work(options: WorkOptions, progress: Progress, signal: Abo
     } catch (error) {
       if (refusal.signal.aborted || late.signal.aborted) throw await givenBack(item, token);
       counts.failed++;
-      const reason = JSON.stringify({ error: shortened(packError(error)), note: noteOf(job) });
+      const reason = JSON.stringify({ error: packError(error), note: noteOf(job) });
       // What is expected would fail again.
       const failure = error instanceof ReverieError ? new UnrecoverableError(reason) : new Error(reason);
       failure.stack = '';
@@ -177,16 +185,6 @@ export async function workUntilInterrupted(
   }
 }
 
-function shortened({ name, message, stack, code, values }: PackedError): PackedError {
-  const short = Object.entries(values ?? {}).map(([key, value]) => [key, value.slice(0, MAX_TEXT)]);
-  return {
-    name,
-    message: message.slice(0, MAX_TEXT),
-    ...(stack !== undefined && { stack: stack.slice(0, MAX_TEXT) }),
-    ...(code !== undefined && { code, values: Object.fromEntries(short) }),
-  };
-}
-
 /** Jobs whose parts are kept at once. */
 const MAX_JOBS = 4;
 
@@ -234,7 +232,7 @@ class WorkerJobs {
     const out = join(this.folder, id.slice(0, 16));
     mkdirSync(out, { recursive: true });
     const parts = await makeParts({ scenario, out, log: this.log });
-    const job = await jobOf(scenario, parts, description).catch(async (error) => {
+    const job = await jobOf(scenario, parts, description as JobDescription & JobFacts).catch(async (error) => {
       await parts.close();
       throw error;
     });

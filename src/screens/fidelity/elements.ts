@@ -3,7 +3,6 @@
 
 import type { ScreenState } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import type { LinesChart } from '../../fidelity/report.js';
 import {
   estimateIn,
   meanOf as estimateOf,
@@ -13,17 +12,12 @@ import {
   type Instrument,
   metricTable,
   percent,
-  pointOf,
   type Question,
   shareOf,
-  streamOf,
 } from '../../fidelity/section.js';
-import { meanEstimate } from '../../fidelity/statistics.js';
-import { CHUNK, constructed, patientAnswer } from '../../fidelity/tools/answers.js';
+import { CHUNK, constructed, patientAnswer, type ToolsQuestion } from '../../fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../fidelity/tools/judged.js';
-import type { SimulatedStep, TrueStep } from '../../fidelity/tools/open-loop.js';
 import { durable, TOOLS_QUESTIONS } from '../../fidelity/tools/opening.js';
-import type { ToolsQuestion } from '../../fidelity/tools/question.js';
 import { isAnother } from '../mechanics.js';
 
 /** Of a simulated screen beside the real one that followed from the same. */
@@ -72,8 +66,7 @@ function f1(real: ReadonlySet<string>, simulated: ReadonlySet<string>): number |
   return (2 * both) / (real.size + simulated.size);
 }
 
-type StepRow = {
-  readonly kind: 'step';
+type Row = {
   readonly backend: string;
   /** null: the screen afterwards is not known, or no answer came. */
   readonly elements: number | null;
@@ -83,33 +76,17 @@ type StepRow = {
   readonly outcome: boolean | null;
 };
 
-/** F1 after each step of a walk. */
-type WalkRow = { readonly kind: 'walk'; readonly elements: readonly (number | null)[] };
-type Row = StepRow | WalkRow;
-
-/** Walks of one chunk. */
-const WALKS = 4;
-
-export function elementsInstrument({ ground, answering, carry, notes }: ToolsJudged): Instrument<Row> {
-  const { questions, sequences, truthBackend } = ground.truth;
-  const asked = Math.ceil(questions.length / CHUNK);
+export function elementsInstrument({ ground, answering, notes }: ToolsJudged): Instrument<Row> {
+  const { questions, truthBackend } = ground.truth;
   const { seed } = ground.setup;
   return {
     id: 'elements',
-    chunks: asked + Math.ceil(sequences.length / WALKS),
+    chunks: Math.ceil(questions.length / CHUNK),
     measure: async (chunk, signal) => {
       const rows: Row[] = [];
-      if (chunk < asked) {
-        for (const question of questions.slice(chunk * CHUNK, (chunk + 1) * CHUNK)) {
-          const query = { ...question.query, seed };
-          rows.push(stepRow(question, await patientAnswer(answering.unaided, query, signal)));
-        }
-        return rows;
-      }
-      const from = (chunk - asked) * WALKS;
-      for (const sequence of sequences.slice(from, from + WALKS)) {
-        const { steps } = await carry(sequence, signal);
-        rows.push({ kind: 'walk', elements: steps.map((step, i) => walkedF1(step, sequence.steps[i])) });
+      for (const question of questions.slice(chunk * CHUNK, (chunk + 1) * CHUNK)) {
+        const query = { ...question.query, seed };
+        rows.push(rowOf(question, await patientAnswer(answering.unaided, query, signal)));
       }
       return rows;
     },
@@ -119,25 +96,14 @@ export function elementsInstrument({ ground, answering, carry, notes }: ToolsJud
 
 type Answer = Awaited<ReturnType<typeof patientAnswer>>;
 
-function stepRow({ query, truth, after }: ToolsQuestion, answer: Answer): StepRow {
-  if (answer === undefined)
-    return { kind: 'step', backend: 'unanswered', elements: null, changes: null, transition: null, outcome: null };
+function rowOf({ query, truth, after }: ToolsQuestion, answer: Answer): Row {
+  const unknown = { elements: null, changes: null, transition: null };
+  if (answer === undefined) return { backend: 'unanswered', outcome: null, ...unknown };
   const backend = answer.refused === undefined ? answer.backend : 'refused';
   const outcome = answer.isError === truth.isError;
-  if (after === undefined || answer.stateless)
-    return { kind: 'step', backend, elements: null, changes: null, transition: null, outcome };
+  if (after === undefined || answer.stateless) return { backend, outcome, ...unknown };
   const simulated = applyOperations(query.state, answer.operations) as ScreenState;
-  return {
-    kind: 'step',
-    backend,
-    outcome,
-    ...elementScores(query.state as ScreenState, after as ScreenState, simulated),
-  };
-}
-
-function walkedF1({ state }: SimulatedStep, real: TrueStep | undefined): number | null {
-  if (state === undefined || real?.state === undefined) return null;
-  return elementF1(real.state as ScreenState, state as ScreenState);
+  return { backend, outcome, ...elementScores(query.state as ScreenState, after as ScreenState, simulated) };
 }
 
 const METRICS = metricTable(`
@@ -145,7 +111,6 @@ element-f1      | higher | number | F1 of elements | Elements of the simulated s
 change-f1       | higher | number | F1 of changes | The same over elements that came, went or became others; actions that change nothing in either are left out.
 action-outcome  | higher | share  | Actions with the right outcome | Share of actions that are carried out, or refused, as they truly are.
 page-transition | higher | share  | Page transitions | Share of actions after which the page is rightly another, or the same, and the task rightly over, or not.
-walk-f1         | higher | number | F1 of elements, open loop | Elements over all steps of real walks repeated on the simulation's own screens; mean over walks.
 `);
 
 interface Judging {
@@ -154,23 +119,17 @@ interface Judging {
 }
 
 function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Finding {
-  const steps = rows.filter((row) => row.kind === 'step');
-  const walks = rows.filter((row) => row.kind === 'walk');
   const found = figuresOf(METRICS, {
     'element-f1': estimateOf(
       'element-f1',
-      steps.map(({ elements }) => elements),
+      rows.map(({ elements }) => elements),
     ),
     'change-f1': estimateOf(
       'change-f1',
-      steps.map(({ changes }) => changes),
+      rows.map(({ changes }) => changes),
     ),
-    'action-outcome': shareOf(steps.map(({ outcome }) => outcome)),
-    'page-transition': shareOf(steps.map(({ transition }) => transition)),
-    'walk-f1': estimateOf(
-      'walk-f1',
-      walks.map(({ elements }) => meanOf(elements)),
-    ),
+    'action-outcome': shareOf(rows.map(({ outcome }) => outcome)),
+    'page-transition': shareOf(rows.map(({ transition }) => transition)),
   });
   const f1 = estimateIn(found, 'element-f1');
   const outcome = estimateIn(found, 'action-outcome');
@@ -178,8 +137,8 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Find
     {
       id: 'elements',
       title: 'Elements',
-      summary: `After ${steps.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
-      charts: [walkChart(walks)],
+      summary: `After ${rows.length} actions on true screens, the F1 of the elements is ${f1.value?.toFixed(3) ?? 'not known'}; ${percent(outcome)} are carried out or refused as they truly are.`,
+      charts: [],
       tables: [],
       notes: [
         ...notes,
@@ -187,39 +146,12 @@ function concluded(rows: readonly Row[], { truthBackend, notes }: Judging): Find
       ],
       ...(f1.value === null ? { missing: 'Of no action the screen afterwards is known.' } : {}),
       ...constructed(
-        steps.map(({ backend }) => backend),
+        rows.map(({ backend }) => backend),
         truthBackend,
       ),
     },
     found,
   );
-}
-
-function meanOf(values: readonly (number | null)[]): number | null {
-  const known = values.filter((value) => value !== null);
-  return known.length === 0 ? null : known.reduce((a, b) => a + b, 0) / known.length;
-}
-
-/** Only walks that are still under way count after a step. */
-function walkChart(walks: readonly WalkRow[]): LinesChart {
-  const length = Math.max(0, ...walks.map(({ elements }) => elements.length));
-  const points = Array.from({ length }, (_, i) => i).flatMap((i) =>
-    pointOf(
-      i + 1,
-      meanEstimate(
-        walks.map(({ elements }) => elements[i] ?? null),
-        streamOf(`walk-f1 ${i}`),
-      ),
-    ),
-  );
-  return {
-    kind: 'lines',
-    title: 'F1 of elements by step',
-    caption: "Real walks repeated on the simulation's own screens; walks that are over do not count.",
-    xTitle: 'step',
-    yTitle: 'F1',
-    series: [{ name: 'elements', points }],
-  };
 }
 
 export const SCREEN_QUESTIONS: readonly Question<ToolsJudged>[] = [

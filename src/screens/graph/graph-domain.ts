@@ -15,7 +15,7 @@ import {
 } from '../../env/screens/screen-actions.js';
 import type { ScreenElement } from '../../env/screens/screen-state.js';
 import type { CallSpec, DomainEntry, ToolsDomain } from '../../env/tools/domain.js';
-import type { ScreenPlayer } from '../screen-player.js';
+import { placeOf, type ScreenPlayer } from '../screen-player.js';
 import { pageUnknown, playedScreens } from '../screens-domain.js';
 import { drawBySeed, type ScreenPage, seededPages } from '../seeded-pages.js';
 import { type GraphFile, type GraphTask, graphInvalid, readGraph, type Scalar } from './graph-file.js';
@@ -44,16 +44,18 @@ const LONGEST_ANSWER = 60;
 /** Moments that a search looks at before a solution counts as not known. */
 const MOST_MOMENTS = 60_000;
 
-const of = 'screens of a graph';
 const ownKeys = z.strictObject({
-  screens: z.array(z.string().min(1)).min(1).optional().describe(`${of}: tasks by their names; default: all`),
+  screens: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .describe('screens of a graph: tasks by their names; default: all'),
   seeds: z
-    .number()
     .int()
     .min(1)
     .max(1_000_000)
     .default(SEEDS)
-    .describe(`${of}: seeds of each task and split; default ${SEEDS}`),
+    .describe(`screens of a graph: seeds of each task and split; default ${SEEDS}`),
 });
 const settings = ownKeys.extend({
   graph: z.string().min(1).describe("screen-graph: the graph's file, YAML or JSON, relative to the scenario"),
@@ -132,7 +134,7 @@ class GraphPlayer implements ScreenPlayer {
   act(page: string, before: readonly CallSpec[], call: CallSpec) {
     const after = this.world.act(this.at(page, before), call);
     if (typeof after === 'string') return after;
-    this.moments.set(keyOf(page, [...before, call]), after);
+    this.moments.set(placeOf(page, [...before, call]), after);
     return this.world.look(after);
   }
 
@@ -157,16 +159,13 @@ class GraphPlayer implements ScreenPlayer {
   }
 
   private at(page: string, calls: readonly CallSpec[]): GraphMoment {
-    const key = keyOf(page, calls);
-    let moment = this.moments.get(key);
-    if (moment !== undefined) return moment;
-    if (calls.length === 0) moment = this.beginning(page);
-    else {
-      const before = this.at(page, calls.slice(0, -1));
-      const after = this.world.act(before, calls.at(-1)!);
-      // Refused then, refused now: it changed nothing.
-      moment = typeof after === 'string' ? before : after;
-    }
+    const key = placeOf(page, calls);
+    const known = this.moments.get(key);
+    if (known !== undefined) return known;
+    const before = calls.length === 0 ? this.beginning(page) : this.at(page, calls.slice(0, -1));
+    const after = calls.length === 0 ? before : this.world.act(before, calls.at(-1)!);
+    // Refused then, refused now: it changed nothing.
+    const moment = typeof after === 'string' ? before : after;
     this.moments.set(key, moment);
     return moment;
   }
@@ -192,8 +191,9 @@ class GraphPlayer implements ScreenPlayer {
       if (fitting.length === 0) throw this.invalid(page, `.draw.${name}`, 'there is nothing to draw from');
       draws[name] = fitting[drawBySeed(fitting.length, seed, `${task.name} ${name}`)];
     }
-    const data = changed(task.changes, { cells: file.data, data: given, rows: { task: draws } });
-    const scope = { cells: file.data, data, rows: { task: draws } };
+    const rows = { task: draws };
+    const data = changed(task.changes, { cells: file.data, data: given, rows });
+    const scope = { cells: file.data, data, rows };
     const { done, over, answer } = task;
     const moment = this.world.begin({
       ...{ goal: textOf(task.goal, scope), page: task.start ?? file.start, data, draws, done, over },
@@ -212,17 +212,7 @@ class GraphPlayer implements ScreenPlayer {
   }
 }
 
-function keyOf(page: string, calls: readonly CallSpec[]): string {
-  return [page, ...calls.map(actionLine)].join('\u001e');
-}
-
 // The shortest way to a task's goal, breadth first over what its world can be, by actions that do something.
-
-interface Way {
-  readonly moment: GraphMoment;
-  readonly from?: Way;
-  readonly call?: CallSpec;
-}
 
 /** What a search leaves out: rows like those that the task drew, but others; answers that are not on the screen. */
 interface Bounds {
@@ -251,32 +241,31 @@ function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly C
 }
 
 function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): readonly CallSpec[] | 'none' | undefined {
-  const seen = new Set([placeOf(beginning)]);
-  const ways: Way[] = [{ moment: beginning }];
+  const seen = new Set([situationOf(beginning)]);
+  const ways: { readonly moment: GraphMoment; readonly calls: readonly CallSpec[] }[] = [
+    { moment: beginning, calls: [] },
+  ];
   // More are added while they are gone through.
   for (const from of ways) {
     for (const call of movesOf(world, from.moment, bounds)) {
       const moment = world.act(from.moment, call);
       if (typeof moment === 'string' || (moment.done && moment.reward <= 0)) continue;
-      if (moment.done) return callsOf({ moment, from, call });
-      const place = placeOf(moment);
+      const calls = [...from.calls, call];
+      if (moment.done) return calls;
+      const place = situationOf(moment);
       if (seen.has(place)) continue;
       if (seen.size >= MOST_MOMENTS) return undefined;
       seen.add(place);
-      ways.push({ moment, from, call });
+      ways.push({ moment, calls });
     }
   }
   return 'none';
 }
 
 /** All that what follows depends on; not the ids, nor where the keyboard is. Data is told where it is not as at the beginning. */
-function placeOf({ page, data, fields, start }: GraphMoment): string {
+function situationOf({ page, data, fields, start }: GraphMoment): string {
   const other = Object.entries(data).filter(([name, value]) => value !== start.data[name]);
   return JSON.stringify([page, other, fields]);
-}
-
-function callsOf(last: Way): CallSpec[] {
-  return last.from === undefined ? [] : [...callsOf(last.from), last.call!];
 }
 
 function movesOf(world: GraphWorld, moment: GraphMoment, bounds: Bounds): CallSpec[] {

@@ -140,78 +140,69 @@ export function graphInvalid(file: string, place: string, problem: string, cause
   return reverieError('FILE_INVALID', told, cause);
 }
 
-type Fault = (place: string, problem: string) => Error;
+/** Keys that name something, wherever they stand; and keys with values by column. */
+const NAMING: Readonly<Record<string, 'page' | 'table' | 'data'>> = {
+  ...{ page: 'page', start: 'page', rows: 'table', each: 'table', from: 'table', remove: 'table', update: 'table' },
+  ...{ bind: 'data', set: 'data' },
+};
+const BY_COLUMN = new Set(['where', 'append', 'set', 'add']);
 
 /** @throws what `fault` makes of the first name that means nothing: a page, an element, data, a table or a column */
-function checkGraph({ data, pages, edges, tasks, start }: GraphFile, fault: Fault): void {
-  const known = (place: string, wanted: string | undefined, names: readonly string[], what: string) => {
-    if (wanted === undefined || names.includes(wanted)) return;
-    const close = nearest(wanted, names);
+function checkGraph(
+  { data, pages, edges, tasks, start }: GraphFile,
+  fault: (place: string, problem: string) => Error,
+): void {
+  const tables = Object.fromEntries(
+    Object.entries(data).flatMap(([key, cell]) => (cell.type === 'table' ? [[key, Object.keys(cell.columns)]] : [])),
+  );
+  const names = { page: Object.keys(pages), table: Object.keys(tables), data: Object.keys(data) };
+  const known = (place: string, wanted: string, what: string, among: readonly string[]) => {
+    if (among.includes(wanted)) return;
+    const close = nearest(wanted, among);
     throw fault(place, `there is no ${what} "${wanted}"${close === undefined ? '' : ` (did you mean "${close}"?)`}`);
   };
-  const page = (place: string, wanted: string | undefined) => known(place, wanted, Object.keys(pages), 'page');
-  const tables = Object.keys(data).filter((key) => data[key].type === 'table');
-  const row = (place: string, table: string, ...rows: (object | undefined)[]) => {
-    known(place, table, tables, 'table');
-    const { columns: own } = data[table] as { columns: Columns };
-    for (const column of Object.keys(Object.assign({}, ...rows)))
-      known(`${place}.${column}`, column, Object.keys(own), 'column');
+  const checkRow = (place: string, table: string, row: object) => {
+    known(place, table, 'table', names.table);
+    for (const column of Object.keys(row)) known(`${place}.${column}`, column, 'column', tables[table]);
   };
-  /** Every reference begins with data, `row` or `task`, and every condition and change is of what there is. */
-  const texts = (place: string, value: unknown): void => {
-    if (typeof value === 'object' && value !== null) {
-      const { rows, where, page: shown } = value as GraphCondition;
-      if (rows !== undefined) row(`${place}.rows`, rows, where);
-      if (typeof shown === 'string') page(`${place}.page`, shown);
-      for (const [key, part] of Object.entries(value)) texts(`${place}.${key}`, part);
+  const check = (place: string, value: unknown): void => {
+    if (typeof value === 'string') {
+      for (const [, path] of value.matchAll(REFERENCE))
+        known(place, path.split('.')[0], 'data or row', [...names.data, 'row', 'task']);
+      const stray = value.replaceAll(REFERENCE, '').match(/[{}].{0,20}/);
+      if (stray !== null) throw fault(place, `"${stray[0]}" is no reference, which is written {name} or {name.column}`);
     }
-    if (typeof value !== 'string') return;
-    for (const [, path] of value.matchAll(REFERENCE))
-      known(place, path.split('.')[0], [...Object.keys(data), 'row', 'task'], 'data or row');
-    const stray = value.replaceAll(REFERENCE, '').match(/[{}].{0,20}/);
-    if (stray !== null) throw fault(place, `"${stray[0]}" is no reference, which is written {name} or {name.column}`);
-  };
-  const checkChanges = (place: string, changes: readonly GraphChange[]) => {
-    for (const [i, change] of changes.entries()) {
-      if ('append' in change) row(`${place}.${i}`, change.to, change.append);
-      else if ('remove' in change) row(`${place}.${i}`, change.remove, change.where);
-      else if ('update' in change) row(`${place}.${i}`, change.update, change.where, change.set, change.add);
-      else known(`${place}.${i}`, change.set, Object.keys(data), 'data');
+    if (typeof value !== 'object' || value === null) return;
+    const { rows, update, remove, to } = value as Readonly<Record<string, string>>;
+    for (const [key, part] of Object.entries(value)) {
+      const here = `${place}.${key}`;
+      if (BY_COLUMN.has(key) && typeof part === 'object' && !Array.isArray(part)) {
+        checkRow(here, rows ?? update ?? remove ?? to, part);
+        for (const one of Object.values(part)) check(here, one);
+        continue;
+      }
+      if (typeof part === 'string' && NAMING[key] !== undefined) known(here, part, NAMING[key], names[NAMING[key]]);
+      check(here, part);
     }
   };
-  const idsOf = (place: string, elements: readonly GraphElement[]): string[] =>
-    elements.flatMap(({ id, each, bind, children, ...told }, i) => {
-      const here = `${place}.${i}`;
-      known(`${here}.each`, each, tables, 'table');
-      known(`${here}.bind`, bind, Object.keys(data), 'data');
-      texts(here, told);
-      return [...(id === undefined ? [] : [id]), ...idsOf(`${here}.children`, children)];
-    });
+  const idsOf = (elements: readonly GraphElement[]): string[] =>
+    elements.flatMap(({ id, children }) => [...(id === undefined ? [] : [id]), ...idsOf(children)]);
 
   for (const [key, cell] of Object.entries(data)) {
-    if (cell.type === 'sum' || cell.type === 'count') known(`data.${key}.of`, cell.of, tables, 'table');
-    if (cell.type === 'table') for (const [i, one] of cell.rows.entries()) row(`data.${key}.rows.${i}`, key, one);
+    if (cell.type === 'sum' || cell.type === 'count') known(`data.${key}.of`, cell.of, 'table', names.table);
+    if (cell.type === 'table') for (const [i, row] of cell.rows.entries()) checkRow(`data.${key}.rows.${i}`, key, row);
   }
-  page('start', start);
-  const ids = Object.fromEntries(
-    Object.entries(pages).map(([key, { title, elements }]) => {
-      texts(`pages.${key}.title`, title);
-      return [key, idsOf(`pages.${key}.elements`, elements)];
-    }),
-  );
-  for (const [i, edge] of edges.entries()) {
-    page(`edges.${i}.page`, edge.page);
-    known(`edges.${i}.on`, edge.on, ids[edge.page], `element of page "${edge.page}"`);
-    page(`edges.${i}.to`, edge.to);
-    checkChanges(`edges.${i}.changes`, edge.changes);
-    texts(`edges.${i}`, { when: edge.when, changes: edge.changes });
+  known('start', start, 'page', names.page);
+  check('pages', pages);
+  for (const [i, { page, on, to, when, changes }] of edges.entries()) {
+    known(`edges.${i}.page`, page, 'page', names.page);
+    known(`edges.${i}.on`, on, `element of page "${page}"`, idsOf(pages[page].elements));
+    if (to !== undefined) known(`edges.${i}.to`, to, 'page', names.page);
+    check(`edges.${i}`, { when, changes });
   }
-  for (const [i, { name: _, draw, ...task }] of tasks.entries()) {
-    page(`tasks.${i}.start`, task.start);
-    for (const [key, drawn] of Object.entries(draw))
-      if (!Array.isArray(drawn))
-        known(`tasks.${i}.draw.${key}`, typeof drawn === 'string' ? drawn : drawn.from, tables, 'table');
-    checkChanges(`tasks.${i}.changes`, task.changes);
-    texts(`tasks.${i}`, task);
+  for (const [i, { draw, ...task }] of tasks.entries()) {
+    check(`tasks.${i}`, task);
+    for (const [key, from] of Object.entries(draw))
+      if (!Array.isArray(from)) check(`tasks.${i}.draw.${key}`, typeof from === 'string' ? { from } : from);
   }
 }

@@ -184,7 +184,7 @@ export class GraphWorld {
   }
 
   private moment(start: GraphStart, stand: Stand, given: number): GraphMoment {
-    const { page, data, fields, back, forward, focused } = stand;
+    const { page, data, fields } = stand;
     const scope = this.scope({ data, start });
     const top = placedElements(this.file.pages[page].elements, page, scope, fields);
     const placed = inOrder(top);
@@ -195,8 +195,7 @@ export class GraphWorld {
     const { done, over, answer } = start;
     const isDone = done !== undefined && answer === undefined && allHold(done, shown);
     const isOver = isDone || (over !== undefined && allHold(over, shown));
-    const at = { page, data, fields, back, forward, focused, ids, count, start, top, placed };
-    return { ...at, reward: isDone ? 1 : 0, done: isOver };
+    return { ...stand, ids, count, start, top, placed, reward: isDone ? 1 : 0, done: isOver };
   }
 }
 

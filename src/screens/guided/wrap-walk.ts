@@ -115,7 +115,7 @@ const JUDGE_SYSTEM = [
 ].join('\n\n');
 
 /** The first objection, or none. A judge whose reply cannot be used objects. */
-export async function unanimous({ model, judges, claim, seed, signal }: UnanimousRequest): Promise<{
+async function unanimous({ model, judges, claim, seed, signal }: UnanimousRequest): Promise<{
   readonly against?: string;
   readonly cost: Cost;
 }> {

@@ -23,8 +23,7 @@ export const liftedBackend = recordedBackend<LiftedContents, RecordedSettings>({
   learns: isScreenDomain,
   problem: (domain) => (isScreenDomain(domain) ? undefined : 'the states of this domain are no screens'),
   load: async () => {
-    const { LiftedModel, loadLifted, saveLifted, versionOf } = await import('./lifted-model.js');
-    const { fitLifted } = await import('./fit.js');
+    const { fitLifted, LiftedModel, loadLifted, saveLifted, versionOf } = await import('./lifted-model.js');
     return {
       load: loadLifted,
       save: saveLifted,

@@ -53,9 +53,7 @@ export function layoutOf(tree: Tree): Layout {
 }
 
 /** Ids of one screen to those of another; each is used once. */
-export interface Pairing {
-  get(id: string): string | undefined;
-}
+export type Pairing = ReadonlyMap<string, string>;
 
 /** Pairs of lists that are longer are not compared one by one. */
 const MOST_COMPARED = 40_000;
@@ -67,39 +65,14 @@ const MOST_COMPARED = 40_000;
  */
 export function pairing(from: Layout, to: Layout, acted?: readonly [string, string]): Pairing {
   const pairs = new Map<string, string>([[from.tree.root, to.tree.root]]);
-  if (acted === undefined) return new PairsAsAsked(from, to, pairs);
-  const [ours, theirs] = [from.chain(acted[0]), to.chain(acted[1])];
-  const common = Math.min(ours.length, theirs.length);
-  let i = 0;
-  for (; i < common; i++) {
+  const [ours, theirs] = acted === undefined ? [[], []] : [from.chain(acted[0]), to.chain(acted[1])];
+  for (let i = 0; i < Math.min(ours.length, theirs.length); i++) {
     if (i > 0 && from.element(ours[i]).role !== to.element(theirs[i]).role) break;
     pairs.set(ours[i], theirs[i]);
   }
-  // Both chains end in a root: whatever a parent pairs its children to, those of the chains are paired already.
-  if (i === ours.length && i === theirs.length) return new PairsAsAsked(from, to, pairs);
   // Pairs that are added on the way have their turn, too.
-  for (const [id, there] of pairs) pairChildren(from, to, [id, there], pairs);
+  for (const [id, there] of pairs) if (id !== '' && there !== '') pairChildren(from, to, [id, there], pairs);
   return pairs;
-}
-
-/** Pairs the children of an element once one of them is asked for: most changes concern few. */
-class PairsAsAsked implements Pairing {
-  private readonly done = new Set<string>();
-
-  constructor(
-    private readonly from: Layout,
-    private readonly to: Layout,
-    private readonly pairs: Map<string, string>,
-  ) {}
-
-  get(id: string): string | undefined {
-    const parent = this.from.parents.get(id);
-    if (parent === undefined || this.pairs.has(id) || this.done.has(parent)) return this.pairs.get(id);
-    const there = this.get(parent);
-    this.done.add(parent);
-    if (there !== undefined) pairChildren(this.from, this.to, [parent, there], this.pairs);
-    return this.pairs.get(id);
-  }
 }
 
 function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string], pairs: Map<string, string>): void {
@@ -111,41 +84,12 @@ function pairChildren(from: Layout, to: Layout, [a, b]: readonly [string, string
     if (end < ours.length && pair === undefined) continue;
     const there = pair === undefined ? theirs.length : theirs.indexOf(pair, j);
     if (there < 0) continue;
-    pairAlike(from, to, { ours, i, end }, { theirs, j, there }, pairs);
+    for (const [x, y] of bestPairs(from, to, ours.slice(i, end), theirs.slice(j, there))) pairs.set(x, y);
     [i, j] = [end + 1, there + 1];
   }
 }
 
-interface OurPart {
-  readonly ours: readonly string[];
-  readonly i: number;
-  readonly end: number;
-}
-
-interface TheirPart {
-  readonly theirs: readonly string[];
-  readonly j: number;
-  readonly there: number;
-}
-
-/** Adds the pairs of two parts of lists, in order, that are most alike together. */
-function pairAlike(
-  from: Layout,
-  to: Layout,
-  { ours, i, end }: OurPart,
-  { theirs, j, there }: TheirPart,
-  pairs: Map<string, string>,
-): void {
-  let at = 0;
-  // Nothing else could be more like either: the best pairs begin with these.
-  for (; i + at < end && j + at < there; at++) {
-    if (!isAlikest(from.element(ours[i + at]), to.element(theirs[j + at]))) break;
-    pairs.set(ours[i + at], theirs[j + at]);
-  }
-  if (i + at >= end || j + at >= there) return;
-  for (const [x, y] of bestPairs(from, to, ours.slice(i + at, end), theirs.slice(j + at, there))) pairs.set(x, y);
-}
-
+/** Pairs of two lists, in order, that are most alike together. */
 function bestPairs(from: Layout, to: Layout, ours: readonly string[], theirs: readonly string[]): [string, string][] {
   const [n, m] = [ours.length, theirs.length];
   if (n === 0 || m === 0) return [];
@@ -171,11 +115,6 @@ function bestPairs(from: Layout, to: Layout, ours: readonly string[], theirs: re
     else j++;
   }
   return found;
-}
-
-/** Whether neither can be more like anything: their likeness has all that it is made of. */
-function isAlikest(a: ScreenElement, b: ScreenElement): boolean {
-  return a.role === b.role && a.name === b.name && a.classes === b.classes && a.children.length === b.children.length;
 }
 
 /** 0 for what cannot be the same part. */
@@ -219,11 +158,7 @@ const FEATURES = Object.keys(WEIGHTS) as Feature[];
 const SCREEN_WEIGHT = 4;
 const TOTAL = Object.values(WEIGHTS).reduce<number>((sum, weight) => sum + weight, SCREEN_WEIGHT);
 
-export class Act implements ActGiven {
-  readonly state: ScreenState;
-  readonly call: CallSpec;
-  readonly opening: ScreenState;
-  readonly ids: number;
+export class Act {
   readonly layout: Layout;
   /** Id of what is acted on; undefined where nothing is, or there is no such element. */
   readonly element: string | undefined;
@@ -231,34 +166,30 @@ export class Act implements ActGiven {
   readonly key: string;
   private readonly features: Readonly<Record<Feature, string>>;
   /** What stands on the screen, each role and name once. */
-  readonly parts: ReadonlySet<string>;
+  private readonly parts: ReadonlySet<string>;
 
-  constructor({ state, call, opening, ids }: ActGiven) {
-    this.state = state;
-    this.call = call;
-    this.opening = opening;
-    this.ids = ids;
+  constructor(readonly given: ActGiven) {
+    const { state, call } = given;
     this.layout = layoutOf(state);
     const bid = String(call.arguments.bid ?? '');
     this.element = state.elements[bid] === undefined ? undefined : bid;
     this.key = `${call.name} ${this.element === undefined ? '' : state.elements[bid].role}`;
-    this.features = featuresOf(this);
+    this.features = featuresOf(given, this.layout, this.element);
     this.parts = new Set(Object.values(state.elements).map(({ role, name }) => `${role} ${name}`));
   }
 
-  /**
-   * From 0 to 1: how much speaks for the same happening.
-   * @param shared  how many parts both screens have
-   */
-  likeness(other: Act, shared: number): number {
+  /** From 0 to 1: how much speaks for the same happening. */
+  likeness(other: Act): number {
     if (this.key !== other.key) return 0;
+    let shared = 0;
+    for (const part of this.parts) if (other.parts.has(part)) shared++;
     let sum = SCREEN_WEIGHT * (shared / (this.parts.size + other.parts.size - shared || 1));
     for (const feature of FEATURES) if (this.features[feature] === other.features[feature]) sum += WEIGHTS[feature];
     return sum / TOTAL;
   }
 }
 
-function featuresOf({ state, call, layout, element }: Omit<Act, 'features'>): Record<Feature, string> {
+function featuresOf({ state, call }: ActGiven, layout: Layout, element: string | undefined): Record<Feature, string> {
   const { elements, root, goal, history } = state;
   const own = element === undefined ? undefined : elements[element];
   const called = own?.name || beside(layout, element);
@@ -266,13 +197,7 @@ function featuresOf({ state, call, layout, element }: Omit<Act, 'features'>): Re
   const lastElement = typeof last === 'object' ? elements[String(last.arguments.bid)] : undefined;
   return {
     title: elements[root]?.name ?? '',
-    path:
-      element === undefined
-        ? ''
-        : layout
-            .chain(element)
-            .map((id) => elements[id].role)
-            .join(' < '),
+    path: (element === undefined ? [] : layout.chain(element)).map((id) => elements[id].role).join(' < '),
     name: own?.name ?? '',
     wanted: wanted(called, goal),
     progress: progressOf(state),

@@ -14,7 +14,16 @@ import type { Message } from '../../env/tools/message.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
-import { calibrationSchema, confidenceOf, modelFolder, readSealed } from '../../worldmodel/from-records.js';
+import {
+  calibrationSchema,
+  confidenceOf,
+  type JudgedStep,
+  judgeRecords,
+  modelFolder,
+  type RecordedFit,
+  type RecordedFitRequest,
+  readSealed,
+} from '../../worldmodel/from-records.js';
 import { type LearnedEpisode, recordedSteps } from '../../worldmodel/sequence/recorded-steps.js';
 import type { BackendModel, Declined, RawProposal } from '../../worldmodel/tools/backend-model.js';
 import { screenChanges } from '../mechanics.js';
@@ -164,7 +173,7 @@ export async function loadLifted(given: string): Promise<LiftedContents> {
 type Walk = Walks['walks'][number];
 
 /** What episodes of a domain of screens come to; those that cannot be followed end early. */
-export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Walks {
+function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Walks {
   const openings: Record<string, Record<string, Json>> = {};
   const walks = new Map<string, Walk>();
   const families = new Map(domain.tasks.map(({ id, family }) => [id, family]));
@@ -185,7 +194,7 @@ export function walksOf(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain)
 }
 
 /** Every action of the walks, on its screen. */
-export function recordedActs({ openings, walks }: Walks): RecordedAct[] {
+function recordedActs({ openings, walks }: Walks): RecordedAct[] {
   return walks.flatMap(({ task, steps, ...where }) => {
     const opening = openings[task] as unknown as ScreenState;
     let state = opening;
@@ -210,7 +219,7 @@ const VOICES = 6;
 /** How much less a voice counts for each hundredth of likeness. */
 const SHARPNESS = 20;
 
-export interface Said {
+interface Said {
   /** Undefined where the page refused. */
   readonly after: ScreenState | undefined;
   /** Of the recorded page. */
@@ -220,21 +229,21 @@ export interface Said {
 }
 
 export class LiftedBook {
-  private readonly byKey = new Map<string, Alike>();
+  private readonly byKey = new Map<string, RecordedAct[]>();
 
   constructor(recorded: readonly RecordedAct[]) {
     for (const one of recorded) {
-      const { key } = one.act;
-      const alike = this.byKey.get(key) ?? new Alike();
-      this.byKey.set(key, alike);
-      alike.add(one);
+      const alike = this.byKey.get(one.act.key);
+      if (alike === undefined) this.byKey.set(one.act.key, [one]);
+      else alike.push(one);
     }
   }
 
   /** @param isKnown  false for what is to be left out; undefined answer: nothing like it was recorded */
   say(asked: Act, isKnown: (one: RecordedAct) => boolean = () => true): Said | undefined {
-    const near = (this.byKey.get(asked.key)?.likenesses(asked) ?? [])
-      .filter(({ one }) => isKnown(one))
+    const near = (this.byKey.get(asked.key) ?? [])
+      .filter(isKnown)
+      .map((one) => ({ one, likeness: asked.likeness(one.act) }))
       .sort((a, b) => b.likeness - a.likeness)
       .slice(0, VOICES);
     const answers: Answer[] = [];
@@ -255,32 +264,9 @@ export class LiftedBook {
   }
 }
 
-/** Recorded actions of one key, and in which of them each part of a screen stands. */
-class Alike {
-  private readonly recorded: RecordedAct[] = [];
-  private readonly places = new Map<string, number[]>();
-
-  add(one: RecordedAct): void {
-    const place = this.recorded.push(one) - 1;
-    for (const part of one.act.parts) {
-      const known = this.places.get(part);
-      if (known === undefined) this.places.set(part, [place]);
-      else known.push(place);
-    }
-  }
-
-  likenesses(asked: Act): { readonly one: RecordedAct; readonly likeness: number }[] {
-    const shared = new Uint32Array(this.recorded.length);
-    for (const part of asked.parts) for (const place of this.places.get(part) ?? []) shared[place]++;
-    return this.recorded.map((one, i) => ({ one, likeness: asked.likeness(one.act, shared[i]) }));
-  }
-}
-
-interface Answer {
+interface Answer extends Pick<Said, 'after' | 'observation'> {
   weight: number;
   readonly likeness: number;
-  readonly after: ScreenState | undefined;
-  readonly observation: string;
 }
 
 /** Of two screens that were made of the same one: what did not change is the same object in both. */
@@ -294,4 +280,54 @@ function isSameScreen(a: ScreenState | undefined, b: ScreenState | undefined): b
     ids.length === Object.keys(theirs).length &&
     ids.every((id) => ours[id] === theirs[id] || isDeepStrictEqual(ours[id], theirs[id]))
   );
+}
+
+/**
+ * The model of recorded episodes: all of them, and how sure it may be, found by asking about each action without what was recorded of
+ * its task.
+ */
+export async function fitLifted(request: RecordedFitRequest): Promise<RecordedFit<LiftedContents>> {
+  const { domain, episodes } = request;
+  const walks = walksOf(episodes, domain);
+  const acts = recordedActs(walks);
+  const book = new LiftedBook(acts);
+  const tasks = new Map<string, Set<string>>();
+  for (const { family, task } of acts) tasks.set(family, (tasks.get(family) ?? new Set()).add(task));
+  const { calibration, report } = await judgeRecords(request, {
+    ...{ steps: acts, unit: 'actions' },
+    keyOf: ({ act: { given } }) => `${treeText(given.state)} ${JSON.stringify(given.call)}`,
+    judge: (one) => judge(book, one, (tasks.get(one.family)?.size ?? 0) > 1),
+  });
+  return { contents: { domain: domain.id, walks, calibration, exactness: report.exact }, report };
+}
+
+/** Without its task, where there are others of its family; else without its episode. */
+function judge(
+  book: LiftedBook,
+  { act, after, isError, task, episode }: RecordedAct,
+  hasOthers: boolean,
+): JudgedStep & { readonly evidence: number } {
+  const said = book.say(act, (one) => (hasOthers ? one.task !== task : one.episode !== episode));
+  const changes = Object.keys(after.elements).filter(
+    (id) => after.elements[id] !== act.given.state.elements[id],
+  ).length;
+  const isErrorRight = said !== undefined && (said.after === undefined) === isError;
+  const simulated = said?.after ?? act.given.state;
+  const isStateExact = isErrorRight && treeText(simulated) === treeText(after);
+  return {
+    changes: Math.min(changes, MANY),
+    isStateExact,
+    // The text is drawn from the state.
+    isTextExact: isStateExact,
+    isEndExact: simulated.done === after.done && simulated.reward === after.reward,
+    evidence: said?.evidence ?? 0,
+  };
+}
+
+/** Changed elements that are told apart by their number. */
+const MANY = 4;
+
+/** All that is on a screen, and where the keyboard is. */
+function treeText({ elements, focused, done, reward }: ScreenState): string {
+  return canonicalJson({ elements, focused, done, reward });
 }

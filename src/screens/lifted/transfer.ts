@@ -39,7 +39,7 @@ function changesOf(recorded: RecordedAct): Changes {
   if (before !== undefined) return before;
   const own: [string, string[]][] = [];
   const held: string[] = [];
-  const were = recorded.act.state.elements;
+  const were = recorded.act.given.state.elements;
   for (const id of layoutOf(recorded.after).order) {
     const [was, is] = [were[id], recorded.after.elements[id]];
     if (was === undefined || was === is) continue;
@@ -75,8 +75,8 @@ class Transfer {
     this.after = layoutOf(after);
     const both = act.element !== undefined && asked.element !== undefined;
     this.pairs = pairing(act.layout, asked.layout, both ? [act.element!, asked.element!] : undefined);
-    this.retelling = new Retelling(act, asked, { pairs: this.pairs, isOfAnotherPage: this.isOfAnotherPage });
-    this.elements = { ...asked.state.elements };
+    this.retelling = new Retelling(act, asked, this.pairs, this.isOfAnotherPage);
+    this.elements = { ...asked.given.state.elements };
   }
 
   screen(): ScreenState | undefined {
@@ -87,14 +87,14 @@ class Transfer {
     const keyboard = focused === '' ? '' : this.here(focused);
     const placed = this.keepsTree ? this.elements : this.placed(root);
     return {
-      ...asked.state,
+      ...asked.given.state,
       root,
       focused: keyboard !== undefined && placed[keyboard] !== undefined ? keyboard : '',
       elements: placed,
       ...(tabs !== undefined && { tabs, tab }),
       done,
       reward,
-      history: [...asked.state.history, actionLine(asked.call)],
+      history: [...asked.given.state.history, actionLine(asked.given.call)],
     };
   }
 
@@ -114,7 +114,7 @@ class Transfer {
     const { own, held } = changesOf(this.recorded);
     for (const [id, keys] of own) this.change(id, keys);
     for (const id of held) this.hold(id);
-    return this.isLost ? undefined : this.asked.state.root;
+    return this.isLost ? undefined : this.asked.given.state.root;
   }
 
   /** What plays the part of a recorded element: on the screen, or new on it. */
@@ -192,9 +192,9 @@ class Transfer {
   private made(id: string): string | undefined {
     if (this.before.tree.elements[id] !== undefined) return this.pairs.get(id);
     const { act } = this.recorded;
-    if (act.opening.elements[id] !== undefined) return this.shownAgain(id);
-    const number = Number(id) - act.ids;
-    const here = String(this.asked.ids + number);
+    if (act.given.opening.elements[id] !== undefined) return this.shownAgain(id);
+    const number = Number(id) - act.given.ids;
+    const here = String(this.asked.given.ids + number);
     if (!Number.isInteger(number) || number <= 0 || this.elements[here] !== undefined) return undefined;
     this.fresh.set(id, here);
     const { children, ...own } = this.after.element(id);
@@ -208,8 +208,8 @@ class Transfer {
   }
 
   private shownAgain(id: string): string | undefined {
-    const shown = layoutOf(this.asked.opening);
-    const here = pairing(layoutOf(this.recorded.act.opening), shown).get(id);
+    const shown = layoutOf(this.asked.given.opening);
+    const here = pairing(layoutOf(this.recorded.act.given.opening), shown).get(id);
     if (here === undefined) return undefined;
     for (const one of shown.below(here)) this.elements[one] ??= shown.element(one);
     return here;
@@ -242,30 +242,22 @@ const SHORTEST_PART = 3;
 /** A text of the recorded side, and what is said in its place. */
 type Source = readonly [theirs: string, ours: string];
 
-interface RetoldOn {
-  readonly pairs: Pairing;
-  /** Such a page may tell again what the opening screens told. */
-  readonly isOfAnotherPage: boolean;
-}
-
 class Retelling {
-  private readonly found: Source[] = [];
-  private readonly rest: Iterator<Source>;
+  private found: readonly Source[] | undefined;
 
-  constructor(recorded: Act, asked: Act, on: RetoldOn) {
-    this.rest = sourcesOf(recorded, asked, on);
-  }
+  /** @param isOfAnotherPage  such a page may tell again what the opening screens told */
+  constructor(
+    private readonly recorded: Act,
+    private readonly asked: Act,
+    private readonly pairs: Pairing,
+    private readonly isOfAnotherPage: boolean,
+  ) {}
 
-  /** Looked for as far as they are asked for: most texts are found early, and most actions say none. */
-  private *sources(): Generator<Source> {
-    for (let i = 0; ; i++) {
-      if (i === this.found.length) {
-        const { value, done } = this.rest.next();
-        if (done === true) return;
-        this.found.push(value);
-      }
-      if (this.found[i][0] !== '') yield this.found[i];
-    }
+  /** Nearest first: of two that could be the source, the first is. Most actions say none. */
+  private get sources(): readonly Source[] {
+    const { recorded, asked, pairs, isOfAnotherPage } = this;
+    this.found ??= [...sourcesOf(recorded, asked, pairs, isOfAnotherPage)].filter(([theirs]) => theirs !== '');
+    return this.found;
   }
 
   /**
@@ -273,11 +265,11 @@ class Retelling {
    * @param was  what it was before, on the recorded screen and on this one; absent for what is new
    */
   say(text: string, was?: Source): string {
-    for (const [theirs, ours] of this.sources()) if (theirs === text) return ours;
+    for (const [theirs, ours] of this.sources) if (theirs === text) return ours;
     const counted = was && countedOn(text, was);
     if (counted !== undefined) return counted;
     let within: Source | undefined;
-    for (const one of [...(was ? [was] : []), ...this.sources()]) {
+    for (const one of [...(was ? [was] : []), ...this.sources]) {
       const [theirs] = one;
       if (theirs.length < SHORTEST_PART || theirs.length <= (within?.[0].length ?? 0)) continue;
       if (text.includes(theirs)) within = one;
@@ -293,23 +285,20 @@ function countedOn(text: string, [theirs, ours]: Source): string | undefined {
   return String(here + is - was);
 }
 
-/** Nearest first: of two that could be the source, the first is. */
-function* sourcesOf(recorded: Act, asked: Act, { pairs, isOfAnotherPage }: RetoldOn): Generator<Source> {
-  for (const [key, text] of Object.entries(recorded.call.arguments)) {
-    const here = asked.call.arguments[key];
+function* sourcesOf(recorded: Act, asked: Act, pairs: Pairing, isOfAnotherPage: boolean): Generator<Source> {
+  const [theirs, ours] = [recorded.given, asked.given];
+  for (const [key, text] of Object.entries(theirs.call.arguments)) {
+    const here = ours.call.arguments[key];
     if (typeof text === 'string' && typeof here === 'string' && key !== 'bid') yield [text, here];
   }
   const layouts = [recorded.layout, asked.layout] as const;
   if (recorded.element !== undefined) yield* textsOf(recorded.layout.below(recorded.element), layouts, pairs);
-  const goal = textsNamed(asked.state.goal);
-  for (const [i, text] of textsNamed(recorded.state.goal).entries()) yield [text, goal[i] ?? text];
+  const goal = textsNamed(ours.state.goal);
+  for (const [i, text] of textsNamed(theirs.state.goal).entries()) yield [text, goal[i] ?? text];
   yield* textsOf(recorded.layout.order, layouts, pairs);
-  if (isOfAnotherPage) yield* openingTexts(recorded, asked);
-}
-
-function openingTexts(recorded: Act, asked: Act): Generator<Source> {
-  const [from, to] = [layoutOf(recorded.opening), layoutOf(asked.opening)];
-  return textsOf(from.order, [from, to], pairing(from, to));
+  if (!isOfAnotherPage) return;
+  const [from, to] = [layoutOf(theirs.opening), layoutOf(ours.opening)];
+  yield* textsOf(from.order, [from, to], pairing(from, to));
 }
 
 function* textsOf(ids: readonly string[], [from, to]: readonly [Layout, Layout], pairs: Pairing): Generator<Source> {

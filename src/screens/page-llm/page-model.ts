@@ -52,6 +52,8 @@ interface Progress {
 
 const MAX_DRAFT_CHARS = 12_000;
 const MAX_MEMORY_CHARS = 300;
+/** Of what later pages must agree with, the newest last. */
+const MEMORY_LINES = 12;
 
 export class PageModel implements BackendModel {
   readonly version: string;
@@ -92,7 +94,7 @@ export class PageModel implements BackendModel {
 
   private async proposed(query: CallQuery, stages: Stages, progress: Progress): Promise<RawProposal> {
     const before = query.state as ScreenState;
-    const told = await situationOf(query, this.settings, this.index);
+    const told = await situationOf(query, this.settings.retrieval, this.index);
     // Where a repair is about the overview, what followed from it is done anew.
     if (stages.repairs('overview')) progress.overview = undefined;
     progress.overview ??= await stages.read('overview', overviewReply, told);
@@ -112,11 +114,9 @@ export class PageModel implements BackendModel {
 
   private async asTree({ before, stages, sections, progress, taken }: Asked): Promise<Answer> {
     const { Acted: _, ...drafted } = sections;
-    const { draft } = this.settings;
-    if (draft) progress.draft ??= clipped(await stages.write('draft', drafted), MAX_DRAFT_CHARS);
-    const known = draft ? { Overview: sections.Overview } : drafted;
-    const Draft = progress.draft ?? progress.overview!.overview;
-    const reply = await stages.read('tree', treeReply, { ...known, Draft });
+    progress.draft ??= clipped(await stages.write('draft', drafted), MAX_DRAFT_CHARS);
+    const known = { Overview: sections.Overview, Draft: progress.draft };
+    const reply = await stages.read('tree', treeReply, known);
     const written = pageOfTree(before, progress.overview!, reply.elements, taken);
     return { written, confidence: reply.confidence, reply: reply as unknown as Json };
   }
@@ -155,8 +155,8 @@ export class PageModel implements BackendModel {
   private remembered(before: ScreenState, { memory }: OverviewReply): Operation[] {
     const line = clipped(memory.replace(/\s+/g, ' ').trim(), MAX_MEMORY_CHARS);
     const kept = memoryOf(before);
-    if (this.settings.memory === 0 || line === '' || kept.includes(line)) return [];
-    return [{ op: 'add', path: '/memory', value: [...kept, line].slice(-this.settings.memory) }];
+    if (line === '' || kept.includes(line)) return [];
+    return [{ op: 'add', path: '/memory', value: [...kept, line].slice(-MEMORY_LINES) }];
   }
 
   /** A server may answer with another model than it was asked for: it is part of who answered. */
@@ -283,26 +283,26 @@ class Stages {
   }
 }
 
-type Shown = Pick<PageLlmSettings, 'retrieval' | 'history' | 'memory' | 'screenTokens'>;
-
 /** Candidates for each record that is shown. */
 const CANDIDATES = 8;
-/** Characters of what became of the screen after an earlier action. */
+/** Earlier actions of the episode that are shown, and characters of what became of the screen after each. */
+const EARLIER = 6;
 const EPISODE_CHARS = 400;
-const CHARS_OF_TOKEN = 4;
+/** Characters of the screen. */
+const SCREEN_CHARS = 32_000;
 
 /** The sections, those first that change least. */
 async function situationOf(
   query: CallQuery,
-  options: Shown,
+  retrieval: PageLlmSettings['retrieval'],
   index: ExperienceIndex | undefined,
 ): Promise<Record<string, Json>> {
   const state = query.state as ScreenState;
   return {
-    References: await referencesOf(query, options.retrieval, index),
-    Memory: options.memory === 0 ? [] : memoryOf(state).slice(-options.memory),
-    Episode: episodeOf(query, options.history),
-    Screen: screenAround(state, actedOn(query), options.screenTokens * CHARS_OF_TOKEN),
+    References: await referencesOf(query, retrieval, index),
+    Memory: memoryOf(state).slice(-MEMORY_LINES),
+    Episode: episodeOf(query),
+    Screen: screenAround(state, actedOn(query)),
     Acted: Object.fromEntries(actedOn(query).flatMap((id) => lineage(state, id))),
     Action: actionOf(query),
   };
@@ -334,35 +334,21 @@ function lineage({ elements }: ScreenState, id: string): [string, Json][] {
 }
 
 /** The screen as agents see it; of a long one the lines around what is acted on. */
-function screenAround(state: ScreenState, ids: readonly string[], most: number): string {
-  const text = screenText(state);
-  if (text.length <= most) return text;
-  const lines = text.split('\n');
-  const at = Math.max(
-    0,
-    lines.findIndex((line) => ids.some((id) => line.trimStart().startsWith(`[${id}]`))),
-  );
-  let [from, to, left] = [at, at, most - lines[at].length];
-  for (let grows = true; grows; ) {
-    grows = false;
-    for (const [next, isBefore] of [
-      [from - 1, true],
-      [to + 1, false],
-    ] as const) {
-      const cost = (lines[next]?.length ?? Number.POSITIVE_INFINITY) + 1;
-      if (cost > left) continue;
-      left -= cost;
-      grows = true;
-      if (isBefore) from = next;
-      else to = next;
-    }
+function screenAround(state: ScreenState, ids: readonly string[]): string {
+  const lines = screenText(state).split('\n');
+  const isActedOn = (line: string) => ids.some((id) => line.trimStart().startsWith(`[${id}]`));
+  const at = Math.max(0, lines.findIndex(isActedOn));
+  for (let reach = lines.length; ; reach = Math.floor(reach * 0.8)) {
+    const [from, to] = [Math.max(0, at - reach), at + reach + 1];
+    const shown = lines.slice(from, to);
+    if (reach > 0 && shown.join('\n').length > SCREEN_CHARS) continue;
+    const cut = (count: number, where: string) => (count > 0 ? [`(${count} lines ${where} are left out)`] : []);
+    return [...cut(from, 'above'), ...shown, ...cut(lines.length - to, 'below')].join('\n');
   }
-  const cut = (count: number, where: string) => (count === 0 ? [] : [`(${count} lines ${where} are left out)`]);
-  return [...cut(from, 'above'), ...lines.slice(from, to + 1), ...cut(lines.length - 1 - to, 'below')].join('\n');
 }
 
 /** Earlier actions of this episode, oldest first. */
-function episodeOf({ messages, call }: CallQuery, most: number): Json[] {
+function episodeOf({ messages, call }: CallQuery): Json[] {
   const calls = new Map(
     messages
       .flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []))
@@ -373,13 +359,13 @@ function episodeOf({ messages, call }: CallQuery, most: number): Json[] {
     if (made === undefined || message.role !== 'tool') return [];
     return [{ action: actionLine(made), became: clipped(message.content, EPISODE_CHARS) }];
   });
-  return most === 0 ? [] : answered.slice(-most);
+  return answered.slice(-EARLIER);
 }
 
 /** Recorded actions of the same name first, then those whose screens share most words with this one (UI-Simulator-R's cascade, by words). */
 async function referencesOf(
   query: CallQuery,
-  { k, sources, lag, maxChars, exceptOwnTask }: Shown['retrieval'],
+  { k, sources, lag, maxChars, exceptOwnTask }: PageLlmSettings['retrieval'],
   index: ExperienceIndex | undefined,
 ): Promise<Json[]> {
   if (index === undefined || k === 0) return [];

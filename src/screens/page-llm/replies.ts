@@ -150,26 +150,21 @@ export function stageMessages(stage: Stage, sections: Readonly<Record<string, Js
 
 // What a scenario says of the writer of pages: section `model.page-llm`.
 
-const wholeNumber = z.int().min(0);
-const positive = z.int().min(1);
-
 export const pageLlmSection = z
   .strictObject({
-    draft: z.boolean().default(true).describe('Another page is drafted in free text before it is written as a tree.'),
     retrieval: retrievalSection(
       'actions',
-      wholeNumber.default(3).describe('Recorded actions shown to the model, with what became of the screen; 0: none.'),
-      positive.default(1_200).describe('Characters of one record. Few, as models copy what they are shown at length.'),
+      z
+        .int()
+        .min(0)
+        .default(3)
+        .describe('Recorded actions shown to the model, with what became of the screen; 0: none.'),
+      z
+        .int()
+        .min(1)
+        .default(1_200)
+        .describe('Characters of one record. Few, as models copy what they are shown at length.'),
     ),
-    memory: wholeNumber
-      .default(12)
-      .describe('Lines of what later pages must agree with, kept in the state, newest last; 0: none.'),
-    history: wholeNumber
-      .default(6)
-      .describe('Earlier actions of the episode that are shown, with what became of the screen.'),
-    screenTokens: positive
-      .default(8_000)
-      .describe('Tokens of the screen shown, four characters each; a longer one is cut around what is acted on.'),
     ...replyKeys('reply of a stage'),
     minConfidence,
   })

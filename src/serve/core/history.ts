@@ -2,25 +2,10 @@
 // bytes of all. The sessions used least recently make way first; a closed one stays until then.
 
 import { LRUCache } from 'lru-cache';
-import type { Json } from '../../core/canonical-json.js';
-import {
-  type Action,
-  type SessionEvent,
-  type SessionHistory,
-  type SessionState,
-  sessionKey,
-  type Turn,
-} from './session-contract.js';
+import { type Action, type SessionEvent, type SessionState, sessionKey, type Turn } from './session-contract.js';
 
-interface HistoryLimits {
-  /** Steps kept of an episode: the latest. */
-  readonly steps: number;
-  /** Bytes kept of all sessions, roughly counted. */
-  readonly bytes: number;
-}
-
-const HISTORY_LIMITS: HistoryLimits = { steps: 1_000, bytes: 32 << 20 };
-
+/** Steps kept of an episode, the latest, and bytes of all sessions, roughly counted. */
+const HISTORY_LIMITS = { steps: 1_000, bytes: 32 << 20 };
 /** No session may have more than this share of the bytes. */
 const SHARE = 1 / 8;
 /** Of a session, and of a step without its values, as measured. */
@@ -28,56 +13,57 @@ const SESSION_BYTES = 1500;
 const STEP_BYTES = 170;
 
 /** One turn, with what led to it: null where the episode began, or resumes from a snapshot. */
-interface Step {
+export interface HistoryStep {
   readonly action: Action | null;
   readonly turn: Turn;
   readonly seconds: number;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
   readonly bytes: number;
 }
 
-interface Recorded {
+export interface SessionHistory {
+  /** As it is, or was last. */
   readonly session: SessionState;
-  readonly steps: Step[];
+  /** The latest; the first is that of a reset unless some were forgotten. */
+  readonly steps: readonly HistoryStep[];
+}
+
+interface Recorded extends SessionHistory {
+  readonly steps: HistoryStep[];
   readonly bytes: number;
 }
 
 export class Histories {
   private readonly recorded: LRUCache<string, Recorded>;
 
-  constructor(private readonly limits: HistoryLimits = HISTORY_LIMITS) {
+  constructor(private readonly limits = HISTORY_LIMITS) {
     this.recorded = new LRUCache({ maxSize: limits.bytes });
   }
 
   record(event: SessionEvent): void {
-    const { session, kind } = event;
-    const known = this.recorded.peek(sessionKey(session.owner, session.id));
-    if (kind === 'step') this.add(session, known, event.action, event.turn, event.seconds);
-    else if (kind === 'reset') this.add(session, undefined, null, event.turn, event.seconds);
-    else if (kind === 'restored') this.branch(session, session.id, event.turn);
-    else if (kind === 'forked') this.branch(session, event.parent, event.turn);
-    else if (known !== undefined) this.keep({ ...known, session });
+    const { session } = event;
+    const from = event.kind === 'forked' ? event.parent : session.id;
+    const known = this.recorded.peek(sessionKey(session.owner, from));
+    if (!('turn' in event)) {
+      if (known !== undefined) this.keep({ ...known, session });
+      return;
+    }
+    const { turn, seconds } = event;
+    if (event.kind === 'step') {
+      this.add(session, known, event.action, turn, seconds);
+      return;
+    }
+    // What led to the turn of a snapshot stays known where the session it is of still has it.
+    const isSame = ({ turn: { observation, stepCount } }: HistoryStep) =>
+      stepCount === turn.stepCount && observation === turn.observation;
+    const steps = event.kind === 'reset' ? [] : (known?.steps ?? []);
+    const kept = steps.slice(0, steps.findLastIndex(isSame) + 1);
+    if (kept.length === 0) this.add(session, undefined, null, turn, seconds);
+    else this.keep({ session, steps: kept, bytes: kept.reduce((sum, { bytes }) => sum + bytes, SESSION_BYTES) });
   }
 
   /** The episode a session is in, or was in when it was closed; undefined where nothing of it is kept. */
   of(key: string): SessionHistory | undefined {
-    const recorded = this.recorded.peek(key);
-    if (recorded === undefined) return undefined;
-    const steps = recorded.steps.map(({ action, turn, seconds, at }) => {
-      const { observation, reward, terminated, truncated, info, stepCount: index } = turn;
-      const shown = { action: asJson(action), observation: asJson(observation), info: asJson(info) };
-      return { index, ...shown, reward, terminated, truncated, seconds, at };
-    });
-    return { session: recorded.session, steps };
-  }
-
-  /** What led to the turn of a snapshot stays known where the session it is of still has it. */
-  private branch(session: SessionState, from: string, turn: Turn): void {
-    const steps = this.recorded.peek(sessionKey(session.owner, from))?.steps ?? [];
-    const kept = steps.slice(0, steps.findLastIndex((step) => isSame(step.turn, turn)) + 1);
-    if (kept.length === 0) this.add(session, undefined, null, turn, 0);
-    else this.keep({ session, steps: kept, bytes: SESSION_BYTES + kept.reduce((sum, step) => sum + step.bytes, 0) });
+    return this.recorded.peek(key);
   }
 
   private add(
@@ -89,7 +75,7 @@ export class Histories {
   ): void {
     const bytes = STEP_BYTES + roughBytes(action) + roughBytes(turn.observation) + roughBytes(turn.info);
     const steps = known?.steps ?? [];
-    steps.push({ action, turn, seconds, at: Date.now(), bytes });
+    steps.push({ action, turn, seconds, bytes });
     let all = (known?.bytes ?? SESSION_BYTES) + bytes;
     const most = this.limits.bytes * SHARE;
     while (steps.length > this.limits.steps || (all > most && steps.length > 1)) all -= steps.shift()!.bytes;
@@ -103,12 +89,6 @@ export class Histories {
   }
 }
 
-/** A copy in JSON; rows as lists. */
-function asJson(value: unknown): Json {
-  const text = JSON.stringify(value, (_, one) => (one instanceof Float32Array ? Array.from(one) : one));
-  return text === undefined ? null : (JSON.parse(text) as Json);
-}
-
 /** About what a value holds in memory, without writing it out. */
 function roughBytes(value: unknown): number {
   if (typeof value === 'string') return 16 + value.length;
@@ -117,12 +97,4 @@ function roughBytes(value: unknown): number {
   let bytes = 32;
   for (const key in value) bytes += 8 + roughBytes((value as Record<string, unknown>)[key]);
   return bytes;
-}
-
-/** Rows are the same if their numbers are. */
-function isSame(one: Turn, other: Turn): boolean {
-  if (one.stepCount !== other.stepCount || one.return !== other.return) return false;
-  const [mine, theirs] = [one.observation, other.observation];
-  if (!(mine instanceof Float32Array && theirs instanceof Float32Array)) return mine === theirs;
-  return mine.length === theirs.length && mine.every((value, i) => value === theirs[i]);
 }

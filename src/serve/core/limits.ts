@@ -17,9 +17,14 @@ export class Deadline {
   private readonly waiting = new Set<(reason: unknown) => void>();
   private over: { readonly reason: unknown } | undefined;
 
-  /** Begins now. @param seconds  `Infinity`: only called off */
-  constructor(readonly seconds: number) {
+  /** Begins now. @param seconds  `Infinity`: only called off @param client  leaves by it */
+  constructor(
+    readonly seconds: number,
+    private readonly client?: AbortSignal,
+  ) {
     this.due = performance.now() + seconds * 1000;
+    if (client?.aborted) this.leave();
+    client?.addEventListener('abort', this.leave);
   }
 
   /** Whether it has passed or was called off. */
@@ -73,7 +78,10 @@ export class Deadline {
   /** The answer is there: it no longer passes. */
   end(): void {
     clearTimeout(this.timer);
+    this.client?.removeEventListener('abort', this.leave);
   }
+
+  private readonly leave = () => this.callOff(this.client?.reason);
 
   private arm(): void {
     if (this.timer !== undefined || this.remaining > LONGEST_TIMER) return;
@@ -82,15 +90,10 @@ export class Deadline {
   }
 }
 
-interface Waiting {
-  readonly count: number;
-  readonly take: () => void;
-}
-
 /** A bounded number of places: who comes when all are taken waits, first come first served, or leaves again. */
 export class Slots {
   private taken = 0;
-  private readonly queue = new Set<Waiting>();
+  private readonly queue = new Set<{ readonly count: number; readonly take: () => void }>();
 
   constructor(
     readonly size: number,
@@ -98,12 +101,8 @@ export class Slots {
     private readonly patience = Number.POSITIVE_INFINITY,
   ) {}
 
-  get active(): number {
-    return this.taken;
-  }
-
-  get waiting(): number {
-    return this.queue.size;
+  get counts(): { readonly active: number; readonly waiting: number; readonly slots: number } {
+    return { active: this.taken, waiting: this.queue.size, slots: this.size };
   }
 
   /**
@@ -144,10 +143,10 @@ export class Slots {
 
   private async wait(deadline: Deadline, count: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
-    let waiting!: Waiting;
+    const waiting = { count, take: () => {} };
+    this.queue.add(waiting);
     const turn = new Promise<void>((resolve, reject) => {
-      waiting = { count, take: resolve };
-      this.queue.add(waiting);
+      waiting.take = resolve;
       if (this.patience === Number.POSITIVE_INFINITY) return;
       // A moment before the deadline: that there is no room says more than that time is up.
       const patience = Math.min(this.patience, deadline.remaining - 1, LONGEST_TIMER);
@@ -196,16 +195,25 @@ const SESSION_PAUSE = 2;
 
 /** What each owner may take. */
 export class Quotas {
+  /** Sessions that are open, and slots that were lent. */
+  private readonly open = new Map<Owner, number>();
   /** Steps that may still be taken at once; they fill up again evenly. */
   private readonly allowances = new Map<Owner, { readonly left: number; readonly at: number }>();
 
-  constructor(readonly limitsOf: (owner: Owner) => QuotaLimits = () => ({})) {}
+  constructor(private readonly limitsOf: (owner: Owner) => QuotaLimits = () => ({})) {}
 
-  /** @throws QUOTA_EXCEEDED where `more` sessions beside `open` are too many */
-  requireSessions(owner: Owner, open: number, more: number): void {
+  /** @throws QUOTA_EXCEEDED where `more` sessions are too many */
+  requireSessions(owner: Owner, more: number): void {
     const { sessions: limit } = this.limitsOf(owner);
-    if (limit === undefined || open + more <= limit) return;
-    throw reverieError('QUOTA_EXCEEDED', { what: 'open sessions', used: open, limit, retryAfter: SESSION_PAUSE });
+    if (limit === undefined || (this.open.get(owner) ?? 0) + more <= limit) return;
+    const used = this.open.get(owner) ?? 0;
+    throw reverieError('QUOTA_EXCEEDED', { what: 'open sessions', used, limit, retryAfter: SESSION_PAUSE });
+  }
+
+  countSessions(owner: Owner, more: number): void {
+    const count = (this.open.get(owner) ?? 0) + more;
+    if (count > 0) this.open.set(owner, count);
+    else this.open.delete(owner);
   }
 
   /** Counts as many steps. @throws QUOTA_EXCEEDED */

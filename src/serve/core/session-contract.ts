@@ -1,7 +1,6 @@
 // What passes between sessions and the protocols that speak of them.
 
 import { randomBytes } from 'node:crypto';
-import type { Json } from '../../core/canonical-json.js';
 import type { Info } from '../../core/environment.js';
 import type { ToolsAction } from '../../env/tools/tools-family.js';
 
@@ -41,20 +40,9 @@ export interface StepRequest {
   readonly timeoutSeconds?: number;
 }
 
-/** Of a request that may be sent again, or called off. */
+/** Of a request that may be sent again. */
 export interface RepeatOptions {
   readonly requestId?: string;
-  readonly signal?: AbortSignal;
-}
-
-export interface RestoreRequest extends RepeatOptions {
-  /** What follows is drawn from this seed instead of the snapshot's own stream. */
-  readonly seed?: number;
-}
-
-export interface ForkRequest extends RepeatOptions {
-  /** One a fork: what follows in it is drawn from there. Without, all go on as the one they come from would. */
-  readonly seeds?: readonly number[];
 }
 
 export interface GroupRequest extends Omit<OpenRequest, 'id'> {
@@ -72,8 +60,6 @@ export interface GroupMember {
 export interface QuotaLimits {
   /** Sessions open at once. */
   readonly sessions?: number;
-  /** Snapshots kept: the latest; never more than the server keeps of each owner. */
-  readonly snapshots?: number;
   readonly stepsPerMinute?: number;
 }
 
@@ -137,44 +123,19 @@ export interface SessionCounts {
   readonly closed: Readonly<Record<CloseReason, number>>;
 }
 
-/** One turn of an episode, as JSON. */
-export interface HistoryStep {
-  /** Steps taken before and with it: 0 is the reset. */
-  readonly index: number;
-  /** null where the episode began, or went on from a snapshot. */
-  readonly action: Json;
-  readonly observation: Json;
-  readonly reward: number | null;
-  readonly terminated: boolean;
-  readonly truncated: boolean;
-  readonly info: Json;
-  readonly seconds: number;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-}
-
-export interface SessionHistory {
-  /** As it is, or was last. */
-  readonly session: SessionState;
-  /** The latest; the first of them has index 0 unless some were forgotten. */
-  readonly steps: readonly HistoryStep[];
-}
+/** A turn of a session, and what it was. */
+export type TurnKind =
+  | { readonly kind: 'reset' | 'restored' }
+  | { readonly kind: 'step'; readonly action: Action }
+  | { readonly kind: 'forked'; readonly parent: string };
 
 /** What happened, as it happens: for metrics, recordings and the page. */
-export type SessionEvent =
-  | { readonly kind: 'opened'; readonly session: SessionState }
-  | { readonly kind: 'reset'; readonly session: SessionState; readonly turn: Turn; readonly seconds: number }
-  | {
-      readonly kind: 'step';
-      readonly session: SessionState;
-      readonly action: Action;
-      readonly turn: Turn;
-      readonly seconds: number;
-    }
-  | { readonly kind: 'failed'; readonly session: SessionState; readonly code: string; readonly seconds: number }
-  | { readonly kind: 'forked'; readonly session: SessionState; readonly parent: string; readonly turn: Turn }
-  | { readonly kind: 'restored'; readonly session: SessionState; readonly turn: Turn }
-  | { readonly kind: 'closed'; readonly session: SessionState; readonly reason: CloseReason };
+export type SessionEvent = { readonly session: SessionState } & (
+  | { readonly kind: 'opened' }
+  | (TurnKind & { readonly turn: Turn; readonly seconds: number })
+  | { readonly kind: 'failed'; readonly code: string; readonly seconds: number }
+  | { readonly kind: 'closed'; readonly reason: CloseReason }
+);
 
 /**
  * Who or what closed a session: its client; time without a request; the server's end; a group that could not be opened, or

@@ -13,7 +13,7 @@ import type { EnvSnapshot } from '../../core/environment.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { ensureFolder, lockFolder, storageError } from '../../core/files.js';
 import { closeDatabase, databaseProblem } from '../../core/lmdb-file.js';
-import { type Owner, type SnapshotRef, sessionKey, type Turn } from './session-contract.js';
+import { type Owner, sessionKey, type Turn } from './session-contract.js';
 
 export interface Episode {
   readonly id: string;
@@ -23,14 +23,21 @@ export interface Episode {
 }
 
 /** A session's state: its environment's, and what the session counts. */
-export interface KeptSnapshot extends SnapshotRef {
+export interface KeptState {
+  readonly env: string;
   readonly snapshot: EnvSnapshot;
   readonly observation: unknown;
+  readonly stepCount: number;
   readonly return: number | null;
   readonly task: string | null;
   readonly seed: number | null;
   readonly terminated: boolean;
   readonly truncated: boolean;
+}
+
+interface KeptSnapshot extends KeptState {
+  /** Hash of its content: the same state has the same id. */
+  readonly id: string;
 }
 
 /** A session as it is written down after each turn. */
@@ -46,14 +53,6 @@ export interface SessionRecord {
   readonly episode?: Episode;
 }
 
-/** A session that another process left behind. */
-interface KeptSession {
-  readonly record: SessionRecord;
-  /** State of its environment; undefined where it was never written, or is damaged. */
-  readonly snapshot: EnvSnapshot | undefined;
-  readonly answers: readonly AnsweredRequest[];
-}
-
 /** An answer that a repeated request gets again. */
 interface AnsweredRequest {
   readonly id: string;
@@ -61,9 +60,10 @@ interface AnsweredRequest {
   readonly turn: Turn;
 }
 
+/** A session after a turn. */
 interface KeptTurn {
   readonly record: SessionRecord;
-  /** The environment's state after the turn. */
+  /** State of its environment; undefined where it was never written, or is damaged. */
   readonly snapshot: EnvSnapshot | undefined;
   readonly answer?: AnsweredRequest;
 }
@@ -75,15 +75,8 @@ export const REMEMBERED = 16;
 const KIND = { session: 's', world: 'w', answer: 'a', snapshot: 'k' } as const;
 const DIGEST_BYTES = 16;
 
-interface StoredAnswer extends AnsweredRequest {
-  /** Counts the session's answers. */
-  readonly number: number;
-}
-
-interface StoredSnapshot {
-  readonly owner: Owner;
-  readonly snapshot: KeptSnapshot;
-  /** Counts the store's snapshots. */
+/** Of what is kept in order: its place. */
+interface Numbered {
   readonly number: number;
 }
 
@@ -123,7 +116,7 @@ export class SessionStore {
    * Those that are there, in the order of their opening; of damaged ones the record alone, where that can be read.
    * @throws FILE_INVALID where not an entry but the file around it is damaged; so do the others that read
    */
-  sessions(): KeptSession[] {
+  sessions() {
     const found = this.entries<SessionRecord>(KIND.session).map((record) => {
       const key = sessionKey(record.owner, record.id);
       return { record, snapshot: this.read<EnvSnapshot>(keyOf(KIND.world, key)), answers: this.answersOf(key) };
@@ -133,7 +126,8 @@ export class SessionStore {
 
   /** In the order of their making. */
   snapshots(): (readonly [Owner, KeptSnapshot])[] {
-    const found = this.entries<StoredSnapshot>(KIND.snapshot).sort((a, b) => a.number - b.number);
+    const kept = this.entries<{ owner: Owner; snapshot: KeptSnapshot } & Numbered>(KIND.snapshot);
+    const found = kept.sort((a, b) => a.number - b.number);
     this.snapshotCount = (found.at(-1)?.number ?? -1) + 1;
     return found.map(({ owner, snapshot }) => [owner, snapshot]);
   }
@@ -146,14 +140,13 @@ export class SessionStore {
       if (answer === undefined) return;
       const number = this.answered.get(id) ?? 0;
       this.answered.set(id, number + 1);
-      const stored: StoredAnswer = { ...answer, number };
-      put(answerKey(id, number), stored);
+      put(answerKey(id, number), { ...answer, number });
     });
   }
 
   keepSnapshot(owner: Owner, snapshot: KeptSnapshot): Promise<void> {
-    const stored: StoredSnapshot = { owner, snapshot, number: this.snapshotCount++ };
-    return this.write((put) => put(snapshotKey(owner, snapshot.id), stored));
+    const number = this.snapshotCount++;
+    return this.write((put) => put(snapshotKey(owner, snapshot.id), { owner, snapshot, number }));
   }
 
   forgetSnapshot(owner: Owner, id: string): void {
@@ -175,11 +168,8 @@ export class SessionStore {
   }
 
   private answersOf(id: string): AnsweredRequest[] {
-    const found: StoredAnswer[] = [];
-    for (let number = 0; number < REMEMBERED; number++) {
-      const answer = this.read<StoredAnswer>(answerKey(id, number));
-      if (answer !== undefined) found.push(answer);
-    }
+    const places = Array.from({ length: REMEMBERED }, (_, number) => answerKey(id, number));
+    const found = places.flatMap((key) => this.read<AnsweredRequest & Numbered>(key) ?? []);
     found.sort((a, b) => a.number - b.number);
     this.answered.set(id, (found.at(-1)?.number ?? -1) + 1);
     return found;
@@ -271,49 +261,34 @@ function digestOf(key: string, packed: Buffer): Buffer {
 export class SnapshotStore {
   private readonly byOwner = new Map<Owner, LRUCache<string, KeptSnapshot>>();
 
-  /**
-   * @param most  snapshots kept of each owner; the least recently used make way
-   * @param mostOf  of one owner, where it is less
-   */
   constructor(
-    private readonly most: number,
-    private readonly mostOf: (owner: Owner) => number = () => Number.POSITIVE_INFINITY,
+    /** Snapshots kept of each owner; the least recently used make way. */
+    private readonly max: number,
     /** Told of those that made way. */
-    private readonly onForgotten: (owner: Owner, id: string) => void = () => {},
+    private readonly onForgotten: (owner: Owner, id: string) => void,
   ) {}
 
-  put(owner: Owner, snapshot: Omit<KeptSnapshot, 'id'>): KeptSnapshot {
-    const { env, stepCount } = snapshot;
-    const content = { env, state: snapshot.snapshot.state, stepCount, return: snapshot.return } as unknown as Json;
-    const id = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 32);
-    const kept = { ...snapshot, id };
+  put(owner: Owner, state: KeptState): KeptSnapshot {
+    const content = { env: state.env, state: state.snapshot.state, stepCount: state.stepCount, return: state.return };
+    const hash = createHash('sha256').update(canonicalJson(content as unknown as Json));
+    const kept = { ...state, id: hash.digest('hex').slice(0, 32) };
     this.recall(owner, kept);
     return kept;
   }
 
   /** One that has its id already. */
   recall(owner: Owner, kept: KeptSnapshot): void {
-    const max = this.keptOf(owner);
-    // A quota of none keeps none.
-    if (max === 0) this.onForgotten(owner, kept.id);
-    else this.byOwner.set(owner, (this.byOwner.get(owner) ?? this.storeOf(owner, max)).set(kept.id, kept));
+    const dispose = (_: KeptSnapshot, id: string, reason: string) => {
+      if (reason === 'evict') this.onForgotten(owner, id);
+    };
+    const known = this.byOwner.get(owner) ?? new LRUCache<string, KeptSnapshot>({ max: this.max, dispose });
+    this.byOwner.set(owner, known.set(kept.id, kept));
   }
 
   /** @throws SNAPSHOT_UNKNOWN */
   get(owner: Owner, id: string): KeptSnapshot {
     const found = this.byOwner.get(owner)?.get(id);
-    if (found === undefined) throw reverieError('SNAPSHOT_UNKNOWN', { id, kept: this.keptOf(owner) });
+    if (found === undefined) throw reverieError('SNAPSHOT_UNKNOWN', { id, kept: this.max });
     return found;
-  }
-
-  private storeOf(owner: Owner, max: number): LRUCache<string, KeptSnapshot> {
-    const dispose = (_: KeptSnapshot, id: string, reason: string) => {
-      if (reason === 'evict') this.onForgotten(owner, id);
-    };
-    return new LRUCache<string, KeptSnapshot>({ max, dispose });
-  }
-
-  private keptOf(owner: Owner): number {
-    return Math.min(this.most, this.mostOf(owner));
   }
 }

@@ -12,13 +12,15 @@ import { Deadline, type SessionLimits, Slots } from './limits.js';
 import {
   type Action,
   type Owner,
+  type RepeatOptions,
   type SessionEvent,
   type SessionState,
   type SessionStatus,
   sessionKey,
   type Turn,
+  type TurnKind,
 } from './session-contract.js';
-import { type Episode, type KeptSnapshot, REMEMBERED, type SessionRecord, type SessionStore } from './session-store.js';
+import { type Episode, type KeptState, REMEMBERED, type SessionRecord, type SessionStore } from './session-store.js';
 import { World } from './world.js';
 
 /** What a session needs of the server it is on. */
@@ -44,30 +46,11 @@ export interface NewSession {
   readonly left?: { readonly episode?: Episode; readonly snapshot?: EnvSnapshot };
 }
 
-/** A request as it is told apart from others. */
-interface RepeatableRequest {
-  /** The request's own id; without one it is done anew whenever it is sent. */
-  readonly id?: string;
-  readonly kind: string;
-  /** What is asked: a repeated request asks the same. */
-  readonly content: unknown;
-}
-
-interface AskOptions {
+interface AskOptions extends RepeatOptions {
   /** The client may leave by it. */
   readonly signal?: AbortSignal;
   /** Until the deadline, if that is sooner than the server's. */
   readonly seconds?: number;
-}
-
-/** What makes a turn. */
-interface Play {
-  /** Answers the episode as it would be after the turn. */
-  readonly play: () => Promise<Episode>;
-  /** What observers are told. */
-  readonly event: (done: { session: SessionState; turn: Turn; seconds: number }) => SessionEvent;
-  /** A request that may be repeated, after a restart too. */
-  readonly request?: RepeatableRequest;
 }
 
 const START = { reward: null, terminated: false, truncated: false, stepCount: 0, return: 0 };
@@ -84,9 +67,14 @@ export class Session {
   hasSlot: boolean;
   episode: Episode | undefined;
   private readonly parent: string | undefined;
-  private readonly requests = new RequestMemory();
   private readonly lock = new Slots(1);
   private readonly pending = new Set<Deadline>();
+  /** By the ids of requests: what was asked, and its answer. What failed may be tried again. */
+  private readonly answers = new Map<string, { readonly print: string; readonly answer: Promise<unknown> }>();
+  /** Ids of those that were answered, in the order of their answers. */
+  private readonly answered: string[] = [];
+  /** The request that is done now, where it may be sent again. */
+  private asked: { readonly id: string; readonly print: string } | undefined;
   private world: World;
   private shutBy: { readonly error: unknown } | undefined;
 
@@ -108,7 +96,7 @@ export class Session {
 
   /** Requests are under way or waiting. */
   get busy(): boolean {
-    return this.lock.active > 0;
+    return this.lock.counts.active > 0;
   }
 
   get status(): SessionStatus {
@@ -118,26 +106,21 @@ export class Session {
   }
 
   get state(): SessionState {
-    const { episode, parent } = this;
+    const { id, served, owner, status, episode, openedAt, lastUsedAt, parent } = this;
     return {
-      id: this.id,
-      env: this.served.name,
-      owner: this.owner,
-      status: this.status,
+      ...{ id, env: served.name, owner, status },
       episodeId: episode?.id ?? null,
       task: episode?.task ?? null,
       seed: episode?.seed ?? null,
       stepCount: episode?.turn.stepCount ?? 0,
       return: episode?.turn.return ?? null,
-      openedAt: this.openedAt,
-      lastUsedAt: this.lastUsedAt,
-      ...(parent !== undefined && { parent }),
+      ...{ openedAt, lastUsedAt, ...(parent !== undefined && { parent }) },
     };
   }
 
   /** @throws ENV_NOT_RESET */
   get turn(): Turn {
-    if (this.episode === undefined) throw this.notReset();
+    if (this.episode === undefined) throw reverieError('ENV_NOT_RESET', { id: this.served.name });
     return this.episode.turn;
   }
 
@@ -147,25 +130,46 @@ export class Session {
     return { id, owner, env: served.name, version: served.version, parent, openedAt, episode };
   }
 
-  /** An answer that was given by a server that has ended. */
-  remember(id: string, print: string, answer: unknown): void {
-    this.requests.remember(id, print, answer);
-  }
-
   touch(): void {
     this.lastUsedAt = Date.now();
   }
 
-  /** Does what a request wants: once, in its turn, before its deadline. @throws what `work` throws, nothing changed then */
+  /**
+   * Does what a request wants: once, in its turn, before its deadline. One that has an id is not called off by `signal`, as
+   * it may be sent again meanwhile.
+   * @param content  what is asked: a repeated request asks the same
+   * @throws REQUEST_CONFLICT where another request had this id; what `work` throws, nothing changed then
+   */
   async ask<R>(
-    request: RepeatableRequest,
-    { signal, seconds = Number.POSITIVE_INFINITY }: AskOptions,
+    kind: string,
+    content: unknown,
+    { requestId: id, signal, seconds = Number.POSITIVE_INFINITY }: AskOptions,
     work: (deadline: Deadline) => Promise<R>,
   ): Promise<R> {
+    const asked = id === undefined ? undefined : { id, print: printOf(kind, content) };
+    const known = asked && this.answers.get(asked.id);
+    if (known !== undefined) {
+      if (known.print !== asked?.print) throw reverieError('REQUEST_CONFLICT', { id });
+      return known.answer as Promise<R>;
+    }
     signal?.throwIfAborted();
-    const deadline = new Deadline(Math.min(seconds, this.host.limits.stepSeconds));
-    return this.requests.ask(request, deadline, signal, () =>
-      this.perform(deadline, () => work(deadline)).finally(() => deadline.end()),
+    const deadline = new Deadline(Math.min(seconds, this.host.limits.stepSeconds), asked ? undefined : signal);
+    const answer = this.perform(deadline, () => {
+      this.asked = asked;
+      return work(deadline);
+    }).finally(() => deadline.end());
+    if (asked !== undefined) this.remember(asked.id, asked.print, answer);
+    return answer;
+  }
+
+  /** Also an answer that was given by a server that has ended. */
+  remember(id: string, print: string, answer: Promise<unknown>): void {
+    this.answers.set(id, { print, answer });
+    answer.then(
+      () => {
+        if (this.answered.push(id) > REMEMBERED) this.answers.delete(this.answered.shift()!);
+      },
+      () => this.answers.delete(id),
     );
   }
 
@@ -189,20 +193,22 @@ export class Session {
     }
   }
 
-  /** Plays one turn, within `perform`. @throws what `play` throws, what ends `deadline`; nothing changed then */
-  async take(deadline: Deadline, { play, event, request }: Play): Promise<Turn> {
+  /**
+   * Takes one turn, within `perform`: the episode that `play` answers. @throws what `play` throws, what ends `deadline`;
+   * nothing changed then
+   */
+  async take(kind: TurnKind, deadline: Deadline, play: () => Promise<Episode>): Promise<Turn> {
     const started = performance.now();
     const seconds = () => (performance.now() - started) / 1000;
     const { store } = this.host;
     try {
-      await this.orBack(async () => {
-        const { world } = this;
+      await this.orBack(async (world) => {
         const playing = async () => {
           const episode = await play();
           return { episode, snapshot: store && (await world.save()) };
         };
         const { episode, snapshot } = await deadline.race(playing());
-        const answer = request?.id === undefined ? undefined : answered(request.id, request, episode.turn);
+        const answer = this.asked && { ...this.asked, turn: episode.turn };
         await store?.keep({ record: this.record(episode), snapshot, answer });
         this.episode = episode;
       }, deadline);
@@ -211,7 +217,7 @@ export class Session {
       this.host.announce({ kind: 'failed', session: this.state, code, seconds: seconds() });
       throw error;
     }
-    this.host.announce(event({ session: this.state, turn: this.turn, seconds: seconds() }));
+    this.host.announce({ ...kind, session: this.state, turn: this.turn, seconds: seconds() });
     return this.turn;
   }
 
@@ -233,16 +239,16 @@ export class Session {
   }
 
   /** Its state, without changing it; within `perform`. @throws ENV_NOT_RESET */
-  async save(deadline: Deadline): Promise<Omit<KeptSnapshot, 'id'>> {
+  async save(deadline: Deadline): Promise<KeptState> {
     const { observation, stepCount, return: sum, terminated, truncated } = this.turn;
     const { task, seed } = this.episode!;
     const env = this.served.name;
-    const snapshot = await this.orBack(() => deadline.race(this.world.save()), deadline);
+    const snapshot = await this.orBack((world) => deadline.race(world.save()), deadline);
     return { env, snapshot, observation, stepCount, return: sum, task, seed, terminated, truncated };
   }
 
   /** @param seed  of what follows; the snapshot's own unless given @throws SNAPSHOT_MISMATCH */
-  async load(id: string, kept: Omit<KeptSnapshot, 'id'>, deadline: Deadline, seed?: number): Promise<Episode> {
+  async load(id: string, kept: KeptState, deadline: Deadline, seed?: number): Promise<Episode> {
     if (kept.env !== this.served.name) {
       throw reverieError('SNAPSHOT_MISMATCH', { from: kept.env, into: this.served.name });
     }
@@ -260,22 +266,22 @@ export class Session {
     await this.lock.take(new Deadline(Number.POSITIVE_INFINITY));
   }
 
-  async closeEnvironment(): Promise<void> {
-    await this.world.close();
+  closeEnvironment(): Promise<void> {
+    return this.world.close();
   }
 
   /** The episode under way. @throws ENV_NOT_RESET */
   running(): Episode {
-    if (this.episode === undefined || this.status !== 'running') throw this.notReset();
-    return this.episode;
+    if (this.status === 'running') return this.episode!;
+    throw reverieError('ENV_NOT_RESET', { id: this.served.name });
   }
 
   /** Where `work` fails the session is where it was; what ends after its deadline is dropped. */
-  private async orBack<R>(work: () => Promise<R>, deadline: Deadline): Promise<R> {
+  private async orBack<R>(work: (world: World) => Promise<R>, deadline: Deadline): Promise<R> {
     const { world } = this;
     const { past } = world;
     try {
-      return await work();
+      return await work(world);
     } catch (error) {
       if (deadline.isOver || world.past !== past) {
         this.world = new World(this.served, past);
@@ -283,10 +289,6 @@ export class Session {
       }
       throw error;
     }
-  }
-
-  private notReset() {
-    return reverieError('ENV_NOT_RESET', { id: this.served.name });
   }
 }
 
@@ -299,76 +301,12 @@ function turnAfter(last: Turn, { observation, reward: given, terminated, truncat
   return { observation, reward, terminated, truncated, info, episodeId: last.episodeId, stepCount, return: sum };
 }
 
-function answered(id: string, request: RepeatableRequest, turn: Turn) {
-  return { id, print: printOf(request), turn };
-}
-
 /** A digest of what a request asks. */
-function printOf({ kind, content }: RepeatableRequest): string {
+function printOf(kind: string, content: unknown): string {
   const isRow = content instanceof Float32Array;
   const bytes = isRow ? new Uint8Array(content.buffer, content.byteOffset, content.byteLength) : canonicalJson(content);
   return createHash('sha256')
     .update(kind)
     .update(bytes ?? '')
     .digest('base64');
-}
-
-interface Call {
-  readonly print: string;
-  readonly answer: Promise<unknown>;
-  readonly deadline?: Deadline;
-  /** How many wait for it: it is called off when the last of them has left. */
-  waiting: number;
-  isAnswered: boolean;
-}
-
-/** A repeated request gets the first one's answer, and waits for it while that is under way. What failed may be tried again. */
-class RequestMemory {
-  private readonly calls = new Map<string, Call>();
-
-  /** @throws REQUEST_CONFLICT where another request had this id; what `signal` is aborted with; what `begin` throws */
-  ask<R>(
-    request: RepeatableRequest,
-    deadline: Deadline,
-    signal: AbortSignal | undefined,
-    begin: () => Promise<R>,
-  ): Promise<R> {
-    const { id } = request;
-    const print = id === undefined ? '' : printOf(request);
-    const known = id === undefined ? undefined : this.calls.get(id);
-    if (known !== undefined && known.print !== print) throw reverieError('REQUEST_CONFLICT', { id });
-    const call = known ?? { print, answer: begin(), deadline, waiting: 0, isAnswered: false };
-    if (id !== undefined && known === undefined) this.add(id, call);
-    return attend<R>(call, signal);
-  }
-
-  remember(id: string, print: string, answer: unknown): void {
-    this.calls.set(id, { print, answer: Promise.resolve(answer), waiting: 0, isAnswered: true });
-  }
-
-  private add(id: string, call: Call): void {
-    this.calls.set(id, call);
-    call.answer.then(
-      () => {
-        call.isAnswered = true;
-        const done = [...this.calls].filter(([, { isAnswered }]) => isAnswered);
-        for (const [old] of done.slice(0, Math.max(0, done.length - REMEMBERED))) this.calls.delete(old);
-      },
-      () => this.calls.delete(id),
-    );
-  }
-}
-
-async function attend<R>(call: Call, signal: AbortSignal | undefined): Promise<R> {
-  call.waiting++;
-  if (signal === undefined) return call.answer as Promise<R>;
-  return new Promise<R>((resolve, reject) => {
-    const leave = () => {
-      call.waiting--;
-      if (call.waiting === 0) call.deadline?.callOff(signal.reason);
-      reject(signal.reason);
-    };
-    signal.addEventListener('abort', leave, { once: true });
-    (call.answer as Promise<R>).then(resolve, reject).finally(() => signal.removeEventListener('abort', leave));
-  });
 }

@@ -6,12 +6,11 @@ import { LRUCache } from 'lru-cache';
 import type { Info } from '../../core/environment.js';
 import { type ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
-import { Histories } from './history.js';
+import { Histories, type SessionHistory } from './history.js';
 import { Deadline, Quotas, SESSION_LIMITS, type SessionLimits, Slots } from './limits.js';
 import { type NewSession, Session, type SessionHost } from './session.js';
 import {
   type CloseReason,
-  type ForkRequest,
   type GroupMember,
   type GroupRequest,
   type OpenRequest,
@@ -19,10 +18,8 @@ import {
   type QuotaLimits,
   type RepeatOptions,
   type ResetRequest,
-  type RestoreRequest,
   type SessionCounts,
   type SessionEvent,
-  type SessionHistory,
   type SessionState,
   type SlotLease,
   type SnapshotRef,
@@ -31,7 +28,7 @@ import {
   type Turn,
   unguessable,
 } from './session-contract.js';
-import { type KeptSnapshot, SessionStore, SnapshotStore } from './session-store.js';
+import { type KeptState, SessionStore, SnapshotStore } from './session-store.js';
 import { chosenEpisode, environmentOf } from './tasks.js';
 
 export interface SessionsOptions {
@@ -84,8 +81,6 @@ export class Sessions implements SessionHost {
   private readonly sessions = new Map<string, Session>();
   private readonly gone = new LRUCache<string, CloseReason>({ max: REMEMBERED_GONE });
   private readonly closed: Record<CloseReason, number> = { client: 0, idle: 0, drain: 0, lost: 0, version: 0 };
-  /** Sessions of each owner, and slots that were lent to it. */
-  private readonly taken = new Map<Owner, number>();
   private readonly removals = new Set<Promise<void>>();
   private readonly reaper: NodeJS.Timeout;
   private isDraining = false;
@@ -101,16 +96,14 @@ export class Sessions implements SessionHost {
     this.limits = { ...SESSION_LIMITS, ...limits };
     this.quotas = new Quotas(quotaOf);
     this.slots = new Slots(this.limits.slots, this.limits.slotWaitSeconds * 1000);
-    const keptFor = (owner: Owner) => this.quotas.limitsOf(owner).snapshots ?? Number.POSITIVE_INFINITY;
-    this.snapshots = new SnapshotStore(this.limits.snapshots, keptFor, (owner, id) => store?.forgetSnapshot(owner, id));
+    this.snapshots = new SnapshotStore(this.limits.snapshots, (owner, id) => store?.forgetSnapshot(owner, id));
     this.events.on('event', (event) => this.histories.record(event));
     if (store !== undefined) this.recall(store);
     this.reaper = setInterval(() => this.reap(), Math.min(this.limits.idleSeconds * 250, 10_000)).unref();
   }
 
   get counts(): SessionCounts {
-    const { active, waiting, size } = this.slots;
-    return { open: this.sessions.size, active, waiting, slots: size, closed: { ...this.closed } };
+    return { open: this.sessions.size, ...this.slots.counts, closed: { ...this.closed } };
   }
 
   /** Takes no slot. An id is its owner's own: others may have the same. @throws ENV_NOT_SERVED, SESSION_EXISTS, QUOTA_EXCEEDED, SERVER_DRAINING */
@@ -125,32 +118,25 @@ export class Sessions implements SessionHost {
   async reset(id: string, request: ResetRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
     const { requestId, ...content } = request;
-    return session.ask({ id: requestId, kind: 'reset', content }, { signal }, (deadline) =>
-      this.begin(session, request, deadline),
-    );
+    return session.ask('reset', content, { requestId, signal }, (deadline) => this.begin(session, content, deadline));
   }
 
   /** @throws SESSION_UNKNOWN, SESSION_GONE, ENV_NOT_RESET, ACTION_OUT_OF_SPACE, STEP_DEADLINE, QUOTA_EXCEEDED; the state is unchanged then */
   async step(id: string, request: StepRequest, owner: Owner, signal?: AbortSignal): Promise<Turn> {
     const session = this.owned(id, owner);
     const { action, requestId, timeoutSeconds: seconds } = request;
-    const repeatable = { id: requestId, kind: 'step', content: action };
-    return session.ask(repeatable, { signal, seconds }, async (deadline) => {
+    return session.ask('step', action, { requestId, signal, seconds }, async (deadline) => {
       session.running();
       this.quotas.takeSteps(owner);
       await this.takeSlot(session, deadline);
-      return session.take(deadline, {
-        play: () => session.act(action, deadline),
-        event: (done) => ({ kind: 'step', action, ...done }),
-        request: repeatable,
-      });
+      return session.take({ kind: 'step', action }, deadline, () => session.act(action, deadline));
     });
   }
 
   /** Keeps the state under an id. @throws SESSION_UNKNOWN, ENV_NOT_RESET, STEP_DEADLINE, REQUEST_CONFLICT */
-  async snapshot(id: string, owner: Owner, { requestId, signal }: RepeatOptions = {}): Promise<SnapshotRef> {
+  async snapshot(id: string, owner: Owner, options: RepeatOptions = {}): Promise<SnapshotRef> {
     const session = this.owned(id, owner);
-    return session.ask({ id: requestId, kind: 'snapshot', content: null }, { signal }, async (deadline) => {
+    return session.ask('snapshot', null, options, async (deadline) => {
       const kept = this.snapshots.put(owner, await session.save(deadline));
       await this.store?.keepSnapshot(owner, kept);
       return { id: kept.id, env: kept.env, stepCount: kept.stepCount };
@@ -159,32 +145,38 @@ export class Sessions implements SessionHost {
 
   /**
    * Goes on from a snapshot of the same environment; same episode, counts as they were.
+   * @param options  `seed`: what follows is drawn from it instead of the snapshot's own stream
    * @throws SNAPSHOT_UNKNOWN, SNAPSHOT_MISMATCH, CAPACITY_REACHED, STEP_DEADLINE, REQUEST_CONFLICT
    */
-  async restore(id: string, snapshot: string, owner: Owner, options: RestoreRequest = {}): Promise<Turn> {
+  async restore(
+    id: string,
+    snapshot: string,
+    owner: Owner,
+    { seed, ...options }: RepeatOptions & { readonly seed?: number } = {},
+  ): Promise<Turn> {
     const session = this.owned(id, owner);
     const kept = this.snapshots.get(owner, snapshot);
-    const { requestId, signal, seed } = options;
-    const request = { id: requestId, kind: 'restore', content: { snapshot, seed } };
-    return session.ask(request, { signal }, async (deadline) => {
+    return session.ask('restore', { snapshot, seed }, options, async (deadline) => {
       if (!isOver(kept)) await this.takeSlot(session, deadline);
-      return session.take(deadline, {
-        play: () => session.load(session.episode?.id ?? unguessable(), kept, deadline, seed),
-        event: ({ session: state, turn }) => ({ kind: 'restored', session: state, turn }),
-        request,
-      });
+      const episode = () => session.load(session.episode?.id ?? unguessable(), kept, deadline, seed);
+      return session.take({ kind: 'restored' }, deadline, episode);
     });
   }
 
   /**
    * New sessions in the state of this one; each takes a slot where the episode is running. Forks do not wait for slots,
    * as the one that is forked holds one itself: all are had at once, or none and CAPACITY_REACHED.
+   * @param options  `seeds`: one a fork, from which what follows is drawn; without, all go on as the one they come from would
    * @throws as snapshot; CAPACITY_REACHED, QUOTA_EXCEEDED, SERVER_DRAINING; no new session is left then
    */
-  async fork(id: string, count: number, owner: Owner, options: ForkRequest = {}): Promise<readonly SessionState[]> {
+  async fork(
+    id: string,
+    count: number,
+    owner: Owner,
+    { seeds, ...options }: RepeatOptions & { readonly seeds?: readonly number[] } = {},
+  ): Promise<readonly SessionState[]> {
     const parent = this.owned(id, owner);
-    const { requestId, signal, seeds } = options;
-    return parent.ask({ id: requestId, kind: 'fork', content: { count, seeds } }, { signal }, async (deadline) => {
+    return parent.ask('fork', { count, seeds }, options, async (deadline) => {
       checkGroup(count, seeds);
       const { served, turn } = parent;
       const hasSlot = parent.status === 'running';
@@ -204,18 +196,11 @@ export class Sessions implements SessionHost {
    * until there are slots for all of them. With `seeds`, one a member, they part from there.
    * @throws as open and reset; GROUP_INVALID; no new session is left then
    */
-  async openGroup(
-    { env, count, owner, seeds }: GroupRequest,
-    reset: ResetRequest,
-    signal?: AbortSignal,
-  ): Promise<readonly GroupMember[]> {
+  async openGroup({ env, count, owner, seeds }: GroupRequest, reset: ResetRequest): Promise<readonly GroupMember[]> {
     const served = environmentOf(this, env);
     checkGroup(count, seeds);
     this.requireRoom(owner, count);
     const deadline = new Deadline(this.limits.stepSeconds);
-    const leave = () => deadline.callOff(signal?.reason);
-    if (signal?.aborted) leave();
-    signal?.addEventListener('abort', leave, { once: true });
     try {
       await this.slots.take(deadline, count);
       const leader = { id: unguessable(), served, owner, hasSlot: true };
@@ -232,7 +217,6 @@ export class Sessions implements SessionHost {
       });
       return members.map(([one, turn]) => ({ session: one.state, turn }));
     } finally {
-      signal?.removeEventListener('abort', leave);
       deadline.end();
     }
   }
@@ -245,11 +229,11 @@ export class Sessions implements SessionHost {
     this.requireRoom(owner, count);
     const deadline = new Deadline(this.limits.stepSeconds);
     await this.slots.take(deadline, count).finally(() => deadline.end());
-    this.count(owner, count);
+    this.quotas.countSessions(owner, count);
     return {
       takeSteps: (steps) => this.quotas.takeSteps(owner, steps),
       release: () => {
-        this.count(owner, -count);
+        this.quotas.countSessions(owner, -count);
         this.slots.release(count);
       },
     };
@@ -328,29 +312,19 @@ export class Sessions implements SessionHost {
   }
 
   private async begin(session: Session, request: ResetRequest, deadline: Deadline): Promise<Turn> {
-    const { requestId, ...content } = request;
-    const { seed, snapshot, episodeId = unguessable() } = content;
+    const { seed, snapshot, episodeId = unguessable() } = request;
     const kept = snapshot === undefined ? undefined : this.snapshots.get(session.owner, snapshot);
     const chosen = kept === undefined ? chosenEpisode(session.served, request) : {};
     if (kept === undefined || !isOver(kept)) await this.takeSlot(session, deadline);
-    return session.take(deadline, {
-      play: () =>
-        kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
-      event: (done) => ({ kind: 'reset', ...done }),
-      request: { id: requestId, kind: 'reset', content },
-    });
+    return session.take({ kind: 'reset' }, deadline, () =>
+      kept === undefined ? session.begin(episodeId, chosen, deadline) : session.load(episodeId, kept, deadline, seed),
+    );
   }
 
   /** Before `more` sessions are opened. @throws SERVER_DRAINING, QUOTA_EXCEEDED */
   private requireRoom(owner: Owner, more: number): void {
     if (this.isDraining) throw reverieError('SERVER_DRAINING');
-    this.quotas.requireSessions(owner, this.taken.get(owner) ?? 0, more);
-  }
-
-  private count(owner: Owner, more: number): void {
-    const count = (this.taken.get(owner) ?? 0) + more;
-    if (count > 0) this.taken.set(owner, count);
-    else this.taken.delete(owner);
+    this.quotas.requireSessions(owner, more);
   }
 
   /** @throws SESSION_EXISTS, SERVER_DRAINING, QUOTA_EXCEEDED */
@@ -386,7 +360,7 @@ export class Sessions implements SessionHost {
     const session = new Session(this, wanted);
     this.sessions.set(session.key, session);
     this.gone.delete(session.key);
-    this.count(session.owner, 1);
+    this.quotas.countSessions(session.owner, 1);
     return session;
   }
 
@@ -405,7 +379,7 @@ export class Sessions implements SessionHost {
       }
       const session = this.place({ served, id, owner, parent, openedAt, left: { episode, snapshot } });
       session.touch();
-      for (const { id: requestId, print, turn } of answers) session.remember(requestId, print, turn);
+      for (const { id: requestId, print, turn } of answers) session.remember(requestId, print, Promise.resolve(turn));
     }
   }
 
@@ -425,7 +399,7 @@ export class Sessions implements SessionHost {
   private async remove(session: Session, reason: CloseReason): Promise<void> {
     if (this.sessions.get(session.key) !== session) return;
     this.sessions.delete(session.key);
-    this.count(session.owner, -1);
+    this.quotas.countSessions(session.owner, -1);
     this.bury(session.key, reason);
     const removal = this.closeSession(session, reason);
     this.removals.add(removal);
@@ -476,21 +450,18 @@ export class Sessions implements SessionHost {
 /** A session of a group in the state of another. */
 function branch(
   fork: Session,
-  kept: Omit<KeptSnapshot, 'id'>,
+  kept: KeptState,
   info: Info,
   deadline: Deadline,
   seed?: number,
   id = unguessable(),
 ): Promise<Turn> {
-  return fork.perform(deadline, () =>
-    fork.take(deadline, {
-      play: async () => {
-        const episode = await fork.load(id, kept, deadline, seed);
-        return { ...episode, turn: { ...episode.turn, info } };
-      },
-      event: ({ session, turn }) => ({ kind: 'forked', session, parent: session.parent ?? session.id, turn }),
-    }),
-  );
+  const kind = { kind: 'forked', parent: fork.state.parent ?? fork.id } as const;
+  const play = async () => {
+    const episode = await fork.load(id, kept, deadline, seed);
+    return { ...episode, turn: { ...episode.turn, info } };
+  };
+  return fork.perform(deadline, () => fork.take(kind, deadline, play));
 }
 
 function checkGroup(count: number, seeds: readonly number[] | undefined): void {

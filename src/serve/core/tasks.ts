@@ -45,19 +45,22 @@ function placedTask(served: Servable, split: string | undefined, index: number):
   throw reverieError('TASK_NOT_CHOSEN', { index, split: wanted, env: served.name, splits });
 }
 
+/** Any seed is a task, called `seed-N`. */
 function seedOf({ name, tasks }: Servable, task: string): number | undefined {
   const found = tasks.find(({ id }) => id === task);
   if (found !== undefined) return found.seed;
+  const [, digits] = /^seed-(\d{1,15})$/.exec(task) ?? [];
+  if (digits !== undefined) return Number(digits);
   throw reverieError('TASK_UNKNOWN', { id: name, task, count: tasks.length, nearest: tasks[0]?.id ?? 'none' });
 }
 
-/** What a client says of the episode it wants, in the words of protocols of tasks; all optional. */
+/** What a client says of the episode it wants, in the words of protocols of tasks; some write null for what is not given. */
 interface TaskRequest {
-  readonly id?: string;
-  readonly split?: string;
-  readonly index?: number;
-  readonly seed?: number;
-  readonly from_snapshot?: string;
+  readonly id?: string | null;
+  readonly split?: string | null;
+  readonly index?: number | null;
+  readonly seed?: number | null;
+  readonly from_snapshot?: string | null;
 }
 
 /**
@@ -65,12 +68,11 @@ interface TaskRequest {
  * no session should be opened for a task that does not exist.
  * @throws TASK_NOT_CHOSEN
  */
-export function resetOf(
-  served: Servable,
-  { id, split, index, seed, from_snapshot: snapshot }: TaskRequest,
-): ResetRequest {
-  if (snapshot !== undefined) return { snapshot, seed };
-  const request = id === undefined ? { split, index, seed } : { task: id, seed };
+export function resetOf(served: Servable, wanted: TaskRequest): ResetRequest {
+  const seed = wanted.seed ?? undefined;
+  if (wanted.from_snapshot != null) return { snapshot: wanted.from_snapshot, seed };
+  const place = { split: wanted.split ?? undefined, index: wanted.index ?? undefined };
+  const request = { ...(wanted.id == null ? place : { task: wanted.id }), seed };
   chosenEpisode(served, request);
   return request;
 }

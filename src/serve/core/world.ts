@@ -30,8 +30,6 @@ export interface AnswerOf {
 export interface LiveEnvironment extends Environment {
   reset(options?: ResetOptions, signal?: AbortSignal): ReturnType<Environment['reset']>;
   step(action: unknown, signal?: AbortSignal): ReturnType<Environment['step']>;
-  /** Its thread is busy with something that takes long: a new one would be elsewhere. */
-  readonly isHeldUp?: boolean;
   /** It was under way in a thread that died: it is asked alone. */
   isSuspect?: boolean;
 }
@@ -44,21 +42,17 @@ export function perform(environment: LiveEnvironment, command: Command, signal?:
 
 /** The environment's state is gone with the thread it was in. */
 export class StateLost extends Error {
-  /**
-   * @param wasAsked  whether the request was under way, and so may have killed the thread
-   * @param wasAlone  whether no other was
-   */
+  /** @param wasAsked  whether the request was under way, and so may have killed the thread */
   constructor(
     readonly problem: string,
     readonly wasAsked: boolean,
-    readonly wasAlone: boolean,
   ) {
     super(problem);
   }
 }
 
 /** A state of an environment. */
-export interface Past {
+interface Past {
   /** None: as it was made. */
   readonly snapshot?: EnvSnapshot;
   readonly commands: readonly Command[];
@@ -66,8 +60,8 @@ export interface Past {
 
 /** Commands between two snapshots: doing them again must not take long, nor must snapshots at every step. */
 const COMMANDS_BETWEEN = 64;
-/** Threads that one request may kill. */
-const ATTEMPTS = 3;
+/** Threads that may die as a request is under way: the first with others beside it, then it is asked alone. */
+const ATTEMPTS = 4;
 
 /** An environment and its past. */
 export class World {
@@ -135,7 +129,7 @@ export class World {
 
   /** In another environment where one is lost with its thread. */
   private async untilAnswered<R>(what: string, work: (environment: LiveEnvironment) => Awaitable<R>): Promise<R> {
-    let [deaths, alone] = [0, 0];
+    let deaths = 0;
     for (;;) {
       try {
         const environment = await this.ready(deaths > 0);
@@ -146,8 +140,7 @@ export class World {
         if (!(error instanceof StateLost)) throw error;
         this.isStale = true;
         if (error.wasAsked) deaths++;
-        if (error.wasAlone) alone++;
-        if (alone >= ATTEMPTS || deaths >= ATTEMPTS * ATTEMPTS) {
+        if (deaths >= ATTEMPTS) {
           throw reverieError('ENVIRONMENT_LOST', { request: what, times: deaths, problem: error.problem }, error);
         }
       }
@@ -157,7 +150,7 @@ export class World {
   /** The environment in the state of `past`. @throws as `Servable.make` */
   private async ready(isSuspect: boolean): Promise<LiveEnvironment> {
     const { environment: old } = this;
-    if (old !== undefined && !this.isStale && !old.isHeldUp) return old;
+    if (old !== undefined && !this.isStale) return old;
     this.environment = undefined;
     await old?.close();
     const made = (await this.served.make()) as LiveEnvironment;

@@ -22,13 +22,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-interface BatchingOptions {
-  /** Rows of one batch at most. */
-  readonly maxRows: number;
-  /** Told the rows of every batch. */
-  readonly onBatch?: (rows: number) => void;
-}
-
 export class BatchingModel implements VectorDynamics {
   readonly backend: string;
   readonly modelVersion: string;
@@ -40,10 +33,10 @@ export class BatchingModel implements VectorDynamics {
   private readonly queues = new Map<string, Waiting[]>();
   private isBusy = false;
 
-  /** @param model  closed by `close` */
+  /** @param model  closed by `close` @param maxRows  of one batch */
   constructor(
     private readonly model: VectorDynamics,
-    private readonly options: BatchingOptions,
+    private readonly maxRows: number,
   ) {
     this.backend = model.backend;
     this.modelVersion = model.modelVersion;
@@ -111,13 +104,12 @@ export class BatchingModel implements VectorDynamics {
     if (first === undefined) return undefined;
     const [key, queue] = first;
     this.queues.delete(key);
-    const batch = queue.splice(0, this.options.maxRows);
+    const batch = queue.splice(0, this.maxRows);
     if (queue.length > 0) this.queues.set(key, queue);
     return batch;
   }
 
   private async ask(batch: readonly Waiting[]): Promise<void> {
-    this.options.onBatch?.(batch.length);
     // Copies of the streams: where a row spoils the batch, the others are asked again as if nothing had been.
     const rngs = batch.map(({ rng }) => Rng.fromState(rng.state()));
     const before = rngs.map((rng) => rng.state().position);

@@ -37,8 +37,6 @@ export type HostMessage =
 export type ThreadMessage =
   | { readonly kind: 'ready' }
   | ({ readonly kind: 'answered'; readonly id: number } & Outcome)
-  /** A model was asked so many rows at once. */
-  | { readonly kind: 'batch'; readonly rows: number }
   /** An environment asks the thread that serves, e.g. a language model. */
   | { readonly kind: 'call'; readonly call: number; readonly model: string; readonly request: unknown }
   | { readonly kind: 'hang-up'; readonly call: number };

@@ -45,9 +45,8 @@ function take(message: HostMessage): void {
 function load({ model: name, blueprint }: Extract<HostMessage, { kind: 'load' }>): void {
   const loading = async () => {
     const module: { environmentMaker: typeof environmentMaker } = maker ? await import(maker) : { environmentMaker };
-    const onBatch = (rows: number) => send({ kind: 'batch', rows });
     return module.environmentMaker(blueprint, {
-      batched: (model) => (batchRows === 1 ? model : new BatchingModel(model, { maxRows: batchRows, onBatch })),
+      batched: (model) => (batchRows === 1 ? model : new BatchingModel(model, batchRows)),
       ask: (request, signal) => call(name, request, signal),
     });
   };
@@ -85,25 +84,18 @@ async function ask(env: number, question: Question, signal?: AbortSignal): Promi
 function call(model: string, request: unknown, signal?: AbortSignal): Promise<unknown> {
   if (signal?.aborted) return Promise.reject(signal.reason);
   const id = ++lastCall;
-  return new Promise((resolve, reject) => {
-    const end = () => {
-      calls.delete(id);
-      signal?.removeEventListener('abort', leave);
-    };
+  return new Promise<Extract<HostMessage, { kind: 'replied' }>>((resolve, reject) => {
     const leave = () => {
-      end();
+      calls.delete(id);
       send({ kind: 'hang-up', call: id });
       reject(signal?.reason);
     };
     calls.set(id, (replied) => {
-      end();
-      try {
-        resolve(valueIn(replied));
-      } catch (error) {
-        reject(error);
-      }
+      calls.delete(id);
+      signal?.removeEventListener('abort', leave);
+      resolve(replied);
     });
     signal?.addEventListener('abort', leave, { once: true });
     send({ kind: 'call', call: id, model, request });
-  });
+  }).then(valueIn);
 }

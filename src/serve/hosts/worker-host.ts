@@ -35,26 +35,12 @@ export interface WorkerHostOptions {
   readonly maker?: string;
 }
 
-/** Numbers of a host; lists have an element for each worker. */
-interface HostStats {
-  readonly workers: number;
-  readonly environments: readonly number[];
-  /** Steps taken since the start. */
-  readonly steps: readonly number[];
-  /** Threads that died and were replaced. */
-  readonly restarts: readonly number[];
-  /** Batches that world models were asked, of all workers, and the rows of all of them. */
-  readonly batches: { readonly batches: number; readonly rows: number };
-}
-
 /** Threads for a world that runs rules: where one of them waits for a rule that takes long, the other goes on. */
 const LEAST_FOR_RULES = 2;
 /** Sessions of structured worlds wait for language models, which is no work for their thread. */
 const IN_FLIGHT_WITH_RULES = 4096;
 /** Megabytes: records and states of a world lie on the heap. */
 const HEAP_WITH_RULES = 2048;
-/** Milliseconds for a rule, until others of its thread are moved out of its way; most take less than one. */
-const PATIENCE_WITH_RULES = 500;
 /** Times that a thread may die before it is ready. */
 const STARTS = 3;
 /** Milliseconds in which a thread that is told to leave has to come back to its event loop. */
@@ -70,10 +56,8 @@ interface HostedModel {
 }
 
 export class WorkerHost {
-  /** Those of numbers first, if there are any. */
   private readonly workers: SessionWorker[] = [];
   private readonly models = new Map<string, HostedModel>();
-  private readonly batches = { batches: 0, rows: 0 };
   private forNumbers: readonly SessionWorker[] | undefined;
   private lastEnv = 0;
 
@@ -102,8 +86,6 @@ export class WorkerHost {
     const workers = this.newWorkers(this.options.workers ?? Math.max(LEAST_FOR_RULES, count), {
       inFlight: IN_FLIGHT_WITH_RULES,
       resourceLimits: { maxOldGenerationSizeMb: HEAP_WITH_RULES },
-      // A request that waits for a language model blocks no other.
-      patience: blueprint.asks ? Number.POSITIVE_INFINITY : PATIENCE_WITH_RULES,
     });
     this.models.set(model, { blueprint, answering, workers });
   }
@@ -113,26 +95,18 @@ export class WorkerHost {
     for (const [model, { workers }] of this.models) workers[0].warm(model);
   }
 
-  /**
-   * An environment in the worker that has fewest of those that are not held up, or else of all.
-   * @throws what making it throws; StateLost, WORKER_UNUSABLE
-   */
+  /** An environment in the worker that has fewest. @throws what making it throws; StateLost, WORKER_UNUSABLE */
   async make(model: string): Promise<RemoteEnvironment> {
     const { workers } = this.models.get(model)!;
-    const free = workers.filter((worker) => !worker.isHeldUp);
-    const able = free.length > 0 ? free : workers;
-    const worker = able.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
+    const worker = workers.reduce((least, one) => (one.environments.size < least.environments.size ? one : least));
     return RemoteEnvironment.make(worker, model, ++this.lastEnv);
   }
 
-  get stats(): HostStats {
-    const { workers, batches } = this;
+  /** Of each worker: environments, and threads that died. */
+  get stats() {
     return {
-      workers: workers.length,
-      environments: workers.map(({ environments }) => environments.size),
-      steps: workers.map(({ steps }) => steps),
-      restarts: workers.map(({ restarts }) => restarts),
-      batches: { ...batches },
+      environments: this.workers.map(({ environments }) => environments.size),
+      restarts: this.workers.map(({ restarts }) => restarts),
     };
   }
 
@@ -149,9 +123,8 @@ export class WorkerHost {
   private newWorkers(count: number, ofKind: Partial<WorkerOptions>): readonly SessionWorker[] {
     const { batchRows = 256, inFlight = 256, hungSeconds = 5, maker } = this.options;
     const { resourceLimits = { maxOldGenerationSizeMb: 512 } } = this.options;
-    const { models, batches } = this;
-    const limits = { batchRows, inFlight, hung: hungSeconds * 1000, patience: Number.POSITIVE_INFINITY };
-    const options = { models, batches, maker, resourceLimits, ...limits, ...ofKind };
+    const limits = { batchRows, inFlight, hung: hungSeconds * 1000, resourceLimits };
+    const options = { models: this.models, maker, ...limits, ...ofKind };
     const made = Array.from({ length: count }, () => new SessionWorker(options));
     this.workers.push(...made);
     return made;
@@ -190,10 +163,6 @@ export class RemoteEnvironment implements LiveEnvironment {
     }
   }
 
-  get isHeldUp(): boolean {
-    return this.worker.isHeldUp;
-  }
-
   /** @throws as the environment; StateLost, WORKER_UNUSABLE; what `signal` is aborted with, and nothing was done then */
   reset(options: ResetOptions = {}, signal?: AbortSignal): Promise<AnswerOf['reset']> {
     return this.ask({ kind: 'reset', options }, signal);
@@ -226,12 +195,8 @@ export class RemoteEnvironment implements LiveEnvironment {
 
 interface WorkerOptions {
   readonly models: ReadonlyMap<string, HostedModel>;
-  /** Counted here. */
-  readonly batches: { batches: number; rows: number };
   readonly batchRows: number;
   readonly inFlight: number;
-  /** Milliseconds without an answer after which what a thread does takes long. */
-  readonly patience: number;
   /** Milliseconds without any answer, once a request was called off, after which a thread is killed. */
   readonly hung: number;
   readonly resourceLimits?: ResourceLimits;
@@ -251,7 +216,6 @@ const THREAD_URL = new URL(compiledUrl(import.meta.url, './thread.js'));
 /** A thread, started when something is asked for, and those that replace it. */
 class SessionWorker {
   readonly environments = new Set<RemoteEnvironment>();
-  steps = 0;
   restarts = 0;
   private readonly queue: Job[] = [];
   private readonly inFlight = new Map<number, Job>();
@@ -264,16 +228,9 @@ class SessionWorker {
   private isClosed = false;
   private failedStarts = 0;
   private lastId = 0;
-  /** When the thread last gave an answer, or was first asked something after a pause. */
-  private heardAt = 0;
   private hangTimer: NodeJS.Timeout | undefined;
 
   constructor(private readonly options: WorkerOptions) {}
-
-  /** Whether what the thread does takes long: a new request would wait for it. */
-  get isHeldUp(): boolean {
-    return this.inFlight.size > 0 && performance.now() - this.heardAt > this.options.patience;
-  }
 
   /** Starts the thread, and has it load a model that will be asked for. */
   warm(model: string): void {
@@ -291,22 +248,17 @@ class SessionWorker {
     signal?: AbortSignal,
   ): Promise<Answers[Q['kind']]> {
     if (this.isClosed) return Promise.reject(reverieError('SERVER_DRAINING'));
-    if (environment.isLost) return Promise.reject(new StateLost('its thread has ended', false, false));
+    if (environment.isLost) return Promise.reject(new StateLost('its thread has ended', false));
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<unknown>((resolve, reject) => {
       const callOff = () => this.callOff(job);
-      const settled = () => signal?.removeEventListener('abort', callOff);
-      const job: Job = {
-        ...{ environment, question, signal },
-        resolve: (value) => {
-          settled();
-          resolve(value);
-        },
-        reject: (error) => {
-          settled();
-          reject(error);
-        },
-      };
+      const settled =
+        <T>(settle: (value: T) => void) =>
+        (value: T) => {
+          signal?.removeEventListener('abort', callOff);
+          settle(value);
+        };
+      const job: Job = { environment, question, signal, resolve: settled(resolve), reject: settled(reject) };
       signal?.addEventListener('abort', callOff, { once: true });
       this.queue.push(job);
       if (this.thread === undefined) this.start();
@@ -376,7 +328,6 @@ class SessionWorker {
       const { environment, question } = job;
       if (question.kind === 'make') this.load(question.model);
       const id = ++this.lastId;
-      if (this.inFlight.size === 0) this.heardAt = performance.now();
       this.inFlight.set(id, job);
       this.send({ kind: 'ask', id, env: environment.env, question });
     }
@@ -386,16 +337,12 @@ class SessionWorker {
     if (message.kind === 'ready') {
       this.isReady = true;
       this.failedStarts = 0;
-    } else if (message.kind === 'batch') {
-      this.options.batches.batches++;
-      this.options.batches.rows += message.rows;
     } else if (message.kind === 'call') void this.answerCall(message);
     else if (message.kind === 'hang-up') this.calls.get(message.call)?.abort();
     else this.finish(message);
   }
 
   private finish(message: Extract<ThreadMessage, { kind: 'answered' }>): void {
-    this.heardAt = performance.now();
     clearTimeout(this.hangTimer);
     this.hangTimer = undefined;
     const job = this.inFlight.get(message.id);
@@ -403,7 +350,6 @@ class SessionWorker {
     if (job === undefined) return;
     try {
       job.resolve(valueIn(message));
-      if (job.question.kind === 'step') this.steps++;
     } catch (error) {
       job.reject(error);
     }
@@ -433,10 +379,8 @@ class SessionWorker {
     this.inFlight.clear();
     // Those that wait to be made are made by the next thread.
     const waiting = this.queue.splice(0);
-    const lost = (job: Job, wasAsked: boolean) =>
-      job.reject(
-        job.signal?.aborted ? job.signal.reason : new StateLost(problem, wasAsked, wasAsked && jobs.length === 1),
-      );
+    const lost = ({ reject, signal }: Job, wasAsked: boolean) =>
+      reject(signal?.aborted ? signal.reason : new StateLost(problem, wasAsked));
     for (const job of jobs) lost(job, true);
     for (const job of waiting) {
       if (job.question.kind !== 'make') lost(job, false);
@@ -473,38 +417,28 @@ class SessionWorker {
 
 // Puts what is served into worker threads, where it says how it is made in one.
 
-interface Hosting {
-  readonly served: readonly Servable[];
-  /** None where nothing served can live in a thread, or no workers are wanted. */
-  readonly host?: WorkerHost;
-  /** Closes what is served, and ends the threads. */
-  close(): Promise<void>;
-}
-
 /**
- * @param options  `workers` 0: everything lives in this thread
+ * Answers what is served, the host (none where nothing can live in a thread), and what closes both.
+ * @param workers  a whole number; 0: everything lives in this thread
  * @throws SETTING_INVALID; what was opened is closed then
  */
-export async function hosted(opened: readonly Servable[], options: WorkerHostOptions = {}): Promise<Hosting> {
-  const closeAll = async () => {
+export async function hosted(opened: readonly Servable[], workers?: number) {
+  let host: WorkerHost | undefined;
+  const close = async () => {
+    await host?.close();
     for (const one of opened) await one.close();
   };
-  if (options.workers === 0 || !opened.some(({ blueprint }) => blueprint)) return { served: opened, close: closeAll };
   try {
-    const host = new WorkerHost(options);
+    if (workers !== 0 && opened.some(({ blueprint }) => blueprint)) host = new WorkerHost({ workers });
     const served = opened.map((one) => {
       const { name, blueprint, answer } = one;
-      if (blueprint === undefined) return one;
+      if (host === undefined || blueprint === undefined) return one;
       host.add(name, blueprint, answer && ((request, signal) => answer.call(one, request, signal)));
-      return { ...one, make: () => host.make(name) };
+      return { ...one, make: host.make.bind(host, name) };
     });
-    const close = async () => {
-      await host.close();
-      await closeAll();
-    };
     return { served, host, close };
   } catch (error) {
-    await closeAll();
+    await close();
     throw error;
   }
 }

@@ -20,9 +20,13 @@ declare module 'fastify' {
   }
 }
 
-export interface AccessRules extends HostRules {
+export interface AccessRules {
   /** None: every client is `local`, and an operator. */
   readonly tokens?: Tokens;
+  /** Names and addresses the server may be asked by, without ports; `any`: tokens keep strangers out. */
+  readonly hosts: readonly string[] | 'any';
+  /** Hosts whose pages may use the server besides its own. */
+  readonly pagesOf: readonly string[];
 }
 
 const LOCAL: Caller = { owner: 'local', operator: true, quota: {} };
@@ -54,40 +58,25 @@ function callerIn(headers: IncomingHttpHeaders, { tokens }: AccessRules): Caller
 // Pages of other sites in the browser of someone who may reach the server: they may not use it. A page whose name was
 // rebound to this machine is known by its Host header, any other by what browsers say of where a request comes from.
 
-interface HostRules {
-  /** Names and addresses the server may be asked by, without ports; `any`: tokens keep strangers out. */
-  readonly hosts: readonly string[] | 'any';
-  /** Hosts whose pages may use the server besides its own. */
-  readonly pagesOf: readonly string[];
-}
-
-/** What is looked at of a request: fastify's and node's own both are one. */
-interface Visit {
-  readonly method?: string;
-  readonly headers: IncomingHttpHeaders;
-  /** Whether it is a WebSocket's handshake. */
-  readonly ws?: boolean;
-}
-
 export const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 
 const HARMLESS = new Set(['GET', 'HEAD']);
 
 /** What holds a request to the rules. It throws HOST_REFUSED, ORIGIN_REFUSED. */
-function originCheck({ hosts, pagesOf }: HostRules): (visit: Visit) => void {
+function originCheck({ hosts, pagesOf }: AccessRules): (request: FastifyRequest) => void {
   // Nearly every request says the same: the host that was let in last is not taken apart again.
   let letIn: string | undefined;
-  return (visit) => {
-    const host = visit.headers.host ?? '';
+  return (request) => {
+    const host = request.headers.host ?? '';
     if (hosts !== 'any' && host !== letIn) {
       if (!hosts.includes(nameOf(host))) throw reverieError('HOST_REFUSED', { host });
       letIn = host;
     }
-    checkPage(visit, host, pagesOf);
+    checkPage(request, host, pagesOf);
   };
 }
 
-function checkPage({ headers, method = '', ws }: Visit, host: string, pagesOf: readonly string[]): void {
+function checkPage({ headers, method, ws }: FastifyRequest, host: string, pagesOf: readonly string[]): void {
   const { origin } = headers;
   if (origin !== undefined) {
     const from = hostOf(origin);
@@ -167,7 +156,6 @@ const SHORTEST = 16;
 
 const quota = z.strictObject({
   sessions: z.int().min(0).optional().describe('sessions open at once'),
-  snapshots: z.int().min(1).optional().describe('snapshots kept at once'),
   stepsPerMinute: z.int().min(0).optional().describe('steps within a minute'),
 });
 const entry = z

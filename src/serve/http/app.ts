@@ -1,7 +1,6 @@
 // One fastify application: every protocol's routes over the same sessions, behind the same doors, with one way to say what
 // went wrong.
 
-import type { IncomingMessage } from 'node:http';
 import websocket from '@fastify/websocket';
 import Fastify, {
   type FastifyBaseLogger,
@@ -18,7 +17,7 @@ import type { ProtocolRoutes } from './openapi.js';
 import { type HeldPort, nodeServer } from './port.js';
 import {
   answerFrameworkError,
-  answerHeaders,
+  BROWSER_HEADERS,
   errorAnswer,
   guardRequest,
   HTTP_LIMITS,
@@ -132,11 +131,6 @@ function watchRequests(
   app.decorateRequest('failure', undefined);
   app.decorateRequest('startedAt', undefined);
   const letIn = accessGuard(app, access);
-  const sockets = new WeakMap<IncomingMessage, FastifyRequest>();
-  app.websocketServer.on('connection', (_socket, raw) => {
-    const request = sockets.get(raw);
-    if (request !== undefined) logSocket(request);
-  });
   /** Once: what comes later is not logged. */
   const end = (request: FastifyRequest, status: number) => {
     const { method, startedAt, failure } = request;
@@ -149,12 +143,11 @@ function watchRequests(
     request.log.info({ ...factsOf(request), status, ...code, ms: Math.round(seconds * 1e4) / 10 }, 'request');
   };
   app.addHook('onRequest', (request, reply, done) => {
-    const said = answerHeaders(request.id);
-    for (let i = 0; i < said.length; i += 2) reply.header(said[i], said[i + 1]);
+    reply.headers(BROWSER_HEADERS).header('x-request-id', request.id);
     guardRequest(request, limits);
     request.startedAt = performance.now();
-    if (request.ws && logger !== undefined) sockets.set(request.raw, request);
     letIn(request);
+    if (request.ws && logger !== undefined) logSocket(request);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
@@ -171,7 +164,6 @@ function logSocket(request: FastifyRequest): void {
   const { socket } = request.raw;
   const facts = factsOf(request);
   socket.once('close', () => request.log.info({ ...facts, bytes: socket.bytesRead }, 'socket closed'));
-  request.log.info(facts, 'socket opened');
 }
 
 /** Paths are logged without what follows the `?`. */

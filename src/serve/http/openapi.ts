@@ -17,6 +17,10 @@ export interface ProtocolContext {
 /** Routes that translate between a protocol and the sessions. */
 export interface ProtocolRoutes {
   readonly name: string;
+  /** Path that clients are given after the server's address; none unless given. With `:env` it is one address an environment. */
+  readonly path?: string;
+  /** Environment variables that its clients read the server's address from. */
+  readonly variables?: readonly string[];
   /** First segments of its routes' paths, which no environment may be called. */
   readonly reserved: readonly string[];
   register(app: FastifyInstance, context: ProtocolContext): void | Promise<void>;
@@ -27,16 +31,14 @@ export interface RouteDescription {
   readonly method: 'get' | 'post' | 'delete';
   /** As fastify has it: `/v1/sessions/:id`. */
   readonly path: string;
-  readonly tag: string;
   /** A few words; imperative. */
   readonly summary: string;
   readonly description?: string;
   /** An object of what may stand behind the `?`. */
   readonly query?: z.ZodObject;
   readonly body?: BodyDescription;
-  /** Of the answer; 204: an empty one. */
-  readonly status: 200 | 201 | 204;
-  readonly answer?: z.ZodType;
+  /** Of the answer, which docs/native-api.md describes; 200 unless given; 204: an empty one. */
+  readonly status?: 201 | 204;
   /** The answer's content type, where it is not JSON. */
   readonly type?: string;
 }
@@ -52,91 +54,63 @@ interface BodyDescription {
 
 type Json = Record<string, unknown>;
 
-const errorSchema = z
-  .object({
-    error: z.object({
-      code: z.string().describe('What went wrong, for programs: it stays as it is between versions'),
-      message: z.string().describe('What went wrong, for people, naming the value'),
-      hint: z.string().describe('The way out'),
-    }),
-  })
-  .meta({ id: 'Error' });
+const errorSchema = z.object({
+  error: z.object({
+    code: z.string().describe('What went wrong, for programs: it stays as it is between versions'),
+    message: z.string().describe('What went wrong, for people, naming the value'),
+    hint: z.string().describe('The way out'),
+  }),
+});
 
 const DESCRIPTION =
   'Environments, simulated or real, for agents to be trained and evaluated in. A session is one agent in one environment: ' +
   'open it, reset it, step it until terminated or truncated. Errors are `{"error": {"code", "message", "hint"}}`.';
 
 export function openApiDocument(routes: readonly RouteDescription[], version: string): Json {
-  const schemas = new Schemas();
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [route.method]: operationOf(route, schemas) };
+    paths[path] = { ...paths[path], [route.method]: operationOf(route) };
   }
   return {
     openapi: '3.1.1',
     info: { title: 'Reverie', version, description: DESCRIPTION },
     servers: [{ url: '/' }],
-    tags: [...new Set(routes.map(({ tag }) => tag))].map((name) => ({ name })),
     paths,
     components: {
-      schemas: schemas.named,
       securitySchemes: { token: { type: 'http', scheme: 'bearer', description: 'Where the server asks for a token' } },
     },
     security: [{ token: [] }, {}],
   };
 }
 
-function operationOf(route: RouteDescription, schemas: Schemas): Json {
-  const { method, path, tag, summary, description, query, body, status, answer, type } = route;
+function operationOf(route: RouteDescription): Json {
+  const { method, path, summary, description, query, body, status = 200, type } = route;
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => {
     return { name, in: 'path', required: true, schema: { type: 'string' } };
   });
   const inQuery = Object.entries(query?.shape ?? {}).map(([name, schema]) => {
-    const { description: about, ...json } = schemas.of(schema as z.ZodType, 'input');
+    const { description: about, ...json } = jsonSchema(schema as z.ZodType);
     return { name, in: 'query', required: false, description: about, schema: json };
   });
-  const content = (
-    of: string | undefined,
-    schema: z.ZodType | undefined,
-    io: 'input' | 'output',
-    example?: unknown,
-  ) => {
-    const json = schema === undefined ? {} : { schema: schemas.of(schema, io) };
-    return { [of ?? 'application/json']: { ...json, ...(example === undefined ? {} : { example }) } };
+  const content = (of = 'application/json', schema?: z.ZodType, example?: unknown) => {
+    return { [of]: { ...(schema && { schema: jsonSchema(schema) }), ...(example !== undefined && { example }) } };
   };
-  const error = { description: 'It could not be done', content: content(undefined, errorSchema, 'output') };
-  const done = { description: 'Done', ...(status !== 204 && { content: content(type, answer, 'output') }) };
+  const error = { description: 'It could not be done', content: content(undefined, errorSchema) };
+  const done = { description: 'Done', ...(status !== 204 && { content: content(type) }) };
   return {
     operationId: `${method}${path.replace(/[^a-zA-Z0-9]+/g, '_')}`,
-    tags: [tag],
     summary,
     ...(description !== undefined && { description }),
     parameters: [...inPath, ...inQuery],
     ...(body !== undefined && {
-      requestBody: { required: !body.optional, content: content(body.type, body.schema, 'input', body.example) },
+      requestBody: { required: !body.optional, content: content(body.type, body.schema, body.example) },
     }),
     responses: { [status]: done, default: error },
   };
 }
 
-/** Schemas as JSON; what has an id (`.meta({ id })`) is written once and referred to. */
-class Schemas {
-  readonly named: Record<string, Json> = {};
-
-  of(schema: z.ZodType, io: 'input' | 'output'): Json {
-    // `id` would be read as a keyword of older drafts.
-    const override = ({ jsonSchema }: { jsonSchema: { id?: unknown } }) => delete jsonSchema.id;
-    const { $defs, $schema: _, ...json } = z.toJSONSchema(schema, { io, override }) as Json;
-    Object.assign(this.named, relocated($defs ?? {}));
-    const id = schema.meta()?.id;
-    if (id === undefined) return relocated(json);
-    this.named[id] = relocated(json);
-    return { $ref: `#/components/schemas/${id}` };
-  }
-}
-
-/** References within a schema point into the document instead. */
-function relocated(json: object): Json {
-  return JSON.parse(JSON.stringify(json).replaceAll('"#/$defs/', '"#/components/schemas/'));
+export function jsonSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
+  return json;
 }

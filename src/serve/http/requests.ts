@@ -124,12 +124,12 @@ export function checkedBody<T>(schema: z.ZodType<T>, body: unknown): T {
 }
 
 /** For answers in a browser, which are data or pages of this server alone. */
-const BROWSER_HEADERS = Object.entries({
+export const BROWSER_HEADERS = {
   'x-content-type-options': 'nosniff',
   'x-frame-options': 'SAMEORIGIN',
   'referrer-policy': 'no-referrer',
   'cross-origin-resource-policy': 'same-origin',
-}).flat();
+};
 
 /** JSON is the one type of body that is read; a protocol adds its own. */
 export function readJson(app: FastifyInstance, limits: HttpLimits): void {
@@ -150,16 +150,8 @@ export function readJson(app: FastifyInstance, limits: HttpLimits): void {
   );
 }
 
-/** What every answer says, name and value by turns. @param id  of the request */
-export function answerHeaders(id: string): string[] {
-  return [...BROWSER_HEADERS, 'x-request-id', id];
-}
-
 /** @throws URL_TOO_LONG, BODY_TYPE_REFUSED */
-export function guardRequest(
-  { headers, url = '' }: { readonly headers: IncomingHttpHeaders; readonly url?: string },
-  { urlLength }: HttpLimits,
-): void {
+export function guardRequest({ headers, url }: FastifyRequest, { urlLength }: HttpLimits): void {
   if (url.length > urlLength) throw reverieError('URL_TOO_LONG', { limit: urlLength });
   const encoding = headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {

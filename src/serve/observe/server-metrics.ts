@@ -9,8 +9,6 @@ import type { SessionEvent, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 
 const SECONDS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60];
-const RETURNS = [-10_000, -1000, -100, -10, -1, 0, 0.25, 0.5, 0.75, 1, 10, 100, 1000, 10_000];
-const LENGTHS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
 
 interface RequestFacts {
   readonly method: string;
@@ -43,10 +41,8 @@ export class ServerMetrics {
   private readonly modelTokens = this.counter('model_tokens', 'Tokens of language models', ['env', 'kind']);
   private readonly modelMoney = this.counter('model_money', 'Money that calls cost, in the prices given', ['env']);
   private readonly requests = this.counter('http_requests', 'HTTP requests', ['method', 'route', 'status']);
-  private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', SECONDS, ['env']);
-  private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', SECONDS, []);
-  private readonly returns = this.histogram('episode_return', 'Returns of episodes that ended', RETURNS, ['env']);
-  private readonly lengths = this.histogram('episode_steps', 'Steps of episodes that ended', LENGTHS, ['env']);
+  private readonly stepSeconds = this.histogram('step_seconds', 'How long steps took', ['env']);
+  private readonly requestSeconds = this.histogram('http_request_seconds', 'How long requests took', []);
 
   constructor(private readonly sources: MetricsSources) {
     collectDefaultMetrics({ register: this.registry });
@@ -85,11 +81,9 @@ export class ServerMetrics {
     }
   }
 
-  private onEnd(env: string, { terminated, return: sum, stepCount }: Turn): void {
+  private onEnd(env: string, { terminated, return: sum }: Turn): void {
     this.episodes.inc({ env, end: terminated ? 'terminated' : 'truncated' });
-    this.lengths.observe({ env }, stepCount);
     if (sum === null) this.unjudged.inc({ env });
-    else this.returns.observe({ env }, sum);
   }
 
   private onCost(env: string, { calls, promptTokens, cachedTokens, completionTokens, money }: Cost): void {
@@ -114,8 +108,8 @@ export class ServerMetrics {
     return new Counter({ name: `reverie_${name}_total`, help, labelNames, registers: [this.registry] });
   }
 
-  private histogram(name: string, help: string, buckets: number[], labelNames: readonly string[]): Histogram {
-    return new Histogram({ name: `reverie_${name}`, help, buckets, labelNames, registers: [this.registry] });
+  private histogram(name: string, help: string, labelNames: readonly string[]): Histogram {
+    return new Histogram({ name: `reverie_${name}`, help, buckets: SECONDS, labelNames, registers: [this.registry] });
   }
 
   private gauge(name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void): void {

@@ -48,9 +48,8 @@ export class LiveLog {
         const sessions = open.filter((one) => one.env === name).length;
         return { name, family, source, description, tasks: tasks.length, sessions, ...this.byEnv.get(name)! };
       }),
-      sessions: latest.map(({ id, env, owner, status, task, seed, stepCount, return: sum, parent, lastUsedAt }) => {
-        const about = { key: sessionKey(owner, id), id, env, owner, source: environments.get(env)!.source };
-        return { ...about, status, task, seed, stepCount, return: sum, parent, lastUsedAt };
+      sessions: latest.map((one) => {
+        return { ...one, key: sessionKey(one.owner, one.id), source: environments.get(one.env)!.source };
       }),
       sessionsInAll: open.length,
     };

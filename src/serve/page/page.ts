@@ -16,6 +16,7 @@ import type { ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody } from '../http/requests.js';
 import { sessionEpisode } from './episode-view.js';
 import { LiveLog } from './live.js';
+import { listRuns, REPORT_POLICY, readReport } from './runs.js';
 import type { PlayableView, RowSpace, WireJson } from './wire.js';
 
 interface PageOptions {
@@ -28,14 +29,7 @@ interface PageOptions {
 
 const OPERATOR = { config: { access: 'operator' } } as const;
 
-const text = z.string().max(1_024);
-const episodesQuery = z.object({
-  run: text.optional(),
-  task: text.optional(),
-  cursor: text.optional(),
-});
-const episodeQuery = z.object({ run: text, at: z.coerce.number().int().min(0) });
-const runQuery = z.object({ path: text });
+const reportQuery = z.object({ path: z.string().max(1_024) });
 
 /** @throws RUN_NOT_FOUND where `runs` is not there */
 export function pageRoutes({ sessions, runs, files = BUILT_PAGE }: PageOptions): ProtocolRoutes {
@@ -51,73 +45,33 @@ export function pageRoutes({ sessions, runs, files = BUILT_PAGE }: PageOptions):
   };
 }
 
-type SessionParams = { Params: { key: string } };
-
 function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string): void {
   const log = new LiveLog(sessions, version);
   const stop = new AbortController();
   // Before closing: a server waits for its connections, and streams never end by themselves.
   app.addHook('preClose', async () => stop.abort());
   app.addHook('onClose', async () => log.close());
-  const open = (owner: string, id: string) => sessions.list(owner).find((one) => one.id === id);
-  /** Of the session of this key; or of the caller, by its own id. @throws SESSION_UNKNOWN */
-  const historyFor = ({ params: { key }, caller }: FastifyRequest<SessionParams>) => {
-    try {
-      return sessions.history(key);
-    } catch {
-      return sessions.history(sessionKey(caller!.owner, key));
-    }
-  };
   app.get('/web/api/live', OPERATOR, () => log.view());
-  app.get('/web/api/live/events', OPERATOR, (request, reply) => {
-    const source = { name: 'live', revision: () => log.revision, read: () => log.view() };
-    streamEvents(request, reply, source, stop.signal);
-  });
+  app.get('/web/api/live/events', OPERATOR, (request, reply) => streamLive(request, reply, log, stop.signal));
   app.get('/web/api/environments', OPERATOR, () => [...sessions.environments.values()].map(playableView));
-  app.get<SessionParams>('/web/api/sessions/:key', OPERATOR, (request) => {
-    const history = historyFor(request);
+  app.get<{ Params: { key: string } }>('/web/api/sessions/:key', OPERATOR, ({ params: { key }, caller }) => {
+    // The caller's own may be asked for by their ids alone.
+    const history = sessions.history(key.includes('/') ? key : sessionKey(caller!.owner, key));
     const { env, owner, id } = history.session;
-    return sessionEpisode(sessions.environments.get(env)!, history, open(owner, id) !== undefined);
-  });
-  app.get<SessionParams>('/web/api/sessions/:key/events', OPERATOR, (request, reply) => {
-    const { id, owner } = historyFor(request).session;
-    const read = () => open(owner, id) ?? { id, status: 'closed' };
-    const revision = () => JSON.stringify({ ...read(), lastUsedAt: 0 });
-    streamEvents(request, reply, { name: 'session', revision, read }, stop.signal);
+    const isOpen = sessions.list(owner).some((one) => one.id === id);
+    return sessionEpisode(sessions.environments.get(env)!, history, isOpen);
   });
 }
 
-/** What shows runs is loaded when somebody looks at one: a server of environments alone never needs it. */
 function runRoutes(app: FastifyInstance, root: string | undefined): void {
-  const load = async () => {
-    const [runs, recorded] = await Promise.all([import('./runs.js'), import('./recorded-episode.js')]);
-    return { ...runs, ...recorded, list: new runs.RunList(root) };
-  };
-  type Parts = Awaited<ReturnType<typeof load>>;
-  let loading: Promise<Parts> | undefined;
-  const get = <Q>(
-    path: string,
-    query: z.ZodType<Q>,
-    answer: (parts: Parts, asked: Q, reply: FastifyReply) => unknown,
-  ) =>
-    app.get(`/web/api/${path}`, OPERATOR, async (request, reply) => {
-      loading ??= load();
-      return answer(await loading, checkedBody(query, request.query), reply);
-    });
-  const rootOf = () => {
+  app.get('/web/api/runs', OPERATOR, () => listRuns(root));
+  app.get('/web/api/report', OPERATOR, async (request, reply) => {
+    const { path } = checkedBody(reportQuery, request.query);
     if (root === undefined) throw reverieError('RUNS_NOT_SHOWN');
-    return root;
-  };
-  const nothing = z.object({});
-  get('runs', nothing, ({ list }) => list.view());
-  get('episodes', episodesQuery, ({ listEpisodes, list }, filter) => listEpisodes(list, filter));
-  get('episode', episodeQuery, ({ recordedEpisode }, { run, at }) => recordedEpisode(rootOf(), run, at));
-  get('report', runQuery, async ({ readReport, REPORT_POLICY }, { path }, reply) => {
-    const page = await readReport(rootOf(), path);
     return reply
       .type('text/html; charset=utf-8')
       .headers({ 'content-security-policy': REPORT_POLICY, 'cache-control': 'no-store' })
-      .send(page);
+      .send(await readReport(root, path));
   });
 }
 
@@ -155,27 +109,19 @@ const QUIET_LOOKS = 4;
 /** Bytes that may wait on a slow line before it is spared. */
 const BACKLOG = 1 << 20;
 
-interface EventSource {
-  readonly name: string;
-  /** Differs from the last one where there is something new to say. */
-  readonly revision: () => unknown;
-  readonly read: () => unknown;
-}
-
 /** Streams until the client leaves or `stop` is aborted. */
-function streamEvents(request: FastifyRequest, reply: FastifyReply, source: EventSource, stop: AbortSignal): void {
+function streamLive(request: FastifyRequest, reply: FastifyReply, log: LiveLog, stop: AbortSignal): void {
   reply.hijack();
   const { raw } = reply;
   raw.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
-  let last: unknown;
+  let last: number | undefined;
   let quiet = 0;
   const look = () => {
-    const revision = source.revision();
-    quiet = revision === last ? quiet + 1 : 0;
+    quiet = log.revision === last ? quiet + 1 : 0;
     if ((quiet > 0 && quiet < QUIET_LOOKS) || raw.writableLength > BACKLOG) return;
     quiet = 0;
-    last = revision;
-    raw.write(`event: ${source.name}\ndata: ${JSON.stringify(source.read())}\n\n`);
+    last = log.revision;
+    raw.write(`event: live\ndata: ${JSON.stringify(log.view())}\n\n`);
   };
   const timer = setInterval(look, PERIOD);
   const end = () => {
@@ -197,8 +143,6 @@ const BUILT_PAGE = fileURLToPath(new URL('../../web/', import.meta.url));
 const PAGE_HEADERS = {
   'content-security-policy':
     "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; object-src 'none'",
-  'x-content-type-options': 'nosniff',
-  'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
 } as const;
 

@@ -1,7 +1,7 @@
 // The runs below a folder, and which of their files may be looked at: those that really lie there, not by way of a link out.
 
 import { type Dirent, existsSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { readRunRecord, SCENARIO_FILE } from '../../run/run-folder.js';
@@ -11,34 +11,16 @@ import type { RunRow, RunsView } from './wire.js';
 const DEPTH = 4;
 /** Runs that are listed. */
 const MOST_RUNS = 2_000;
-/** Milliseconds for which a list is not made anew. */
-const FRESH = 2_000;
 
-export const EPISODES_FILE = join('data', 'episodes.jsonl');
 const REPORTS = ['report.html', 'fidelity.html'];
 
-/** Lists runs, the latest first; looks anew when it was asked some time ago. */
-export class RunList {
-  private list: RunsView | undefined;
-  private madeAt = 0;
-
-  /** @param root  undefined: none are shown */
-  constructor(readonly root: string | undefined) {}
-
-  view(): RunsView {
-    const { root } = this;
-    if (root === undefined) return { root: null, runs: [], cut: false };
-    if (this.list !== undefined && Date.now() - this.madeAt < FRESH) return this.list;
-    const folders = [...runFolders(root, root, 0)];
-    const rows = folders.slice(0, MOST_RUNS).flatMap((folder) => runRow(root, folder) ?? []);
-    this.list = {
-      root,
-      runs: rows.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)),
-      cut: folders.length > MOST_RUNS,
-    };
-    this.madeAt = Date.now();
-    return this.list;
-  }
+/** The latest first. @param root  undefined: none are shown */
+export function listRuns(root: string | undefined): RunsView {
+  if (root === undefined) return { root: null, runs: [], cut: false };
+  const folders = [...runFolders(root, root, 0)];
+  const rows = folders.slice(0, MOST_RUNS).flatMap((folder) => runRow(root, folder) ?? []);
+  const runs = rows.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path));
+  return { root, runs, cut: folders.length > MOST_RUNS };
 }
 
 /** Folders that hold a run, outermost first; links are not followed. */
@@ -66,11 +48,10 @@ function runRow(root: string, folder: string): RunRow | undefined {
   try {
     const record = readRunRecord(folder);
     if (record === undefined) return undefined;
-    const { job, status, seed, startedAt, endedAt } = record;
+    const { job, status, startedAt } = record;
     const scenario = scenarioName(root, folder);
     const report = REPORTS.find(has);
-    const holds = { hasEpisodes: has(EPISODES_FILE), ...(report && { report: `${path}/${report}` }) };
-    return { path, job, status, scenario, seed, startedAt, ...(endedAt && { endedAt }), ...holds };
+    return { path, job, status, scenario, startedAt, ...(report && { report: `${path}/${report}` }) };
   } catch (error) {
     if (error instanceof ReverieError) return undefined;
     throw error;
@@ -92,7 +73,7 @@ function scenarioName(root: string, folder: string): string | null {
  * The real path of `name` below `root`.
  * @throws RUN_PATH_REFUSED for a name that leads out, also through a link; RUN_NOT_FOUND for one that is not there
  */
-export function pathBelow(root: string, name: string): string {
+function pathBelow(root: string, name: string): string {
   const clean = normalize(name);
   if (isAbsolute(name) || leadsOut(clean) || name.includes('\0'))
     throw reverieError('RUN_PATH_REFUSED', { path: name });
@@ -108,7 +89,7 @@ function isBelow(root: string, path: string): boolean {
 }
 
 /** A file within a folder below the root; undefined where it is missing, no file, or elsewhere. */
-export function fileIn(root: string, folder: string, name: string): string | undefined {
+function fileIn(root: string, folder: string, name: string): string | undefined {
   const path = join(folder, name);
   return existsSync(path) && statSync(path).isFile() && isBelow(root, path) ? path : undefined;
 }
@@ -126,34 +107,4 @@ export async function readReport(root: string, name: string): Promise<Buffer> {
   const path = pathBelow(root, name);
   if (!path.endsWith('.html') || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
   return readFile(path);
-}
-
-/** Bytes of the longest line that is read. */
-const LONGEST_LINE = 32 << 20;
-const CHUNK = 1 << 18;
-
-/** Whole lines from byte `from` on, each with the byte at which it begins; one without an end is left out. @throws LINE_TOO_LONG */
-export async function* linesOf(file: string, from = 0): AsyncGenerator<{ readonly at: number; readonly text: string }> {
-  const handle = await open(file);
-  try {
-    const parts: Buffer[] = [];
-    let [at, position] = [from, from];
-    for (;;) {
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafe(CHUNK), 0, CHUNK, position);
-      if (bytesRead === 0) return;
-      position += bytesRead;
-      let rest = buffer.subarray(0, bytesRead);
-      for (let end = rest.indexOf(10); end >= 0; end = rest.indexOf(10)) {
-        const bytes = Buffer.concat([...parts, rest.subarray(0, end)]);
-        parts.length = 0;
-        yield { at, text: bytes.toString('utf8') };
-        at += bytes.length + 1;
-        rest = rest.subarray(end + 1);
-      }
-      parts.push(rest);
-      if (position - at > LONGEST_LINE) throw reverieError('LINE_TOO_LONG', { path: file, at, limit: LONGEST_LINE });
-    }
-  } finally {
-    await handle.close();
-  }
 }

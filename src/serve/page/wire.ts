@@ -99,7 +99,7 @@ export interface TurnView {
   readonly truncated: boolean;
   readonly answers: readonly AnswerView[];
   readonly stateHash?: string;
-  readonly seconds?: number;
+  readonly seconds: number;
   /** What else the environment says of the step. */
   readonly info: Readonly<Record<string, WireJson>>;
 }
@@ -110,12 +110,12 @@ export interface VerdictView {
   readonly checks: readonly { readonly name: string; readonly passed: boolean | null; readonly reason: string }[];
 }
 
-/** An episode of a session or of a recorded run. */
+/** The episode of a session. */
 export interface EpisodeView {
   readonly title: string;
   readonly env: string;
   readonly family: 'vector' | 'text' | 'tools' | 'screen';
-  readonly source: 'real' | 'dream' | 'synthetic';
+  readonly source: 'real' | 'dream';
   readonly task: string | null;
   readonly seed: number | null;
   readonly status: string;
@@ -124,10 +124,8 @@ export interface EpisodeView {
   readonly verdict?: VerdictView;
   /** What cannot be shown, and why. */
   readonly notes: readonly string[];
-  /** What else is known of it, to be read. */
-  readonly facts: readonly (readonly [name: string, value: string])[];
-  /** Key of a session: it may still go on. */
-  readonly session?: string;
+  /** Key of the session. */
+  readonly session: string;
   /** Key of the session it was forked from. */
   readonly parent?: string;
 }
@@ -158,11 +156,8 @@ export interface RunRow {
   readonly job: string;
   readonly status: string;
   readonly scenario: string | null;
-  readonly seed: number | null;
   /** ISO 8601. */
   readonly startedAt: string;
-  readonly endedAt?: string;
-  readonly hasEpisodes: boolean;
   /** File below the root of runs. */
   readonly report?: string;
 }
@@ -173,30 +168,4 @@ export interface RunsView {
   readonly runs: readonly RunRow[];
   /** Whether there are more than are listed. */
   readonly cut: boolean;
-}
-
-export interface EpisodeRow {
-  readonly run: string;
-  /** Byte at which it begins in the run's file of episodes. */
-  readonly at: number;
-  readonly id: string;
-  readonly row: number;
-  readonly task: string;
-  readonly split: string;
-  readonly source: string;
-  readonly return: number | null;
-  readonly ended: 'terminated' | 'truncated' | 'open';
-  readonly steps: number;
-  readonly answered: Shares;
-  /** What the user said first, shortened. */
-  readonly excerpt: string;
-}
-
-export interface EpisodesPage {
-  readonly episodes: readonly EpisodeRow[];
-  /** Where to resume; absent at the end. */
-  readonly next?: string;
-  /** Episodes looked at for this page. */
-  readonly looked: number;
-  readonly notes: readonly string[];
 }

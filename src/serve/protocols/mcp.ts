@@ -45,6 +45,7 @@ type Params = { Params: { env?: string } };
 
 export const mcpRoutes: ProtocolRoutes = {
   name: 'mcp',
+  path: '/mcp',
   reserved: ['mcp'],
   register(app: FastifyInstance, context: ProtocolContext) {
     const mcp = new McpSessions(context);
@@ -103,9 +104,8 @@ class McpSessions {
     if (typeof id === 'string') {
       const { episode, transport } = this.entries.get(id) ?? {};
       if (episode?.owner !== owner || episode.served !== served) throw reverieError('SESSION_UNKNOWN', { id });
-      if (this.isOpen(id, owner)) return transport!;
-      this.drop(id);
-      throw reverieError('SESSION_UNKNOWN', { id });
+      this.sessions.touch(id, owner);
+      return transport!;
     }
     if (isInitializeRequest(request.body)) return this.opened(request, owner, served);
     throw reverieError('REQUEST_INVALID', { problem: 'header Mcp-Session-Id is missing: initialize first' });
@@ -125,16 +125,6 @@ class McpSessions {
     await episodeServer(episode, this.context.version).connect(transport as never);
     this.entries.set(id, { episode, transport });
     return transport;
-  }
-
-  private isOpen(id: string, owner: Owner): boolean {
-    try {
-      this.sessions.touch(id, owner);
-      return true;
-    } catch (error) {
-      if (error instanceof ReverieError && error.code === 'SERVER_DRAINING') throw error;
-      return false;
-    }
   }
 
   private drop(id: string): void {

@@ -2,7 +2,7 @@
 
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { ENV_FAMILIES, type Space } from '../../core/environment.js';
+import type { Space } from '../../core/environment.js';
 import type { Servable } from '../../run/servable.js';
 import type { Owner, SessionState, StepRequest, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
@@ -91,69 +91,7 @@ const tasksQuery = z.strictObject({
   stop: place.optional().describe('Index after the last'),
 });
 
-// What is answered.
-
-const rewardSum = z.number().nullable();
-const milliseconds = z.number().describe('Milliseconds since the epoch');
-
-const sessionSchema = z
-  .object({
-    id: z.string(),
-    env: z.string(),
-    status: z.enum(['idle', 'running', 'done']).describe('idle: not reset yet; done: the episode ended'),
-    episode_id: z.string().nullable(),
-    task: z.string().nullable(),
-    seed: z.int().nullable(),
-    step_count: z.int(),
-    return: rewardSum.describe('Sum of rewards; null where one could not be judged'),
-    parent: z.string().optional().describe('The session it was forked from'),
-    opened_at: milliseconds,
-    last_used_at: milliseconds,
-  })
-  .meta({ id: 'Session' });
-const sessionsSchema = z.object({ sessions: z.array(sessionSchema) });
-
-const turnSchema = z
-  .object({
-    observation: z
-      .unknown()
-      .describe(
-        'Family vector: a list of numbers. Family text: a string. Family tools: ' +
-          '`{"messages": [{"role", "content", "tool_call_id"?, "name"?, "is_error"?}]}`, those that are new',
-      ),
-    reward: rewardSum.describe('Of this step. null after reset, and where the end could not be judged'),
-    terminated: z.boolean().describe('Ended by the task: nothing follows'),
-    truncated: z.boolean().describe('Ended by the clock'),
-    info: z.record(z.string(), z.unknown()).describe('Who answered, how sure, what it cost; at the end the verdict'),
-    episode_id: z.string(),
-    step_count: z.int().describe('Steps taken in the episode'),
-  })
-  .meta({ id: 'Turn' });
-const snapshotSchema = z
-  .object({ id: z.string().describe('Hash: equal states have equal ids'), env: z.string(), step_count: z.int() })
-  .meta({ id: 'Snapshot' });
-const groupSchema = sessionsSchema.extend({ turn: turnSchema.describe('What all of them see first') });
-
-const json = z.record(z.string(), z.unknown());
-const environmentSchema = z
-  .object({
-    name: z.string(),
-    family: z.enum(ENV_FAMILIES),
-    description: z.string(),
-    source: z.enum(['real', 'dream']).describe('Who answers steps: the real environment, or a world model'),
-    version: z.string().describe('Changes whenever answers may'),
-    observation_space: json.describe('As in gymnasium.spaces, with `type`; a null bound is none'),
-    action_space: json,
-    tools: z.array(json).describe('name, description and parameters, a JSON Schema'),
-    splits: z.array(z.object({ name: z.string(), tasks: z.int() })).describe('Splits that have tasks, and how many'),
-    max_episode_steps: z.int().nullable().describe('Steps before truncated; null: no clock'),
-    is_default: z.boolean().describe('Whether it is opened where none is named'),
-  })
-  .meta({ id: 'Environment' });
-const tasksSchema = z.object({
-  tasks: z.array(json).describe('id, split, index, family, tags'),
-  total: z.int().describe('Of the split'),
-});
+// What is answered; docs/native-api.md says what each field means.
 
 function wireTurn(served: Servable, turn: Turn) {
   const { reward, terminated, truncated, episodeId: episode_id, stepCount: step_count } = turn;
@@ -209,27 +147,21 @@ interface NativeRoute extends RouteDescription {
   handle(asked: Asked): unknown;
 }
 
-const ENVIRONMENTS = 'Environments';
-const SESSIONS = 'Sessions';
-const STATES = 'Snapshots, forks and groups';
-
 const ROUTES: readonly NativeRoute[] = [
   {
-    ...{ method: 'get', path: '/v1/environments', tag: ENVIRONMENTS, summary: 'List the environments' },
-    ...{ status: 200, answer: z.object({ environments: z.array(environmentSchema) }) },
+    ...{ method: 'get', path: '/v1/environments', summary: 'List the environments' },
     handle: ({ sessions }) => {
       return { environments: [...sessions.environments.values()].map((served) => environmentCard(served, sessions)) };
     },
   },
   {
-    ...{ method: 'get', path: '/v1/environments/:env', tag: ENVIRONMENTS, summary: 'Look at an environment' },
-    ...{ status: 200, answer: environmentSchema },
+    ...{ method: 'get', path: '/v1/environments/:env', summary: 'Look at an environment' },
     handle: ({ sessions, id }) => environmentCard(environmentOf(sessions, id), sessions),
   },
   {
-    ...{ method: 'get', path: '/v1/environments/:env/tasks', tag: ENVIRONMENTS, summary: 'List tasks of a split' },
+    ...{ method: 'get', path: '/v1/environments/:env/tasks', summary: 'List tasks of a split' },
     description: 'In the order of the domain; in family vector they are seeds. Never how a task is checked or solved.',
-    ...{ query: tasksQuery, status: 200, answer: tasksSchema },
+    query: tasksQuery,
     handle({ request, sessions, id }) {
       const served = environmentOf(sessions, id);
       const { split = splitsOf(served)[0] ?? 'train', start, stop } = checkedBody(tasksQuery, request.query);
@@ -241,33 +173,29 @@ const ROUTES: readonly NativeRoute[] = [
     },
   },
   {
-    ...{ method: 'post', path: '/v1/sessions', tag: SESSIONS, summary: 'Open a session' },
+    ...{ method: 'post', path: '/v1/sessions', summary: 'Open a session', status: 201 },
     description: 'It takes a slot at its first reset and is closed when nothing is asked of it for a while.',
     body: { schema: openBody, optional: true, example: { env: 'pendulum' } },
-    ...{ status: 201, answer: sessionSchema },
     handle: ({ request, sessions, owner }) => {
       return wireSession(sessions.open({ ...checkedBody(openBody, request.body ?? {}), owner }));
     },
   },
   {
-    ...{ method: 'get', path: '/v1/sessions', tag: SESSIONS, summary: 'List the sessions of your token' },
-    ...{ status: 200, answer: sessionsSchema },
+    ...{ method: 'get', path: '/v1/sessions', summary: 'List the sessions of your token' },
     handle: ({ sessions, owner }) => ({ sessions: sessions.list(owner).map(wireSession) }),
   },
   {
-    ...{ method: 'get', path: '/v1/sessions/:id', tag: SESSIONS, summary: 'Look at a session' },
-    ...{ status: 200, answer: sessionSchema },
+    ...{ method: 'get', path: '/v1/sessions/:id', summary: 'Look at a session' },
     handle: ({ sessions, owner, id }) => wireSession(sessions.state(id, owner)),
   },
   {
-    ...{ method: 'delete', path: '/v1/sessions/:id', tag: SESSIONS, summary: 'Close a session', status: 204 },
+    ...{ method: 'delete', path: '/v1/sessions/:id', summary: 'Close a session', status: 204 },
     handle: ({ sessions, owner, id }) => sessions.close(id, owner),
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/reset', tag: SESSIONS, summary: 'Start an episode' },
+    ...{ method: 'post', path: '/v1/sessions/:id/reset', summary: 'Start an episode' },
     description: 'Waits for a slot where all are taken.',
     body: { schema: resetBody, optional: true, example: { seed: 1 } },
-    ...{ status: 200, answer: turnSchema },
     async handle({ request, sessions, owner, id }) {
       const { episode_id: episodeId, request_id: requestId, ...begin } = checkedBody(resetBody, request.body ?? {});
       const served = sessions.environmentOf(id, owner);
@@ -275,25 +203,22 @@ const ROUTES: readonly NativeRoute[] = [
     },
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/step', tag: SESSIONS, summary: 'Act' },
+    ...{ method: 'post', path: '/v1/sessions/:id/step', summary: 'Act' },
     description: 'A session takes one request at a time; others wait their turn. A step that fails changes nothing.',
     body: { schema: stepBody, example: { action: [0.5] } },
-    ...{ status: 200, answer: turnSchema },
     async handle({ request, sessions, owner, id }) {
       const served = sessions.environmentOf(id, owner);
       return wireTurn(served, await sessions.step(id, stepRequest(served, request.body), owner));
     },
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/touch', tag: SESSIONS, summary: 'Keep an idle session open' },
-    status: 204,
+    ...{ method: 'post', path: '/v1/sessions/:id/touch', summary: 'Keep an idle session open', status: 204 },
     handle: ({ sessions, owner, id }) => sessions.touch(id, owner),
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/snapshot', tag: STATES, summary: 'Keep the state' },
+    ...{ method: 'post', path: '/v1/sessions/:id/snapshot', summary: 'Keep the state', status: 201 },
     description: 'Under an id that is the hash of what it is. The server keeps the latest of each token.',
     body: { schema: snapshotBody, optional: true },
-    ...{ status: 201, answer: snapshotSchema },
     async handle({ request, sessions, owner, id }) {
       const { request_id: requestId } = checkedBody(snapshotBody, request.body ?? {});
       const kept = await sessions.snapshot(id, owner, { requestId });
@@ -301,10 +226,9 @@ const ROUTES: readonly NativeRoute[] = [
     },
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/restore', tag: STATES, summary: 'Go back to a snapshot' },
+    ...{ method: 'post', path: '/v1/sessions/:id/restore', summary: 'Go back to a snapshot' },
     description: 'Of the same environment, of this session or another of yours.',
     body: { schema: restoreBody, example: { snapshot: '4f0c9d0a1b2c3d4e5f60718293a4b5c6' } },
-    ...{ status: 200, answer: turnSchema },
     async handle({ request, sessions, owner, id }) {
       const { snapshot, seed, request_id: requestId } = checkedBody(restoreBody, request.body);
       const served = sessions.environmentOf(id, owner);
@@ -312,20 +236,18 @@ const ROUTES: readonly NativeRoute[] = [
     },
   },
   {
-    ...{ method: 'post', path: '/v1/sessions/:id/fork', tag: STATES, summary: 'Branch into new sessions' },
+    ...{ method: 'post', path: '/v1/sessions/:id/fork', summary: 'Branch into new sessions', status: 201 },
     description: 'Each resumes from the state of this one, on its own; each takes a slot.',
     body: { schema: forkBody, optional: true, example: { count: 4 } },
-    ...{ status: 201, answer: sessionsSchema },
     async handle({ request, sessions, owner, id }) {
       const { count, seeds, request_id: requestId } = checkedBody(forkBody, request.body ?? {});
       return { sessions: (await sessions.fork(id, count, owner, { seeds, requestId })).map(wireSession) };
     },
   },
   {
-    ...{ method: 'post', path: '/v1/groups', tag: STATES, summary: 'Open sessions that start from one state' },
+    ...{ method: 'post', path: '/v1/groups', summary: 'Open sessions that start from one state', status: 201 },
     description: 'For learners that compare several tries at the same start (GRPO). All of them open, or none.',
     body: { schema: groupBody, example: { env: 'pendulum', count: 8, seed: 1 } },
-    ...{ status: 201, answer: groupSchema },
     async handle({ request, sessions, owner }) {
       const { env, count, seeds, ...begin } = checkedBody(groupBody, request.body);
       const members = await sessions.openGroup({ env, count, seeds, owner }, begin);
@@ -345,7 +267,7 @@ export const nativeRoutes: ProtocolRoutes = {
   reserved: ['v1'],
   register(app: FastifyInstance, context: ProtocolContext) {
     const { sessions, ownerOf } = context;
-    for (const { method, path, handle, status } of ROUTES) {
+    for (const { method, path, handle, status = 200 } of ROUTES) {
       app[method]<{ Params: { id?: string; env?: string } }>(path, async (request, reply) => {
         const { id, env } = request.params;
         const told = await handle({ request, sessions, owner: ownerOf(request), id: id ?? env ?? '' });

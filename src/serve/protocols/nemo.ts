@@ -55,6 +55,7 @@ interface Asked {
 
 export const nemoRoutes: ProtocolRoutes = {
   name: 'nemo',
+  path: '/nemo/:env',
   reserved: ['nemo'],
   register(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext) {
     tellDetail(app);
@@ -100,10 +101,7 @@ class NemoRoutes {
 
   /** Each reset has a session of its own: rollouts at the same time may share the cookies they came with. */
   async reset({ request, reply, served, owner }: Asked) {
-    const { id, split, index, seed, from_snapshot } = checkedBody(resetBody, request.body);
-    const asked = { id, split, index, seed, from_snapshot };
-    const given = Object.entries(asked).filter(([, value]) => value !== null && value !== undefined);
-    const wanted = resetOf(served, Object.fromEntries(given));
+    const wanted = resetOf(served, checkedBody(resetBody, request.body));
     const session = this.sessions.open({ env: served.name, owner });
     try {
       const turn = await this.sessions.reset(session.id, wanted, owner);

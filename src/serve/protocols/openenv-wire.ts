@@ -8,22 +8,18 @@ import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Action, Turn } from '../core/session-contract.js';
 import { encodeObservation } from '../core/tasks.js';
-import { actionOfCall, type OfferedTool, observationText, offeredTools, rulesOf, sayToolOf } from './tools.js';
+import { type OfferedTool, sayToolOf } from './tools.js';
 
 interface EnvWire {
   /** Of what a step carries; titled as clients tell kinds of environments apart by (verifiers: `CallToolAction`). */
   readonly action: z.ZodType;
   readonly observation: z.ZodType;
-  /** What list_tools answers; where actions are no calls, the one tool that takes them. */
+  /** What list_tools answers; none where actions are no calls. */
   readonly tools: readonly OfferedTool[];
   /** @param at  where `data` stands in what was sent; @throws MessageInvalid */
   decode(data: unknown, at: readonly string[]): Action;
-  /**
-   * After reset it is told twice, in `metadata` too: that is all OpenEnv's `MCPToolClient` keeps of it.
-   * @param action  what led there; undefined after reset
-   * @param data  as it was sent
-   */
-  observe(turn: Turn, action?: Action, data?: unknown): Readonly<Record<string, unknown>>;
+  /** @param action  what led there; undefined after reset */
+  observe(turn: Turn, action?: Action): Readonly<Record<string, unknown>>;
 }
 
 /** Keys of every observation. `done`, `reward` and `metadata` stand beside it on the wire; the reference lists them here. */
@@ -68,37 +64,10 @@ const wires = new WeakMap<Servable, EnvWire>();
 /** The same one for the same environment. @throws ENV_NAME_INVALID */
 export function envWire(served: Servable): EnvWire {
   const { acts } = faceOf(served);
-  const make = () =>
-    acts === 'turn' ? toolsWire(served) : withCalls(served, acts === 'numbers' ? vectorWire(served) : textWire(served));
-  const wire = wires.get(served) ?? make();
+  const make = { turn: toolsWire, numbers: vectorWire, line: textWire }[acts];
+  const wire = wires.get(served) ?? make(served);
   wires.set(served, wire);
   return wire;
-}
-
-// Whatever the actions of an environment are, agents can take them by calling its tool (`MCPToolClient`, tools/call).
-
-function withCalls(served: Servable, wire: Omit<EnvWire, 'tools'>): EnvWire {
-  return {
-    ...wire,
-    tools: offeredTools(served),
-    decode(data, at) {
-      if (!isCall(data)) return wire.decode(data, at);
-      const { tool_name: name, arguments: given } = checkedMessage(callAction, data, at);
-      return actionOfCall(served, { name, arguments: given });
-    },
-    observe(turn, action, data) {
-      if (action !== undefined && isCall(data)) {
-        const result = { data: observationText(turn.observation) };
-        return { tool_name: (data as { tool_name: string }).tool_name, result, error: null, ...endingOf(turn) };
-      }
-      const seen = wire.observe(turn, action, data);
-      return action === undefined ? { ...seen, metadata: { instructions: rulesOf(served), ...seen } } : seen;
-    },
-  };
-}
-
-function isCall(data: unknown): boolean {
-  return typeof data === 'object' && data !== null && 'tool_name' in data;
 }
 
 // Family `text` over OpenEnv: one required field, which harnesses fill with a model's reply as it is. It is called as in
@@ -117,8 +86,9 @@ const observation = z
   })
   .meta({ title: 'TextObservation' });
 
-function textWire({ policy }: Servable): Omit<EnvWire, 'tools'> {
+function textWire({ policy }: Servable): EnvWire {
   return {
+    tools: [],
     action,
     observation,
     decode: (data, at) => checkedMessage(action, data, at).message,
@@ -138,11 +108,12 @@ function textWire({ policy }: Servable): Omit<EnvWire, 'tools'> {
 // Family `vector` over OpenEnv. Fields are named as in its own environments of that kind: `values` for numbers
 // (dm_control_env), `action_id` for one of n (openspiel_env, atari_env).
 
-function vectorWire(served: Servable): Omit<EnvWire, 'tools'> {
+function vectorWire(served: Servable): EnvWire {
   const { observationSpace, actionSpace } = served;
   const space = actionSpace as VectorSpace;
   const seen = valuesOf(observationSpace as VectorSpace, 'What is observed, one number an element');
   return {
+    tools: [],
     observation: z.strictObject({ values: seen, ...commonShape }).meta({ title: 'VectorObservation' }),
     ...(space.type === 'discrete' ? discreteAction(space) : boxAction(space)),
     observe: (turn) => ({ values: encodeObservation(served, turn.observation), ...endingOf(turn) }),
@@ -240,6 +211,7 @@ function toolsWire(served: Servable): EnvWire {
     observe(turn, done) {
       if (done === undefined) {
         const seen = begun(turn);
+        // Told twice: the metadata is all that OpenEnv's `MCPToolClient` keeps of a reset.
         return { ...seen, ...endingOf(turn), metadata: seen };
       }
       const [call] = (done as ToolsAction).toolCalls ?? [];

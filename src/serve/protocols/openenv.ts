@@ -2,17 +2,16 @@
 // /reset, /health, /metadata, /schema; for each environment under /envs/NAME too. /mcp is in mcp.ts.
 // https://github.com/huggingface/OpenEnv (core/env_server)
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { WebSocket } from 'ws';
 import { z } from 'zod';
 import { ReverieError, reverieError } from '../../core/errors.js';
-import { faceOf } from '../../kinds/registry.js';
 import type { Servable } from '../../run/servable.js';
 import type { Owner, ResetRequest, SessionCounts, Turn } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
-import { environmentOf, resetOf, splitsOf } from '../core/tasks.js';
-import { openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
-import { parseJson, sayWhenToRetry } from '../http/requests.js';
+import { environmentOf, resetOf } from '../core/tasks.js';
+import { jsonSchema, openApiDocument, type ProtocolContext, type ProtocolRoutes } from '../http/openapi.js';
+import { parseJson, tellDetail } from '../http/requests.js';
 import { type FrameHandlers, serveFrames } from '../http/sockets.js';
 import { nativeDescriptions } from './native.js';
 import { checkedMessage, envWire, fieldInvalid, MessageInvalid } from './openenv-wire.js';
@@ -77,7 +76,7 @@ class Player {
     }
     const action = wire.decode(data, at);
     const turn = await this.sessions.step(this.id, { action }, this.owner, signal);
-    return replyOf(turn, wire.observe(turn, action, data));
+    return replyOf(turn, wire.observe(turn, action));
   }
 
   state(): z.output<typeof stateSchema> {
@@ -122,7 +121,7 @@ const KNOWN = new Map(Object.keys(resetSchema.shape).map((key) => [plain(key), k
 /**
  * Keys that no episode knows are dropped, as by the reference; but one that is ours in other letters is refused, as an
  * episode of another task than was meant would go unseen.
- * @throws MessageInvalid, TASK_NOT_CHOSEN
+ * @throws MessageInvalid, TASK_NOT_CHOSEN, TASK_UNKNOWN
  */
 function readReset(served: Servable, data: unknown, at: readonly string[]): ResetRequest {
   const read = checkedMessage(resetSchema, data, at);
@@ -130,21 +129,9 @@ function readReset(served: Servable, data: unknown, at: readonly string[]): Rese
     const meant = KNOWN.get(plain(key));
     if (meant !== undefined && meant !== key) throw fieldInvalid([...at, key], `It is called "${meant}"`, read[key]);
   }
-  const { seed, episode_id: episodeId, task, task_id: taskId, id, split, index, from_snapshot: snapshot } = read;
-  const named = (typeof task === 'object' ? task?.id : task) ?? taskId ?? id ?? undefined;
-  const place = { split: split ?? undefined, index: index ?? undefined, from_snapshot: snapshot ?? undefined };
-  const wanted = faceOf(served).tasks === 'seed' ? seedOf(served, seed, named) : { seed: seed ?? undefined, id: named };
-  return { ...resetOf(served, { ...place, ...wanted }), episodeId: episodeId ?? undefined };
-}
-
-/** There a task is a seed, called `seed-N`. @throws TASK_NOT_CHOSEN */
-function seedOf(served: Servable, seed: number | null | undefined, named: string | undefined) {
-  if (seed !== null && seed !== undefined) return { seed };
-  if (named === undefined) return {};
-  const [, digits] = /^seed-(\d{1,15})$/.exec(named) ?? [];
-  if (digits !== undefined) return { seed: Number(digits) };
-  const splits = splitsOf(served).join(', ');
-  throw reverieError('TASK_NOT_CHOSEN', { index: `"${named}"`, split: 'any', env: served.name, splits });
+  const { episode_id: episodeId, task, task_id: taskId } = read;
+  const id = (typeof task === 'object' ? task?.id : task) ?? taskId ?? read.id;
+  return { ...resetOf(served, { ...read, id }), episodeId: episodeId ?? undefined };
 }
 
 // WebSocket `/ws`: one connection, one session. One reply for each message, in order; an error leaves the connection usable.
@@ -255,7 +242,11 @@ function errorData(error: unknown, { active, slots }: SessionCounts) {
 
 /** In an application of their own, as their errors have the reference's form. */
 function httpRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext): void {
-  app.setErrorHandler(answerHttpError);
+  tellDetail(app);
+  app.setErrorHandler((error, _request, reply) => {
+    if (!(error instanceof MessageInvalid)) throw error;
+    return reply.status(422).send({ detail: error.errors });
+  });
   const route = (
     method: 'GET' | 'POST',
     path: string,
@@ -293,23 +284,6 @@ function httpRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolContext
 
 function servedFor(sessions: Sessions, { params }: FastifyRequest): Servable {
   return environmentOf(sessions, (params as { env?: string }).env);
-}
-
-function jsonSchema(schema: z.ZodType): Record<string, unknown> {
-  const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
-  return json;
-}
-
-/** `{"detail"}` as FastAPI has it, and what this server says everywhere; other errors are the application's to answer. */
-function answerHttpError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof MessageInvalid) {
-    void reply.status(422).send({ detail: error.errors });
-    return;
-  }
-  if (!(error instanceof ReverieError) || error.status === 401) throw error;
-  const { code, message, hint, status } = error;
-  sayWhenToRetry(reply, error);
-  void reply.status(status).send({ detail: `${message} ${hint}`, error: { code, message, hint } });
 }
 
 export const openEnvRoutes: ProtocolRoutes = {

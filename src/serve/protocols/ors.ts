@@ -1,15 +1,14 @@
 // The Open Reward Standard (openrewardstandard.io): sessions over HTTP, calls of tools as streams. Its routes stand at the
 // root of the server, as its clients cannot have a prefix. Lists of tasks are in tasks.ts.
 
-import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { type ErrorCode, ReverieError, reverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
-import { type Owner, type SessionState, type Turn, unguessable } from '../core/session-contract.js';
+import { type Owner, type Turn, unguessable } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import { encodeInfo, environmentOf, publicInfo, resetOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
@@ -55,6 +54,7 @@ const VERBS = ['create_session', 'create', 'ping', 'delete', 'delete_session'];
 export function makeOrsRoutes(pingSeconds = 10): ProtocolRoutes {
   return {
     name: 'ors',
+    variables: ['OPENREWARD_API_URL', 'OPENREWARD_SESSION_URL'],
     reserved: [...VERBS, ...OF_ENVIRONMENT, ...OF_SESSION],
     register: async (app, context) => {
       await app.register(async (scope) => {
@@ -98,32 +98,23 @@ function sessionRoutes(app: FastifyInstance, { sessions, ownerOf }: ProtocolCont
 /**
  * An episode for a session id that a client has. Asked again, as clients do when an answer got lost, it answers the same and
  * starts no second one.
- * @throws REQUEST_INVALID, ENV_NOT_SERVED, TASK_NOT_CHOSEN, SESSION_GONE for an id that was deleted, SESSION_EXISTS for one
+ * @throws REQUEST_INVALID, ENV_NOT_SERVED, TASK_NOT_CHOSEN, SESSION_GONE for an id that was deleted, REQUEST_CONFLICT for one
  *   that is in another episode; as Sessions.open and Sessions.reset
  */
 async function createEpisode(sessions: Sessions, id: string, owner: Owner, request: FastifyRequest): Promise<void> {
   const { env_name, task_spec, split, index } = checkedBody(createBody, request.body);
   const served = environmentOf(sessions, env_name ?? deploymentOf(request));
-  const spec = task_spec ?? { split, index };
-  const keys = ['id', 'split', 'index', 'seed', 'from_snapshot'] as const;
-  const given = keys.flatMap((key) => (spec[key] == null ? [] : [[key, spec[key]]]));
-  const reset = resetOf(served, Object.fromEntries(given));
-  // The same for the same request in the same session.
-  const content = JSON.parse(JSON.stringify({ sid: id, env: served.name, reset })) as Json;
-  const episodeId = createHash('sha256').update(canonicalJson(content)).digest('hex').slice(0, 32);
-  const known = stateOf(sessions, id, owner);
-  if (known?.episodeId === episodeId) return;
-  if (known !== undefined && (known.episodeId !== null || known.env !== served.name)) {
-    throw reverieError('SESSION_EXISTS', { id });
-  }
+  const reset = resetOf(served, task_spec ?? { split, index });
+  const known = envOf(sessions, id, owner);
+  if (known !== undefined && known !== served) throw reverieError('SESSION_EXISTS', { id });
   if (known === undefined) sessions.open({ env: served.name, id, owner });
-  await sessions.reset(id, { ...reset, episodeId, requestId: episodeId }, owner);
+  await sessions.reset(id, { ...reset, requestId: 'create' }, owner);
 }
 
 /** undefined where there never was such a session. @throws SESSION_GONE */
-function stateOf(sessions: Sessions, id: string, owner: Owner): SessionState | undefined {
+function envOf(sessions: Sessions, id: string, owner: Owner): Servable | undefined {
   try {
-    return sessions.state(id, owner);
+    return sessions.environmentOf(id, owner);
   } catch (error) {
     if (error instanceof ReverieError && error.code === 'SESSION_UNKNOWN') return undefined;
     throw error;

@@ -1,12 +1,12 @@
 // The task routes that OpenEnv (its Task API) and the Open Reward Standard share: which environments, splits and tasks there
 // are. Never how a task is solved or checked.
 
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { ReverieError } from '../../core/errors.js';
 import type { Servable } from '../../run/servable.js';
 import { environmentOf, SPLITS, splitsOf, tasksOf } from '../core/tasks.js';
 import type { ProtocolContext, ProtocolRoutes } from '../http/openapi.js';
+import { tellDetail } from '../http/requests.js';
 
 /** Answered as `{"detail"}`. */
 class TaskRefusal extends Error {
@@ -58,7 +58,11 @@ export const tasksRoutes: ProtocolRoutes = {
   reserved: ['list_environments'],
   async register(app: FastifyInstance, { sessions }: ProtocolContext) {
     await app.register(async (own) => {
-      own.setErrorHandler(answerError);
+      tellDetail(own);
+      own.setErrorHandler((error, _request, reply) => {
+        if (!(error instanceof TaskRefusal)) throw error;
+        return reply.status(error.status).send({ detail: error.message });
+      });
       own.get('/list_environments', () => [...sessions.environments.keys()]);
       const servedFor = ({ params }: FastifyRequest) => environmentOf(sessions, (params as { env: string }).env);
       own.get('/:env/splits', (request) => splitNames(servedFor(request)).map((name) => ({ name, type: name })));
@@ -89,13 +93,4 @@ function taskSpecs(served: Servable, body: unknown): TaskSpec[] {
     const { split } = data;
     return { id, split, index, group: family ?? null, tags: [...tags], ...(seed === undefined ? {} : { seed }) };
   });
-}
-
-function answerError(error: unknown, _request: FastifyRequest, reply: FastifyReply): void {
-  if (error instanceof TaskRefusal) {
-    void reply.status(error.status).send({ detail: error.message });
-  } else if (error instanceof ReverieError && error.status === 404) {
-    const { code, message, hint } = error;
-    void reply.status(404).send({ detail: `${message} ${hint}`, error: { code, message, hint } });
-  } else throw error;
 }

@@ -77,7 +77,7 @@ export function openingOf(served: Servable, observation: unknown): { readonly ru
 }
 
 /** What an agent is to know of an environment before it sees anything. */
-export function rulesOf(served: Servable): string {
+function rulesOf(served: Servable): string {
   const { policy, description, observationSpace, actionSpace } = served;
   if (faceOf(served).acts !== 'numbers') return policy;
   const rules = [
@@ -123,12 +123,7 @@ const NAMES = ['respond_to_user', 'say_to_user', 'send_message_to_user'];
 /** The tool that says `content` to the user; family `tools`. */
 export function sayToolOf({ tools }: Pick<Servable, 'tools'>): OfferedTool {
   const taken = new Set(tools.map(({ name }) => name));
-  const numbered = function* () {
-    yield* NAMES;
-    for (let n = 2; ; n++) yield `${NAMES[0]}_${n}`;
-  };
-  let name = NAMES[0];
-  for (name of numbered()) if (!taken.has(name)) break;
+  const name = NAMES.find((one) => !taken.has(one)) ?? `${NAMES[0]}_2`;
   return {
     name,
     description:

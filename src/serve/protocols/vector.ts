@@ -93,7 +93,7 @@ class VectorTable {
     if (maker === undefined) {
       // All rows of a model are asked as one batch.
       maker = environmentMaker(blueprint, {
-        batched: (model) => new BatchingModel(model, { maxRows: BATCH_ROWS }),
+        batched: (model) => new BatchingModel(model, BATCH_ROWS),
         ask: async (request, signal) => served.answer?.(request, signal),
       });
       this.makers.set(name, maker);
@@ -303,45 +303,30 @@ const resetBody = z.strictObject({
   request_id,
 });
 const stepQuery = z.strictObject({ request_id });
-const vectorSchema = z
-  .object({
-    id: z.string(),
-    env: z.string(),
-    num_envs: z.int(),
-    autoreset_mode: autoresetMode,
-    obs_dim: z.int().describe('Elements of an observation'),
-    action_dim: z.int().describe('Elements of an action'),
-    transitions: z.int().describe('Steps taken by all rows together'),
-  })
-  .meta({ id: 'VectorSession' });
-
-const tag = 'Batches of rows';
 export const vectorDescriptions: readonly RouteDescription[] = [
   {
-    ...{ method: 'post', path: '/v1/vector', tag, summary: 'Open a vector session' },
+    ...{ method: 'post', path: '/v1/vector', summary: 'Open a vector session', status: 201 },
     description: 'One session of many environments of family vector, stepped together. Each row takes a slot.',
     body: { schema: openBody, example: { env: 'pendulum', num_envs: 64 } },
-    ...{ status: 201, answer: vectorSchema },
   },
   {
-    ...{ method: 'get', path: '/v1/vector/:id', tag, summary: 'Look at a vector session' },
-    ...{ status: 200, answer: vectorSchema },
+    ...{ method: 'get', path: '/v1/vector/:id', summary: 'Look at a vector session' },
   },
-  { method: 'delete', path: '/v1/vector/:id', tag, summary: 'Close a vector session', status: 204 },
+  { method: 'delete', path: '/v1/vector/:id', summary: 'Close a vector session', status: 204 },
   {
-    ...{ method: 'post', path: '/v1/vector/:id/reset', tag, summary: 'Start an episode in every row' },
+    ...{ method: 'post', path: '/v1/vector/:id/reset', summary: 'Start an episode in every row' },
     body: { schema: resetBody, optional: true, example: { seed: 1 } },
-    ...{ status: 200, type: ROWS_TYPE },
+    type: ROWS_TYPE,
   },
   {
-    ...{ method: 'post', path: '/v1/vector/:id/step', tag, summary: 'Step every row, or reset it after its end' },
+    ...{ method: 'post', path: '/v1/vector/:id/step', summary: 'Step every row, or reset it after its end' },
     description:
       'The body is float32 [num_envs, action_dim]. The answer: the bytes `RVR2`; uint32 n rows, d elements of an ' +
       'observation, k rows that ended (same_step); float32 obs [n, d], reward [n], final_obs [k, d]; uint8 terminated [n], ' +
       'truncated [n]. Little-endian.',
     query: stepQuery,
     body: { type: ROWS_TYPE },
-    ...{ status: 200, type: ROWS_TYPE },
+    type: ROWS_TYPE,
   },
 ];
 

@@ -150,7 +150,7 @@ class Drafting {
   }
 }
 
-export const DRAFT_FILES = [
+const DRAFT_FILES = [
   'policy.md',
   'tools.yaml',
   'state.schema.json',
@@ -167,7 +167,7 @@ const STAGES = ['world', 'tasks', 'rules', 'repair'] as const;
 type DraftStage = (typeof STAGES)[number];
 
 /** Files that a stage has to write; a repair writes those that it changes. */
-export const WRITES: Readonly<Record<DraftStage, readonly DraftFile[]>> = {
+const WRITES: Readonly<Record<DraftStage, readonly DraftFile[]>> = {
   world: ['policy.md', 'tools.yaml', 'state.schema.json', 'state.json'],
   tasks: ['tasks.yaml', 'must-fail.yaml'],
   rules: ['rules.js'],

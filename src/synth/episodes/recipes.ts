@@ -3,14 +3,12 @@
 import { z } from 'zod';
 import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
-import { applyOperations } from '../../env/state/operations.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { callsOf, type Message, type ToolCall } from '../../env/tools/message.js';
+import { callsOf, type Message } from '../../env/tools/message.js';
 import { Phrases } from '../../env/tools/phrases.js';
 import { rulesResponder } from '../../env/tools/rules-responder.js';
-import { initialStateOf } from '../../env/tools/situation.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn } from '../../env/tools/tools-family.js';
-import { callFaults } from '../tasks/task-checks.js';
+import { callFaults, playCalls } from '../tasks/task-checks.js';
 import { isId } from './agents/scripted-agent.js';
 
 const plainSchema = z.strictObject({ kind: z.literal('plain').describe('The agent acts, nothing is added.') });
@@ -128,14 +126,9 @@ async function isHarmless(
 ): Promise<boolean> {
   if (callFaults(domain, [call]).length > 0) return true;
   if (domain.rules === undefined) return false;
-  const responder = rulesResponder(domain, 'rules');
-  const calls = messages.flatMap(callsOf);
-  let state = initialStateOf(domain, task);
-  const answer = (made: ToolCall, step: number) =>
-    responder.answer({ domain, task, state, messages, call: made, step, seed: 0 });
-  for (const [step, made] of calls.entries()) {
-    if (callFaults(domain, [made]).length === 0) state = applyOperations(state, (await answer(made, step)).operations);
-  }
-  const { isError, operations, observation } = await answer({ ...call, id: 'call_mistaken' }, calls.length);
+  const before = messages.flatMap(callsOf).filter((made) => callFaults(domain, [made]).length === 0);
+  const { answers } = await playCalls({ domain, task, responder: rulesResponder(domain, 'rules') }, [...before, call]);
+  if (answers.length <= before.length) return false;
+  const { isError, operations, observation } = answers[before.length].prediction;
   return operations.length === 0 && (isError || Phrases.of(domain).isRefusal(observation));
 }

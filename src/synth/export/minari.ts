@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { VectorSpace } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
 import { replaceFolderAtomic } from '../../core/files.js';
-import { rowSize } from '../../env/space-values.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
 import { type ParquetColumns, ParquetFile } from './parquet-file.js';
 import {
@@ -70,10 +69,7 @@ export async function exportMinari(saved: SavedTransitions, options: MinariOptio
   return all;
 }
 
-function checkOptions(
-  { rows, obsDim, actionDim }: SavedTransitions,
-  { datasetId, observationSpace, actionSpace }: MinariOptions,
-): void {
+function checkOptions({ rows }: SavedTransitions, { datasetId }: MinariOptions): void {
   if (!DATASET_ID.test(datasetId)) {
     const hint = 'Minari names datasets namespace/name-v0: letters, digits, "-" and "_", and a version.';
     throw reverieError('SCENARIO_UNFIT', { problem: `Cannot export: "${datasetId}" is no Minari dataset id.`, hint });
@@ -81,11 +77,6 @@ function checkOptions(
   if (rows === 0) {
     const problem = 'Cannot export: there is no transition, and a Minari dataset has at least one.';
     throw reverieError('SCENARIO_UNFIT', { problem, hint: 'Give transitions, or leave Minari out.' });
-  }
-  const dims = [rowSize(observationSpace), rowSize(actionSpace)];
-  if (obsDim !== dims[0] || actionDim !== dims[1]) {
-    const problem = `Cannot export: ${rows} transitions of ${obsDim} and ${actionDim} values do not fit spaces of ${dims.join(' and ')}.`;
-    throw reverieError('SCENARIO_UNFIT', { problem, hint: 'Give the spaces that the transitions were collected in.' });
   }
 }
 
@@ -225,42 +216,16 @@ function nested(values: readonly string[], shape: readonly number[]): string {
   return `[${Array.from({ length: shape[0] }, (_, i) => part(i)).join(', ')}]`;
 }
 
-/** Rows of a slice that are one episode, steps ascending without a gap. */
+/** Rows of a slice that are one episode, steps ascending. An episode may lack its beginning (a ring forgets) or its end. */
 type EpisodeRows = readonly number[];
 
-/**
- * The episodes of a slice, in the order in which they begin. An episode may lack its beginning (a ring forgets) or its end.
- * Throws SCENARIO_UNFIT for one with a step missing or twice, or where an observation is not the one before led to.
- */
-function episodesOf(slice: TransitionSlice): EpisodeRows[] {
+/** The episodes of a slice, in the order in which they begin. */
+function episodesOf({ rows, columns }: TransitionSlice): EpisodeRows[] {
   const episodes = new Map<number, number[]>();
-  const { step: steps, episode: episodeOf } = slice.columns;
-  for (let row = 0; row < slice.rows; row++) {
-    const rows = episodes.get(episodeOf[row]);
-    if (rows) rows.push(row);
-    else episodes.set(episodeOf[row], [row]);
-  }
-  for (const [episode, rows] of episodes) {
-    rows.sort((a, b) => steps[a] - steps[b]);
-    for (let i = 1; i < rows.length; i++) {
-      const [before, step] = [steps[rows[i - 1]], steps[rows[i]]];
-      if (step !== before + 1) broken(episode, `step ${step} follows step ${before}`);
-      if (!isContinued(slice, rows[i - 1], rows[i]))
-        broken(episode, `step ${step} begins elsewhere than the step before it ended`);
-    }
+  for (let row = 0; row < rows; row++) {
+    const one = episodes.get(columns.episode[row]);
+    if (one) one.push(row);
+    else episodes.set(columns.episode[row], [row]);
   }
   return [...episodes.values()];
-}
-
-function isContinued({ columns: batch, obsDim }: TransitionSlice, before: number, after: number): boolean {
-  for (let k = 0; k < obsDim; k++)
-    if (batch.nextObs[before * obsDim + k] !== batch.obs[after * obsDim + k]) return false;
-  return true;
-}
-
-function broken(episode: number, problem: string): never {
-  throw reverieError('SCENARIO_UNFIT', {
-    problem: `Cannot export: in episode ${episode}, ${problem}.`,
-    hint: 'Give each episode a number of its own within a run, or export plain transitions, which need no episodes.',
-  });
 }

@@ -5,10 +5,11 @@ import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask, VerifierSpec } from '../../env/tools/domain.js';
 import type { Message } from '../../env/tools/message.js';
+import type { Operation } from '../../env/tools/prediction.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import { InducedBook } from '../../worldmodel/induced/induced-model.js';
 import type { Induction } from './induce.js';
-import { conflicts, isChange, listed, type ObservedCall, type ObservedLog, type Records, same } from './observed.js';
+import { isChange, listed, type ObservedCall, type ObservedLog, type Records, same } from './observed.js';
 
 export interface ProposedTask {
   readonly task: ToolsTask;
@@ -16,23 +17,18 @@ export interface ProposedTask {
   readonly problems: readonly string[];
 }
 
+type Tools = Pick<ToolsDomain, 'tools'>;
+
 /** Of a log that is known to have failed there is none. */
-export function proposeTasks(induction: Induction, domain: Pick<ToolsDomain, 'tools'>): ProposedTask[] {
-  const starts = conflicts(induction.beliefs);
+export function proposeTasks(induction: Induction, domain: Tools): ProposedTask[] {
   return induction.logs.flatMap((log, i): ProposedTask[] => {
     if (log.reward !== null && log.reward < 1) return [];
-    const task = taskOf(log, induction, i, starts[i], domain);
+    const task = taskOf(log, induction, i, domain);
     return task === undefined ? [] : [{ task, problems: problemsOf(task, induction, domain) }];
   });
 }
 
-function taskOf(
-  log: ObservedLog,
-  { beliefs, rules }: Induction,
-  at: number,
-  changes: ToolsTask['initialOperations'] & object,
-  domain: Pick<ToolsDomain, 'tools'>,
-): ToolsTask | undefined {
+function taskOf(log: ObservedLog, { beliefs, rules }: Induction, at: number, domain: Tools): ToolsTask | undefined {
   const said = log.messages.filter(({ role }) => role === 'user').map(({ content }) => content ?? '');
   if (said.length === 0) return undefined;
   const [opening, ...later] = said;
@@ -40,6 +36,10 @@ function taskOf(
   const say = lastSaid(log.messages);
   const script = later.map((line, i) => ({ say: line, ...(i === later.length - 1 ? { done: true } : {}) }));
   const calls = log.calls.filter(({ isError }) => !isError).map(callOf);
+  // What it begins with otherwise than all are taken to; what only it knows of is no change.
+  const changes = changesOf(beliefs.initial, beliefs.starts[at]).flatMap(({ path, equals, isNew }): Operation[] =>
+    isNew ? [] : [{ op: 'replace', path, value: equals }],
+  );
   return {
     id,
     family: id,
@@ -56,17 +56,11 @@ function callOf({ tool, arguments: given }: ObservedCall) {
   return { name: tool.name, arguments: given };
 }
 
-function verifierOf(
-  log: ObservedLog,
-  start: Records,
-  end: Records,
-  { tools }: Pick<ToolsDomain, 'tools'>,
-): VerifierSpec {
-  const assert = changesOf(start, end);
+function verifierOf(log: ObservedLog, start: Records, end: Records, { tools }: Tools): VerifierSpec {
+  const assert = changesOf(start, end).map(({ path, equals }) => ({ path, equals }));
   const done = log.calls.filter(({ isError }) => !isError);
   const made = new Set(done.map(({ tool }) => tool.name));
-  const isFinal = ({ tool }: ObservedCall) =>
-    tool.terminates === true || (isChange({ tool, isError: false }) && assert.length === 0);
+  const isFinal = (call: ObservedCall) => call.tool.terminates === true || (isChange(call) && assert.length === 0);
   const called = done.filter(isFinal).map(callOf);
   const notCalled = tools.filter(({ kind, terminates, name }) => (kind === 'write' || terminates) && !made.has(name));
   const communicate = toldValues(log);
@@ -79,13 +73,20 @@ function verifierOf(
   };
 }
 
-function changesOf(start: Records, end: Records): { path: string; equals: Json }[] {
-  return listed(end).flatMap(({ collection, key, fields }) => {
+interface StateChange {
+  readonly path: string;
+  readonly equals: Json;
+  /** Whether there was nothing there before. */
+  readonly isNew: boolean;
+}
+
+function changesOf(before: Records, after: Records): StateChange[] {
+  return listed(after).flatMap(({ collection, key, fields }): StateChange[] => {
     const path = `/${collection}/${key}`;
-    const before = start[collection]?.[key];
-    if (before === undefined) return [{ path, equals: fields }];
-    const changed = Object.keys(fields).filter((field) => !same(before[field] ?? null, fields[field]));
-    return changed.map((field) => ({ path: `${path}/${field}`, equals: fields[field] }));
+    const was = before[collection]?.[key];
+    if (was === undefined) return [{ path, equals: fields, isNew: true }];
+    const changed = Object.keys(fields).filter((field) => !same(was[field] ?? null, fields[field]));
+    return changed.map((field) => ({ path: `${path}/${field}`, equals: fields[field], isNew: !(field in was) }));
   });
 }
 
@@ -93,7 +94,7 @@ function changesOf(start: Records, end: Records): { path: string; equals: Json }
 function toldValues({ messages, calls }: ObservedLog): string[] {
   const told = lastSaid(messages) ?? '';
   const known = messages.flatMap(({ role, content }) => (role === 'user' ? [content ?? ''] : [])).join('\n');
-  const values = calls.flatMap(({ answer }) => (answer === undefined ? [] : scalars(answer)));
+  const values = calls.flatMap(({ answer }) => (answer === undefined ? [] : scalars(answer as Json)));
   const worth = [...new Set(values)].filter((value) => /\d/.test(value) && value.length > 1);
   return worth.filter((value) => hasWord(told, value) && !hasWord(known, value));
 }
@@ -112,11 +113,7 @@ function lastSaid(messages: readonly Message[]): string | undefined {
 }
 
 /** As if every proposed rule were accepted. */
-function problemsOf(
-  task: ToolsTask,
-  { state, schema, rules }: Induction,
-  { tools }: Pick<ToolsDomain, 'tools'>,
-): string[] {
+function problemsOf(task: ToolsTask, { state, schema, rules }: Induction, { tools }: Tools): string[] {
   const book = new InducedBook(
     rules.rules.map((rule) => ({ ...rule, accepted: true })),
     'induced.yaml',

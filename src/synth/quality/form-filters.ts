@@ -222,8 +222,8 @@ function rewritten(call: ToolCall, checks: Checks): ToolCall | undefined {
   const known = checks.get(call.name);
   if (!known) return undefined;
   const given = call.arguments as Json;
-  const object = typeof given === 'string' ? parseObject(given) : given;
-  if (object === undefined) return undefined;
+  const object = typeof given === 'string' ? parsed(given) : given;
+  if (!isJsonObject(object)) return undefined;
   const { rawArguments, ...rest } = call;
   const raw = rawArguments ?? (typeof given === 'string' ? given : JSON.stringify(given));
   const better = { ...rest, arguments: coerceTo(known.parameters, object) as JsonObject, rawArguments: raw };
@@ -244,19 +244,6 @@ function coerceTo(schema: Json | undefined, value: Json): Json {
   return Object.fromEntries(Object.entries(turned).map(([key, part]) => [key, coerceTo(properties[key], part)]));
 }
 
-/** A text read as a JSON object, repaired where it is nearly one; undefined if it is none. */
-function parseObject(text: string): JsonObject | undefined {
-  for (const read of [JSON.parse, (broken: string) => JSON.parse(jsonrepair(broken))]) {
-    try {
-      const value: Json = read(text);
-      if (isJsonObject(value)) return value;
-    } catch {
-      // Not JSON this way: the next reader is more patient, and a text that none reads stays undefined.
-    }
-  }
-  return undefined;
-}
-
 function typesOf({ type }: JsonObject): readonly Json[] {
   return Array.isArray(type) ? type : type === undefined ? [] : [type];
 }
@@ -268,24 +255,26 @@ function turnedTo(types: readonly Json[], value: Json): Json {
 
 function turnedToOne(type: Json, value: Json): Json | undefined {
   if (type === 'string' && typeof value === 'number') return String(value);
-  if (typeof value !== 'string') return undefined;
-  const text = value.trim();
-  if (type === 'number' && /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/.test(text)) return Number(text);
-  if (type === 'integer' && /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
-  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
-  if (type === 'object') return parseObject(text);
-  if (type === 'array') return parsedArray(text);
-  return undefined;
+  if (typeof value !== 'string' || type === 'string' || type === 'null') return undefined;
+  const read = parsed(value.trim());
+  return read !== undefined && isOfType(type, read) ? read : undefined;
 }
 
-function parsedArray(text: string): Json | undefined {
-  const wrapped = parseObject(`{"value":${text}}`);
-  return Array.isArray(wrapped?.value) ? wrapped.value : undefined;
+/** A text read as JSON, repaired where it is nearly so; undefined where it is not. */
+function parsed(text: string): Json | undefined {
+  for (const read of [JSON.parse, (broken: string) => JSON.parse(jsonrepair(broken))]) {
+    try {
+      return read(text) as Json;
+    } catch {
+      // Not JSON this way: the next reader is more patient, and a text that none reads stays undefined.
+    }
+  }
+  return undefined;
 }
 
 function isOfType(type: Json, value: Json): boolean {
   if (type === 'null') return value === null;
-  if (type === 'integer') return Number.isInteger(value);
+  if (type === 'integer') return Number.isSafeInteger(value);
   if (type === 'array') return Array.isArray(value);
   if (type === 'object') return isJsonObject(value);
   return typeof value === type;

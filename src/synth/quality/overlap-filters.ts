@@ -19,7 +19,7 @@ function hash32(text: string, seed = 0): number {
 }
 
 /** Spreads 32 bits over 32 bits: one to one. */
-export function mix32(value: number): number {
+function mix32(value: number): number {
   let h = value;
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b);
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35);
@@ -59,12 +59,12 @@ function joined(low: number, high: number): number {
 }
 
 /** The `k` smallest different values, ascending. */
-export function bottomK(values: Iterable<number>, k: number): Float64Array {
+function bottomK(values: Iterable<number>, k: number): Float64Array {
   return Float64Array.from(new Set(values)).sort().slice(0, k);
 }
 
 /** Share of the union of two sets that is in both (Jaccard), from their bottom-k sketches. */
-export function jaccard(a: Float64Array, b: Float64Array, k: number): number {
+function jaccard(a: Float64Array, b: Float64Array, k: number): number {
   let both = 0;
   let seen = 0;
   for (let i = 0, j = 0; seen < k && (i < a.length || j < b.length); seen++) {

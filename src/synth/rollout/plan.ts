@@ -19,7 +19,7 @@ export interface Starts {
 }
 
 /** Start states by their number. The same number gives the same state, whenever it is asked for. */
-export interface StartSource {
+interface StartSource {
   readonly rows: number;
   readonly obsDim: number;
   /** Those of numbers `rows`, in arrays of their own. */
@@ -46,7 +46,7 @@ function startsAt(real: ReplayBuffer, rows: Uint32Array): Starts & { readonly st
 }
 
 /** Throws SETTING_INVALID where starts and ids do not fit, NON_FINITE_VALUE. */
-export function sourceOfArrays({ starts, startIds }: Starts): StartSource {
+function sourceOfArrays({ starts, startIds }: Starts): StartSource {
   const rows = startIds.length;
   const obsDim = rows === 0 ? 0 : starts.length / rows;
   if (!Number.isInteger(obsDim) || (rows > 0 && obsDim === 0) || (rows === 0 && starts.length > 0)) {
@@ -78,7 +78,7 @@ export function sourceOfArrays({ starts, startIds }: Starts): StartSource {
 }
 
 /** Index of the first NaN or infinity, or -1. */
-export function firstNonFinite(values: Float32Array): number {
+function firstNonFinite(values: Float32Array): number {
   for (let i = 0; i < values.length; i++) if (!Number.isFinite(values[i])) return i;
   return -1;
 }

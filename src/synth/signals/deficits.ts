@@ -24,14 +24,14 @@ type Kind = keyof typeof KINDS;
 type Tools = Pick<ToolsDomain, 'tools'>;
 
 /** What lost an episode, as its column has it: `left-out verify_employee`, `wrong-argument order_item.sku`, `untold`. */
-export type DeficitName = string;
+type DeficitName = string;
 
 export function deficitText(name: DeficitName): string {
   const { kind, about } = deficitParts(name);
   return [KINDS[kind], about].filter((part) => part !== '').join(' ');
 }
 
-export function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
+function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
   const [kind, ...rest] = name.split(' ');
   return { kind: kind as Kind, about: rest.join(' ') };
 }
@@ -128,7 +128,10 @@ export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRe
   const { rules } = domain;
   const calls = task.reference?.calls;
   if (!isLost(record) || calls === undefined || !calls.every(({ name }) => rules?.tools.has(name))) return undefined;
-  const states = statesBefore(domain, task, record);
+  // The state before each step, and after the last.
+  const states = [initialStateOf(domain, task)];
+  for (const { predictions } of record.steps)
+    states.push(predictions.reduce((state, { operations }) => applyOperations(state, operations), states.at(-1)!));
   // What has ended cannot be resumed: its last step is the latest that may have lost it.
   const latest = record.steps.length - (record.terminated ? 1 : 0);
   for (let step = latest; step >= 0; step--) {
@@ -141,15 +144,6 @@ export function lostStep(domain: ToolsDomain, task: ToolsTask, record: EpisodeRe
 /** Whether an episode was judged and failed. */
 function isLost({ return: total }: EpisodeRecord): boolean {
   return total !== null && total <= SUCCEEDED;
-}
-
-/** The state before each step, and after the last. */
-function statesBefore(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): JsonObject[] {
-  const states = [initialStateOf(domain, task)];
-  for (const { predictions } of steps) {
-    states.push(predictions.reduce((state, { operations }) => applyOperations(state, operations), states.at(-1)!));
-  }
-  return states;
 }
 
 /** Whether the rest of the solution, by the exact rules, passes every exact check. */

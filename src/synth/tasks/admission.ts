@@ -1,7 +1,7 @@
 // Which proposals become tasks: those that are new, begin in a sound state, are solved by their reference and whose
 // verifier refuses every way to fail. Nothing is admitted because a language model said so.
 
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { compileSchema, type SchemaCheck, stateHash } from '../../env/state/state.js';
 import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
@@ -19,8 +19,6 @@ export type Admission =
 
 const LONGEST_GOAL = 8_000;
 const MOST_CALLS = 60;
-/** Overlap of words with another task (Jaccard index of 3-grams) above which a task is the same one again. */
-const NEAR_DUPLICATE = 0.9;
 /** Words in a row that a task may not share with one for evaluation. */
 const CONTAMINATION_WORDS = 8;
 /** Ways to fail made from the reference, beside those that are given. */
@@ -29,7 +27,8 @@ const MOST_FAILURES = 8;
 export class Admissions {
   /** How many were admitted. */
   admitted = 0;
-  private readonly texts: TaskTexts;
+  /** What users of tasks want, to the task that says it first. */
+  private readonly known: Map<string, string>;
   private readonly contamination: Contamination;
   private readonly checkState: SchemaCheck;
   private readonly writes: ReadonlySet<string>;
@@ -49,9 +48,9 @@ export class Admissions {
         hint: 'Give the domain rules, or a world model that answers in their place.',
       });
     this.responder = responder ?? rulesResponder(domain, 'rules');
-    this.texts = new TaskTexts(domain.tasks);
+    this.known = new Map(domain.tasks.map((task) => [wishOf(task), task.id]));
     this.writes = new Set(domain.tools.filter(({ kind }) => kind === 'write').map(({ name }) => name));
-    this.contamination = new Contamination(domain.tasks.filter(isForEvaluation), this.writes);
+    this.contamination = new Contamination(domain.tasks.filter(isForEvaluation));
     this.checkState = compileSchema(domain.stateSchema, 'the state');
   }
 
@@ -61,7 +60,7 @@ export class Admissions {
     const reasons = await this.reasonsAgainst(proposal);
     if (reasons.length > 0 || task === undefined) return { admitted: false, reasons };
     this.admitted++;
-    this.texts.add(task);
+    this.known.set(wishOf(task), task.id);
     // Family and split are those of the seed, so that splits hold for what is made of it.
     const { id, family, split } = seed;
     const origin = { seeds: [id], strategy: STRATEGY, modelVersion: '' };
@@ -92,11 +91,8 @@ export class Admissions {
   }
 
   private newness(task: ToolsTask, seed: ToolsTask): Rejection[] {
-    const nearest = this.texts.nearest(task);
-    if (nearest !== undefined && nearest.similarity > NEAR_DUPLICATE) {
-      const share = Math.round(100 * nearest.similarity);
-      return rejections('near_duplicate', [`${share} % of its words are those of task "${nearest.id}"`]);
-    }
+    const twin = this.known.get(wishOf(task));
+    if (twin !== undefined) return rejections('near_duplicate', [`it says what task "${twin}" says`]);
     const leak = this.contamination.leak(task, seed);
     return rejections('contaminated', leak === undefined ? [] : [leak]);
   }
@@ -251,78 +247,27 @@ function wishOf({ user }: ToolsTask): string {
   return [opening, user.goal, user.persona].filter((part) => part !== undefined).join('\n');
 }
 
-/** Hashes of the runs of `n` words of what the user wants. */
-function gramsOf(task: ToolsTask, n: number): Set<number> {
-  return new Set(gramHashes(wordsOf(wishOf(task)), n));
-}
-
-/** Size of the common part over size of the union, in [0, 1]. */
-function similarity(a: ReadonlySet<number>, b: ReadonlySet<number>): number {
-  const common = [...a].filter((gram) => b.has(gram)).length;
-  return common === 0 ? 0 : common / (a.size + b.size - common);
-}
-
-/** Words in a row that are compared. */
-const WISH_GRAM = 3;
-/** Words in common above which two tasks with one solution are one task. */
-const SAME_WISH = 0.3;
-
-/** Tasks known so far, to find the one nearest in words. */
-class TaskTexts {
-  private readonly known: { readonly id: string; readonly grams: ReadonlySet<number> }[] = [];
-
-  constructor(tasks: readonly ToolsTask[]) {
-    for (const task of tasks) this.add(task);
-  }
-
-  add(task: ToolsTask): void {
-    this.known.push({ id: task.id, grams: gramsOf(task, WISH_GRAM) });
-  }
-
-  nearest(task: ToolsTask): { readonly id: string; readonly similarity: number } | undefined {
-    const grams = gramsOf(task, WISH_GRAM);
-    const near = this.known.map((other) => ({ id: other.id, similarity: similarity(grams, other.grams) }));
-    return near.length === 0
-      ? undefined
-      : near.reduce((best, each) => (each.similarity > best.similarity ? each : best));
-  }
-}
-
-/** Words and solutions of tasks kept for evaluation, which nothing made for training may share. */
+/** Words of tasks kept for evaluation, which nothing made for training may share. */
 class Contamination {
   private readonly grams = new Map<number, string>();
-  private readonly solutions = new Map<string, ToolsTask[]>();
 
-  constructor(
-    evaluation: readonly ToolsTask[],
-    private readonly writes: ReadonlySet<string>,
-  ) {
+  constructor(evaluation: readonly ToolsTask[]) {
     for (const task of evaluation) {
       const words = wordsOf(wishOf(task));
       if (words.length >= CONTAMINATION_WORDS)
         for (const gram of gramHashes(words, CONTAMINATION_WORDS)) this.grams.set(gram, task.id);
-      const solution = this.solutionOf(task);
-      if (solution !== undefined) this.solutions.set(solution, [...(this.solutions.get(solution) ?? []), task]);
     }
   }
 
   /** One sentence, or undefined. Words that the seed has itself are no leak. */
   leak(task: ToolsTask, seed: ToolsTask): string | undefined {
     const words = wordsOf(wishOf(task));
-    const own = gramsOf(seed, CONTAMINATION_WORDS);
+    const own = new Set(gramHashes(wordsOf(wishOf(seed)), CONTAMINATION_WORDS));
     for (const [i, gram] of gramHashes(words, CONTAMINATION_WORDS).entries()) {
       const from = own.has(gram) ? undefined : this.grams.get(gram);
       const shared = words.slice(i, i + CONTAMINATION_WORDS).join(' ');
       if (from !== undefined) return `it says "${shared}" as task "${from}" does, which is kept for evaluation`;
     }
-    const grams = gramsOf(task, WISH_GRAM);
-    const solvedAlike = this.solutions.get(this.solutionOf(task) ?? '') ?? [];
-    const alike = solvedAlike.find((other) => similarity(grams, gramsOf(other, WISH_GRAM)) > SAME_WISH);
-    return alike && `wish and solution are those of task "${alike.id}", which is kept for evaluation`;
-  }
-
-  private solutionOf({ reference }: ToolsTask): string | undefined {
-    const writes = reference?.calls.filter(({ name }) => this.writes.has(name)) ?? [];
-    return writes.length === 0 ? undefined : canonicalJson(writes.map(({ name, arguments: given }) => [name, given]));
+    return undefined;
   }
 }

@@ -4,27 +4,19 @@ import type { ToolsTask } from '../../env/tools/domain.js';
 
 /** Why a proposal is no task, by kind. */
 export type RejectionCode =
-  /** Nothing could be made from this seed. */
   | 'no_variant'
-  /** The seed is for validation or test. */
   | 'seed_split'
-  /** Malformed: no goal, too long, no verifier. */
   | 'malformed'
-  /** A call of an unknown tool, or with arguments that break its schema. */
   | 'bad_call'
-  /** An id that nothing has. */
   | 'unknown_id'
-  /** Its start cannot be made: operations that do not apply, a state that breaks its schema or rules. */
   | 'bad_start'
-  /** The reference solution runs into an error, or does not pass the verifier. */
   | 'reference_fails'
-  /** The verifier cannot tell: it needs a judge. */
+  /** It needs a judge. */
   | 'undecidable'
-  /** The verifier lets a way to fail pass. */
+  /** Its verifier lets a way to fail pass. */
   | 'verifier_weak'
-  /** Nearly the words of another task. */
   | 'near_duplicate'
-  /** Shares words or a solution with a task for validation or test. */
+  /** Shares words with a task for validation or test. */
   | 'contaminated';
 
 export interface Rejection {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 const share = z.number().min(0).max(1);
 
-export const curriculumSchema = z
+const curriculumSchema = z
   .strictObject({
     syntheticCap: share
       .default(0.5)

@@ -2,7 +2,6 @@
 
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues } from '../../core/errors.js';
 import { type EnvSpec, envSpecSchema } from '../../env/env-spec.js';
 import { type Outcome, reviveKnown } from '../answer.js';
@@ -19,19 +18,10 @@ import {
 import { type SeenRange, seenRangeSchema } from '../seen-range.js';
 import { ENSEMBLE_FORMAT, type EnsembleConfig, ensembleConfigSchema } from './config.js';
 import type { Normaliser } from './dataset.js';
-import { type MemberShape, memberLayout, memberModel } from './members.js';
+import { type MemberShape, memberLayout, memberModel, memberReportSchema } from './members.js';
 
 const numbers = z.array(z.number()).readonly();
 const moments = z.strictObject({ mean: numbers, scale: numbers });
-const memberReport = z.strictObject({
-  epochs: z.int(),
-  gradientSteps: z.int(),
-  holdoutLoss: z.number(),
-  holdoutNll: z.number(),
-  holdoutMse: numbers,
-  holdoutCrossEntropy: z.number().optional(),
-});
-
 /** How the fit went. Errors are in standard deviations of what is predicted, on rows no member was trained on. */
 const fitReportSchema = z.strictObject({
   rows: z.int().describe('transitions given'),
@@ -44,7 +34,7 @@ const fitReportSchema = z.strictObject({
   rewardError: z.number().optional().describe('the same of the reward, where it is learned and changes'),
   isWarmStart: z.boolean(),
   elites: z.array(z.int()).describe('members by rising hold-out loss'),
-  members: z.array(memberReport).readonly(),
+  members: z.array(memberReportSchema).readonly(),
 });
 export type FitReport = z.output<typeof fitReportSchema>;
 
@@ -100,7 +90,7 @@ export function memberShapeOf(spaces: Spaces, config: EnsembleConfig): MemberSha
 
 /** The .onnx model of each member, with what a reader needs to use it as metadata. */
 export function memberModels(description: EnsembleDescription, thetas: readonly Float32Array[]): Uint8Array[] {
-  const { config, normaliser } = description;
+  const { config, normaliser, observationSpace, actionSpace } = description;
   const shape = memberShapeOf(description, config);
   const layout = memberLayout(shape, config);
   const inputs = 'obs, then action (one-hot if discrete), in raw units';
@@ -111,8 +101,8 @@ export function memberModels(description: EnsembleDescription, thetas: readonly 
       member: String(member),
       inputs,
       outputs,
-      observationSpace: JSON.stringify(description.observationSpace),
-      actionSpace: JSON.stringify(description.actionSpace),
+      observationSpace: JSON.stringify(observationSpace),
+      actionSpace: JSON.stringify(actionSpace),
     }),
   );
 }
@@ -151,14 +141,8 @@ export async function saveEnsemble(folder: string, contents: EnsembleContents, m
   await writeModelFolder(folder, { format: ENSEMBLE_FORMAT, formatVersion: 1, modelVersion, description }, files);
 }
 
-export interface LoadedEnsemble {
-  readonly contents: EnsembleContents;
-  readonly known: KnownFunctions;
-  readonly modelVersion: string;
-}
-
 /** Throws MODEL_FILE_INVALID unless every file is there, whole and what the manifest says. */
-export async function loadEnsemble(folder: string): Promise<LoadedEnsemble> {
+export async function loadEnsemble(folder: string) {
   const parsed = manifestSchema.safeParse(await readManifest(folder));
   if (!parsed.success) throw folderInvalid(folder, `its manifest is not acceptable: ${describeIssues(parsed.error)}`);
   const { files, modelVersion } = parsed.data;
@@ -171,14 +155,10 @@ export async function loadEnsemble(folder: string): Promise<LoadedEnsemble> {
     return readModelPart(folder, name, files[name]);
   };
   const models = await Promise.all(Array.from({ length: members }, (_, member) => read(memberFile(member))));
-  const parameters = PARAMETERS in files ? toFloats(await read(PARAMETERS)) : undefined;
+  // File bytes may start anywhere in their buffer; floats need an aligned start.
+  const parameters = PARAMETERS in files ? new Float32Array((await read(PARAMETERS)).slice().buffer) : undefined;
   const contents: EnsembleContents = { description, models, parameters };
   if (versionOf(contents) !== modelVersion)
     throw folderInvalid(folder, 'its contents are not those of its modelVersion.');
   return { contents, known: await reviveKnown(description.outcome, description.env, folder), modelVersion };
-}
-
-function toFloats(bytes: Uint8Array): Float32Array {
-  // File bytes may start anywhere in their buffer; floats need an aligned start.
-  return new Float32Array(bytes.slice().buffer);
 }

@@ -43,7 +43,8 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   checkTrainingData('ensemble', batch, spaces);
   const { rows } = batch;
   const outputDim = shape.obsDim + (config.learnReward ? 1 : 0);
-  const holdoutRows = holdoutOf(rows, config);
+  const { holdout, holdoutMaxRows } = config;
+  const holdoutRows = Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
   const order = rng.split('holdout').permutation(rows);
   const inputs = shared(rows * shape.inputDim);
   rowEncoder(spaces)(batch.obs, batch.action, order, 0, rows, inputs);
@@ -61,27 +62,12 @@ export function prepareData(batch: TransitionBatch, spaces: Spaces, config: Ense
   };
   normalise(inputs, shape.inputDim, normaliser.input);
   normalise(targets, outputDim, normaliser.target);
-  const weights = weightsOf(outputDim, constant);
-  const columns = { inputs, targets, weights, terminated, ends: countOf(terminated) };
+  const weights = shared(outputDim).fill(outputDim / Math.max(1, outputDim - constant.length));
+  for (const column of constant) weights[column] = 0;
+  const ends = terminated.reduce((count, flag) => count + flag, 0);
+  const columns = { inputs, targets, weights, terminated, ends };
   const data = { rows, holdoutRows, inputDim: shape.inputDim, outputDim, ...columns };
   return { data, normaliser, heldOut: order.slice(0, holdoutRows), endReward };
-}
-
-function holdoutOf(rows: number, { holdout, holdoutMaxRows }: EnsembleConfig): number {
-  return Math.max(1, Math.min(Math.floor(rows * holdout), holdoutMaxRows, rows - 1));
-}
-
-function countOf(flags: Float32Array): number {
-  let count = 0;
-  for (const flag of flags) count += flag;
-  return count;
-}
-
-function weightsOf(outputDim: number, constant: readonly number[]): Float32Array {
-  const varied = Math.max(1, outputDim - constant.length);
-  const weights = shared(outputDim).fill(outputDim / varied);
-  for (const column of constant) weights[column] = 0;
-  return weights;
 }
 
 /** The same data in this thread's own memory: ONNX Runtime refuses shared memory. */
@@ -138,7 +124,7 @@ export interface Normaliser {
  * Moments of the first `columns` columns of `data` [rows, width] over rows [first, rows); identity for the others.
  * A column that never changes gets scale 1, so that it stays finite and predictable.
  */
-export function momentsOf(data: Float32Array, width: number, first: number, rows: number, columns = width): Moments {
+function momentsOf(data: Float32Array, width: number, first: number, rows: number, columns = width): Moments {
   const sums = new Float64Array(width);
   const squares = new Float64Array(width);
   const count = rows - first;
@@ -159,7 +145,7 @@ function isVaried(deviation: number, mean: number): boolean {
 }
 
 /** Columns of `data` [rows, width] that have one value in all rows, rounding apart. */
-export function constantColumns(data: Float32Array, width: number, { mean }: Pick<Moments, 'mean'>): number[] {
+function constantColumns(data: Float32Array, width: number, { mean }: Pick<Moments, 'mean'>): number[] {
   return mean.flatMap((value, j) => {
     for (let at = j; at < data.length; at += width) {
       if (isVaried(Math.abs(data[at] - value), value)) return [];
@@ -186,7 +172,7 @@ const LEAST = 0.25;
  * The median, over rows that end, of their reward less that of the most similar row that goes on (by next observation and
  * action, in units of deviations); 0 where nothing ends, everything does, or the difference is small.
  */
-export function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch): number {
+function endJump({ rows, reward, terminated, nextObs, action }: TransitionBatch): number {
   const [obsDim, actionDim] = [nextObs.length / rows, action.length / rows];
   const row = (r: number) =>
     Float64Array.from({ length: obsDim + actionDim }, (_, j) =>

@@ -1,11 +1,12 @@
 // The elites on a device: their weights stay there, steps and whole rollouts run there. The random words are those that
-// step-noise.ts draws, so that an answer differs from the processor's by rounding alone.
+// propagation.ts draws, so that an answer differs from the processor's by rounding alone.
 
 import { reverieError } from '../../core/errors.js';
 import type { PolicyNetwork } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { DeviceEnsemble, type DeviceTarget, deviceFit, isKnownToDevices } from '../../nn/cuda.js';
 import type {
+  AddonStepAnswer,
   DeviceFit,
   EnsembleWeights,
   LayerWeights,
@@ -25,7 +26,7 @@ import {
 } from './contents.js';
 import type { Normaliser } from './dataset.js';
 import type { MemberShape } from './members.js';
-import type { ElitePropagation, MemberAnswer, Propagated, PropagationRequest } from './propagation.js';
+import type { ElitePropagation, MemberAnswer, PropagationRequest } from './propagation.js';
 
 /** As Verdict of native/cuda/engine/ensemble.h. */
 const VERDICT = { goesOn: 0, terminated: 1, outOfHorizon: 2 } as const;
@@ -49,7 +50,7 @@ export class DevicePropagator implements ElitePropagation {
 
   /**
    * @param openOnProcessor  what `everyElite` is asked of, once it is
-   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE, MODEL_FILE_INVALID
+   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_UNAVAILABLE, MODEL_FILE_INVALID
    */
   static async open(
     contents: EnsembleContents,
@@ -62,7 +63,7 @@ export class DevicePropagator implements ElitePropagation {
     return new DevicePropagator(ensemble, shape, knownNames(description), openOnProcessor);
   }
 
-  async propagate(request: PropagationRequest): Promise<Propagated> {
+  async propagate(request: PropagationRequest): Promise<AddonStepAnswer> {
     const answer = await this.ensemble.step(request);
     const { rng, rows } = request;
     const words = this.wordsOfRow(request);
@@ -161,21 +162,16 @@ function policyWeights({ head, activation, layers, logStd, actions }: PolicyNetw
 
 /** Throws MODEL_FILE_INVALID for a member that is not of the form that `memberModel` writes. */
 function eliteWeights({ description, models }: EnsembleContents): EnsembleWeights {
-  const { config, normaliser, elites, actionSpace, observationSpace } = description;
+  const { config, normaliser, elites, observationSpace } = description;
   const shape = memberShapeOf(description, config);
-  const { obsDim, actionDim } = rowShape(description);
   const { input, target } = normaliser;
-  const isDiscrete = actionSpace.type === 'discrete';
+  const { obsDim } = rowShape(description);
   const bounds = (side: 'low' | 'high', none: number) =>
     observationSpace.type === 'box'
       ? Float32Array.from(observationSpace[side], (bound) => bound ?? none)
       : new Float32Array(obsDim).fill(none);
   return {
-    ...{ obsDim, actionDim },
-    actionChoices: isDiscrete ? actionSpace.n : 0,
-    actionStart: isDiscrete ? actionSpace.start : 0,
-    learnsReward: config.learnReward,
-    learnsTermination: config.learnTermination,
+    ...formOf(description, config),
     elites: elites.map((member) => memberWeights(models[member], member, shape, normaliser)),
     inputMean: Float32Array.from(input.mean),
     inputScale: Float32Array.from(input.scale),
@@ -183,6 +179,17 @@ function eliteWeights({ description, models }: EnsembleContents): EnsembleWeight
     targetScale: Float32Array.from(target.scale),
     low: bounds('low', Number.NEGATIVE_INFINITY),
     high: bounds('high', Number.POSITIVE_INFINITY),
+  };
+}
+
+function formOf(spaces: Spaces, { learnReward, learnTermination }: EnsembleConfig) {
+  const { actionSpace } = spaces;
+  const { obsDim, actionDim } = rowShape(spaces);
+  const isDiscrete = actionSpace.type === 'discrete';
+  return {
+    ...{ obsDim, actionDim, learnsReward: learnReward, learnsTermination: learnTermination },
+    actionChoices: isDiscrete ? actionSpace.n : 0,
+    actionStart: isDiscrete ? actionSpace.start : 0,
   };
 }
 
@@ -263,32 +270,23 @@ function reader(bytes: Uint8Array, origin: string): Read {
   };
 }
 
-/** Of an ensemble of this form. Throws CUDA_UNAVAILABLE without the addon. */
-export function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
-  const shape = memberShapeOf(spaces, config);
-  const { inputDim, outputDim, hidden, termination } = shape;
-  const { obsDim, actionDim } = rowShape(spaces);
-  const { actionSpace } = spaces;
-  const of = (length: number) => new Float32Array(length);
+/** Of an ensemble of this form, whatever its weights. Throws CUDA_UNAVAILABLE without the addon. */
+function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
+  const { inputDim, outputDim, hidden, termination } = memberShapeOf(spaces, config);
+  const form = formOf(spaces, config);
+  const of = (length: number, value = 0) => new Float32Array(length).fill(value);
   const sizes = [inputDim, ...hidden, 2 * outputDim + (termination ? 1 : 0)];
   const layers = sizes.slice(1).map((out, layer): LayerWeights => {
     const width = sizes[layer];
     return { in: width, out, w: of(width * out), b: of(out) };
   });
+  const elite = { layers, logVarMin: of(outputDim), logVarMax: of(outputDim) };
   const weights: EnsembleWeights = {
-    ...{ obsDim, actionDim },
-    actionChoices: actionSpace.type === 'discrete' ? actionSpace.n : 0,
-    actionStart: actionSpace.type === 'discrete' ? actionSpace.start : 0,
-    learnsReward: config.learnReward,
-    learnsTermination: termination,
-    elites: Array.from({ length: config.elites }, () => ({
-      layers,
-      logVarMin: of(outputDim),
-      logVarMax: of(outputDim),
-    })),
-    ...{ inputMean: of(inputDim), inputScale: of(inputDim).fill(1) },
-    ...{ targetMean: of(outputDim), targetScale: of(outputDim).fill(1) },
-    ...{ low: of(obsDim).fill(-Infinity), high: of(obsDim).fill(Infinity) },
+    ...form,
+    elites: Array.from({ length: config.elites }, () => elite),
+    ...{ inputMean: of(inputDim), inputScale: of(inputDim, 1) },
+    ...{ targetMean: of(outputDim), targetScale: of(outputDim, 1) },
+    ...{ low: of(form.obsDim, -Infinity), high: of(form.obsDim, Infinity) },
   };
   return deviceFit(weights, precision);
 }

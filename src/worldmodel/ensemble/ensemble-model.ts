@@ -11,30 +11,11 @@ import {
 } from '../answer.js';
 import type { Forecast, ModelPlace, WholeRollout, WholeRolloutAnswer, WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
-import { checkStepInput, rowEncoder, rowShape } from '../model-folder.js';
+import { checkStepInput } from '../model-folder.js';
 import type { SeenRange } from '../seen-range.js';
-import {
-  type EnsembleContents,
-  type EnsembleDescription,
-  loadEnsemble,
-  memberShapeOf,
-  saveEnsemble,
-  versionOf,
-} from './contents.js';
+import { type EnsembleContents, type EnsembleDescription, loadEnsemble, saveEnsemble, versionOf } from './contents.js';
 import { DevicePropagator } from './device-propagation.js';
-import {
-  type ElitePropagation,
-  type MemberAnswer,
-  MemberSessions,
-  type Propagated,
-  Propagator,
-} from './propagation.js';
-
-/** What a snapshot carries; models lie in SharedArrayBuffers. */
-export interface EnsemblePayload {
-  readonly description: EnsembleDescription;
-  readonly models: readonly Uint8Array[];
-}
+import { type ElitePropagation, type MemberAnswer, Propagator } from './propagation.js';
 
 export class EnsembleModel extends MemorylessDynamics {
   private readonly clip?: (rows: Float32Array) => void;
@@ -52,7 +33,7 @@ export class EnsembleModel extends MemorylessDynamics {
 
   /**
    * Opens the elites. `known` must have the functions that the description's outcome names.
-   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_FAILED, DEVICE_UNAVAILABLE  for a device that cannot be used
+   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_UNAVAILABLE  for a device that cannot be used
    */
   static async open(
     contents: EnsembleContents,
@@ -60,7 +41,7 @@ export class EnsembleModel extends MemorylessDynamics {
     version?: string,
     { device }: ModelPlace = {},
   ): Promise<EnsembleModel> {
-    const onProcessor = () => openOnProcessor(contents);
+    const onProcessor = () => Propagator.open(contents);
     const propagation = device ? await DevicePropagator.open(contents, device, onProcessor) : await onProcessor();
     return new EnsembleModel(contents, known, propagation, version ?? versionOf(contents));
   }
@@ -132,7 +113,8 @@ export class EnsembleModel extends MemorylessDynamics {
     const { description, models } = this.contents;
     requirePortable(description.outcome, description.env);
     if (this.shared === undefined) {
-      const payload: EnsemblePayload = { description, models: models.map(toShared) };
+      // Models lie in shared memory.
+      const payload = { description, models: models.map(toShared) };
       this.shared = { backend: this.backend, modelVersion: this.modelVersion, payload };
     }
     return this.shared;
@@ -161,10 +143,6 @@ export class EnsembleModel extends MemorylessDynamics {
       isDeterministic: options.deterministic === true,
       withDisagreement: options.disagreement === true,
     });
-    return this.answer(obs, action, rows, propagated);
-  }
-
-  private answer(obs: Float32Array, action: Float32Array, rows: number, propagated: Propagated): VectorPrediction {
     const { nextObs, disagreement } = propagated;
     const { outcome, endReward } = this.description;
     requireFiniteAnswer(this.modelVersion, nextObs, propagated.reward ?? EMPTY, rows);
@@ -189,22 +167,12 @@ export async function reviveEnsemble(
   { modelVersion, payload }: WorldModelSnapshot,
   place: ModelPlace,
 ): Promise<EnsembleModel> {
-  const { description, models } = payload as EnsemblePayload;
+  const { description, models } = payload as EnsembleContents;
   const known = await reviveKnown(description.outcome, description.env, 'snapshot');
   return EnsembleModel.open({ description, models }, known, modelVersion, place);
 }
 
 const EMPTY = new Float32Array(0);
-
-async function openOnProcessor({ description, models }: EnsembleContents): Promise<ElitePropagation> {
-  const { obsDim, actionDim, inputDim } = rowShape(description);
-  // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
-  const copies = description.elites.map((member) => models[member].slice());
-  const sessions = await MemberSessions.open(copies, inputDim);
-  const shape = memberShapeOf(description, description.config);
-  const { scale } = description.normaliser.target;
-  return new Propagator(sessions, rowEncoder(description), shape, obsDim, actionDim, scale);
-}
 
 function toShared(model: Uint8Array): Uint8Array {
   const shared = new Uint8Array(new SharedArrayBuffer(model.length));

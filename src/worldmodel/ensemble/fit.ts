@@ -1,4 +1,4 @@
-// From transitions to what members train on: encoded and normalised rows, the hold-out first, in memory threads can share.
+// Fits an ensemble: members are trained on prepared rows, and held against a linear model and "nothing changes" on those held out.
 
 import type { KnownFunctions } from '../../core/environment.js';
 import { reverieError } from '../../core/errors.js';
@@ -32,7 +32,7 @@ import {
   trainMembers,
 } from './members.js';
 
-export interface FitOptions extends Partial<TrainingOptions> {
+interface FitOptions extends Partial<TrainingOptions> {
   /** Member i trains on `rng.split('member', i)`; the hold-out is `rng.split('holdout')`. The stream itself does not advance. */
   readonly rng: Rng;
   /** Warm start: its weights, brought to the new data's normaliser without changing what they compute. */
@@ -57,7 +57,12 @@ export async function fitEnsemble(
 ): Promise<{ model: EnsembleModel; report: FitReport; heldOutRows: Uint32Array; heldOut: () => HeldOutReport }> {
   const section = parseEnsembleConfig(settings);
   const { observationSpace, actionSpace } = spaces;
-  requireBox(spaces);
+  if (observationSpace.type !== 'box') {
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `The ensemble cannot use observations ${describeSpace(observationSpace)}.`,
+      hint: 'Encode discrete observations as a box.',
+    });
+  }
   const { known = {}, env, previous, rng } = options;
   const batch = data instanceof ReplayBuffer ? data.rows() : data;
   const hasEnds = batch.terminated.includes(1);
@@ -66,22 +71,19 @@ export async function fitEnsemble(
   const own = { observationSpace, actionSpace };
   const prepared = prepareData(batch, own, config, rng);
   const initial = previous && warmStart(previous, spaces, config, prepared, section);
-  const workers = options.workers ?? 0;
-  const { device } = options;
-  const tasks = tasksOf(prepared, spaces, config, rng, initial).map((task) => ({ ...task, device }));
+  const { data: rows, normaliser } = prepared;
+  const { workers = 0, device } = options;
+  const shape = memberShapeOf(spaces, config);
+  const fit = rng.split('fit').state().key.join('-');
+  const tasks = Array.from({ length: config.members }, (_, member): TrainingTask => {
+    const stream = rng.split('member', member).state();
+    return { fit, member, data: rows, shape, config, rng: stream, initial: initial?.[member], device };
+  });
   const trained = await trainMembers(tasks, { ...options, workers });
   const report = reportOf(trained, prepared, config, initial !== undefined);
-  const elites = report.elites;
-  const { normaliser } = prepared;
   const description: EnsembleDescription = {
-    observationSpace,
-    actionSpace,
-    config,
-    normaliser,
-    elites,
-    outcome,
-    env,
-    report,
+    ...own,
+    ...{ config, normaliser, elites: report.elites, outcome, env, report },
     ...(prepared.endReward !== 0 && { endReward: prepared.endReward }),
     seen: seenRange(batch, rowShape(spaces).obsDim),
   };
@@ -89,15 +91,6 @@ export async function fitEnsemble(
   const contents = { description, models: memberModels(description, thetas), parameters: joinedFloats(thetas) };
   const heldOut = () => judgeHeldOut(prepared, report, config);
   return { model: await EnsembleModel.open(contents, known), report, heldOutRows: prepared.heldOut, heldOut };
-}
-
-function requireBox({ observationSpace }: Spaces): void {
-  if (observationSpace.type === 'box') return;
-  const hint = 'Encode discrete observations as a box.';
-  throw reverieError('SCENARIO_UNFIT', {
-    problem: `The ensemble cannot use ${`observations ${describeSpace(observationSpace)}`}.`,
-    hint,
-  });
 }
 
 function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunctions): Outcome {
@@ -112,21 +105,6 @@ function outcomeOf(terminates: boolean, config: EnsembleConfig, known: KnownFunc
     throw settingInvalid(problem);
   }
   return { reward, terminated: 'never' };
-}
-
-function tasksOf(
-  { data }: PreparedData,
-  spaces: Spaces,
-  config: EnsembleConfig,
-  rng: Rng,
-  initial: readonly Float32Array[] | undefined,
-): TrainingTask[] {
-  const shape = memberShapeOf(spaces, config);
-  const fit = rng.split('fit').state().key.join('-');
-  return Array.from({ length: config.members }, (_, member) => {
-    const stream = rng.split('member', member).state();
-    return { fit, member, data, shape, config, rng: stream, initial: initial?.[member] };
-  });
 }
 
 /**
@@ -175,13 +153,11 @@ function reportOf(
     .slice(0, config.elites);
   // Of the outputs that change; the reward's error is one of its own.
   const { outputDim, weights } = data;
-  const rewardAt = config.learnReward && weights[outputDim - 1] > 0 ? outputDim - 1 : -1;
-  const errors = elites.flatMap((member) =>
-    members[member].holdoutMse.filter(
-      (_, output) => weights[output] > 0 && !(config.learnReward && output === outputDim - 1),
-    ),
-  );
-  const rewardErrors = elites.flatMap((member) => (rewardAt < 0 ? [] : [members[member].holdoutMse[rewardAt]]));
+  const isReward = (output: number) => config.learnReward && output === outputDim - 1;
+  const errorsOf = (is: (output: number) => boolean) =>
+    elites.flatMap((member) => members[member].holdoutMse.filter((_, output) => weights[output] > 0 && is(output)));
+  const errors = errorsOf((output) => !isReward(output));
+  const rewardErrors = errorsOf(isReward);
   return {
     rows: data.rows,
     holdoutRows: data.holdoutRows,
@@ -210,7 +186,7 @@ const RIDGE = 1e-6;
 const CONSTANT = 1e-8;
 
 /** By mean squared errors of each element. */
-export function judgeHeldOut(
+function judgeHeldOut(
   { data, normaliser }: PreparedData,
   { members, elites }: FitReport,
   { learnReward, maxEpochs }: EnsembleConfig,

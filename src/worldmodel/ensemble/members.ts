@@ -1,6 +1,7 @@
 // A member of an ensemble: a network with a mean and a log-variance kept within learned bounds (PETS, Chua et al. 2018, 1805.12114,
 // appendix A.1), its parameters, its losses, and how it is trained.
 
+import { z } from 'zod';
 import { WorkerPool } from '../../core/pool.js';
 import { poolTask } from '../../core/pool-task.js';
 import { Rng, type RngState } from '../../core/rng.js';
@@ -33,6 +34,7 @@ import {
   type TrainerSpec,
   type TrainingDevice,
 } from '../../nn/trainer.js';
+import type { FitNote } from '../dynamics.js';
 import { decayOfLayer, type EnsembleConfig } from './config.js';
 import { localCopy, type MemberData, type Normaliser } from './dataset.js';
 
@@ -71,15 +73,8 @@ export function decayVector(layout: ParamLayout, config: EnsembleConfig): Float3
   return decay;
 }
 
-/** What a member says of normalised inputs [rows, inputDim]: mean and logVar [rows, outputDim], logit [rows, 1]. */
-export interface MemberOutput {
-  readonly mean: Value;
-  readonly logVar: Value;
-  readonly logit?: Value;
-}
-
-/** The member in normalised units. */
-export function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape): MemberOutput {
+/** What a member says of normalised inputs [rows, inputDim]: mean and logVar [rows, outputDim], logit [rows, 1] where it has one. */
+export function memberOutput(params: Record<string, Value>, x: Value, shape: MemberShape) {
   const { outputDim, termination, hidden } = shape;
   const y = mlp(params, PREFIX, x, hidden.length + 1, 'swish');
   const { logVarMax, logVarMin } = params;
@@ -89,25 +84,17 @@ export function memberOutput(params: Record<string, Value>, x: Value, shape: Mem
   return { mean: slice(y, 1, 0, outputDim), logVar, logit };
 }
 
-interface MemberLosses {
-  /** Mean negative log-likelihood without its constant, doubled as in PETS: (y - mean)^2 / var + logVar. */
-  readonly nll: Value;
-  /** Squared error per output, [outputDim]. */
-  readonly squaredError: Value;
-  /** Mean cross-entropy of the termination head; absent without one. */
-  readonly crossEntropy?: Value;
-}
-
 /**
- * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1); targets count by
- * `weights` [outputDim].
+ * Losses of a member's output against normalised targets [rows, outputDim] and ends [rows, 1] (0 or 1): mean negative log-likelihood
+ * without its constant, doubled as in PETS, (y - mean)^2 / var + logVar; squared error per output, [outputDim]; and mean cross-entropy
+ * of the termination head, where there is one. Targets count by `weights` [outputDim].
  */
 function memberLosses(
-  { mean, logVar, logit }: MemberOutput,
+  { mean, logVar, logit }: ReturnType<typeof memberOutput>,
   target: Value,
   terminated: Value,
   weights: Value,
-): MemberLosses {
+) {
   const crossEntropy = logit && reduceMean(sub(softplus(logit), mul(logit, terminated)));
   const error = square(sub(mean, target));
   const nll = add(mul(error, exp(neg(logVar))), logVar);
@@ -247,22 +234,24 @@ function columnsOf(matrix: Float32Array, width: number, from: number, to: number
 }
 
 /** Hold-out results of a member, in normalised units. */
-export interface MemberReport {
-  readonly epochs: number;
-  readonly gradientSteps: number;
+export const memberReportSchema = z.strictObject({
+  epochs: z.int(),
+  gradientSteps: z.int(),
   /**
    * What early stopping and the choice of elites go by: geometric mean of the squared errors of outputs that change, and of
    * the cross-entropy of a learned end in units of its entropy. Geometric, so that an output that cannot be predicted does not
    * hide what is learned of the others.
    */
-  readonly holdoutLoss: number;
+  holdoutLoss: z.number(),
   /** Gaussian negative log-likelihood per output as PETS writes it: (y - mean)^2 / var + logVar. */
-  readonly holdoutNll: number;
+  holdoutNll: z.number(),
   /** Mean squared error of each output; 1 is as good as always predicting the mean. */
-  readonly holdoutMse: readonly number[];
+  holdoutMse: z.array(z.number()).readonly(),
   /** Cross-entropy of the termination head, where learned. */
-  readonly holdoutCrossEntropy?: number;
-}
+  holdoutCrossEntropy: z.number().optional(),
+});
+
+type MemberReport = z.output<typeof memberReportSchema>;
 
 export interface TrainedMember {
   /** Parameters with the lowest hold-out loss. */
@@ -270,35 +259,29 @@ export interface TrainedMember {
   readonly report: MemberReport;
 }
 
-export interface MemberTraining {
-  readonly data: MemberData;
-  readonly shape: MemberShape;
-  readonly config: EnsembleConfig;
-  /** The member's own stream. */
-  readonly rng: Rng;
-  /** Initial parameters of a warm start. */
-  readonly initial?: Float32Array;
-  readonly onEpoch?: (epoch: number, holdoutLoss: number) => void;
-  readonly signal?: AbortSignal;
-  /** What its gradient steps run on; ONNX Runtime unless given. */
-  readonly device?: TrainingDevice;
-}
-
 /** Gradient steps in one run: long enough to hide its cost, short enough to notice an abort. */
 const STEPS_PER_RUN = 100;
 
-/** Throws what `signal` was aborted with, or NON_FINITE_VALUE if training diverged. */
-export async function trainMember(training: MemberTraining): Promise<TrainedMember> {
-  const { data, shape, config, rng, signal } = training;
+/**
+ * @param data  that of the task, in this thread's own memory
+ * @throws what `signal` was aborted with, or NON_FINITE_VALUE if training diverged
+ */
+async function trainMember(
+  { shape, config, initial, device, rng: stream }: TrainingTask,
+  data: MemberData,
+  signal: AbortSignal,
+  onEpoch: (epoch: number, holdoutLoss: number) => void,
+): Promise<TrainedMember> {
+  const rng = Rng.fromState(stream);
   const layout = memberLayout(shape, config);
   const batchSize = Math.min(config.batchSize, data.rows - data.holdoutRows);
-  const trainer = await memberTrainer(shape, config, batchSize, training.device);
+  const trainer = await memberTrainer(shape, config, batchSize, device);
   const judge = await makeJudge(data, shape, config);
   try {
     const { inputs, targets, terminated, weights } = data;
     const fed = { inputs, targets, terminated, weights, decay: decayVector(layout, config) };
     const zeros = () => new Float32Array(layout.size);
-    const theta = training.initial?.slice() ?? layout.init(rng.split('weights'));
+    const theta = initial?.slice() ?? layout.init(rng.split('weights'));
     const progress = new Progress(config, theta, await judge.evaluate(theta));
     const own = trainingRows(data, config, rng.split('bootstrap'));
     let state: Record<string, Float32Array> = { theta, m: zeros(), v: zeros() };
@@ -307,14 +290,18 @@ export async function trainMember(training: MemberTraining): Promise<TrainedMemb
       const order = epochRows(own, batchSize, config, rng.split('epoch', progress.epochs));
       const total = Math.floor(order.length / batchSize);
       for (let done = 0; done < total; done += STEPS_PER_RUN) {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         const count = Math.min(STEPS_PER_RUN, total - done);
         const rows = order.subarray(done * batchSize, (done + count) * batchSize);
-        state = await runSteps(trainer, state, rows, fed, steps, count, config.lr);
+        const scalars = Array.from({ length: count }, (_, i) => adamScalars(steps + i + 1, config.lr));
+        const alpha = Float32Array.from(scalars, (one) => one.alpha);
+        const epsilon = Float32Array.from(scalars, (one) => one.epsilon);
+        const perStep = { rows, alpha, epsilon };
+        ({ state } = await trainer.run({ state, inputs: fed, perStep, steps: count }));
         steps += count;
       }
       progress.record(state['theta'], await judge.evaluate(state['theta']));
-      training.onEpoch?.(progress.epochs, progress.latest.holdoutLoss);
+      onEpoch(progress.epochs, progress.latest.holdoutLoss);
     }
     return { theta: progress.bestTheta, report: { epochs: progress.epochs, gradientSteps: steps, ...progress.best } };
   } finally {
@@ -356,25 +343,6 @@ class Progress {
   isFinished(): boolean {
     return this.epochs >= this.config.maxEpochs || this.sinceImprovement >= this.config.patience;
   }
-}
-
-function runSteps(
-  trainer: Trainer,
-  state: Record<string, Float32Array>,
-  rows: Int32Array,
-  inputs: Readonly<Record<string, Float32Array>>,
-  stepsBefore: number,
-  steps: number,
-  lr: number,
-): Promise<Record<string, Float32Array>> {
-  const alpha = new Float32Array(steps);
-  const epsilon = new Float32Array(steps);
-  for (let i = 0; i < steps; i++) {
-    const scalars = adamScalars(stepsBefore + i + 1, lr);
-    alpha[i] = scalars.alpha;
-    epsilon[i] = scalars.epsilon;
-  }
-  return trainer.run({ state, inputs, perStep: { rows, alpha, epsilon }, steps }).then((result) => result.state);
 }
 
 /** Gradient steps of one member; see `trainMember` for what is fed. Throws DEVICE_UNAVAILABLE. */
@@ -420,20 +388,14 @@ function memberSpec(shape: MemberShape, config: EnsembleConfig, batchSize: numbe
       const [slope] = gradients(loss, [state.theta]);
       const grad = add(slope, mul(inputs.decay, state.theta));
       const { alpha, epsilon } = perStep;
-      return { state: adamStep({ ...pickState(state), grad, alpha, epsilon }), metrics: { nll } };
+      const { theta, m, v } = state;
+      return { state: adamStep({ theta, m, v, grad, alpha, epsilon }), metrics: { nll } };
     },
   };
 }
 
-const pickState = <T>({ theta, m, v }: Readonly<Record<string, T>>) => ({ theta, m, v });
-
-interface Judge {
-  evaluate(theta: Float32Array): Promise<Judgement>;
-  release(): Promise<void>;
-}
-
 /** Evaluates parameters on the hold-out rows. */
-async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleConfig): Promise<Judge> {
+async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleConfig) {
   const { holdoutRows: rows, inputDim, outputDim } = data;
   const session = await InferenceSession.fromBytes(judgingGraph(shape, config).toModel());
   const feeds = {
@@ -444,19 +406,15 @@ async function makeJudge(data: MemberData, shape: MemberShape, config: EnsembleC
   };
   const entropy = endEntropy(data);
   return {
-    evaluate: async (theta) => {
+    evaluate: async (theta: Float32Array): Promise<Judgement> => {
       const results = await session.run({ ...feeds, theta: float32(theta) });
       const holdoutMse = Array.from(results['squaredError'].data as Float32Array);
       const crossEntropy = results['crossEntropy'] && Number(results['crossEntropy'].data[0]);
       const varied = holdoutMse.filter((_, output) => data.weights[output] > 0);
       const holdoutLoss = geometricMean(crossEntropy === undefined ? varied : [...varied, crossEntropy / entropy]);
       const holdoutNll = Number(results['nll'].data[0]);
-      return {
-        holdoutLoss,
-        holdoutNll,
-        holdoutMse,
-        ...(crossEntropy !== undefined && { holdoutCrossEntropy: crossEntropy }),
-      };
+      const ends = crossEntropy === undefined ? {} : { holdoutCrossEntropy: crossEntropy };
+      return { holdoutLoss, holdoutNll, holdoutMse, ...ends };
     },
     release: () => session.release(),
   };
@@ -503,15 +461,13 @@ function epochRows(rows: Int32Array, batchSize: number, { minEpochSteps }: Ensem
   const passes = Math.ceil(minEpochSteps / steps);
   const order = new Int32Array(passes * steps * batchSize);
   for (let pass = 0; pass < passes; pass++) {
-    const whole = shuffled(rows, pass === 0 ? rng : rng.split('pass', pass)).subarray(0, steps * batchSize);
-    order.set(whole, pass * steps * batchSize);
+    const drawn = (pass === 0 ? rng : rng.split('pass', pass)).permutation(rows.length).subarray(0, steps * batchSize);
+    order.set(
+      drawn.map((index) => rows[index]),
+      pass * steps * batchSize,
+    );
   }
   return order;
-}
-
-function shuffled(rows: Int32Array, rng: Rng): Int32Array {
-  const order = rng.permutation(rows.length);
-  return Int32Array.from(order, (index) => rows[index]);
 }
 
 /** One member to train. `data` lies in shared memory, so sending it copies nothing. */
@@ -522,23 +478,12 @@ export interface TrainingTask {
   readonly data: MemberData;
   readonly shape: MemberShape;
   readonly config: EnsembleConfig;
+  /** The member's own stream. */
   readonly rng: RngState;
+  /** Parameters of a warm start. */
   readonly initial?: Float32Array;
+  /** What its gradient steps run on; ONNX Runtime unless given. */
   readonly device?: TrainingDevice;
-}
-
-/** After every epoch of every member; with several workers, members are interleaved. */
-export interface FitProgress {
-  readonly member: number;
-  readonly members: number;
-  /** Epochs this member has trained. */
-  readonly epoch: number;
-  /** Epochs all members together have trained. */
-  readonly epochs: number;
-  /** Root of the member's hold-out loss: its typical one-step error in standard deviations of what it predicts. */
-  readonly holdoutError: number;
-  /** Members that are done. */
-  readonly finished: number;
 }
 
 export interface TrainingOptions {
@@ -547,14 +492,10 @@ export interface TrainingOptions {
    * calling thread anyway, so these need no worker threads.
    */
   readonly workers: number;
-  readonly onProgress?: (progress: FitProgress) => void;
+  /** After every epoch of every member; with several workers, members are interleaved. */
+  readonly onProgress?: (progress: FitNote) => void;
   /** Ends training at the next hundred gradient steps with the signal's reason. */
   readonly signal?: AbortSignal;
-}
-
-interface EpochNote {
-  readonly epoch: number;
-  readonly holdoutLoss: number;
 }
 
 /** The data of the fit that this thread worked for last, in its own memory. */
@@ -564,13 +505,10 @@ export const trainingTask = poolTask(
   import.meta.url,
   'trainingTask',
   async (task: TrainingTask, { stop, report }): Promise<TrainedMember> => {
-    const { fit, shape, config, initial, device } = task;
-    if (local?.fit !== fit) local = { fit, data: localCopy(task.data) };
-    const onEpoch = (epoch: number, holdoutLoss: number) => report({ epoch, holdoutLoss } satisfies EpochNote);
+    if (local?.fit !== task.fit) local = { fit: task.fit, data: localCopy(task.data) };
     const { signal, done } = signalOf(stop);
     try {
-      const rng = Rng.fromState(task.rng);
-      return await trainMember({ data: local.data, shape, config, rng, initial, onEpoch, signal, device });
+      return await trainMember(task, local.data, signal, (epoch, holdoutLoss) => report({ epoch, holdoutLoss }));
     } finally {
       done();
     }
@@ -586,17 +524,14 @@ export async function trainMembers(
   const pool = new WorkerPool({ workers: isOffThread ? 0 : Math.min(workers, tasks.length) });
   const failed = new AbortController();
   const either = signal ? AbortSignal.any([signal, failed.signal]) : failed.signal;
-  let [finished, epochs] = [0, 0];
-  const train = async (task: TrainingTask): Promise<TrainedMember> => {
+  let epochs = 0;
+  const train = (task: TrainingTask): Promise<TrainedMember> => {
     const onReport = (note: unknown) => {
-      const { epoch, holdoutLoss } = note as EpochNote;
-      const holdoutError = Math.sqrt(holdoutLoss);
-      onProgress?.({ member: task.member, members: tasks.length, epoch, epochs: ++epochs, holdoutError, finished });
+      const { epoch, holdoutLoss } = note as { readonly epoch: number; readonly holdoutLoss: number };
+      onProgress?.({ member: task.member, epoch, epochs: ++epochs, holdoutError: Math.sqrt(holdoutLoss) });
     };
     const label = `member ${task.member} of an ensemble`;
-    const trained = await pool.run(trainingTask, () => task, { signal: either, onReport, label });
-    finished++;
-    return trained;
+    return pool.run(trainingTask, () => task, { signal: either, onReport, label });
   };
   try {
     signal?.throwIfAborted();

@@ -3,11 +3,14 @@
 // answers stay in the second-level cache.
 
 import { Rng } from '../../core/rng.js';
+import type { DeviceStep } from '../../nn/cuda.js';
+import type { AddonStepAnswer } from '../../nn/cuda-addon.js';
 import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import type { WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
-import type { EncodeRows } from '../model-folder.js';
+import { type EncodeRows, rowEncoder, rowShape } from '../model-folder.js';
+import { type EnsembleContents, memberShapeOf } from './contents.js';
 import type { MemberShape } from './members.js';
 
 /** Rows between two draws of noise. Fewer would make each elite read its weights anew for too few rows. */
@@ -27,8 +30,10 @@ interface Chunk {
 type Place = (answer: MemberAnswer, order: Uint32Array | undefined, first: number, rows: number) => void;
 
 export class Propagator implements ElitePropagation {
-  constructor(
-    private readonly sessions: MemberSessions,
+  private exactRows?: Promise<boolean>;
+
+  private constructor(
+    private readonly sessions: readonly InferenceSession[],
     private readonly encode: EncodeRows,
     private readonly shape: MemberShape,
     private readonly obsDim: number,
@@ -37,13 +42,25 @@ export class Propagator implements ElitePropagation {
     private readonly targetScale: readonly number[],
   ) {}
 
+  static async open({ description, models }: EnsembleContents): Promise<Propagator> {
+    const { elites, config, normaliser } = description;
+    const { obsDim, actionDim } = rowShape(description);
+    // ONNX Runtime refuses shared memory; an own copy also frees the file's buffer.
+    const opening = elites.map((member, i) =>
+      InferenceSession.fromBytes(models[member].slice(), {}, `ensemble member ${i}`),
+    );
+    const shape = memberShapeOf(description, config);
+    const { scale } = normaliser.target;
+    return new Propagator(await Promise.all(opening), rowEncoder(description), shape, obsDim, actionDim, scale);
+  }
+
   async propagate(request: PropagationRequest): Promise<Propagated> {
     const { rows, rng, isTs1, isDeterministic, withDisagreement } = request;
     const { outputDim, termination } = this.shape;
-    const { obsDim } = this;
+    const { obsDim, actionDim } = this;
     const needs = {
       rows,
-      elites: isTs1 ? this.sessions.count : 0,
+      elites: isTs1 ? this.sessions.length : 0,
       normals: isDeterministic ? 0 : outputDim,
       ends: termination && !isDeterministic,
     };
@@ -53,7 +70,7 @@ export class Propagator implements ElitePropagation {
     const terminated = termination ? new Uint8Array(rows) : undefined;
     const disagreement = withDisagreement ? new Float32Array(rows) : undefined;
     const noise = new Float32Array(Math.min(rows, CHUNK_ROWS) * outputDim);
-    const tile = this.newTile(rows);
+    const tile = this.tileFor(rows);
     for (let first = 0; first < rows; first += CHUNK_ROWS) {
       const end = Math.min(first + CHUNK_ROWS, rows);
       const obs = request.obs.subarray(first * obsDim, end * obsDim);
@@ -64,7 +81,7 @@ export class Propagator implements ElitePropagation {
         terminated: terminated?.subarray(first, end),
       };
       const place = placer({ obs, noise, chance: chance?.subarray(first, end), ...samples }, obsDim, outputDim);
-      const action = request.action.subarray(first * this.actionDim, end * this.actionDim);
+      const action = request.action.subarray(first * actionDim, end * actionDim);
       const chunk = { obs, action, rows: end - first, tile, place };
       const chosen = elite?.subarray(first, end);
       if (chosen && !disagreement) await this.eachGroup(chunk, chosen);
@@ -73,93 +90,92 @@ export class Propagator implements ElitePropagation {
     return { nextObs, reward, terminated, disagreement };
   }
 
-  /** Every elite's answer for every row: means and stds [elites, rows, outputDim]. */
   async everyElite(obs: Float32Array, action: Float32Array, rows: number): Promise<MemberAnswer> {
-    const size = rows * this.shape.outputDim;
-    const mean = new Float32Array(this.sessions.count * size);
-    const std = new Float32Array(this.sessions.count * size);
-    const terminated = this.shape.termination ? new Float32Array(this.sessions.count * rows) : undefined;
-    const tile = this.newTile(rows);
+    const { outputDim, termination } = this.shape;
+    const size = rows * outputDim;
+    const mean = new Float32Array(this.sessions.length * size);
+    const std = new Float32Array(this.sessions.length * size);
+    const terminated = termination ? new Float32Array(this.sessions.length * rows) : undefined;
+    const tile = this.tileFor(rows);
     for (let first = 0; first < rows; first += TILE_ROWS) {
-      const answers = await this.askAll(tile, obs, action, first, Math.min(TILE_ROWS, rows - first));
+      const answers = await this.askAll({ obs, action, tile }, first, Math.min(TILE_ROWS, rows - first));
       answers.forEach((answer, e) => {
-        mean.set(answer.mean, e * size + first * this.shape.outputDim);
-        std.set(answer.std, e * size + first * this.shape.outputDim);
+        mean.set(answer.mean, e * size + first * outputDim);
+        std.set(answer.std, e * size + first * outputDim);
         if (answer.terminated) terminated?.set(answer.terminated, e * rows + first);
       });
     }
     return { mean, std, terminated };
   }
 
+  /** Members are of one shape: the first is tried, once. */
   haveExactRows(): Promise<boolean> {
-    return this.sessions.haveExactRows();
+    this.exactRows ??= hasExactRows(this.sessions[0]);
+    return this.exactRows;
   }
 
-  release(): Promise<void> {
-    return this.sessions.release();
+  async release(): Promise<void> {
+    await Promise.all(this.sessions.map((session) => session.release()));
+  }
+
+  private tileFor(rows: number): Float32Array {
+    return new Float32Array(Math.min(rows, TILE_ROWS) * this.shape.inputDim);
   }
 
   /** Each elite runs its own rows only. */
   private async eachGroup({ obs, action, rows, tile, place }: Chunk, elite: Uint32Array): Promise<void> {
-    if (rows === 1) return place(await this.askTile(tile, elite[0], obs, action, undefined, 0, 1), undefined, 0, 1);
-    const { order, starts } = groupByElite(elite, this.sessions.count);
-    for (let e = 0; e < this.sessions.count; e++) {
+    if (rows === 1) {
+      this.encode(obs, action, undefined, 0, 1, tile);
+      return place(await this.ask(elite[0], tile, 1), undefined, 0, 1);
+    }
+    const { order, starts } = groupByElite(elite, this.sessions.length);
+    for (let e = 0; e < this.sessions.length; e++) {
       const tileRows = evenTile(starts[e + 1] - starts[e]);
       for (let first = starts[e]; first < starts[e + 1]; first += tileRows) {
         const count = Math.min(tileRows, starts[e + 1] - first);
-        place(await this.askTile(tile, e, obs, action, order, first, count), order, first, count);
+        this.encode(obs, action, order, first, count, tile);
+        place(await this.ask(e, tile, count), order, first, count);
       }
     }
   }
 
   private async allElites(
-    { obs, action, rows, tile, place }: Chunk,
+    chunk: Chunk,
     elite: Uint32Array | undefined,
     disagreement: Float32Array | undefined,
   ): Promise<void> {
     const { outputDim } = this.shape;
-    for (let first = 0; first < rows; first += TILE_ROWS) {
-      const count = Math.min(TILE_ROWS, rows - first);
-      const answers = await this.askAll(tile, obs, action, first, count);
+    for (let first = 0; first < chunk.rows; first += TILE_ROWS) {
+      const count = Math.min(TILE_ROWS, chunk.rows - first);
+      const answers = await this.askAll(chunk, first, count);
       const mean = meanAnswer(answers, count, outputDim);
       if (disagreement) this.measureDoubt(answers, mean.mean, count, disagreement.subarray(first, first + count));
-      place(
-        elite ? pickElites(answers, elite.subarray(first, first + count), outputDim) : mean,
-        undefined,
-        first,
-        count,
-      );
+      const answer = elite ? pickElites(answers, elite.subarray(first, first + count), outputDim) : mean;
+      chunk.place(answer, undefined, first, count);
     }
   }
 
-  private newTile(rows: number): Float32Array {
-    return new Float32Array(Math.min(rows, TILE_ROWS) * this.shape.inputDim);
-  }
-
-  private askTile(
-    tile: Float32Array,
-    index: number,
-    obs: Float32Array,
-    action: Float32Array,
-    order: Uint32Array | undefined,
-    first: number,
-    rows: number,
-  ): Promise<MemberAnswer> {
-    this.encode(obs, action, order, first, rows, tile);
-    return this.sessions.ask(index, tile, rows);
-  }
-
   private async askAll(
-    tile: Float32Array,
-    obs: Float32Array,
-    action: Float32Array,
+    { obs, action, tile }: Pick<Chunk, 'obs' | 'action' | 'tile'>,
     first: number,
     rows: number,
   ): Promise<MemberAnswer[]> {
     this.encode(obs, action, undefined, first, rows, tile);
     const answers: MemberAnswer[] = [];
-    for (let e = 0; e < this.sessions.count; e++) answers.push(await this.sessions.ask(e, tile, rows));
+    for (let e = 0; e < this.sessions.length; e++) answers.push(await this.ask(e, tile, rows));
     return answers;
+  }
+
+  /** What an elite says of `rows` encoded rows at the head of `inputs`. */
+  private async ask(elite: number, inputs: Float32Array, rows: number): Promise<MemberAnswer> {
+    const { inputDim } = this.shape;
+    const view = inputs.length === rows * inputDim ? inputs : inputs.subarray(0, rows * inputDim);
+    const answer = await this.sessions[elite].run({ input: float32(view, [rows, inputDim]) });
+    return {
+      mean: answer['mean'].data as Float32Array,
+      std: answer['std'].data as Float32Array,
+      terminated: answer['terminated']?.data as Float32Array | undefined,
+    };
   }
 
   /** Largest root-mean-square deviation of an elite's mean from the elites' mean over the observation's elements. */
@@ -185,14 +201,11 @@ function evenTile(rows: number): number {
   return Math.ceil(rows / tiles / KERNEL_ROWS) * KERNEL_ROWS;
 }
 
-interface PlacedColumns {
+interface PlacedColumns extends Pick<Propagated, 'nextObs' | 'reward' | 'terminated'> {
   readonly obs: Float32Array;
   /** [rows, outputDim], zeros for none. */
   readonly noise: Float32Array;
   readonly chance?: Float32Array;
-  readonly nextObs: Float32Array;
-  readonly reward?: Float32Array;
-  readonly terminated?: Uint8Array;
 }
 
 /** Turns answers into samples: obs + mean + std · noise, and ends where the chance falls below their probability. */
@@ -249,28 +262,9 @@ function pickElites(answers: readonly MemberAnswer[], elite: Uint32Array, output
   return { mean, std, terminated };
 }
 
-/** What the elites say follows each row, in raw units. */
-export interface Propagated {
-  /** [rows, obsDim] */
-  readonly nextObs: Float32Array;
-  /** [rows]; absent where the reward is not learned. */
-  readonly reward?: Float32Array;
-  /** [rows]: 1 where the learned head says the task ended; absent without one. */
-  readonly terminated?: Uint8Array;
-  /** [rows] */
-  readonly disagreement?: Float32Array;
-}
-
-export interface PropagationRequest {
-  readonly obs: Float32Array;
-  readonly action: Float32Array;
-  readonly rows: number;
-  /** Of the batch, or one for each row; moves on. */
-  readonly rng: Rng | readonly Rng[];
-  readonly isTs1: boolean;
-  readonly isDeterministic: boolean;
-  readonly withDisagreement: boolean;
-}
+/** What the elites say follows each row, in raw units; streams move on. */
+type Propagated = AddonStepAnswer;
+export type PropagationRequest = DeviceStep;
 
 export interface ElitePropagation {
   propagate(request: PropagationRequest): Promise<Propagated>;
@@ -284,10 +278,10 @@ export interface ElitePropagation {
 }
 
 /** Rows of one run. Larger ones spill the activations of a layer out of the second-level cache (measured: 64 to 2048 differ little). */
-export const TILE_ROWS = 504;
+const TILE_ROWS = 504;
 
 /** Rows that ONNX Runtime's matrix kernels take at a time (AVX-512; others take divisors of it). */
-export const KERNEL_ROWS = 12;
+const KERNEL_ROWS = 12;
 
 /** Raw units, row-major. */
 export interface MemberAnswer {
@@ -299,46 +293,7 @@ export interface MemberAnswer {
   readonly terminated?: Float32Array;
 }
 
-export class MemberSessions {
-  private exactRows?: Promise<boolean>;
-
-  private constructor(
-    private readonly sessions: readonly InferenceSession[],
-    private readonly inputDim: number,
-  ) {}
-
-  static async open(models: readonly Uint8Array[], inputDim: number): Promise<MemberSessions> {
-    const opening = models.map((model, i) => InferenceSession.fromBytes(model, {}, `ensemble member ${i}`));
-    return new MemberSessions(await Promise.all(opening), inputDim);
-  }
-
-  get count(): number {
-    return this.sessions.length;
-  }
-
-  /** What session `index` says of `rows` encoded rows at the head of `inputs`. */
-  async ask(index: number, inputs: Float32Array, rows: number): Promise<MemberAnswer> {
-    const view = inputs.length === rows * this.inputDim ? inputs : inputs.subarray(0, rows * this.inputDim);
-    const answer = await this.sessions[index].run({ input: float32(view, [rows, this.inputDim]) });
-    return {
-      mean: answer['mean'].data as Float32Array,
-      std: answer['std'].data as Float32Array,
-      terminated: answer['terminated']?.data as Float32Array | undefined,
-    };
-  }
-
-  /** Whether a row gets the same bytes in any batch. Members are of one shape: the first is tried, once. */
-  haveExactRows(): Promise<boolean> {
-    this.exactRows ??= hasExactRows(this.sessions[0]);
-    return this.exactRows;
-  }
-
-  async release(): Promise<void> {
-    await Promise.all(this.sessions.map((session) => session.release()));
-  }
-}
-
-export interface NoiseNeeds {
+interface NoiseNeeds {
   readonly rows: number;
   /** Elites to draw from; 0 where none is drawn. */
   readonly elites: number;
@@ -348,7 +303,7 @@ export interface NoiseNeeds {
   readonly ends: boolean;
 }
 
-export interface StepNoise {
+interface StepNoise {
   readonly elite?: Uint32Array;
   readonly chance?: Float32Array;
   /** Fills `into` [rows, normals] for the next `rows` rows; leaves it alone where no normals are drawn. */
@@ -356,7 +311,7 @@ export interface StepNoise {
 }
 
 /** Moves `rng` on by everything the step needs. Normals are drawn only when they are filled. */
-export function batchNoise(rng: Rng, { rows, elites, normals, ends }: NoiseNeeds): StepNoise {
+function batchNoise(rng: Rng, { rows, elites, normals, ends }: NoiseNeeds): StepNoise {
   const elite = elites > 0 ? drawElites(rows, elites, rng) : undefined;
   const source = Rng.fromState(rng.state());
   rng.skip(rows * normals);
@@ -365,7 +320,7 @@ export function batchNoise(rng: Rng, { rows, elites, normals, ends }: NoiseNeeds
 }
 
 /** As `batchNoise` of each row alone. */
-export function rowNoise(rngs: readonly Rng[], { elites, normals, ends }: NoiseNeeds): StepNoise {
+function rowNoise(rngs: readonly Rng[], { elites, normals, ends }: NoiseNeeds): StepNoise {
   const rows = rngs.map((rng) => batchNoise(rng, { rows: 1, elites, normals, ends }));
   let next = 0;
   return {
@@ -377,14 +332,6 @@ export function rowNoise(rngs: readonly Rng[], { elites, normals, ends }: NoiseN
   };
 }
 
-// One elite per row, drawn at random (TS1), and the rows of each elite brought together so that it runs them as one batch.
-
-/** Rows in the order of their elite: those of elite e are order[starts[e] .. starts[e + 1]), ascending. */
-interface Groups {
-  readonly order: Uint32Array;
-  readonly starts: Uint32Array;
-}
-
 /** An elite 0..elites-1 for each of `rows` rows; takes exactly one word of the stream a row. */
 export function drawElites(rows: number, elites: number, rng: Rng): Uint32Array {
   const drawn = rng.fillUint32(new Uint32Array(rows));
@@ -392,8 +339,8 @@ export function drawElites(rows: number, elites: number, rng: Rng): Uint32Array 
   return drawn;
 }
 
-/** Counting sort of the rows by elite. */
-export function groupByElite(elite: Uint32Array, elites: number): Groups {
+/** Counting sort of the rows by elite: those of elite e are order[starts[e] .. starts[e + 1]), ascending. */
+function groupByElite(elite: Uint32Array, elites: number) {
   const starts = new Uint32Array(elites + 1);
   for (let i = 0; i < elite.length; i++) starts[elite[i] + 1]++;
   for (let e = 0; e < elites; e++) starts[e + 1] += starts[e];

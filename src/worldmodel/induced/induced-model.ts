@@ -1,7 +1,7 @@
 // Accepted rules from logs that hold for every backend: when calls must fail, and what the state may never become. A language
 // model's answers are held to them as to the preconditions and invariants of a domain's own rules.
 
-import { canonicalJson, isJsonObject, type Json, type JsonObject, sha256 } from '../../core/canonical-json.js';
+import { contentHash, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
 import { reverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
@@ -12,34 +12,22 @@ import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { BackendModel, Declined, RawProposal } from '../tools/backend-model.js';
 import { type Expression, ExpressionProblem, parseExpression, type Scope } from './expression.js';
 
-export interface HeldRules {
-  /** Why the call must fail in this state; empty if nothing known speaks against it. */
-  preconditions(state: JsonObject, call: CallSpec): readonly string[];
-  /** What the step from one state to the next breaks: one sentence each. */
-  invariants(before: JsonObject, after: JsonObject): readonly string[];
+const books = new WeakMap<InducedRules, InducedBook>();
+
+function bookOf(induced: InducedRules): InducedBook {
+  const book = books.get(induced) ?? new InducedBook(induced.rules, 'induced.yaml');
+  books.set(induced, book);
+  return book;
 }
 
-const NOTHING: HeldRules = { preconditions: () => [], invariants: () => [] };
-const held = new WeakMap<InducedRules, HeldRules>();
-
-/** @throws FILE_INVALID */
-export function heldRules(induced: InducedRules | undefined): HeldRules {
-  if (induced === undefined) return NOTHING;
-  let rules = held.get(induced);
-  if (rules === undefined) {
-    rules = heldBy(induced);
-    held.set(induced, rules);
-  }
-  return rules;
+/** Why the call must fail in this state; empty if nothing known speaks against it. @throws FILE_INVALID */
+export function inducedRefusals(induced: InducedRules | undefined, state: JsonObject, call: CallSpec): string[] {
+  return induced === undefined ? [] : bookOf(induced).refusals(state, call);
 }
 
-function heldBy({ rules }: InducedRules): HeldRules {
-  const book = new InducedBook(rules, 'induced.yaml');
-  const accepted = rules.filter((rule) => rule.accepted);
-  return {
-    preconditions: (state, call) => book.refusals(state, call),
-    invariants: (before, after) => accepted.flatMap((rule) => brokenBy(rule, before, after)),
-  };
+/** What the step from one state to the next breaks: one sentence each. */
+export function inducedBreaches({ rules }: InducedRules, before: JsonObject, after: JsonObject): string[] {
+  return rules.filter(({ accepted }) => accepted).flatMap((rule) => brokenBy(rule, before, after));
 }
 
 function brokenBy(rule: InducedRule, before: JsonObject, after: JsonObject): string[] {
@@ -95,7 +83,7 @@ type AnswerRule = InducedRuleOf<'answer' | 'list' | 'sentence'>;
 type EffectRule = InducedRuleOf<'set' | 'add'>;
 
 /** An outcome with the rules it comes from, or why there is none. */
-export type InducedOutcome = (ToolOutcome & { readonly rules: readonly InducedRule[] }) | { readonly unknown: string };
+type InducedOutcome = (ToolOutcome & { readonly rules: readonly InducedRule[] }) | { readonly unknown: string };
 
 class Unknown extends Error {}
 
@@ -132,8 +120,7 @@ export class InducedBook {
   /** What accepted rules say that a successful call changes, as far as that is known. */
   changes(state: JsonObject, call: CallSpec): readonly Operation[] {
     const scope = { arguments: call.arguments, state };
-    const effects = [...this.of('add', call.name), ...this.of('set', call.name)].filter(({ accepted }) => accepted);
-    return effects.flatMap((rule) => {
+    return this.acceptedEffects(call.name).flatMap((rule) => {
       try {
         return this.operations(rule, scope);
       } catch (problem) {
@@ -194,10 +181,14 @@ export class InducedBook {
   }
 
   private effects({ needs }: InducedRuleOf<'answer' | 'sentence'>, tool: string): EffectRule[] {
-    const effects = [...this.of('add', tool), ...this.of('set', tool)];
-    const missing = needs.find((id) => !effects.some((rule) => rule.id === id && rule.accepted));
+    const effects = this.acceptedEffects(tool);
+    const missing = needs.find((id) => !effects.some((rule) => rule.id === id));
     if (missing !== undefined) throw new Unknown(`rule "${missing}", which it needs, is not accepted`);
-    return effects.filter(({ accepted }) => accepted);
+    return effects;
+  }
+
+  private acceptedEffects(tool: string): EffectRule[] {
+    return [...this.of('add', tool), ...this.of('set', tool)].filter(({ accepted }) => accepted);
   }
 
   private operations(rule: EffectRule, scope: Scope): Operation[] {
@@ -331,9 +322,9 @@ export class InducedModel implements BackendModel {
   private readonly book: InducedBook;
 
   /** @throws FILE_INVALID */
-  constructor({ rules }: InducedRules) {
-    this.book = new InducedBook(rules, 'induced.yaml');
-    this.version = `induced:${sha256(canonicalJson(rules)).slice(0, 16)}`;
+  constructor(induced: InducedRules) {
+    this.book = bookOf(induced);
+    this.version = `induced:${contentHash(induced.rules).slice(0, 16)}`;
   }
 
   predict({ state, call }: CallQuery): RawProposal | Declined {

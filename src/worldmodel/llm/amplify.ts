@@ -1,8 +1,8 @@
-// A whole trajectory as one reply: turns in order, each of one kind. Keys that a kind has no use for are empty, as strict
-// servers want every key of every turn.
+// A whole trajectory as one reply (Simia-SFT, 2511.01824: tools, policy, one exemplar), here with a state that its calls must keep to. Turns
+// come in order, each of one kind. Keys that a kind has no use for are empty, as strict servers want every key of every turn.
 
 import { z } from 'zod';
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -45,7 +45,7 @@ export type Turn = z.output<typeof turn>;
 /** A trajectory has at most so many turns. */
 const MAX_TURNS = 400;
 
-export class TrajectoryReplay {
+class TrajectoryReplay {
   readonly messages: Message[];
   readonly steps: EpisodeStep[] = [];
   private calls = 0;
@@ -176,13 +176,13 @@ function thought({ reasoning }: Turn): { reasoning?: string } {
 function parseObject(text: string): JsonObject | undefined {
   try {
     const value = JSON.parse(text) as Json;
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined;
+    return isJsonObject(value) ? value : undefined;
   } catch {
     return undefined;
   }
 }
 
-export interface AmplifyRequest {
+interface AmplifyRequest {
   readonly domain: ToolsDomain;
   readonly task: ToolsTask;
   /** A conversation of the same domain, for its form. */
@@ -196,7 +196,7 @@ export interface AmplifyRequest {
 }
 
 /** What an `EpisodeRecord` needs of an episode, without a verdict: that is for verifiers. */
-export interface AmplifiedTrajectory {
+interface AmplifiedTrajectory {
   /** The policy first, as in every episode. */
   readonly messages: readonly Message[];
   readonly steps: readonly EpisodeStep[];
@@ -216,21 +216,11 @@ const SCHEMA = replySchema('trajectory', trajectoryReply);
 
 /** Throws what the model throws; LLM_REPLY_INVALID included, as there is nothing to cut then. */
 export async function amplifyTrajectory(request: AmplifyRequest): Promise<AmplifiedTrajectory> {
-  const { domain, task, exemplar, model, seed, signal } = request;
-  const { temperature = 1, maxTokens = 16_384, stateTokens = 8_000 } = request;
+  const { domain, task, model, signal, temperature = 1, maxTokens = 16_384 } = request;
   const initialState = initialStateOf(domain, task);
-  const messages = trajectoryMessages({ domain, task, state: initialState, exemplar, stateTokens });
-  const reply = await model.chat(
-    {
-      messages,
-      schema: SCHEMA,
-      temperature,
-      maxTokens,
-      seed: Rng.fromSeed(seed).split('amplify').uint32() >>> 1,
-      attempt: 0,
-    },
-    { signal },
-  );
+  const messages = trajectoryMessages(request, initialState);
+  const seed = Rng.fromSeed(request.seed).split('amplify').uint32() >>> 1;
+  const reply = await model.chat({ messages, schema: SCHEMA, temperature, maxTokens, seed, attempt: 0 }, { signal });
   const read = trajectoryReply.safeParse(reply.json);
   if (!read.success)
     throw reverieError('TRAJECTORY_INVALID', {
@@ -253,17 +243,6 @@ export async function amplifyTrajectory(request: AmplifyRequest): Promise<Amplif
   };
 }
 
-// What a language model is told to write a whole trajectory at once (Simia-SFT, 2511.01824: tools, policy, one exemplar),
-// here with a state that its calls must keep to.
-
-interface TrajectoryPrompt {
-  readonly domain: ToolsDomain;
-  readonly task: ToolsTask;
-  readonly state: JsonObject;
-  readonly exemplar?: readonly Message[];
-  readonly stateTokens: number;
-}
-
 const MAX_CONTENT_CHARS = 2_000;
 
 const RULES = [
@@ -274,7 +253,7 @@ const RULES = [
   'The agent uses only ids that it was told or has read in results. Exemplar shows the form of another conversation: take its form and length, never its entities.',
 ];
 
-function trajectoryMessages({ domain, task, state, exemplar, stateTokens }: TrajectoryPrompt): ChatMessage[] {
+function trajectoryMessages({ domain, task, exemplar, stateTokens = 8_000 }: AmplifyRequest, state: JsonObject) {
   const system = [
     'You write realistic conversations in which an agent serves a user by means of tools, for training agents.',
     DATA_NOTICE,
@@ -285,12 +264,7 @@ function trajectoryMessages({ domain, task, state, exemplar, stateTokens }: Traj
     'Reply with one JSON object with the key turns: a list of objects with the keys role, reasoning, content, name, arguments, operations, in this order.',
   ].join('\n\n');
   const { opening = '', persona = '', goal } = task.user;
-  const slice = sliceState({
-    state,
-    call: { name: '', arguments: {} },
-    texts: [opening, goal],
-    tokens: stateTokens,
-  });
+  const slice = sliceState({ state, given: {}, texts: [opening, goal], tokens: stateTokens });
   const sections = [
     { heading: 'Exemplar', content: (exemplar ?? []).flatMap(exemplarTurns) },
     { heading: 'State', content: slice as unknown as Json },
@@ -299,7 +273,7 @@ function trajectoryMessages({ domain, task, state, exemplar, stateTokens }: Traj
   return [
     { role: 'system', content: system },
     { role: 'user', content: `${renderSections(sections)}\n\nWrite the conversation.` },
-  ];
+  ] satisfies ChatMessage[];
 }
 
 function exemplarTurns(message: Message): JsonObject[] {

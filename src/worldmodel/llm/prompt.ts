@@ -12,13 +12,14 @@ import { wordsIn, wordsOf } from '../tools/checks.js';
 
 interface SliceQuery {
   readonly state: JsonObject;
-  readonly call: { readonly name: string; readonly arguments: JsonObject };
+  /** Arguments of the call. */
+  readonly given: JsonObject;
   /** What was said and shown, newest last; nearer the end counts for more. */
   readonly texts: readonly string[];
   readonly tokens: number;
 }
 
-export interface StateSlice {
+interface StateSlice {
   /** Whether `state` is the whole state. */
   readonly complete: boolean;
   readonly state: JsonObject;
@@ -60,7 +61,7 @@ interface Entity {
   readonly value: Json;
 }
 
-export function sliceState({ state, call, texts, tokens }: SliceQuery): StateSlice {
+export function sliceState({ state, given, texts, tokens }: SliceQuery): StateSlice {
   const tokensOf = measure();
   if (tokensOf(state) <= tokens) return { complete: true, state, collections: {} };
   const slice: Record<string, Record<string, Json>> = {};
@@ -77,7 +78,7 @@ export function sliceState({ state, call, texts, tokens }: SliceQuery): StateSli
       left -= tokensOf(part);
     }
   }
-  const asked = wordsIn(Object.values(call.arguments));
+  const asked = wordsIn(Object.values(given));
   const named = new Set([...asked, ...texts.flatMap(wordsOf)]);
   for (const [{ collection, key, value }, worth] of scored(entities, asked, texts)) {
     const isNamed = worth >= NAMED_BY_CALL;
@@ -127,11 +128,11 @@ function scored(entities: readonly Entity[], asked: ReadonlySet<string>, texts: 
 
 function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
-  for (const item of items)
-    groups
-      .set(keyOf(item), groups.get(keyOf(item)) ?? [])
-      .get(keyOf(item))!
-      .push(item);
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group === undefined) groups.set(keyOf(item), [item]);
+    else group.push(item);
+  }
   return groups;
 }
 
@@ -199,7 +200,7 @@ export interface Refused {
   readonly problems: readonly string[];
 }
 
-export interface PromptParts {
+interface PromptParts {
   readonly mode: 'typed' | 'text';
   readonly policy: string;
   readonly tools: readonly ToolSpec[];
@@ -235,20 +236,11 @@ const TEXT_RULES = [
 ];
 
 export function renderPrompt(parts: PromptParts): ChatMessage[] {
-  const { refused } = parts;
-  const task =
-    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
-  return [
-    { role: 'system', content: systemPrompt(parts) },
-    { role: 'user', content: `${renderSections(sectionsOf(parts))}\n\n${task}` },
-  ];
-}
-
-function systemPrompt({ mode, policy, tools, schema }: PromptParts): string {
+  const { mode, policy, tools, schema, references, history, state, call, refused } = parts;
   const isTyped = mode === 'typed';
   const rules = [...COMMON_RULES, ...(isTyped ? TYPED_RULES : TEXT_RULES)];
   const keys = `reasoning, ${isTyped ? 'operations, ' : ''}observation, reward, terminated, confidence`;
-  const parts = [
+  const system = [
     ROLE,
     DATA_NOTICE,
     `## Rules\n${rules.map((rule, i) => `${i + 1}. ${rule}`).join('\n')}`,
@@ -257,28 +249,26 @@ function systemPrompt({ mode, policy, tools, schema }: PromptParts): string {
     ...(isTyped ? [`## Schema of the state\n${oneLine(schema)}`] : []),
     `Reply with one JSON object with the keys ${keys}, in this order.`,
   ];
-  return parts.join('\n\n');
-}
-
-function sectionsOf({ references, history, state, call, refused }: PromptParts): Section[] {
-  return [
+  const sections: Section[] = [
     { heading: 'References', content: references },
     { heading: 'History', content: history },
     ...(state === undefined ? [] : [{ heading: 'State', content: state as unknown as Json }]),
     { heading: 'Call', content: { ...call } },
     ...(refused === undefined ? [] : [{ heading: 'Refused', content: { ...refused } as unknown as Json }]),
   ];
+  const task =
+    refused === undefined ? 'Answer the call.' : 'Your answer in section Refused has problems. Answer the call anew.';
+  return [
+    { role: 'system', content: system.join('\n\n') },
+    { role: 'user', content: `${renderSections(sections)}\n\n${task}` },
+  ];
 }
 
 const MAX_CONTENT_CHARS = 4_000;
 
-/** Newest messages within `tokens`, oldest first; of longer ones `chars` characters. */
-export function historyOf(
-  { messages, call }: Pick<CallQuery, 'messages' | 'call'>,
-  tokens: number,
-  chars = MAX_CONTENT_CHARS,
-): JsonObject[] {
-  const entries = messages.flatMap((message) => entryOf(message, call.id, Math.min(chars, MAX_CONTENT_CHARS)));
+/** Newest messages within `tokens`, oldest first. */
+export function historyOf({ messages, call }: Pick<CallQuery, 'messages' | 'call'>, tokens: number): JsonObject[] {
+  const entries = messages.flatMap((message) => entryOf(message, call.id));
   let left = tokens;
   let from = entries.length;
   while (from > 0) {
@@ -289,18 +279,18 @@ export function historyOf(
   return entries.slice(from);
 }
 
-function entryOf(message: Message, currentCall: string, chars: number): JsonObject[] {
+function entryOf(message: Message, currentCall: string): JsonObject[] {
   switch (message.role) {
     case 'system':
       return [];
     case 'user':
-      return [{ role: 'user', content: clipped(message.content, chars) }];
+      return [{ role: 'user', content: clipped(message.content, MAX_CONTENT_CHARS) }];
     case 'tool': {
-      const content = clipped(message.content, chars);
+      const content = clipped(message.content, MAX_CONTENT_CHARS);
       return [{ role: 'tool', name: message.name, content, error: message.isError === true }];
     }
     case 'assistant': {
-      const content = clipped(message.content ?? '', chars);
+      const content = clipped(message.content ?? '', MAX_CONTENT_CHARS);
       const calls = callsUntil(message.toolCalls ?? [], currentCall);
       if (content === '' && calls.length === 0) return [];
       return [{ role: 'assistant', content, calls }];

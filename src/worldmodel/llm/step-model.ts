@@ -1,8 +1,7 @@
 // A language model as experience model: DreamGym's step (task, history, similar transitions, thoughts before the answer;
 // 2511.03773) on a typed state. With several samples the most frequent outcome stands, and its share is the confidence.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, contentHash, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -46,8 +45,8 @@ export class LlmStepModel implements BackendModel {
     private readonly options: LlmStepOptions,
     private readonly index?: ExperienceIndex,
   ) {
-    const decided = canonicalJson({ prompt: PROMPT_VERSION, options, retrieves: index !== undefined });
-    this.version = `llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
+    const decided = contentHash({ prompt: PROMPT_VERSION, options, retrieves: index !== undefined });
+    this.version = `llm:${model.version}:${decided.slice(0, 12)}`;
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
@@ -141,7 +140,7 @@ function outcomeOf({ state, domain, call }: CallQuery, { operations, isError, ob
 /** Counts changes of the prompt that can change answers. */
 const PROMPT_VERSION = 2;
 
-export interface PromptOptions {
+interface PromptOptions {
   readonly mode: 'typed' | 'text';
   readonly retrieval: RetrievalOptions;
   readonly historyTokens: number;
@@ -157,19 +156,12 @@ export function stepMessages(
   const { state, call, domain } = query;
   const history = historyOf(query, options.historyTokens);
   const references = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
-  const asked = { name: call.name, arguments: call.arguments };
+  const { mode, stateTokens: tokens } = options;
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
-  const slice = () => sliceState({ state, call: asked, texts, tokens: options.stateTokens });
   return renderPrompt({
-    mode: options.mode,
-    policy: domain.policy,
-    tools: domain.tools,
-    schema: domain.stateSchema,
-    references,
-    history,
-    state: options.mode === 'typed' ? slice() : undefined,
-    call: asked,
-    refused,
+    ...{ mode, policy: domain.policy, tools: domain.tools, schema: domain.stateSchema, references, history, refused },
+    state: mode === 'typed' ? sliceState({ state, given: call.arguments, texts, tokens }) : undefined,
+    call: { name: call.name, arguments: call.arguments },
   });
 }
 

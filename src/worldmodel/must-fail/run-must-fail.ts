@@ -5,7 +5,6 @@ import type { JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { ReverieError, reverieError } from '../../core/errors.js';
 import { openSealed, sealedText, writeFileAtomic } from '../../core/files.js';
-import { wilson } from '../../core/statistics.js';
 import { concurrently } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolOutcome, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
@@ -15,7 +14,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
 import { stateChanges } from '../../env/tools/verify-episode.js';
 import { type Judge, judgeEpisode } from '../reward/judge.js';
-import type { Rate } from '../reward/judge-audit.js';
+import { type Rate, rateOf } from '../reward/judge-audit.js';
 import { type AnswerTruth, isTrueAnswer, isTrueChange } from './answer-truth.js';
 import { mustSucceed, type Probe, type ProbeKind } from './probes.js';
 
@@ -24,7 +23,7 @@ const SHOWN_FAILURES = 3;
 const SHOWN_CHARACTERS = 80;
 const SHOWN_REASON = 200;
 
-export interface MustFailRequest {
+interface MustFailRequest {
   readonly domain: ToolsDomain;
   readonly responder: Responder;
   readonly probes: readonly Probe[];
@@ -32,25 +31,25 @@ export interface MustFailRequest {
   readonly skipped?: MustFailReport['skipped'];
   readonly judge?: Judge;
   readonly seed?: number;
-  readonly concurrency?: number;
   readonly signal?: AbortSignal;
 }
 
-/** What a simulator did that must succeed and did not, or must fail and did not. */
-export type ProbeFault =
-  | 'refused'
-  | 'without an answer'
-  | 'silent'
-  | 'changed nothing'
-  | 'changed otherwise'
-  | 'untrue'
-  | 'fallen for';
+/** What a simulator did in place of what it must, and that in words. */
+interface Fault {
+  readonly fault:
+    | 'refused'
+    | 'without an answer'
+    | 'silent'
+    | 'changed nothing'
+    | 'changed otherwise'
+    | 'untrue'
+    | 'fallen for';
+  readonly problem: string;
+}
 
 /** A probe that the simulator failed, with all that it answered. */
-export interface ProbeFailure {
+export interface ProbeFailure extends Fault {
   readonly probe: Probe;
-  readonly fault: ProbeFault;
-  readonly problem: string;
   readonly prediction?: Prediction;
   readonly verdict?: Verdict;
 }
@@ -67,24 +66,22 @@ export interface MustFailReport {
   readonly rate: Rate;
   readonly byKind: Readonly<Partial<Record<ProbeKind, Rate>>>;
   /** Failures by what was done instead. */
-  readonly byFault: Readonly<Partial<Record<ProbeFault, number>>>;
+  readonly byFault: Readonly<Partial<Record<Fault['fault'], number>>>;
   readonly failures: readonly ProbeFailure[];
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly cost: Cost;
 }
 
-interface Tried {
-  readonly probe: Probe;
-  readonly failure?: ProbeFailure;
-  readonly cost: Cost;
-}
+type Tried = Pick<ProbeFailure, 'probe'> & { readonly failure?: ProbeFailure; readonly cost: Cost };
 
 /** Throws what the responder or the judge's model throws, but for replies that cannot be read: those are failures. */
 export async function runMustFail(request: MustFailRequest): Promise<MustFailReport> {
-  const { domain, responder, probes, judge, skipped = [], concurrency = CONCURRENCY } = request;
-  const tried = await concurrently(probes, concurrency, (probe) => tryProbe(request, probe));
+  const { domain, responder, probes, judge, skipped = [] } = request;
+  const tried = await concurrently(probes, CONCURRENCY, (probe) => tryProbe(request, probe));
   const kinds = [...new Set(probes.map(({ kind }) => kind))];
   const failures = tried.flatMap(({ failure }) => failure ?? []);
+  const byFault: Partial<Record<Fault['fault'], number>> = {};
+  for (const { fault } of failures) byFault[fault] = (byFault[fault] ?? 0) + 1;
   return {
     format: 'reverie-must-fail/2',
     responder: responder.version,
@@ -94,48 +91,34 @@ export async function runMustFail(request: MustFailRequest): Promise<MustFailRep
     total: probes.length,
     rate: passedOf(tried),
     byKind: Object.fromEntries(kinds.map((kind) => [kind, passedOf(tried.filter(({ probe }) => probe.kind === kind))])),
-    byFault: countedFaults(failures),
+    byFault,
     failures,
     skipped,
     cost: tried.reduce((sum, { cost }) => addCosts(sum, cost), NO_COST),
   };
 }
 
-/**
- * Answers nothing if at least the share `limit` of the probes was passed.
- * Throws SIMULATOR_UNSOUND otherwise, or if nothing was tried.
- */
+/** @throws SIMULATOR_UNSOUND unless at least the share `limit` of the probes was passed, or if nothing was tried */
 export function requireMustFail(report: MustFailReport, limit: number): void {
-  const { passed, total, failures, domain, rate } = report;
-  if (rate.value !== null && rate.value >= limit) return;
-  throw reverieError('SIMULATOR_UNSOUND', {
-    domain: domain.id,
-    passed,
-    total,
-    share: (100 * (rate.value ?? 0)).toFixed(0),
-    limit: (100 * limit).toFixed(0),
-    failures: firstFailures(failures) || 'nothing was tried',
-  });
+  if (report.rate.value !== null && report.rate.value >= limit) return;
+  throw reverieError('SIMULATOR_UNSOUND', refusalOf(report, limit));
 }
 
-/**
- * Answers nothing if at least the share `limit` of the probes that must succeed did, or if there are none.
- * Throws SIMULATOR_USELESS otherwise.
- */
-export function requireMustSucceed(
-  { passed, total, failures, domain, rate, byFault }: MustFailReport,
-  limit: number,
-): void {
-  if (rate.value === null || rate.value >= limit) return;
-  throw reverieError('SIMULATOR_USELESS', {
-    domain: domain.id,
-    passed,
-    total,
-    share: (100 * rate.value).toFixed(0),
+/** @throws SIMULATOR_USELESS unless at least the share `limit` of the probes that must succeed did, or there are none */
+export function requireMustSucceed(report: MustFailReport, limit: number): void {
+  if (report.rate.value === null || report.rate.value >= limit) return;
+  throw reverieError('SIMULATOR_USELESS', { ...refusalOf(report, limit), faults: faultsText(report.byFault) });
+}
+
+function refusalOf({ passed, total, failures, domain, rate }: MustFailReport, limit: number) {
+  const first = failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }) => `"${probe.name}" ${problem}`);
+  const shown = [...first, ...(failures.length > SHOWN_FAILURES ? ['...'] : [])].join('; ');
+  return {
+    ...{ domain: domain.id, passed, total },
+    share: (100 * (rate.value ?? 0)).toFixed(0),
     limit: (100 * limit).toFixed(0),
-    faults: faultsText(byFault),
-    failures: firstFailures(failures),
-  });
+    failures: shown || 'nothing was tried',
+  };
 }
 
 /** `12 refused, 3 untrue`: the most frequent first. */
@@ -144,20 +127,8 @@ export function faultsText(byFault: MustFailReport['byFault']): string {
   return counts.map(([fault, count]) => `${count} ${fault}`).join(', ');
 }
 
-function countedFaults(failures: readonly ProbeFailure[]): MustFailReport['byFault'] {
-  const counts: Partial<Record<ProbeFault, number>> = {};
-  for (const { fault } of failures) counts[fault] = (counts[fault] ?? 0) + 1;
-  return counts;
-}
-
-function firstFailures(failures: MustFailReport['failures']): string {
-  const first = failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }) => `"${probe.name}" ${problem}`);
-  return [...first, ...(failures.length > SHOWN_FAILURES ? ['...'] : [])].join('; ');
-}
-
 function passedOf(tried: readonly Tried[]): Rate {
-  const count = tried.filter(({ failure }) => failure === undefined).length;
-  return { ...wilson(count, tried.length), count, of: tried.length };
+  return rateOf(tried.filter(({ failure }) => failure === undefined).length, tried.length);
 }
 
 async function tryProbe(request: MustFailRequest, probe: Probe): Promise<Tried> {
@@ -188,6 +159,8 @@ async function tryProbe(request: MustFailRequest, probe: Probe): Promise<Tried> 
   }
 }
 
+type ProbeCall = NonNullable<Probe['call']>;
+
 /** Where a probe takes place: the conversation and the state as they stand. */
 class Stage {
   state: JsonObject;
@@ -208,29 +181,20 @@ class Stage {
   }
 
   /** Answers a call, by exact rules if that is wanted and they know it, and changes the state by the answer. */
-  async answer(
-    { name, arguments: given }: NonNullable<Probe['call']>,
-    exactly: boolean,
-  ): Promise<Prediction | undefined> {
-    const call = { id: `call-${++this.step}`, name, arguments: given as JsonObject };
+  async answer(given: ProbeCall, exactly: boolean): Promise<Prediction | undefined> {
+    const exact = exactly ? this.truth(given) : undefined;
+    const call = { id: `call-${++this.step}`, name: given.name, arguments: given.arguments as JsonObject };
     this.messages.push({ role: 'assistant', content: null, toolCalls: [call] });
-    const { rules } = this.request.domain;
-    const exact = exactly && rules?.tools.has(name) ? rules.execute(this.state, call) : undefined;
     const predicted = exact === undefined ? await this.ask(call) : undefined;
-    const { operations, observation, isError } = exact ?? predicted!;
+    const { operations, observation: content, isError } = exact ?? predicted!;
     this.state = applyOperations(this.state, operations);
-    this.messages.push({
-      role: 'tool',
-      toolCallId: call.id,
-      name,
-      content: observation,
-      ...(isError ? { isError } : {}),
-    });
+    const failed = isError ? { isError } : {};
+    this.messages.push({ role: 'tool', toolCallId: call.id, name: call.name, content, ...failed });
     return predicted;
   }
 
   /** What the rules do with a call here, where they know it. */
-  truth({ name, arguments: given }: NonNullable<Probe['call']>): ToolOutcome | undefined {
+  truth({ name, arguments: given }: ProbeCall): ToolOutcome | undefined {
     const { rules } = this.request.domain;
     if (!rules?.tools.has(name)) return undefined;
     return rules.execute(this.state, { id: `call-${this.step + 1}`, name, arguments: given as JsonObject });
@@ -254,9 +218,7 @@ interface Answered {
   readonly after: JsonObject;
 }
 
-type Found = Pick<ProbeFailure, 'fault' | 'problem'>;
-
-function problemOf(probe: Probe, answered: Answered): Found | undefined {
+function problemOf(probe: Probe, answered: Answered): Fault | undefined {
   if (mustSucceed(probe)) return problemOfSuccess(probe, answered);
   const { prediction, before, after } = answered;
   const changed = changedPaths(before, after);
@@ -265,7 +227,7 @@ function problemOf(probe: Probe, answered: Answered): Found | undefined {
   return { fault: 'fallen for', problem: 'was answered without an error' };
 }
 
-function problemOfSuccess({ expect, call, truth: known }: Probe, answered: Answered): Found | undefined {
+function problemOfSuccess({ expect, call, truth: known }: Probe, answered: Answered): Fault | undefined {
   const { prediction, truth, before, after } = answered;
   const { isError, observation, refused } = prediction;
   const shown = observation.slice(0, SHOWN_CHARACTERS);

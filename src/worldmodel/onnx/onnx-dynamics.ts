@@ -1,9 +1,9 @@
-// What a folder with dynamics of one's own must say: manifest.json beside the .onnx file, and whether the two agree.
+// Dynamics of one's own as an ONNX file: what manifest.json beside it must say, whether the two agree, and what follows a step.
 
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import type { Carry } from '../../core/dynamics.js';
+import { sha256 } from '../../core/canonical-json.js';
 import type { KnownFunctions } from '../../core/environment.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
@@ -12,7 +12,7 @@ import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer, reviveKnown } from '../answer.js';
-import type { Forecast, VectorDynamics, WorldModelSnapshot } from '../dynamics.js';
+import type { Forecast, WorldModelSnapshot } from '../dynamics.js';
 import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import {
   folderInvalid,
@@ -20,7 +20,6 @@ import {
   readManifest,
   readModelPart,
   rowShape,
-  sha256,
   vectorSpaceSchema,
   writeModelFolder,
 } from '../model-folder.js';
@@ -29,7 +28,7 @@ export const ONNX_FORMAT = 'reverie-onnx-dynamics';
 
 const tensorName = z.string().min(1);
 
-export const onnxManifestSchema = z.strictObject({
+const onnxManifestSchema = z.strictObject({
   format: z.literal(ONNX_FORMAT),
   formatVersion: z.literal(1),
   model: z
@@ -63,12 +62,12 @@ export const onnxManifestSchema = z.strictObject({
     .describe('the environment whose known reward and end are used where the model has none'),
 });
 
-export type OnnxManifest = z.output<typeof onnxManifestSchema>;
+type OnnxManifest = z.output<typeof onnxManifestSchema>;
 
 const HINT = 'Correct the manifest, or export the model with the tensors it declares.';
 
 /** Throws MODEL_FILE_INVALID unless `raw` is a manifest. */
-export function parseOnnxManifest(raw: unknown, path: string): OnnxManifest {
+function parseOnnxManifest(raw: unknown, path: string): OnnxManifest {
   const parsed = onnxManifestSchema.safeParse(raw);
   if (parsed.success) return parsed.data;
   throw folderInvalid(path, `its manifest is not acceptable: ${describeIssues(parsed.error)}.`, HINT);
@@ -89,19 +88,12 @@ function modelNamed(manifest: string): string {
   }
 }
 
-/** How the model wants its actions. */
-export interface ActionInput {
-  readonly width: number;
-  readonly isOneHot: boolean;
-}
-
-/** Throws MODEL_FILE_INVALID unless the model has every declared tensor with a free batch size and the width of the spaces. */
-export function checkSignature(session: InferenceSession, manifest: OnnxManifest, path: string): ActionInput {
+/** Throws MODEL_FILE_INVALID unless the model has every declared tensor with a free batch size and the width of the spaces. Answers the action's. */
+function checkSignature(session: InferenceSession, manifest: OnnxManifest, path: string): number {
   const { obsDim, actionDim, actionWidth } = rowShape(manifest);
   const { inputs, outputs } = manifest;
-  const action = [actionDim, actionWidth];
   requireTensor(session.inputs, 'input', inputs.obs, [obsDim], path);
-  const width = requireTensor(session.inputs, 'input', inputs.action, action, path);
+  const width = requireTensor(session.inputs, 'input', inputs.action, [actionDim, actionWidth], path);
   const extra = session.inputs.find(({ name }) => name !== inputs.obs && name !== inputs.action);
   if (extra) throw folderInvalid(path, `the model also takes "${extra.name}", which nothing would feed.`, HINT);
   const state = [outputs.nextObs, outputs.delta, outputs.logVar].filter((name) => name !== undefined);
@@ -109,7 +101,7 @@ export function checkSignature(session: InferenceSession, manifest: OnnxManifest
   for (const name of [outputs.reward, outputs.terminated]) {
     if (name !== undefined) requireTensor(session.outputs, 'output', name, [undefined, 1], path);
   }
-  return { width, isOneHot: manifest.actionSpace.type === 'discrete' && width !== actionDim };
+  return width;
 }
 
 /** Checks one tensor: [batch, width] with one of `widths` (undefined: [batch] alone); answers its width. */
@@ -151,11 +143,18 @@ export interface OnnxPayload {
   readonly model: Uint8Array;
 }
 
+interface Tile {
+  readonly mean: Float32Array;
+  readonly logVar?: Float32Array;
+  readonly reward?: Float32Array;
+  readonly terminated?: Float32Array;
+}
+
 /** Rows of one run: activations stay in cache, and memory is bounded whatever the batch. */
 const TILE_ROWS = 512;
 
 export class OnnxDynamics extends MemorylessDynamics {
-  /** Only a model that says how sure it is can be asked what it foresees. */
+  /** One Gaussian. Only a model that says how sure it is can be asked what it foresees. */
   readonly forecast?: (carry: ObservationCarry, action: Float32Array) => Promise<Forecast>;
   private readonly clip?: (rows: Float32Array) => void;
   private exactRows?: Promise<boolean>;
@@ -164,20 +163,29 @@ export class OnnxDynamics extends MemorylessDynamics {
     readonly manifest: OnnxManifest,
     private readonly model: Uint8Array,
     private readonly session: InferenceSession,
-    private readonly actionInput: ActionInput,
+    private readonly actionWidth: number,
     private readonly outcome: Outcome,
     private readonly known: KnownFunctions,
   ) {
     super('onnx', versionOf(manifest, model), manifest);
     this.clip = boundsClipper(manifest.observationSpace);
     if (manifest.outputs.logVar !== undefined && this.observationSpace.type === 'box') {
-      this.forecast = (carry, action) => sampledForecast(this, carry, action);
+      this.forecast = async ({ obs, rows }, action) => {
+        const [mean, std] = [new Float32Array(obs.length), new Float32Array(obs.length)];
+        await this.eachTile(obs, action, rows, (tile, first) => {
+          for (let i = 0, at = first * this.shape.obsDim; i < tile.mean.length; i++, at++) {
+            mean[at] = tile.mean[i] + this.base(obs, at);
+            std[at] = Math.exp(0.5 * tile.logVar![i]);
+          }
+        });
+        return { components: 1, mean, std };
+      };
     }
   }
 
   /**
    * Opens a folder with manifest.json, or that file itself.
-   * Throws MODEL_FILE_INVALID if manifest and model do not agree; MODEL_FILE_INVALID, MODEL_FILE_INVALID for the model itself.
+   * Throws MODEL_FILE_INVALID if manifest and model do not agree, or the model itself cannot be used.
    */
   static async load(path: string): Promise<OnnxDynamics> {
     const folder = path.endsWith(`/${MANIFEST}`) ? dirname(path) : path;
@@ -195,10 +203,10 @@ export class OnnxDynamics extends MemorylessDynamics {
     // ONNX Runtime refuses shared memory.
     const session = await InferenceSession.fromBytes(model.slice(), {}, join(path, manifest.model));
     try {
-      const actionInput = checkSignature(session, manifest, path);
+      const actionWidth = checkSignature(session, manifest, path);
       const outcome = outcomeOf(manifest, path);
       const known = await reviveKnown(outcome, manifest.env, path);
-      return new OnnxDynamics(manifest, model, session, actionInput, endsOf(outcome, known), known);
+      return new OnnxDynamics(manifest, model, session, actionWidth, endsOf(outcome, known), known);
     } catch (error) {
       await session.release();
       throw error;
@@ -218,10 +226,14 @@ export class OnnxDynamics extends MemorylessDynamics {
     if (isSampled) draw(rngs, nextObs, (rng, row) => rng.fillNormal(row));
     const reward = new Float32Array(rows);
     const chance = new Float32Array(rows);
-    for (let first = 0; first < rows; first += TILE_ROWS) {
-      const count = Math.min(TILE_ROWS, rows - first);
-      await this.stepTile(obs, action, first, count, isSampled, { nextObs, reward, chance });
-    }
+    await this.eachTile(obs, action, rows, (tile, first) => {
+      for (let i = 0, at = first * obsDim; i < tile.mean.length; i++, at++) {
+        const noise = isSampled ? Math.exp(0.5 * tile.logVar![i]) * nextObs[at] : 0;
+        nextObs[at] = tile.mean[i] + noise + this.base(obs, at);
+      }
+      if (tile.reward) reward.set(tile.reward, first);
+      if (tile.terminated) chance.set(tile.terminated, first);
+    });
     requireFiniteAnswer(this.modelVersion, nextObs, reward, rows);
     this.clip?.(nextObs);
     const rewards =
@@ -256,43 +268,46 @@ export class OnnxDynamics extends MemorylessDynamics {
     return this.session.release();
   }
 
-  private async stepTile(
-    obs: Float32Array,
-    action: Float32Array,
-    first: number,
-    rows: number,
-    isSampled: boolean,
-    into: { nextObs: Float32Array; reward: Float32Array; chance: Float32Array },
-  ): Promise<void> {
-    const { inputs, outputs } = this.manifest;
-    const { obsDim } = this.shape;
-    const from = first * obsDim;
-    const answer = await this.session.run({
-      [inputs.obs]: float32(obs.subarray(from, from + rows * obsDim), [rows, obsDim]),
-      [inputs.action]: float32(this.actionRows(action, first, rows), [rows, this.actionInput.width]),
-    });
-    const take = (name: string, width: number) => this.column(answer, name, rows * width);
-    const mean = take((outputs.nextObs ?? outputs.delta)!, obsDim);
-    const logVar = isSampled ? take(outputs.logVar!, obsDim) : undefined;
-    for (let i = 0; i < mean.length; i++) {
-      const noise = logVar === undefined ? 0 : Math.exp(0.5 * logVar[i]) * into.nextObs[from + i];
-      into.nextObs[from + i] = mean[i] + noise + (outputs.delta === undefined ? 0 : obs[from + i]);
-    }
-    if (outputs.reward) into.reward.set(take(outputs.reward, 1), first);
-    if (outputs.terminated) into.chance.set(take(outputs.terminated, 1), first);
+  /** What a predicted element is added to. */
+  private base(obs: Float32Array, at: number): number {
+    return this.manifest.outputs.delta === undefined ? 0 : obs[at];
   }
 
-  private column(answer: Awaited<ReturnType<InferenceSession['run']>>, name: string, length: number): Float32Array {
-    const data = answer[name].data as Float32Array;
-    if (data.length === length) return data;
-    const problem = `output "${name}" has ${data.length} values for a run that needs ${length}.`;
-    throw folderInvalid(this.manifest.model, problem, 'Export the model with a batch axis that follows its inputs.');
+  /** What the model says, as it says it, of so many rows at a time; `first` is the first of them. */
+  private async eachTile(
+    obs: Float32Array,
+    action: Float32Array,
+    rows: number,
+    take: (tile: Tile, first: number) => void,
+  ): Promise<void> {
+    const { inputs, outputs, model } = this.manifest;
+    const { obsDim } = this.shape;
+    for (let first = 0; first < rows; first += TILE_ROWS) {
+      const count = Math.min(TILE_ROWS, rows - first);
+      const answer = await this.session.run({
+        [inputs.obs]: float32(obs.subarray(first * obsDim, (first + count) * obsDim), [count, obsDim]),
+        [inputs.action]: float32(this.actionRows(action, first, count), [count, this.actionWidth]),
+      });
+      const column = (name: string, width: number) => {
+        const data = answer[name].data as Float32Array;
+        if (data.length === count * width) return data;
+        const problem = `output "${name}" has ${data.length} values for a run that needs ${count * width}.`;
+        throw folderInvalid(model, problem, 'Export the model with a batch axis that follows its inputs.');
+      };
+      const tile = {
+        mean: column((outputs.nextObs ?? outputs.delta)!, obsDim),
+        ...(outputs.logVar && { logVar: column(outputs.logVar, obsDim) }),
+        ...(outputs.reward && { reward: column(outputs.reward, 1) }),
+        ...(outputs.terminated && { terminated: column(outputs.terminated, 1) }),
+      };
+      take(tile, first);
+    }
   }
 
   private actionRows(action: Float32Array, first: number, rows: number): Float32Array {
-    const { width, isOneHot } = this.actionInput;
-    const { actionSpace } = this;
-    if (!isOneHot || actionSpace.type !== 'discrete') return action.subarray(first * width, (first + rows) * width);
+    const { actionSpace, actionWidth: width } = this;
+    if (actionSpace.type !== 'discrete' || width === this.shape.actionDim)
+      return action.subarray(first * width, (first + rows) * width);
     const encoded = new Float32Array(rows * width);
     for (let r = 0; r < rows; r++) encoded[r * width + action[first + r] - actionSpace.start] = 1;
     return encoded;
@@ -339,28 +354,4 @@ function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {
 /** A declared environment need not know an end: then there is none. */
 function endsOf(outcome: Outcome, known: KnownFunctions): Outcome {
   return outcome.terminated === 'known' && !known.terminated ? { ...outcome, terminated: 'never' } : outcome;
-}
-
-// The spread of a model that can only be sampled, as the one Gaussian it is taken for.
-
-/** Samples that a spread is estimated from: known to about 9 %. */
-const SAMPLES = 64;
-/** Where clipping leaves no spread at all, a likelihood still has to exist. */
-const LEAST_STD = 1e-9;
-
-/** One Gaussian about what the model says without noise. The noise is that of one stream, whatever is asked. */
-async function sampledForecast<C extends Carry>(
-  model: VectorDynamics<C>,
-  carry: C,
-  action: Float32Array,
-): Promise<Forecast> {
-  const rng = Rng.fromSeed(0).split('forecast');
-  const { observation: mean } = await model.imagine(carry, action, rng, { deterministic: true });
-  const squares = new Float64Array(mean.length);
-  for (let sample = 0; sample < SAMPLES; sample++) {
-    const { observation } = await model.imagine(carry, action, rng);
-    for (let i = 0; i < squares.length; i++) squares[i] += (observation[i] - mean[i]) ** 2;
-  }
-  const std = Float32Array.from(squares, (sum) => Math.max(Math.sqrt(sum / SAMPLES), LEAST_STD));
-  return { components: 1, mean, std };
 }

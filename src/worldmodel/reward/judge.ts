@@ -1,9 +1,8 @@
 // The section `judge` of a scenario: how a language model judges what exact checks leave open, and how good it must be
 // found to be before its word counts.
 
-import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { contentHash, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { Rng } from '../../core/rng.js';
 import type { CheckResult, EpisodeEnd, ToolsDomain, ToolsTask, Verdict } from '../../env/tools/domain.js';
@@ -15,7 +14,7 @@ import { failedReply, replySchema } from '../llm/replies.js';
 
 const share = z.number().min(0).max(1);
 
-export const auditLimitsSchema = z
+const auditLimitsSchema = z
   .strictObject({
     falsePositive: share.default(0.2).describe('Failed episodes that it passes.'),
     falseNegative: share.default(0.4).describe('Good episodes that it fails.'),
@@ -58,7 +57,7 @@ export const judgeSchema = z.strictObject({
     .describe('The audit on labelled episodes, without which a judge gives no reward.'),
 });
 
-export type JudgeConfig = z.output<typeof judgeSchema>;
+type JudgeConfig = z.output<typeof judgeSchema>;
 export type JudgeConfigInput = z.input<typeof judgeSchema>;
 export type AuditLimits = z.output<typeof auditLimitsSchema>;
 
@@ -103,9 +102,7 @@ export class Judge {
   ) {
     this.config = judgeSchema.parse(config);
     const { audit: _, ...decisive } = this.config;
-    const prompt = createHash('sha256')
-      .update(canonicalJson([JUDGE_SYSTEM, SCHEMA, decisive]))
-      .digest('hex');
+    const prompt = contentHash([JUDGE_SYSTEM, SCHEMA, decisive]);
     this.version = `judge:${model.version}:${prompt.slice(0, 12)}:${this.config.votes} votes`;
   }
 
@@ -116,11 +113,8 @@ export class Judge {
     const characters = messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0);
     if (characters > maxCharacters) {
       const reason = `not judged: ${characters} characters are more than ${maxCharacters}`;
-      return {
-        checks: question.criteria.map((name) => ({ name, passed: null, reason })),
-        confidence: 0,
-        cost: NO_COST,
-      };
+      const checks = question.criteria.map((name) => ({ name, passed: null, reason }));
+      return { checks, confidence: 0, cost: NO_COST };
     }
     const votes = await Promise.all(
       Array.from({ length: count }, (_, vote) => this.vote(question, messages, vote, signal)),
@@ -161,16 +155,13 @@ export class Judge {
 
   private decide(votes: readonly Vote[], criterion: number): { passed: boolean | null; reason: string } {
     const given = votes.map(({ verdicts }) => verdicts?.[criterion]);
-    const sides = {
-      yes: given.filter((each) => each?.passed === true),
-      no: given.filter((each) => each?.passed === false),
-    };
-    const lead = (sides.yes.length - sides.no.length) / votes.length;
-    const winner = lead > 0 ? sides.yes : sides.no;
-    const tally = `${sides.yes.length} for, ${sides.no.length} against, ${votes.length} votes`;
+    const [yes, no] = [true, false].map((side) => given.filter((each) => each?.passed === side));
+    const lead = (yes.length - no.length) / votes.length;
+    const winner = lead > 0 ? yes : no;
+    const tally = `${yes.length} for, ${no.length} against, ${votes.length} votes`;
     if (winner.length * 2 > votes.length && Math.abs(lead) >= this.config.margin)
       return { passed: lead > 0, reason: `${winner[0]?.reason} (${tally})` };
-    const disagree = sides.yes.length > 0 && sides.no.length > 0;
+    const disagree = yes.length > 0 && no.length > 0;
     if (disagree && this.config.onDisagreement === 'fail')
       return { passed: false, reason: `votes disagree (${tally})` };
     const [problem] = votes.flatMap((vote) => vote.problem ?? []);
@@ -216,7 +207,7 @@ const JUDGE_SYSTEM = [
   'Reply with one JSON object with the keys reasoning, verdicts, confidence, in this order; verdicts has one entry for each criterion, in their order.',
 ].join('\n\n');
 
-export function judgeMessages(question: JudgeQuestion): ChatMessage[] {
+function judgeMessages(question: JudgeQuestion): ChatMessage[] {
   const { policy, goal, criteria, messages, stateChanges, checks } = question;
   const sections = [
     { heading: 'Policy', content: policy },
@@ -226,11 +217,9 @@ export function judgeMessages(question: JudgeQuestion): ChatMessage[] {
     ...(checks === undefined ? [] : [{ heading: 'ExactChecks', content: checks.map(({ ...check }): Json => check) }]),
     { heading: 'Criteria', content: criteria.map((sentence, i) => ({ criterion: i + 1, sentence })) },
   ];
-  // Without `<` no text can become a control token of a chat template.
-  const data = renderSections(sections);
   return [
     { role: 'system', content: JUDGE_SYSTEM },
-    { role: 'user', content: data },
+    { role: 'user', content: renderSections(sections) },
   ];
 }
 
@@ -252,28 +241,20 @@ function turnOf(message: Message): Json[] {
   ];
 }
 
-/** A verdict and what it cost to find. */
-export interface JudgedVerdict extends Verdict {
-  readonly cost: Cost;
-}
-
-export interface JudgeEpisodeOptions {
-  /** Absent: the rubric stays open. */
-  readonly judge?: Judge;
-  /** Seed of the episode. */
-  readonly seed?: number;
-  readonly signal?: AbortSignal;
-}
-
 const RUBRIC = 'rubric: ';
 
-/** Throws what the judge's model throws. */
+/**
+ * The verdict and what it cost to find; without a judge the rubric stays open.
+ * @param options  with the seed of the episode
+ * @throws what the judge's model throws
+ */
 export async function judgeEpisode(
   domain: ToolsDomain,
   task: ToolsTask,
   end: EpisodeEnd,
-  { judge, seed = 0, signal }: JudgeEpisodeOptions = {},
-): Promise<JudgedVerdict> {
+  options: { readonly judge?: Judge; readonly seed?: number; readonly signal?: AbortSignal } = {},
+): Promise<Verdict & { readonly cost: Cost }> {
+  const { judge, seed = 0, signal } = options;
   const exact = verifyEpisode(domain, task, end);
   const criteria = task.verifier.rubric ?? [];
   if (judge === undefined || criteria.length === 0 || exact.reward !== null) return { ...exact, cost: NO_COST };

@@ -6,8 +6,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
-import type { StepAnswer, StepQuestion } from './step-form.js';
-import type { World, WorldKind } from './worlds.js';
+import type { StepAnswer, StepQuestion, World } from './step-form.js';
 
 export interface RecordedStep {
   readonly task: string;
@@ -25,37 +24,29 @@ export type LearnedEpisode = Pick<EpisodeRecord, 'id' | 'task' | 'steps' | 'retu
  */
 export function* recordedSteps(episodes: Iterable<LearnedEpisode>, domain: ToolsDomain): Generator<RecordedStep> {
   const tasks = new Map(domain.tasks.map((task) => [task.id, task]));
-  for (const episode of episodes) {
-    const task = tasks.get(episode.task);
-    if (task !== undefined) yield* stepsOf(episode, task, domain);
-  }
-}
-
-function* stepsOf(
-  { id, steps, terminated, return: reward }: LearnedEpisode,
-  task: ToolsTask,
-  domain: ToolsDomain,
-): Generator<RecordedStep> {
-  const goal = goalOf(task);
   // A screen is drawn from its state: nothing is left to say.
   const isDrawn = isScreenDomain(domain);
-  const calls = steps.flatMap(({ action, predictions }) =>
-    (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
-  );
-  let state: JsonObject = initialStateOf(domain, task);
-  for (const [i, { call, prediction }] of calls.entries()) {
-    if (prediction === undefined) return;
-    const { isError, operations, observation } = prediction;
-    const ends = i === calls.length - 1 && terminated ? { ends: reward ?? 0 } : {};
-    yield {
-      ...{ task: task.id, episode: id },
-      question: { call, goal, world: worldOf(domain, state) },
-      answer: { isError, operations, observation: isDrawn && !isError ? '' : observation, ...ends },
-    };
-    try {
-      state = applyOperations(state, operations);
-    } catch {
-      return;
+  for (const { id, task: name, steps, terminated, return: reward } of episodes) {
+    const task = tasks.get(name);
+    if (task === undefined) continue;
+    const calls = steps.flatMap(({ action, predictions }) =>
+      (action.toolCalls ?? []).map((call, i) => ({ call, prediction: predictions[i] })),
+    );
+    let state: JsonObject | undefined = initialStateOf(domain, task);
+    for (const [i, { call, prediction }] of calls.entries()) {
+      if (prediction === undefined || state === undefined) break;
+      const { isError, operations, observation } = prediction;
+      const ends = i === calls.length - 1 && terminated ? { ends: reward ?? 0 } : {};
+      yield {
+        ...{ task: name, episode: id },
+        question: { call, goal: goalOf(task), world: worldOf(domain, state) },
+        answer: { isError, operations, observation: isDrawn && !isError ? '' : observation, ...ends },
+      };
+      try {
+        state = applyOperations(state, operations);
+      } catch {
+        state = undefined;
+      }
     }
   }
 }
@@ -63,10 +54,6 @@ function* stepsOf(
 /** A state as a model sees it. */
 export function worldOf({ rules }: ToolsDomain, state: JsonObject): World {
   return { values: state, ...(rules?.scene && { scene: rules.scene(state) }) };
-}
-
-export function worldKindOf({ rules }: ToolsDomain): WorldKind {
-  return rules?.scene === undefined ? 'values' : 'facts';
 }
 
 /** Longer goals are a user's story, and no part of what a call does. */

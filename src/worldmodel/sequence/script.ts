@@ -1,19 +1,18 @@
 // What a sequence model reads and writes, before it is tokens: text, marks that part sections, and slots in the place of names. A slot
 // stands for a name of the question, so that a name is copied and never spelt, and rooms that were never seen have no unknown words.
 
-import type { Json } from '../../core/canonical-json.js';
-import type { Operation } from '../../env/tools/prediction.js';
 import type { Tokenizer } from '../../nn/decoder/tokenizer.js';
 
 /** Names that a question can give a slot to; further ones are spelt. */
 export const SLOTS = 64;
 
+/** `replace` and `value` stand in no text: a fit gives other bytes without them. */
 const MARKS = [
   ...['call', 'goal', 'facts', 'answer'],
   ...['done', 'refused', 'add', 'replace', 'remove', 'name', 'value', 'says', 'glue', 'goes-on', 'ends'],
 ] as const;
 
-export type Mark = (typeof MARKS)[number];
+type Mark = (typeof MARKS)[number];
 
 export type Piece = { readonly text: string } | { readonly slot: number } | { readonly mark: Mark };
 
@@ -50,10 +49,6 @@ export class Names {
 
   nameOf(slot: number): string | undefined {
     return this.names[slot];
-  }
-
-  all(): readonly string[] {
-    return this.names;
   }
 }
 
@@ -104,7 +99,7 @@ export class ScriptCodec {
   private readonly ids = new Map<string, number>();
   private readonly special = new Map<number, Piece>();
 
-  private constructor(readonly tokenizer: Tokenizer) {
+  constructor(readonly tokenizer: Tokenizer) {
     const note = (token: string, piece: Piece) => {
       const id = tokenizer.idOf(token)!;
       this.ids.set(token, id);
@@ -112,11 +107,6 @@ export class ScriptCodec {
     };
     for (const name of MARKS) note(markToken(name), mark(name));
     for (let slot = 0; slot < SLOTS; slot++) note(slotToken(slot), { slot });
-  }
-
-  /** undefined for a tokenizer that lacks a special token. */
-  static of(tokenizer: Tokenizer): ScriptCodec | undefined {
-    return SCRIPT_TOKENS.some((token) => tokenizer.idOf(token) === undefined) ? undefined : new ScriptCodec(tokenizer);
   }
 
   encode(pieces: readonly Piece[]): number[] {
@@ -148,48 +138,4 @@ export class ScriptCodec {
   idOf(name: Mark): number {
     return this.ids.get(markToken(name))!;
   }
-}
-
-const OPERATIONS = ['add', 'replace', 'remove'] as const;
-
-/** undefined for operations that there are no words for. */
-export function writtenPatch(operations: readonly Operation[], names: Names, split: Splitter): Piece[] | undefined {
-  const all: Piece[] = [];
-  for (const operation of operations) {
-    if (operation.op === 'move' || operation.op === 'copy' || operation.op === 'test') return undefined;
-    all.push(mark(operation.op), ...written(operation.path, split, names));
-    if ('value' in operation) all.push(mark('value'), ...written(JSON.stringify(operation.value), split, names));
-  }
-  return all;
-}
-
-/** undefined where they cannot be read. */
-export function readPatch(pieces: readonly Piece[], names: Names): Operation[] | undefined {
-  const starts = pieces.flatMap((piece, i) => (OPERATIONS.some((op) => isMark(piece, op)) ? [i] : []));
-  if (starts[0] !== (pieces.length === 0 ? undefined : 0)) return undefined;
-  const operations = starts.map((start, i) => readOperation(pieces.slice(start, starts[i + 1]), names));
-  return operations.includes(undefined) ? undefined : (operations as Operation[]);
-}
-
-function readOperation([first, ...rest]: readonly Piece[], names: Names): Operation | undefined {
-  const op = OPERATIONS.find((one) => isMark(first, one))!;
-  const at = rest.findIndex((piece) => isMark(piece, 'value'));
-  const path = readText(at < 0 ? rest : rest.slice(0, at), names);
-  if (path === undefined || !path.startsWith('/')) return undefined;
-  if (op === 'remove') return at < 0 ? { op, path } : undefined;
-  const text = at < 0 ? undefined : readText(rest.slice(at + 1), names);
-  try {
-    return text === undefined ? undefined : { op, path, value: JSON.parse(text) as Json };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Names as whole words, the longest first, as one may begin another. */
-export function splitterOf(names: readonly string[]): Splitter {
-  const escaped = [...names]
-    .sort((a, b) => b.length - a.length)
-    .map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'));
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}_])(?:${escaped.join('|') || '(?!)'})(?![\\p{L}\\p{N}_])`, 'gu');
-  return (text) => ({ between: text.split(pattern), objects: text.match(pattern) ?? [] });
 }

@@ -2,14 +2,13 @@
 // probabilities are calibrated, and how right it was on held-out steps.
 //
 //   model.safetensors, decoder.json   the decoder
-//   sequence.json                                         the rest, sealed; names the decoder by its hash
+//   sequence.json                     the rest, sealed; names the decoder by its hash
 
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { canonicalJson, type Json, sha256 } from '../../core/canonical-json.js';
 import { NO_COST } from '../../core/cost.js';
-import { reverieError } from '../../core/errors.js';
 import { recoverFolder, sealedText } from '../../core/files.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { Decoder } from '../../nn/decoder/decoder.js';
@@ -23,6 +22,7 @@ import {
   modelFolder,
   readSealed,
 } from '../from-records.js';
+import { folderInvalid } from '../model-folder.js';
 import {
   type BackendFitReport,
   type BackendModel,
@@ -33,25 +33,18 @@ import {
 } from '../tools/backend-model.js';
 import { goalOf, type RecordedStep, worldOf } from './recorded-steps.js';
 import { ScriptCodec } from './script.js';
-import { type Asked, type FormSettings, type StepAnswer, StepForm } from './step-form.js';
-import { WORLD_KINDS } from './worlds.js';
+import { type Asked, type ObjectTypes, type StepAnswer, StepForm } from './step-form.js';
 
 const FILE = 'sequence.json';
 const HINT = 'Give a run of `reverie fit` with a sequence model, or restore its folder from a copy.';
 
-const formSchema: z.ZodType<FormSettings> = z.strictObject({
-  world: z.enum(WORLD_KINDS),
-  types: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
-  shared: z.array(z.string()),
-});
-
 const contentsSchema = z.strictObject({
   format: z.literal('reverie-sequence'),
-  formatVersion: z.literal(2),
+  formatVersion: z.literal(3),
   /** The domain it learned in. */
   domain: z.string(),
   decoder: z.string(),
-  form: formSchema,
+  form: z.strictObject({ constant: z.array(z.string()), sole: z.array(z.string()) }),
   calibration: calibrationSchema,
   report: fitReportSchema,
 });
@@ -60,7 +53,7 @@ const contentsSchema = z.strictObject({
 export interface SequenceContents {
   readonly decoder: Decoder;
   readonly tokenizer: Tokenizer;
-  readonly form: FormSettings;
+  readonly form: ObjectTypes;
   readonly calibration: Calibration;
   readonly report: BackendFitReport;
   readonly domain: string;
@@ -76,7 +69,7 @@ export function versionOf({ decoder, tokenizer, form, calibration }: SequenceCon
 export async function saveSequence(folder: string, contents: SequenceContents): Promise<void> {
   const { decoder, tokenizer, form, calibration, report, domain } = contents;
   const about = { domain, decoder: decoderHash(decoder, tokenizer), form, calibration, report };
-  const text = sealedText({ format: 'reverie-sequence', formatVersion: 2, ...about });
+  const text = sealedText({ format: 'reverie-sequence', formatVersion: 3, ...about });
   await saveDecoder(folder, decoder, tokenizer, { [FILE]: text });
 }
 
@@ -84,21 +77,11 @@ export async function saveSequence(folder: string, contents: SequenceContents): 
 export async function loadSequence(given: string): Promise<SequenceContents> {
   for (const folder of [join(given, 'model'), given]) await recoverFolder(folder);
   const folder = modelFolder(given, FILE);
-  const {
-    format,
-    formatVersion,
-    decoder: hash,
-    ...about
-  } = await readSealed(folder, FILE, {
-    schema: contentsSchema,
-    hint: HINT,
-  });
+  const read = await readSealed(folder, FILE, { schema: contentsSchema, hint: HINT });
+  const { format: _format, formatVersion: _version, decoder: hash, ...about } = read;
   const { decoder, tokenizer } = await loadDecoder(folder);
   if (decoderHash(decoder, tokenizer) !== hash)
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `World model "${folder}" cannot be loaded: its ${FILE} was written for other weights or another tokenizer.`,
-      hint: HINT,
-    });
+    throw folderInvalid(folder, `its ${FILE} was written for other weights or another tokenizer.`, HINT);
   return { decoder, tokenizer, ...about };
 }
 
@@ -107,26 +90,26 @@ function decoderHash({ theta, config }: Decoder, tokenizer: Tokenizer): string {
   return sha256(`${weights} ${canonicalJson(config as unknown as Json)} ${tokenizer.toJson()}`);
 }
 
-export interface Answered {
+interface Answered {
   /** What is answered, or why that cannot be understood. */
   readonly answer: StepAnswer | string;
   /** Of all that counts: done or not, changes and text, in nats. What is claimed of the end does not count. */
   readonly logProb: number;
 }
 
-export interface AskedTokens {
+interface AskedTokens {
   readonly asked: Asked;
   readonly tokens: readonly number[];
 }
 
 /** The tokens of a question; undefined where they leave no room for an answer. */
-export function tokensOf(asked: Asked, codec: ScriptCodec, contextLength: number): number[] | undefined {
+function tokensOf(asked: Asked, codec: ScriptCodec, contextLength: number): number[] | undefined {
   const tokens = [codec.tokenizer.special.begin, ...codec.encode(asked.pieces)];
   return tokens.length < contextLength ? tokens : undefined;
 }
 
 /** Answers do not depend on what is asked beside them. */
-export async function answersOf(
+async function answersOf(
   decoder: Decoder,
   codec: ScriptCodec,
   form: StepForm,
@@ -155,7 +138,7 @@ export interface JudgedAnswer extends JudgedStep {
   readonly isAnswered: boolean;
 }
 
-/** Questions answered side by side. */
+/** Most questions answered side by side. */
 const BATCH = 64;
 
 export async function judgeSteps(
@@ -176,24 +159,20 @@ export async function judgeSteps(
   for (let start = 0; start < order.length; start += BATCH) {
     options.signal?.throwIfAborted();
     const batch = order.slice(start, start + BATCH);
-    const fitting = batch.filter((i) => asked[i] !== undefined);
-    const answers = await answersOf(
-      decoder,
-      codec,
-      form,
-      fitting.map((i) => asked[i]!),
-    );
-    for (const i of batch) judged[i] = judgedStep(steps[i].answer, undefined, Number.NEGATIVE_INFINITY);
-    fitting.forEach((i, k) => {
-      const { answer, logProb } = answers[k];
-      judged[i] = judgedStep(steps[i].answer, typeof answer === 'string' ? undefined : answer, logProb);
-    });
+    const questions = batch.flatMap((i) => asked[i] ?? []);
+    const answers = await answersOf(decoder, codec, form, questions);
+    for (const i of batch) {
+      const at = questions.indexOf(asked[i]!);
+      judged[i] = judgedStep(steps[i].answer, at < 0 ? undefined : answers[at]);
+    }
     options.onProgress?.(start + batch.length);
   }
   return judged;
 }
 
-function judgedStep(truth: StepAnswer, answer: StepAnswer | undefined, logProb: number): JudgedAnswer {
+function judgedStep(truth: StepAnswer, answered: Answered | undefined): JudgedAnswer {
+  const { answer: said, logProb = Number.NEGATIVE_INFINITY } = answered ?? {};
+  const answer = typeof said === 'string' ? undefined : said;
   return {
     changes: changesIn(truth).length,
     isStateExact:
@@ -221,9 +200,6 @@ interface Waiting {
   readonly reject: (reason: unknown) => void;
 }
 
-/** Most calls answered at once. */
-const MOST = 64;
-
 export class SequenceModel implements BackendModel {
   readonly version: string;
   private readonly form: StepForm;
@@ -234,7 +210,7 @@ export class SequenceModel implements BackendModel {
   constructor(private readonly contents: SequenceContents) {
     this.version = versionOf(contents);
     this.form = new StepForm(contents.form);
-    this.codec = ScriptCodec.of(contents.tokenizer)!;
+    this.codec = new ScriptCodec(contents.tokenizer);
   }
 
   async predict(query: CallQuery, { signal }: PredictOptions): Promise<RawProposal | Declined> {
@@ -265,8 +241,8 @@ export class SequenceModel implements BackendModel {
 
   private async answerAll(): Promise<void> {
     while (this.waiting.length > 0) {
-      const batch = this.waiting.slice(0, MOST);
-      this.waiting = this.waiting.slice(MOST);
+      const batch = this.waiting.slice(0, BATCH);
+      this.waiting = this.waiting.slice(BATCH);
       const questions = batch.map(({ question }) => question);
       try {
         const answers = await answersOf(this.contents.decoder, this.codec, this.form, questions);

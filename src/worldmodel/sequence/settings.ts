@@ -25,8 +25,6 @@ const fitSchema = z
   .prefault({})
   .describe('`reverie fit`: how it is trained.');
 
-export type SequenceFitSettings = z.output<typeof fitSchema>;
-
 export const sequenceSection = recordedSection({ minConfidence: 0.8, minExactness: 0.9 }, fitSchema)
   .prefault({})
   .describe('Backend `sequence`: a small language model that learned from records what calls do.');

@@ -7,9 +7,7 @@ import { inducedBackend } from '../induced/entry.js';
 import { llmBackend } from '../llm/entry.js';
 import { sequenceBackend } from '../sequence/entry.js';
 import type { BackendEntry } from './backend-model.js';
-import { realBackend } from './real-backend.js';
-import { replayBackend } from './replay-backend.js';
-import { rulesBackend } from './rules-backend.js';
+import { realBackend, replayBackend, rulesBackend } from './exact-backends.js';
 
 /** Keys of the section `model` that are no backend's, and what is no backend (`none`: no backend could answer; `schema`: a call that was not asked for). */
 const TAKEN = ['kind', 'backends', 'check', 'schema', 'none'];

@@ -1,7 +1,7 @@
 // Keeps a typed state honest: what a backend proposes for a call is believed only if the state can do it, stays what its
 // schema and its invariants say, and nothing is spoken of that does not exist.
 
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import { compileSchema, type SchemaCheck } from '../../env/state/state.js';
@@ -10,19 +10,24 @@ import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
-import { heldRules } from '../induced/induced-model.js';
+import { inducedBreaches, inducedRefusals } from '../induced/induced-model.js';
 import type { RawProposal, Trust } from './backend-model.js';
 
-export interface ProposalLimits {
-  readonly maxOperations: number;
-  readonly maxObservationChars: number;
-  /** Levels of a value that an operation brings. */
-  readonly maxDepth: number;
+/** Levels of a value that an operation brings. */
+const MAX_DEPTH = 32;
+
+/** What a proposal is checked for beside schema, preconditions and invariants, as `model.check` of a scenario says. */
+interface CheckSettings {
+  readonly maxOperations?: number;
+  readonly maxObservationChars?: number;
+  /** Whether made-up ids are a fault; with regular expressions of ids that the state does not show. */
+  readonly provenance?: boolean;
+  readonly idPatterns?: readonly string[];
+  /** Whether a success must show what it says it did. */
+  readonly outcome?: boolean;
 }
 
-export const PROPOSAL_LIMITS: ProposalLimits = { maxOperations: 200, maxObservationChars: 100_000, maxDepth: 32 };
-
-export interface ProposalQuery {
+interface ProposalQuery {
   readonly domain: ToolsDomain;
   readonly state: JsonObject;
   readonly call: Pick<ToolCall, 'name' | 'arguments'>;
@@ -31,14 +36,10 @@ export interface ProposalQuery {
   readonly proposal: Pick<RawProposal, 'operations' | 'observation' | 'isError' | 'confidence' | 'claim'>;
   /** `proposal` if absent. */
   readonly trust?: Trust;
-  readonly limits?: ProposalLimits;
-  /** Whether made-up ids are a fault; with regular expressions of ids that the state does not show. */
-  readonly provenance?: { readonly check: boolean; readonly patterns?: readonly string[] };
-  /** Whether a success must show what it says it did; default true. */
-  readonly outcome?: boolean;
+  readonly check?: CheckSettings;
 }
 
-export type CheckedProposal =
+type CheckedProposal =
   | {
       readonly operations: readonly Operation[];
       readonly after: JsonObject;
@@ -50,10 +51,15 @@ export type CheckedProposal =
 
 /** The state after the proposal, or everything that is wrong with it: sentences that a model can repair it by. */
 export function checkProposal(query: ProposalQuery): CheckedProposal {
-  const { state, proposal, trust = 'proposal', limits = PROPOSAL_LIMITS } = query;
-  const oversize = sizeProblems(proposal, limits);
+  const { domain, state, proposal, trust, check } = query;
+  const oversize = sizeProblems(proposal, check);
   if (oversize.length > 0) return { problems: oversize };
-  if (trust === 'text') return textOutcome(state, proposal);
+  if (trust === 'text') {
+    const { operations, observation } = proposal;
+    return operations.length > 0
+      ? { problems: ['A plain text model has no state.'] }
+      : { operations, after: state, observation };
+  }
   const applied = afterOperations(state, proposal.operations);
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
   const problems = [
@@ -63,31 +69,26 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
     ...idProblems(query),
   ];
   if (problems.length > 0) return { problems };
-  const { operations } = proposal;
+  const { operations, isError, observation } = proposal;
   const isTested = operations.some(({ op }) => op === 'test');
   const kept = isTested ? operations.filter(({ op }) => op !== 'test') : operations;
-  return { operations: kept, after: applied, observation: shownOf(query, applied) };
+  // Errors are told in the words of who answers.
+  const shown = isError ? observation : (domain.rendering?.(applied) ?? observation);
+  return { operations: kept, after: applied, observation: shown };
 }
 
-function textOutcome(state: JsonObject, { operations, observation }: ProposalQuery['proposal']): CheckedProposal {
-  if (operations.length > 0) return { problems: ['A plain text model has no state.'] };
-  return { operations, after: state, observation };
-}
-
-/** Errors are told in the words of who answers. */
-function shownOf({ domain, proposal }: ProposalQuery, after: JsonObject): string {
-  return proposal.isError ? proposal.observation : (domain.rendering?.(after) ?? proposal.observation);
-}
-
-function sizeProblems({ operations, observation, confidence }: ProposalQuery['proposal'], limits: ProposalLimits) {
+function sizeProblems(
+  { operations, observation, confidence }: ProposalQuery['proposal'],
+  { maxOperations = 200, maxObservationChars = 100_000 }: CheckSettings = {},
+) {
   const problems: string[] = [];
   if (!(confidence >= 0 && confidence <= 1)) problems.push(`confidence is ${confidence}; it must lie in [0, 1].`);
-  if (operations.length > limits.maxOperations)
-    problems.push(`There are ${operations.length} operations; at most ${limits.maxOperations} are allowed.`);
-  if (observation.length > limits.maxObservationChars)
-    problems.push(`The observation has ${observation.length} characters; at most ${limits.maxObservationChars}.`);
-  const deep = operations.find((operation) => 'value' in operation && isDeeper(operation.value, limits.maxDepth));
-  if (deep !== undefined) problems.push(`The value at "${deep.path}" is nested deeper than ${limits.maxDepth} levels.`);
+  if (operations.length > maxOperations)
+    problems.push(`There are ${operations.length} operations; at most ${maxOperations} are allowed.`);
+  if (observation.length > maxObservationChars)
+    problems.push(`The observation has ${observation.length} characters; at most ${maxObservationChars}.`);
+  const deep = operations.find((operation) => 'value' in operation && isDeeper(operation.value, MAX_DEPTH));
+  if (deep !== undefined) problems.push(`The value at "${deep.path}" is nested deeper than ${MAX_DEPTH} levels.`);
   return problems;
 }
 
@@ -116,20 +117,18 @@ function callProblems({ domain, state, call, proposal, trust }: ProposalQuery): 
   if (proposal.isError || trust === 'exact') return problems;
   const reasons = [
     ...(domain.rules?.preconditions(state, call as ToolCall) ?? []),
-    ...heldRules(domain.induced).preconditions(state, call),
+    ...inducedRefusals(domain.induced, state, call),
   ];
   return [...problems, ...reasons.map((reason) => `The call must fail here, with an error: ${reason}`)];
 }
 
 function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): string[] {
   if (after === state) return [];
-  const faults = schemaCheckOf(
-    domain.stateSchema,
-    `the state of domain "${domain.id}"`,
-  )(changedPart(state, after, domain.stateSchema));
+  const fits = schemaCheckOf(domain.stateSchema, `the state of domain "${domain.id}"`);
+  const faults = fits(changedPart(state, after, domain.stateSchema));
   const broken = [
     ...(domain.rules?.invariants(state, after) ?? []),
-    ...heldRules(domain.induced).invariants(state, after),
+    ...(domain.induced ? inducedBreaches(domain.induced, state, after) : []),
   ];
   return [
     ...faults.map((fault) => `The state would not fit its schema: ${fault}.`),
@@ -139,8 +138,8 @@ function stateProblems({ domain, state }: ProposalQuery, after: JsonObject): str
 
 /** What a call that is said to have succeeded must show: what calls like it do, and what the proposal claims of this one. */
 function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
-  const { domain, state, call, proposal, trust, outcome = true } = query;
-  if (trust === 'exact' || proposal.isError || !outcome) return [];
+  const { domain, state, call, proposal, trust, check } = query;
+  if (trust === 'exact' || proposal.isError || check?.outcome === false) return [];
   const unmet = domain.rules?.unmet?.(after, call) ?? [];
   const { claim } = proposal;
   const unshown = claim === undefined ? [] : (domain.rules?.unshown?.(state, after, claim) ?? []);
@@ -150,10 +149,10 @@ function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
   ];
 }
 
-function idProblems({ proposal, trust, provenance, ...query }: ProposalQuery): string[] {
-  if (trust === 'exact' || provenance?.check === false) return [];
+function idProblems({ proposal, trust, check, ...query }: ProposalQuery): string[] {
+  if (trust === 'exact' || check?.provenance === false) return [];
   const { operations, observation } = proposal;
-  const unknown = unknownIds({ ...query, operations, observation }, idPatternOf(query.domain, provenance?.patterns));
+  const unknown = unknownIds({ ...query, operations, observation }, idPatternOf(query.domain, check?.idPatterns));
   if (unknown.length === 0) return [];
   return [`These ids are in neither state, call nor conversation, and nothing creates them: ${unknown.join(', ')}.`];
 }
@@ -178,18 +177,14 @@ function changedPart(before: JsonObject, after: JsonObject, schema: JsonObject):
 }
 
 function changedEntries(before: Json | undefined, after: Json, schema: Json | undefined): Json {
-  if (!isObject(before) || !isObject(after) || !isObject(schema) || !isOnlyOf(schema, ENTRYWISE)) return after;
   // Of a list nothing is left out, as faults are named by the place of an entry.
-  if (Array.isArray(before) || Array.isArray(after)) return after;
+  if (!isJsonObject(before) || !isJsonObject(after) || !isJsonObject(schema)) return after;
+  if (!isOnlyOf(schema, ENTRYWISE)) return after;
   return Object.fromEntries(Object.entries(after).filter(([key, entry]) => entry !== before[key]));
 }
 
 function isOnlyOf(schema: JsonObject, keywords: ReadonlySet<string>): boolean {
   return Object.keys(schema).every((keyword) => keywords.has(keyword));
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null;
 }
 
 /** A word: letters and digits, joined by `_`, `-` or `.`, with a leading `#` where ids have one. */
@@ -276,7 +271,7 @@ export function schemaCheckOf(schema: JsonObject, what: string): SchemaCheck {
 }
 
 /** Whether a word looks like an id of the domain. */
-export type IdPattern = (word: string) => boolean;
+type IdPattern = (word: string) => boolean;
 
 /** From this many shapes on, ids of one make are told by case and length alone. */
 const MANY_SHAPES = 8;
@@ -334,7 +329,7 @@ function idsIn(state: JsonObject): Set<string> {
 }
 
 function idsOfField(key: string, value: Json): readonly string[] {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return [key];
+  if (isJsonObject(value)) return [key];
   if (!ID_FIELD.test(key)) return [];
   const values: readonly Json[] = Array.isArray(value) ? value : [value];
   return values.filter((id) => typeof id === 'string');
@@ -375,14 +370,8 @@ function fits(range: Lengths | undefined, lengths: readonly number[]): boolean {
   return range !== undefined && lengths.every((length, i) => length >= range[i][0] && length <= range[i][1]);
 }
 
-export interface ProvenanceQuery {
-  readonly domain: ToolsDomain;
-  readonly state: JsonObject;
-  readonly call: Pick<ToolCall, 'name' | 'arguments'>;
-  readonly messages: readonly Message[];
-  readonly operations: readonly Operation[];
-  readonly observation: string;
-}
+type ProvenanceQuery = Omit<ProposalQuery, 'proposal' | 'trust' | 'check'> &
+  Pick<RawProposal, 'operations' | 'observation'>;
 
 /** Ids in operations and observation that come from nowhere. */
 export function unknownIds(query: ProvenanceQuery, isId: IdPattern): string[] {
@@ -416,7 +405,7 @@ export function unsaidIds(
 }
 
 /** Whether a word is a key, a value or part of a value of the state. Entities are remembered one by one, as they are shared. */
-export function stateMentions(value: Json, word: string, depth = 0): boolean {
+function stateMentions(value: Json, word: string, depth = 0): boolean {
   if (depth === 2 || typeof value !== 'object' || value === null) return wordsIn(value).has(word);
   if (!Array.isArray(value) && Object.hasOwn(value, word)) return true;
   return (Object.values(value) as Json[]).some((part) => stateMentions(part, word, depth + 1));
@@ -443,14 +432,9 @@ function createdIds(operations: readonly Operation[]): Set<string> {
 
 /** An entity's own id: its `id`, or `<singular of its collection>_id` (`ticket_id` in `tickets`). */
 function ownIds(value: Json, collection: string): string[] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
-  const names = ['id', `${singular(collection)}_id`, `${singular(collection)}Id`];
-  const entity = value as JsonObject;
-  return names.map((name) => entity[name]).filter((own) => typeof own === 'string');
-}
-
-function singular(word: string): string {
-  return word.endsWith('ies') ? `${word.slice(0, -3)}y` : word.replace(/s$/, '');
+  if (!isJsonObject(value)) return [];
+  const singular = collection.endsWith('ies') ? `${collection.slice(0, -3)}y` : collection.replace(/s$/, '');
+  return ['id', `${singular}_id`, `${singular}Id`].map((name) => value[name]).filter((own) => typeof own === 'string');
 }
 
 function unescapePointer(part: string): string {

@@ -2,13 +2,12 @@
 // a proposal with faults is repaired once with the reasons, then the next backend is asked, and if there is none the call
 // is refused with an error of the environment: never silently accepted. What was tried, why and at which cost is told.
 
-import { createHash } from 'node:crypto';
-import { canonicalJson, type Json } from '../../core/canonical-json.js';
+import { contentHash, type Json } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import { describeIssues, reverieError } from '../../core/errors.js';
 import { threadPlugins } from '../../core/plugins.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
-import type { Operation, Prediction } from '../../env/tools/prediction.js';
+import type { Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
 import { settingInvalid } from '../dynamics.js';
 import type {
@@ -21,14 +20,14 @@ import type {
   Trust,
 } from './backend-model.js';
 import { routerBackends } from './backends.js';
-import { checkProposal, PROPOSAL_LIMITS, toolOf } from './checks.js';
+import { checkProposal, toolOf } from './checks.js';
 import { DEFAULT_BACKENDS, type ToolsModelConfig } from './tools-model-schema.js';
 
 /** What an agent is shown of a call that no backend could answer. */
-export const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
+const REFUSAL = 'Error: the call could not be carried out. Nothing was changed.';
 
 /** A backend in its place. */
-export interface AskedBackend {
+interface AskedBackend {
   readonly name: string;
   readonly model: BackendModel;
   readonly trust: Trust;
@@ -45,8 +44,7 @@ export class Router implements Responder {
     private readonly backends: readonly AskedBackend[],
     private readonly absent: readonly string[] = [],
   ) {
-    const decided = createHash('sha256').update(canonicalJson(config)).digest('hex').slice(0, 12);
-    this.version = `router:${decided}(${backends.map(({ model }) => model.version).join(' | ')})`;
+    this.version = `router:${contentHash(config).slice(0, 12)}(${backends.map(({ model }) => model.version).join(' | ')})`;
   }
 
   trusts(backend: string): boolean {
@@ -94,15 +92,7 @@ export class Router implements Responder {
     trail.spend(proposal.cost);
     if ('declined' in proposal) return trail.say(backend.name, proposal.declined);
     if ('problems' in proposal) return { problems: proposal.problems, previous: proposal.previous ?? null };
-    const { check } = this.config;
-    const checked = checkProposal({
-      ...query,
-      proposal,
-      trust: backend.trust,
-      limits: { ...PROPOSAL_LIMITS, ...check },
-      provenance: { check: check.provenance, patterns: check.idPatterns },
-      outcome: check.outcome ?? true,
-    });
+    const checked = checkProposal({ ...query, proposal, trust: backend.trust, check: this.config.check });
     if (checked.problems !== undefined) return { problems: checked.problems, previous: asJson(proposal) };
     const least = backend.minConfidence;
     if (proposal.confidence >= least)
@@ -155,11 +145,8 @@ export class Router implements Responder {
   }
 }
 
-interface Accepted {
+interface Accepted extends Pick<Prediction, 'operations' | 'observation' | 'repaired'> {
   readonly proposal: RawProposal;
-  readonly operations: readonly Operation[];
-  readonly observation: string;
-  readonly repaired?: boolean;
 }
 
 interface Refused {
@@ -197,26 +184,6 @@ function asJson({ reasoning, operations, observation, confidence }: RawProposal)
   return { reasoning: reasoning ?? '', operations: operations as unknown as Json, observation, confidence };
 }
 
-/**
- * @param entries  in the order in which they are asked
- * @throws SCENARIO_UNFIT if none of them can be had, MODEL_BACKEND_UNAVAILABLE if one that is named cannot
- */
-export async function assembleRouter(
-  entries: readonly BackendEntry[],
-  config: ToolsModelConfig,
-  parts: BackendParts,
-): Promise<Router> {
-  const made = await Promise.all(entries.map((entry) => backendOf(entry, config, parts)));
-  const backends = made.filter((backend) => typeof backend !== 'string');
-  const absent = made.filter((backend) => typeof backend === 'string');
-  const listed = entries.map((entry, i) => {
-    const one = made[i];
-    return { entry, settings: backendSettings(entry, config), ...(typeof one === 'string' ? { absent: one } : {}) };
-  });
-  requireBackends(listed, parts.domain);
-  return new Router(parts.domain, config, backends, absent);
-}
-
 /** The backend as it is asked, or why there is none. */
 async function backendOf(
   { name, schema, trust = 'proposal', minConfidence = 0, make }: BackendEntry,
@@ -250,44 +217,40 @@ export function backendSettings(
 /** What backends are made from; a configured backend whose part is missing is left out, and every answer says so. */
 export type RouterParts = BackendParts;
 
-/** @throws SCENARIO_UNFIT if none of the configured backends can be had; NAME_UNKNOWN for one that there is not */
+/**
+ * A backend may be absent where one before it answers every call, and so may those of the default list that depend on the domain.
+ * @throws SCENARIO_UNFIT if none of the configured backends is there, MODEL_BACKEND_UNAVAILABLE if one that would be asked is not;
+ * NAME_UNKNOWN for one that there is not
+ */
 export async function makeRouter(config: ToolsModelConfig, parts: RouterParts): Promise<Router> {
   await threadPlugins();
+  const { domain } = parts;
   const entries = config.backends.map((name) => routerBackends.get(name));
-  return assembleRouter(entries, config, parts);
+  const made = await Promise.all(entries.map((entry) => backendOf(entry, config, parts)));
+  const backends = made.filter((backend) => typeof backend !== 'string');
+  const absent = made.filter((backend) => typeof backend === 'string');
+  if (backends.length === 0)
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `No backend of the world model can answer calls of domain "${domain.id}": ${absent.join('; ')}.`,
+      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
+    });
+  const isDefault = config.backends.join() === DEFAULT_BACKENDS.join();
+  for (const [i, entry] of entries.entries()) {
+    const one = made[i];
+    if (typeof one !== 'string') {
+      if (entry.isReal?.(domain, backendSettings(entry, config))) break;
+    } else if (!isDefault || entry.name === 'llm') {
+      const reason = one.replace(`${entry.name}: `, '');
+      throw reverieError('MODEL_BACKEND_UNAVAILABLE', { backend: entry.name, domain: domain.id, reason });
+    }
+  }
+  return new Router(domain, config, backends, absent);
 }
 
 /** Files that the sections of the listed backends name, relative to the scenario. */
 export function backendFiles(config: ToolsModelConfig): string[] {
   return config.backends.flatMap((name) => {
     const entry = routerBackends.get(name);
-    return entry.files === undefined ? [] : entry.files(backendSettings(entry, config));
+    return [...(entry.files?.(backendSettings(entry, config)) ?? [])];
   });
-}
-
-export interface ListedBackend {
-  readonly entry: Pick<BackendEntry, 'name' | 'isReal'>;
-  readonly settings: BackendSettings;
-  /** Why the domain cannot have it; absent: it can. */
-  readonly absent?: string;
-}
-
-/**
- * A backend may be absent where one before it answers every call, and so may those of the default list that depend on the domain.
- * @throws SCENARIO_UNFIT if none is there, MODEL_BACKEND_UNAVAILABLE if one that would be asked is not
- */
-export function requireBackends(listed: readonly ListedBackend[], domain: ToolsDomain): void {
-  const reasons = listed.flatMap(({ absent }) => absent ?? []);
-  if (reasons.length === listed.length)
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `No backend of the world model can answer calls of domain "${domain.id}": ${reasons.join('; ')}.`,
-      hint: 'Give the domain rules.js, records to replay or a language model (section llm), and name it in model.backends.',
-    });
-  const isDefault = listed.map(({ entry }) => entry.name).join() === DEFAULT_BACKENDS.join();
-  for (const { entry, settings, absent } of listed) {
-    if (absent === undefined && entry.isReal?.(domain, settings) === true) return;
-    if (absent === undefined || (isDefault && entry.name !== 'llm')) continue;
-    const reason = absent.replace(`${entry.name}: `, '');
-    throw reverieError('MODEL_BACKEND_UNAVAILABLE', { backend: entry.name, domain: domain.id, reason });
-  }
 }

@@ -5,7 +5,7 @@ import { describeIssues } from '../../core/errors.js';
 import { settingInvalid } from '../dynamics.js';
 import { llmSection } from '../llm/entry.js';
 import { routerBackends } from './backends.js';
-import { rulesSection } from './rules-backend.js';
+import { rulesSection } from './exact-backends.js';
 
 /** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
 export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
@@ -59,7 +59,7 @@ export function toolsModelSchema(): z.ZodType<ToolsModelConfig, ToolsModelConfig
     .refine((listed) => new Set(listed).size === listed.length, 'names a backend twice')
     .default(DEFAULT_BACKENDS)
     .describe(
-      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `sequence` (a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
+      'Who is asked, in order: `rules` (exact code), `induced` (accepted rules from logs), `operators` (preconditions and effects found in records), `lifted` (recorded changes of screens, carried over to others), `sequence` (of games of text: a small language model fitted to records), `replay` (a recorded transition of the same call in the same state), `llm`, `page-llm` (a language model that writes pages), `real` (the real environment as proxy), or a backend of a plugin.',
     );
   const sections = routerBackends.list().flatMap(({ name, schema }) => {
     if (schema === undefined) return [];

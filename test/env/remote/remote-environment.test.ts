@@ -4,8 +4,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Environment, VectorEnvironment } from '../../../src/core/environment.js';
 import { Rng } from '../../../src/core/rng.js';
 import { checkEnvironment, describeReport } from '../../../src/env/check-environment.js';
-import { remoteEnvironment } from '../../../src/env/remote/remote.js';
-import type { RemoteToolsEnvironment, RemoteVectorEnvironment } from '../../../src/env/remote/remote-environment.js';
+import {
+  type RemoteToolsEnvironment,
+  type RemoteVectorEnvironment,
+  remoteEnvironment,
+} from '../../../src/env/remote/remote-environment.js';
 import { loadAnyScenario } from '../../../src/run/scenario.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { serveScenarios } from '../../serve/running-server.js';

@@ -2,8 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ReverieError } from '../../../src/core/errors.js';
-import { remoteEnvironment } from '../../../src/env/remote/remote.js';
-import type { RemoteVectorEnvironment } from '../../../src/env/remote/remote-environment.js';
+import { type RemoteVectorEnvironment, remoteEnvironment } from '../../../src/env/remote/remote-environment.js';
 import type { RunningServer } from '../../../src/serve/index.js';
 import { ask, serveScenarios } from '../../serve/running-server.js';
 import { flakyProxy, toyServer } from './flaky-proxy.js';

@@ -121,20 +121,6 @@ describe('calls', () => {
   });
 });
 
-describe('what is said beside calls', () => {
-  const both = { ...call('get_member', { member_id: 'M1' }), content: 'It is due on 2030-03-22.' };
-
-  test('is said after the calls where that is allowed', async () => {
-    const env = libraryEnvironment(domain, { allowSayAndCall: true });
-    await env.reset();
-    const { observation, terminated, info } = await env.step(both);
-    expect(observation.messages.map(({ role }) => role)).toEqual(['tool', 'user']);
-    expect(terminated).toBe(true);
-    const told = infoOf({ info }).verdict?.checks.find(({ name }) => name.startsWith('communicate'));
-    expect(told?.passed).toBe(true);
-  });
-});
-
 describe('what is no action', () => {
   const deep = JSON.parse(`${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`);
   const circular: Record<string, unknown> = {};

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest';
 import type { JsonObject } from '../../../src/core/canonical-json.js';
 import { sha256 } from '../../../src/core/canonical-json.js';
 import { areRulesOfPack, packsFolder } from '../../../src/core/packs.js';
-import { readRules, Sandbox, TrustedSandbox } from '../../../src/env/tools/sandbox/sandbox.js';
-import { LIMITS, SandboxFailure } from '../../../src/env/tools/sandbox/sandbox-program.js';
+import { readRules, SandboxThread, TrustedRealm } from '../../../src/env/tools/sandbox/sandbox.js';
+import { LIMITS } from '../../../src/env/tools/sandbox/sandbox-program.js';
 import { sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture } from './library.js';
 
@@ -21,7 +21,7 @@ const asked = (request: string, given: object) => JSON.stringify({ request, ...g
 
 test('the answers are those of the sandbox, to the letter', () => {
   const program = programOf(readFileSync(`${fixture('library')}/rules.js`, 'utf8'));
-  const [sandbox, trusted] = [new Sandbox(program), new TrustedSandbox(program)];
+  const [sandbox, trusted] = [new SandboxThread(program), new TrustedRealm(program)];
   const lend = { name: 'lend_book', state: 1, keep: 2 };
   const requests = [
     asked('outline', { hold: [{ key: 1, state }] }),
@@ -36,17 +36,16 @@ test('the answers are those of the sandbox, to the letter', () => {
     const answer = sandbox.ask(request);
     expect(trusted.ask(request)).toBe(answer);
   }
-  for (const place of [sandbox, trusted]) place.close();
-  expect(() => trusted.ask(requests[0])).toThrow(SandboxFailure);
+  for (const place of [sandbox, trusted]) place.end();
 });
 
 test('nothing is kept from call to call, and nothing here is changed', () => {
-  const trusted = new TrustedSandbox(programOf('let n = 0; export const tools = { count: () => ++n };'));
+  const trusted = new TrustedRealm(programOf('let n = 0; export const tools = { count: () => ++n };'));
   const count = asked('read', { name: 'count', args: {}, state: 1, hold: [{ key: 1, state: {} }] });
   expect([1, 2].map(() => trusted.ask(count))).toEqual(Array(2).fill('{"answer":{"observation":"1","patches":[]}}'));
   expect(Object.isFrozen(Object.prototype)).toBe(false);
   expect(typeof Math.random()).toBe('number');
-  trusted.close();
+  trusted.end();
 });
 
 test('texts of parts of states are those of the parts at hand', () => {
@@ -58,10 +57,10 @@ export const checks = { same: ({ initialState: a, finalState: b }) =>
     asked('write', { name: 'put', args: { to: 2 }, state: 1, keep: 2, hold: [{ key: 1, state: { part: { n: 1 } } }] }),
     ...Array(2).fill(asked('check', { name: 'same', messages: [], initialState: 1, finalState: 2 })),
   ];
-  for (const place of [new Sandbox(program), new TrustedSandbox(program)]) {
+  for (const place of [new SandboxThread(program), new TrustedRealm(program)]) {
     const answers = requests.map((request) => JSON.parse(place.ask(request)).answer);
     expect(answers.slice(1)).toEqual(Array(2).fill({ passed: true, reason: '' }));
-    place.close();
+    place.end();
   }
 });
 
@@ -84,8 +83,8 @@ test('rules of the package that were edited run in the sandbox', async () => {
   const spend = () => rules.execute({}, { id: '1', name: 'greedy', arguments: {} });
   expect(spend).toThrow(expect.objectContaining({ code: 'RULES_FAILED', message: expect.stringContaining('memory') }));
   rules.close?.();
-  const trusted = new TrustedSandbox(programOf(greedy));
+  const trusted = new TrustedRealm(programOf(greedy));
   const asking = asked('read', { name: 'greedy', args: {}, state: 1, hold: [{ key: 1, state: {} }] });
   expect(trusted.ask(asking)).toContain('100000000');
-  trusted.close();
+  trusted.end();
 });

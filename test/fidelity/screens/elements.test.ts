@@ -4,13 +4,12 @@ import '../../../src/kinds/registry.js';
 import { afterAll, describe, expect, it } from 'vitest';
 import { NO_SCREEN, type ScreenElement, type ScreenState } from '../../../src/env/screens/screen-state.js';
 import { applyOperations } from '../../../src/env/state/operations.js';
-import type { Message, ToolCall } from '../../../src/env/tools/message.js';
+import type { ToolCall } from '../../../src/env/tools/message.js';
 import type { Prediction } from '../../../src/env/tools/prediction.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { initialStateOf } from '../../../src/env/tools/situation.js';
 import type { CallQuery } from '../../../src/env/tools/tools-family.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
-import { carriedBy } from '../../../src/fidelity/tools/open-loop.js';
 import { elementF1, elementScores, elementsInstrument } from '../../../src/screens/fidelity/elements.js';
 import { makeRouter } from '../../../src/worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../src/worldmodel/tools/tools-model-schema.js';
@@ -57,12 +56,6 @@ describe('the section of a report', () => {
       { id: 'b', name: 'click', arguments: { bid: idOf('link') } },
     ];
     const queries = calls.map((call, step): CallQuery => ({ domain, task, state, messages: [], call, step, seed: 1 }));
-    const messages = calls.flatMap((call): Message[] => [
-      { role: 'assistant', content: null, toolCalls: [call] },
-      { role: 'tool', toolCallId: call.id, name: call.name, content: '', isError: false },
-    ]);
-    const real = await carriedBy(rulesResponder(domain), domain, 1)({ id: 'w', task, messages, steps: [] });
-    const steps = real.steps.map(({ answer, state: after }) => ({ ...(answer as Prediction), state: after }));
     const model = parseToolsModelConfig({ kind: 'tools', backends: ['mechanics'] });
     const unaided = await makeRouter(model, { domain, folder: '.', index: undefined as never });
     const truth = {
@@ -70,19 +63,16 @@ describe('the section of a report', () => {
         const answer = rulesResponder(domain).answer(query) as Prediction;
         return { id: query.call.id, query, truth: answer, after: applyOperations(state, answer.operations) };
       }),
-      sequences: [{ id: 'w', task, messages, steps }],
     };
     const instrument = elementsInstrument({
       ground: { setup: { seed: 1 }, truth },
       answering: { unaided },
-      carry: carriedBy(unaided, domain, 1),
       notes: { steps: [] },
     } as unknown as ToolsJudged);
-    const rows = [...(await instrument.measure(0)), ...(await instrument.measure(1))];
-    expect(instrument.chunks).toBe(2);
-    expect(rows[0]).toMatchObject({ kind: 'step', backend: 'mechanics', elements: 1, changes: 1, outcome: true });
-    expect(rows[1]).toMatchObject({ kind: 'step', backend: 'refused', changes: 0, outcome: false });
-    expect(rows[2]).toMatchObject({ kind: 'walk', elements: [1, expect.closeTo(0.97, 2)] });
+    const rows = await instrument.measure(0);
+    expect(instrument.chunks).toBe(1);
+    expect(rows[0]).toMatchObject({ backend: 'mechanics', elements: 1, changes: 1, outcome: true });
+    expect(rows[1]).toMatchObject({ backend: 'refused', changes: 0, outcome: false });
     const { section } = instrument.conclude(rows);
     const values = Object.fromEntries(section.metrics.map(({ key, estimate }) => [key, estimate.value]));
     expect(values).toMatchObject({ 'change-f1': 0.5, 'action-outcome': 0.5 });

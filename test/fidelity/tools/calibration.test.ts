@@ -7,7 +7,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import { toolsCalibration } from '../../../src/fidelity/calibration.js';
 import type { Finding } from '../../../src/fidelity/section.js';
-import type { ToolsQuestion } from '../../../src/fidelity/tools/question.js';
+import type { ToolsQuestion } from '../../../src/fidelity/tools/answers.js';
 import { nativeDomain } from '../../controlled/native-domain.js';
 import { asked, deskQuestions, findingOf, judgedOf, metricOf } from './desk-questions.js';
 import { type WrappedErrors, wrappedRules } from './wrapped-rules.js';

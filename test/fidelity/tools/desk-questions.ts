@@ -4,9 +4,8 @@ import type { Json } from '../../../src/core/canonical-json.js';
 import type { ToolsDomain } from '../../../src/env/tools/domain.js';
 import type { Responder } from '../../../src/env/tools/tools-family.js';
 import type { Finding, Instrument } from '../../../src/fidelity/section.js';
-import { AskedQuestions } from '../../../src/fidelity/tools/answers.js';
+import { AskedQuestions, type ToolsQuestion } from '../../../src/fidelity/tools/answers.js';
 import type { ToolsJudged } from '../../../src/fidelity/tools/judged.js';
-import type { ToolsQuestion } from '../../../src/fidelity/tools/question.js';
 import { type ToolsTruth, truthOf } from '../../../src/fidelity/tools/truth.js';
 import { loadToolsScenario } from '../../../src/run/scenario.js';
 

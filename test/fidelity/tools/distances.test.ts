@@ -1,7 +1,7 @@
-// Distances of states and observations: what they count, and what fools them.
+// The distance of states: what it counts, and what fools it.
 
 import { describe, expect, it } from 'vitest';
-import { leafDifferences, observationDistance, stateDistance } from '../../../src/fidelity/tools/question.js';
+import { leafDifferences, stateDistance } from '../../../src/fidelity/tools/answers.js';
 
 describe('the distance of states', () => {
   const before = { books: { B1: { lent: false, to: null, tags: ['a', 'b'] }, B2: { lent: false } }, count: 2 };
@@ -33,26 +33,5 @@ describe('the distance of states', () => {
       { path: '/a/b', simulated: 1 },
     ]);
     expect(leafDifferences({ a: ['x'] }, { a: { 0: 'x' } })).toHaveLength(1);
-  });
-});
-
-describe('the distance of observations', () => {
-  it('is 0 for JSON that says the same, whatever the order of its keys', () => {
-    expect(observationDistance('{"a": 1, "b": "x y"}', '{"b":"x y","a":1}')).toBe(0);
-    expect(observationDistance('a  b\n', 'a b')).toBe(0);
-    expect(observationDistance('', '')).toBe(0);
-  });
-
-  it('is the share of words that must be edited', () => {
-    expect(observationDistance('one two three four', 'one 2 three four')).toBe(1 / 4);
-    expect(observationDistance('one two three four', 'one two')).toBe(1 / 2);
-    expect(observationDistance('one two', '')).toBe(1);
-    expect(observationDistance('b a', 'a b')).toBe(1);
-  });
-
-  it('counts all as edited where texts differ in very many words', () => {
-    const words = Array.from({ length: 2000 }, (_, i) => `w${i}`);
-    expect(observationDistance(words.join(' '), [...words].reverse().join(' '))).toBe(1);
-    expect(observationDistance(words.join(' '), `${words.join(' ')} more`)).toBe(1 / 2001);
   });
 });

@@ -31,8 +31,6 @@ describe('a model without fault', () => {
     for (const key of ['state-exact', 'state-within', 'termination-agreement']) expect(value(finding, key)).toBe(1);
     expect(value(finding, 'state-error')).toBeLessThan(1e-6);
     expect(value(finding, 'skill-persistence')).toBeCloseTo(1, 9);
-    expect(value(finding, 'right-state-wrong-outcome')).toBe(0);
-    expect(finding.section.worst.every(({ badness }) => badness < 1e-5)).toBe(true);
   });
 
   it('never drifts, promises nothing and ends nothing falsely', async () => {
@@ -52,7 +50,6 @@ describe('a model without fault', () => {
     const finding = await find('calibration');
     expect(value(finding, 'coverage-90')).toBeNull();
     expect(finding.section.notes[0]).toMatch(/one thing only/);
-    expect(value(await find('one-step'), 'crps')).toBeNull();
   });
 });
 
@@ -66,7 +63,6 @@ describe('an error of known size in the transition', () => {
     expectHolds(finding, 'state-error', Math.sqrt(mean));
     expect(value(finding, 'state-exact')).toBeLessThan(0.01);
     expect([value(finding, 'reward-error')! < 1e-6, value(finding, 'termination-agreement')]).toEqual([true, 1]);
-    expect(finding.section.worst[0].differences.map(({ path }) => path)).not.toContain('reward');
   });
 
   it('adds up over steps as arithmetic says, until it is beyond tolerance', async () => {
@@ -110,22 +106,18 @@ describe('ends that are said wrongly with a known chance', () => {
     expect(value(finding, 'reward-bias')).toBeCloseTo(0, 6);
     const step = await find('one-step', { flip: 0.08 });
     expectHolds(step, 'termination-agreement', 0.92);
-    expectHolds(step, 'right-state-wrong-outcome', 0.08);
     expect(value(step, 'state-exact')).toBe(1);
   });
 });
 
 describe('disagreement of known size', () => {
-  // Expected CRPS of a Gaussian forecast of its own noise, in standard deviations of change.
   const scales = () => judgedBy(NOISY, noisyTruth).ground.scales.change.map((scale) => NOISY.noise / scale);
 
-  it('that is honest is calibrated, with the CRPS that theory gives', async () => {
+  it('that is honest is calibrated', async () => {
     const finding = await find('calibration', {}, NOISY);
     expectHolds(finding, 'coverage-90', 0.9);
     expectHolds(finding, 'std-factor', 1);
-    expect(value(finding, 'calibration-error')).toBeLessThan(0.02);
     const step = await find('one-step', {}, NOISY);
-    expectHolds(step, 'crps', meanOf(scales()) / Math.sqrt(Math.PI));
     expectHolds(step, 'state-error', Math.sqrt(meanOf(scales().map((std) => std ** 2))));
   });
 
@@ -135,7 +127,6 @@ describe('disagreement of known size', () => {
     expectHolds(finding, 'std-factor', 2.5);
     // Chance that a normal is within 1.6449 / 2.5 standard deviations.
     expectHolds(finding, 'coverage-90', 0.48944);
-    expect(value(finding, 'calibration-error')).toBeGreaterThan(0.2);
     const [honest, sure] = [await find('one-step', {}, NOISY), await find('one-step', faults, NOISY)];
     expect(value(sure, 'state-error')).toBe(value(honest, 'state-error'));
   });

@@ -1,9 +1,9 @@
 // Small decoders and texts for the tests of decoders.
 
 import { Rng } from '../../../src/core/rng.js';
-import type * as nn from '../nn.js';
+import * as nn from '../nn.js';
 
-export const TINY: nn.DecoderConfigInput = {
+export const TINY: nn.DecoderConfig = {
   ...{ vocabSize: 53, hiddenSize: 48, intermediateSize: 80, layers: 2, heads: 4, kvHeads: 2, headDim: 12 },
   contextLength: 64,
 };
@@ -11,6 +11,12 @@ export const TINY: nn.DecoderConfigInput = {
 /** Random tokens of a vocabulary. */
 export function randomTokens(rng: Rng, count: number, vocabSize = TINY.vocabSize): number[] {
   return Array.from({ length: count }, () => rng.int(vocabSize));
+}
+
+/** One batch of all documents. */
+export function packAll(documents: readonly nn.TrainingDocument[], shape: nn.DecoderTrainer['shape']) {
+  const sizes = documents.map(({ tokens }) => tokens.length);
+  return nn.layOut(documents, nn.planRows(sizes, documents.keys(), shape), shape);
 }
 
 /** Sentences of a few objects in a few places: each says again where the object was put. */

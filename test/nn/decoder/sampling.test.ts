@@ -15,11 +15,6 @@ test('answers end where they must', async () => {
   expect(await ends({ maxTokens: 500 }, Array(60).fill(3))).toEqual([5]);
   const [{ tokens }] = await decoder.generate([[0, 8]], { maxTokens: 5 });
   expect(await ends({ maxTokens: 5, stop: [tokens[2]] })).toEqual([tokens.indexOf(tokens[2]) + 1]);
-  await expect(ends({ maxTokens: 5 }, Array(65).fill(3))).rejects.toThrow(
-    expect.objectContaining({ code: 'DATA_MISMATCH' }),
-  );
-  await expect(ends({ maxTokens: 5 }, [])).rejects.toThrow(/0 tokens/);
-  await expect(ends({ maxTokens: 5 }, [TINY.vocabSize])).rejects.toThrow(/token 53/);
 });
 
 test('answers go on beside one whose context is full', async () => {

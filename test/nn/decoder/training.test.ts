@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import * as nn from '../nn.js';
-import { documentOf, householdTexts, randomTokens, TINY } from './fixture.js';
+import { documentOf, householdTexts, packAll, randomTokens, TINY } from './fixture.js';
 
 const open: { release(): Promise<void> }[] = [];
 let folder = '';
@@ -18,8 +18,12 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-async function trainerOf(options: nn.DecoderTrainerOptions): Promise<nn.DecoderTrainer> {
-  const trainer = await nn.DecoderTrainer.create(options);
+async function trainerOf(
+  config: nn.DecoderConfig,
+  training: nn.DecoderTraining,
+  rng = Rng.fromSeed(5),
+): Promise<nn.DecoderTrainer> {
+  const trainer = await nn.DecoderTrainer.create(config, training, rng);
   open.push(trainer, trainer.decoder().sessions);
   return trainer;
 }
@@ -27,11 +31,8 @@ async function trainerOf(options: nn.DecoderTrainerOptions): Promise<nn.DecoderT
 test('a small decoder learns to say again what it read', async () => {
   const texts = householdTexts(200);
   const tokenizer = nn.trainTokenizer(texts, { size: 300 });
-  const trainer = await trainerOf({
-    config: { ...TINY, vocabSize: tokenizer.size },
-    training: { rows: 4, length: 64, steps: 150, warmupSteps: 10, learningRate: 5e-3 },
-    start: { rng: Rng.fromSeed(1) },
-  });
+  const training = { rows: 4, length: 64, steps: 150, warmupSteps: 10, learningRate: 5e-3 };
+  const trainer = await trainerOf({ ...TINY, vocabSize: tokenizer.size }, training, Rng.fromSeed(1));
   const documents = texts.map((text) => documentOf(tokenizer, text));
   const corpus = new nn.PackedCorpus(documents, trainer.shape, Rng.fromSeed(2));
   const losses: number[] = [];
@@ -52,21 +53,17 @@ test('a small decoder learns to say again what it read', async () => {
 describe('a training', () => {
   const rng = Rng.fromSeed(4);
   const documents = Array.from({ length: 30 }, (_, i) => ({ tokens: randomTokens(rng.split(i), 5 + ((i * 7) % 30)) }));
-  const options = {
-    config: TINY,
-    training: { rows: 2, length: 64, steps: 12, warmupSteps: 4 },
-    start: { rng: Rng.fromSeed(5) },
-  };
+  const training = { rows: 2, length: 64, steps: 12, warmupSteps: 4, learningRate: 2e-3 };
 
   test('is the same in one run, step by step, and resumed from its folder', async () => {
-    const whole = await trainerOf(options);
+    const whole = await trainerOf(TINY, training);
     const corpus = new nn.PackedCorpus(documents, whole.shape, Rng.fromSeed(6));
     const batches = Array.from({ length: 6 }, (_, i) => corpus.batch(i));
     const { loss } = await whole.train(batches);
-    const first = await trainerOf(options);
+    const first = await trainerOf(TINY, training);
     for (const batch of batches.slice(0, 3)) await first.train([batch]);
     await nn.saveTraining(folder, first);
-    const second = await trainerOf({ ...options, start: { rng: Rng.fromSeed(99) } });
+    const second = await trainerOf(TINY, training, Rng.fromSeed(99));
     await nn.resumeTraining(folder, second);
     expect(second.step).toBe(3);
     const again = new nn.PackedCorpus(documents, second.shape, Rng.fromSeed(6));
@@ -76,22 +73,22 @@ describe('a training', () => {
   });
 
   test('goes on from no other training', async () => {
-    const other = await trainerOf({ ...options, training: { ...options.training, learningRate: 1e-3 } });
-    await nn.saveTraining(folder, await trainerOf(options));
+    const other = await trainerOf(TINY, { ...training, learningRate: 1e-3 });
+    await nn.saveTraining(folder, await trainerOf(TINY, training));
     await expect(nn.resumeTraining(folder, other)).rejects.toThrow(/learningRate 0.002, not 0.001/);
     await writeFile(join(folder, 'training.safetensors'), 'cut off');
-    await expect(nn.resumeTraining(folder, await trainerOf(options))).rejects.toThrow(
+    await expect(nn.resumeTraining(folder, await trainerOf(TINY, training))).rejects.toThrow(
       /was changed after it was written/,
     );
   });
 
   test('does not count what has no weight', async () => {
-    const trainer = await trainerOf(options);
+    const trainer = await trainerOf(TINY, training);
     const [a, b] = [documents[3].tokens, documents[4].tokens];
     const start = trainer.state;
     const weights = a.map((_, i) => (i < 4 ? 0 : 1));
     const { loss } = await trainer.train([
-      nn.packAll(
+      packAll(
         [
           { tokens: a, weights },
           { tokens: b, weights: b.map(() => 0) },
@@ -99,17 +96,17 @@ describe('a training', () => {
         trainer.shape,
       ),
     ]);
-    trainer.restore(start);
-    const alone = await trainer.train([nn.packAll([{ tokens: a, weights }], trainer.shape)]);
+    trainer.state = start;
+    const alone = await trainer.train([packAll([{ tokens: a, weights }], trainer.shape)]);
     expect(alone.loss[0]).toBeCloseTo(loss[0], 6);
-    trainer.restore(start);
-    const whole = await trainer.train([nn.packAll([{ tokens: a }], trainer.shape)]);
+    trainer.state = start;
+    const whole = await trainer.train([packAll([{ tokens: a }], trainer.shape)]);
     expect(whole.loss[0]).not.toBeCloseTo(loss[0], 3);
   });
 
   test('diverges without harm', async () => {
-    const trainer = await trainerOf(options);
-    const batch = nn.packAll(documents.slice(0, 2), trainer.shape);
+    const trainer = await trainerOf(TINY, training);
+    const batch = packAll(documents.slice(0, 2), trainer.shape);
     const before = trainer.state;
     const { gradientNorm } = await trainer.train([batch]);
     expect(gradientNorm[0]).toBeGreaterThan(0.1);

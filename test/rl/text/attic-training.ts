@@ -5,7 +5,7 @@ import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { textEnvironment } from '../../../src/env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import { gamesDomain } from '../../../src/games/pddl/games-domain.js';
+import { gamesDomain } from '../../../src/games/pddl/text-game.js';
 import { groupEstimators } from '../../../src/rl/group-estimators.js';
 import { relevanceSchema } from '../../../src/rl/text/relevance.js';
 import { TextLearner, type TextObjective } from '../../../src/rl/text/text-learner.js';

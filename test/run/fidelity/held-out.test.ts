@@ -29,8 +29,6 @@ function episode(family: string, id: string, ...said: string[]): EpisodeRecord {
   return { id, family, task: family, messages } as unknown as EpisodeRecord;
 }
 
-const WISH = 'I was locked out after my holiday and need my account to be unlocked again before noon today please';
-
 describe('held-out episodes', () => {
   it('may not be of a family that the model answers from, nor be one of its episodes', () => {
     expect(episodeOverlap([episode('unlock', 'a'), episode('refund', 'b')], [episode('unlock', 'c')])).toBe(
@@ -38,17 +36,6 @@ describe('held-out episodes', () => {
     );
     expect(episodeOverlap([episode('', 'a')], [episode('', 'a')])).toBe('1 of the same episodes');
     expect(episodeOverlap([episode('refund', 'a')], [episode('unlock', 'b')])).toBeUndefined();
-  });
-
-  it('may not be one in other clothes', () => {
-    const trained = [episode('unlock', 'a', WISH), episode('refund', 'b', 'something else entirely')];
-    expect(episodeOverlap([episode('renamed', 'c', `Hello there! ${WISH}`)], trained)).toBe(
-      'users say the same in 1 episodes of: renamed',
-    );
-    // Said in two families, it is how people of this domain speak.
-    const manner = [...trained, episode('move', 'd', WISH)];
-    expect(episodeOverlap([episode('renamed', 'c', `Hello there! ${WISH}`)], manner)).toBeUndefined();
-    expect(episodeOverlap([episode('renamed', 'c', WISH.slice(0, 45))], trained)).toBeUndefined();
   });
 
   it('are refused where the scenario answers from them', async () => {

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import { Rng } from '../../../src/core/rng.js';
 import type { TextSituation } from '../../../src/rl/text/text-policy.js';
-import { compareValues, requireSkill } from '../../../src/run/pipeline/tools/recorded-values.js';
+import { compareValues, requireSkill } from '../../../src/run/pipeline/tools/records.js';
 import { returnsOf, type ValuedEpisode } from '../../../src/training/text-values.js';
 
 const situation = { goal: '', text: '', turns: [], admissible: ['left', 'right'] } satisfies TextSituation;

@@ -8,8 +8,8 @@ import type { ToolsTask } from '../../../src/env/tools/domain.js';
 import { Budget, type BudgetLimits } from '../../../src/llm/budget.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
-import type { JobDescription } from '../../../src/run/queue/messages.js';
 import { MAX_LOST, packParcel, RowQueue } from '../../../src/run/queue/redis-queue.js';
+import type { JobDescription } from '../../../src/run/queue/row-job.js';
 import { episodeId, planRow } from '../../../src/synth/episodes/run-episode.js';
 import { type Broker, missingBroker, startBroker } from './brokers.js';
 

@@ -7,12 +7,12 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { Budget } from '../../../src/llm/budget.js';
+import { taskStage } from '../../../src/run/pipeline/tools/datasets.js';
 import { makeParts } from '../../../src/run/pipeline/tools/parts.js';
-import { taskStage } from '../../../src/run/pipeline/tools/task-stage.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { RowCoordinator } from '../../../src/run/queue/coordinator.js';
-import { describedJob, type JobDescription } from '../../../src/run/queue/messages.js';
 import { openParcel, packParcel, parseQueueUrl, RowQueue } from '../../../src/run/queue/redis-queue.js';
+import { describedJob, type JobDescription } from '../../../src/run/queue/row-job.js';
 import { work } from '../../../src/run/queue/worker.js';
 import { loadToolsScenario, type ToolsScenario } from '../../../src/run/scenario.js';
 import { planRow } from '../../../src/synth/episodes/run-episode.js';
@@ -73,7 +73,7 @@ async function described(scenario: ToolsScenario, name: string) {
     const { domain, tasks } = await taskStage(context as never, parts);
     const { responder, user, agent } = parts;
     const versions = { domain: domain.version, responder: responder.version, user: user.version, agent: agent.version };
-    const facts = { tasks: [], withheld: undefined, versions: { ...versions, judge: null } };
+    const facts = { tasks: [], withheld: null, versions: { ...versions, judge: null } };
     return { description: describedJob(context, facts), task: tasks[0] };
   } finally {
     await parts.close();

@@ -171,9 +171,11 @@ describe('quotas', () => {
     await table.step(id, { action: 'add 1', requestId: '1' }, owner);
     await expect(table.step(id, { action: 'add 1' }, owner)).rejects.toEqual(code('QUOTA_EXCEEDED'));
   });
+});
 
-  it('bound snapshots: the latest are kept', async () => {
-    const table = tableOf({}, { length: 10 }, { snapshots: 1 });
+describe('snapshots', () => {
+  it('of each owner are kept: the latest', async () => {
+    const table = tableOf({ snapshots: 1 }, { length: 10 });
     const { id } = table.open({ owner });
     await table.reset(id, {}, owner);
     const first = await table.snapshot(id, owner);

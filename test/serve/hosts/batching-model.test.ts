@@ -23,7 +23,18 @@ afterAll(() => model.close());
 
 function batching(maxRows = 64) {
   const batches: number[] = [];
-  return { batches, shared: new BatchingModel(model, { maxRows, onBatch: (rows) => batches.push(rows) }) };
+  const imagine: typeof model.imagine = (carry, ...rest) => {
+    batches.push(carry.rows);
+    return model.imagine(carry, ...rest);
+  };
+  const counted = new Proxy(model, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key);
+      if (key === 'imagine') return imagine;
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  return { batches, shared: new BatchingModel(counted, maxRows) };
 }
 
 async function episode(dream: Dream, seed: number): Promise<unknown[]> {
@@ -69,7 +80,7 @@ describe('dreams that share a model', () => {
     const [first, bad, last] = await Promise.allSettled(
       rows.map(({ obs, rng }, i) => oneStep(shared, obs, push[i], rng)),
     );
-    expect(batches).toEqual([3]);
+    expect(batches).toEqual([3, 1, 1, 1]);
     expect(first).toEqual({ status: 'fulfilled', value: alone[0] });
     expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'NON_FINITE_VALUE' } });
     expect(last).toEqual({ status: 'fulfilled', value: alone[2] });

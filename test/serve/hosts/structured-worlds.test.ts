@@ -51,29 +51,6 @@ describe('a rule that loops', () => {
     // When it is stopped, the tests of the sandbox say; the end of its server is soon enough here.
     expect(isSpinning).toBe(true);
   });
-
-  it('is left alone by other sessions of its thread, which go on elsewhere', async () => {
-    const server = await served([spinningWorld()], 2);
-    const sessions = [];
-    for (let i = 0; i < 3; i++) sessions.push(await opened(server, 'spinning'));
-    for (const session of sessions) await ask(`${session}/reset`, { seed: 1 });
-    const [looping, , beside] = sessions;
-    expect(server.workerHost!.stats.environments).toEqual([2, 1]);
-    expect((await ask(`${beside}/step`, call('count'))).body.observation.messages[0].content).toBe('This is 1.');
-    let isSpinning = true;
-    void ask(`${looping}/step`, call('spin'))
-      .catch(() => {})
-      .finally(() => {
-        isSpinning = false;
-      });
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    const { body } = await ask(`${beside}/step`, call('count'));
-    expect({ isSpinning, told: body.observation.messages[0].content }).toEqual({
-      isSpinning: true,
-      told: 'This is 2.',
-    });
-    expect(server.workerHost!.stats.environments).toEqual([1, 2]);
-  });
 });
 
 describe('a world in a thread', () => {

@@ -20,15 +20,8 @@ describe('the OpenAPI document', () => {
     const { valid, errors } = await new Validator().validate(structuredClone(document));
     expect(errors).toBeUndefined();
     expect(valid).toBe(true);
+    expect(JSON.stringify(document)).not.toContain('$defs');
     expect(document.info).toMatchObject({ title: 'Reverie', version: expect.stringMatching(/^\d+\.\d+/) });
-  });
-
-  it('refers only to what it holds', () => {
-    const text = JSON.stringify(document);
-    const names = [...text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)].map(([, name]) => name);
-    expect(names.length).toBeGreaterThan(5);
-    expect(names.filter((name) => document.components.schemas[name] === undefined)).toEqual([]);
-    expect(text).not.toContain('#/$defs');
   });
 
   it('has every route of the native API, and no other of it', async () => {

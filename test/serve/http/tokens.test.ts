@@ -48,7 +48,7 @@ describe('a token file', () => {
     const path = file(`
 - name: alice
   token: ${ALICE}
-  quota: { sessions: 4, snapshots: 10 }
+  quota: { sessions: 4, stepsPerMinute: 10 }
 - name: grafana
   sha256: ${hashOfToken('grafana-0123456789')}
   operator: true
@@ -57,7 +57,7 @@ describe('a token file', () => {
       {
         owner: 'alice',
         operator: false,
-        quota: { sessions: 4, snapshots: 10 },
+        quota: { sessions: 4, stepsPerMinute: 10 },
         sha256: hashOfToken(ALICE),
       },
       { owner: 'grafana', operator: true, quota: {}, sha256: hashOfToken('grafana-0123456789') },
@@ -84,7 +84,7 @@ describe('a token file', () => {
     expect(alice).toMatchObject({
       owner: 'alice',
       operator: false,
-      quota: { sessions: 64, snapshots: 100, stepsPerMinute: 6000 },
+      quota: { sessions: 64, stepsPerMinute: 6000 },
     });
     expect(prometheus).toMatchObject({ owner: 'prometheus', operator: true, quota: {} });
   });

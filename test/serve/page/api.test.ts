@@ -1,17 +1,9 @@
-import {
-  appendFileSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RunningServer } from '../../../src/serve/index.js';
-import type { AnswerView, ChangeView, EpisodeRow, TurnView } from '../../../src/serve/page/wire.js';
+import type { AnswerView, ChangeView, TurnView } from '../../../src/serve/page/wire.js';
 import { ask, serveScenarios } from '../running-server.js';
 import { makeRuns } from './runs-fixture.js';
 import { SessionClient, unlockAccount } from './session-client.js';
@@ -90,37 +82,7 @@ describe('runs', () => {
       ['swing', 'train', 'finished'],
       ['desk', 'synth', 'finished'],
     ]);
-    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', hasEpisodes: true, report: 'desk/report.html' });
-  });
-
-  it('of many episodes go on where a page ended', async () => {
-    const [one] = (await api('episodes')).episodes as EpisodeRow[];
-    const line = readFileSync(join(root, 'desk/data/episodes.jsonl'), 'utf8').split('\n')[0];
-    mkdirSync(join(root, 'many/data'), { recursive: true });
-    copyFileSync(join(root, 'desk/run.json'), join(root, 'many/run.json'));
-    appendFileSync(join(root, 'many/data/episodes.jsonl'), `${line}\n`.repeat(120));
-    await expect.poll(async () => (await api('runs')).runs.length, { timeout: 5000 }).toBe(3);
-    const first = await api('episodes?run=many');
-    const second = await api(`episodes?run=many&cursor=${encodeURIComponent(first.next)}`);
-    const third = await api(`episodes?run=many&cursor=${encodeURIComponent(second.next)}`);
-    expect([first, second, third].map(({ episodes }) => episodes.length)).toEqual([50, 50, 20]);
-    expect(third.next).toBeUndefined();
-    expect(
-      new Set([first, second, third].flatMap(({ episodes }) => episodes.map(({ at }: EpisodeRow) => at))).size,
-    ).toBe(120);
-    expect(third.episodes[0].id).toBe(one.id);
-  });
-
-  it('show an episode with what changed', async () => {
-    const { episodes } = await api('episodes');
-    const { at } = episodes.find(({ return: sum }: EpisodeRow) => sum === 1);
-    const episode = await api(`episode?run=desk&at=${at}`);
-    expect(episode).toMatchObject({ family: 'tools', source: 'synthetic', notes: [] });
-    const changes = episode.turns.flatMap(({ answers }: TurnView) => answers.flatMap((one) => one.changes));
-    expect(changes.some(({ after }: ChangeView) => after !== undefined)).toBe(true);
-    expect(await refusal('episode?run=desk&at=1')).toBe('EPISODE_NOT_FOUND');
-    expect(await refusal('episode?run=nowhere&at=0')).toBe('RUN_NOT_FOUND');
-    expect(await refusal('episode?run=desk&at=-1')).toBe('REQUEST_INVALID');
+    expect(runs[1]).toMatchObject({ scenario: 'helpdesk', report: 'desk/report.html' });
   });
 
   it('have reports that can do nothing', async () => {
@@ -135,17 +97,16 @@ describe('runs', () => {
     copyFileSync(join(root, 'desk/run.json'), join(outside, 'run.json'));
     symlinkSync(outside, join(root, 'linked'));
     for (const path of ['..', '../..', '/etc', 'desk/../..', 'linked', 'linked/report.html', 'desk\0']) {
-      expect(await refusal(`episode?at=0&run=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
       expect(await refusal(`report?path=${encodeURIComponent(path)}`), path).toBe('RUN_PATH_REFUSED');
     }
-    expect(await refusal('report?path=desk/run.json')).toBe('RUN_NOT_FOUND');
+    for (const path of ['desk/run.json', 'nowhere']) expect(await refusal(`report?path=${path}`)).toBe('RUN_NOT_FOUND');
     expect(JSON.stringify(await api('runs'))).not.toContain('linked');
   });
 
   it('are not shown where no folder is given', async () => {
     const bare = await serveScenarios(['pendulum']);
     expect((await ask(`${bare.url}/web/api/runs`)).body).toEqual({ root: null, runs: [], cut: false });
-    expect((await ask(`${bare.url}/web/api/episode?run=x&at=0`)).body.error.code).toBe('RUNS_NOT_SHOWN');
+    expect((await ask(`${bare.url}/web/api/report?path=x`)).body.error.code).toBe('RUNS_NOT_SHOWN');
     await bare.stop(0);
     await expect(serveScenarios(['pendulum'], { runs: join(root, 'nowhere') })).rejects.toThrow('nowhere');
   });

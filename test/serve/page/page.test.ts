@@ -84,7 +84,7 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
   });
 
   it('opens reports, which can do nothing', async () => {
-    await go('episodes');
+    await go('runs');
     await page.getByRole('link', { name: 'report', exact: true }).first().click();
     const report = page.frameLocator('iframe');
     await report.getByRole('heading', { level: 1 }).waitFor();
@@ -171,8 +171,8 @@ describe.skipIf(noBrowser !== undefined)(`the page${noBrowser === undefined ? ''
     const swinging = await SessionClient.open(server.url, 'pendulum', { seed: 1 });
     await swinging.act([1]);
     await look(PHONE);
-    const places = ['', 'play', 'episodes?run=desk'];
-    const episodes = [`session?id=${client.id}`, `session?id=${swinging.id}`, 'episode?run=desk&at=0'];
+    const places = ['', 'play', 'runs'];
+    const episodes = [`session?id=${client.id}`, `session?id=${swinging.id}`];
     for (const place of [...places, ...episodes, 'report?path=desk/report.html']) {
       await go(place);
       await page.waitForLoadState('networkidle').catch(() => {});

@@ -5,7 +5,7 @@ import { makeDomain } from '../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import { carryOutForReal } from '../../../src/fidelity/tools/open-loop.js';
+import { carryOutForReal } from '../../../src/fidelity/tools/episodes.js';
 import { ReferenceAgent } from '../../../src/synth/episodes/agents/baseline-agents.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 

@@ -34,7 +34,6 @@ describe('exportEpisodes', () => {
     expect(rows).toBe(4);
     expect(frontMatter(card)).toMatchObject({
       license: 'cc-by-4.0',
-      size_categories: ['n<1K'],
       configs: [
         {
           data_files: [
@@ -75,7 +74,7 @@ describe('exportEpisodes', () => {
 });
 
 describe('the card', () => {
-  it('says what was judged by whom, who answered, and what is biased', async () => {
+  it('says what was judged by whom, and who answered', async () => {
     const records = [
       record(),
       record({ reward: 0, judge: 'judge-2' }),
@@ -92,7 +91,7 @@ describe('the card', () => {
     expect(frontMatter(card).tags).toContain('synthetic');
     for (const text of [
       '# Parcels \\| &lt;b>',
-      '75 % of the episodes are synthetic.',
+      '75 % of the episodes are synthetic: simulators err',
       '3 of 4 episodes were judged. Their mean reward is 0.6667.',
       '| exact checks alone | 2 |',
       '| exact checks and judge judge-2 | 1 |',

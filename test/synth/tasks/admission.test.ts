@@ -130,7 +130,7 @@ describe('a task is refused', () => {
 
   it('that says what another says, or what is kept for evaluation', async () => {
     expect((await reasons({ user: { goal: CANCEL.user.goal, opening: CANCEL.user.opening } }))[0]).toContain(
-      'near_duplicate: 100 % of its words',
+      'near_duplicate: it says what task "cancel-lamp" says',
     );
     const leaky = `${GOOD.user.goal} You have moved from Tampere to the pretty town of Brno.`;
     expect((await reasons({ user: { goal: leaky } }))[0]).toContain(
@@ -139,12 +139,6 @@ describe('a task is refused', () => {
     expect(
       await reasons({ user: { goal: leaky } }, { ...CANCEL, user: { goal: leaky.replace('Brno', 'Linz') } }),
     ).toEqual([]);
-    const same = {
-      reference: KEPT.reference,
-      verifier: KEPT.verifier,
-      user: { goal: 'Cleo Grau (cus_114): order ORD-2020 goes to the wrong place, you have moved to the pretty town.' },
-    };
-    expect((await reasons(same))[0]).toContain('contaminated: wish and solution are those of task "kept"');
   });
 
   it('made from a task kept for evaluation', async () => {

@@ -103,7 +103,7 @@ describe.skipIf(lacksCompiler('native-training.test.ts'))('members by vector cod
       const seen: number[] = [];
       const { model } = await fitEnsemble(data, spacesOf(3, box(1, -3, 1)), settings, {
         ...{ rng: Rng.fromSeed(4), device: 'native', workers },
-        onProgress: ({ member }) => seen.push(member),
+        onProgress: ({ member }) => seen.push(member!),
       });
       await model.close();
       return { version: model.modelVersion, seen };

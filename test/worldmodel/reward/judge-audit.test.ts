@@ -81,7 +81,7 @@ describe('an audit', () => {
     // Three draws agree with probability 0.75^3 + 0.25^3 = 0.44.
     expect(report.flip.value).toBeGreaterThan(0.3);
     expect(report.flip.value).toBeLessThan(0.8);
-    const again = await auditJudge(judge, domain, labelled, { seed: 5, concurrency: 1 });
+    const again = await auditJudge(judge, domain, labelled, { seed: 5 });
     expect(again).toEqual(report);
   });
 });

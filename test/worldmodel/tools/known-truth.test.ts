@@ -66,7 +66,7 @@ describe('the service desk', () => {
 
   it('is shown no more of the state than it is to be shown', () => {
     for (const { state, call } of questions) {
-      const { complete, ...slice } = sliceState({ state, call, texts: [], tokens: 500 });
+      const { complete, ...slice } = sliceState({ state, given: call.arguments, texts: [], tokens: 500 });
       expect(complete).toBe(false);
       // What a call names may take as much again; the rest is the frame: names and counts of collections.
       expect(JSON.stringify(slice).length / 4).toBeLessThan(1_500);
@@ -146,7 +146,7 @@ describe.skipIf(!existsSync(log))(`tau-bench airline (skipped without its data: 
       const outcome = domain.rules!.execute(state, call);
       const proposal = { ...outcome, confidence: 1 };
       found.problems.push(...(checkProposal({ domain, state, call, messages, proposal }).problems ?? []));
-      const slice = sliceState({ state, call, texts, tokens: 6_000 });
+      const slice = sliceState({ state, given: call.arguments, texts, tokens: 6_000 });
       if (outcome.operations.length > 0) {
         found.changes += 1;
         found.covered += outcome.operations.every(({ op, path }) => op === 'add' || holds(slice.state, path)) ? 1 : 0;

@@ -8,7 +8,7 @@ export function ReportPage({ path }: { path: string }) {
   return (
     <>
       <p class="way">
-        <a href={linkTo('episodes')}>Runs</a> › {path}{' '}
+        <a href={linkTo('runs')}>Runs</a> › {path}{' '}
         <a href={source} target="_blank" rel="noreferrer">
           on its own
         </a>

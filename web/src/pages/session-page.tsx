@@ -1,7 +1,7 @@
 // The episode that a session is in, as it goes on.
 
-import { useState } from 'preact/hooks';
-import type { EpisodeView } from '../../../src/serve/page/wire.js';
+import { useRef, useState } from 'preact/hooks';
+import type { EpisodeView, LiveView } from '../../../src/serve/page/wire.js';
 import { useAsked, useEvents } from '../api.js';
 import { Episode, EpisodeHead } from '../parts/episode.js';
 import { Loading } from '../parts/loading.js';
@@ -9,9 +9,14 @@ import { Problem } from '../parts/problem.js';
 
 export function SessionPage({ id }: { id: string }) {
   const [follow, setFollow] = useState(true);
-  const path = `/web/api/sessions/${encodeURIComponent(id)}`;
-  const { data: episode, error, again } = useAsked<EpisodeView>(path);
-  useEvents(episode === undefined || episode.status === 'closed' ? null : `${path}/events`, 'session', again);
+  const { data: episode, error, again } = useAsked<EpisodeView>(`/web/api/sessions/${encodeURIComponent(id)}`);
+  const isOver = episode === undefined || episode.status === 'closed';
+  const last = useRef('');
+  useEvents<LiveView>(isOver ? null : '/web/api/live/events', 'live', ({ sessions }) => {
+    const row = JSON.stringify(sessions.find(({ key }) => key === episode?.session) ?? null);
+    if (row !== last.current) again();
+    last.current = row;
+  });
   if (episode === undefined) return error === undefined ? <Loading /> : <Problem error={error} />;
   return (
     <>

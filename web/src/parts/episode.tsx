@@ -1,10 +1,9 @@
-// An episode, lived or recorded: what it is, its steps, and what was found of it.
+// The episode of a session: what it is, its steps, and what was found of it.
 
 import { useEffect, useState } from 'preact/hooks';
 import type { EpisodeView } from '../../../src/serve/page/wire.js';
 import { linkTo } from '../route.js';
 import { Conversation } from './conversation.js';
-import { Facts } from './facts.js';
 import { Numbers } from './numbers.js';
 import { Scrubber } from './scrubber.js';
 import { Reward, Verdict } from './verdict.js';
@@ -56,7 +55,7 @@ export function Episode({ episode, follow, onFollow }: EpisodeProps) {
 
 /** The line above an episode: what it is and how it stands. */
 export function EpisodeHead({ episode }: { episode: EpisodeView }) {
-  const { title, source, task, seed, status, return: sum, turns, parent, facts } = episode;
+  const { title, source, task, seed, status, return: sum, turns, parent } = episode;
   return (
     <header class="head">
       <h1>{title}</h1>
@@ -81,10 +80,6 @@ export function EpisodeHead({ episode }: { episode: EpisodeView }) {
         </span>
         {parent === undefined ? null : <a href={linkTo('session', { id: parent })}>forked from another session</a>}
       </p>
-      <details class="about">
-        <summary>More about it</summary>
-        <Facts facts={facts} />
-      </details>
     </header>
   );
 }

@@ -2,6 +2,10 @@
 // them (immer, evaluated in there too) and answers in JSON; the limits; and what went wrong. The program is text, as it shares nothing
 // with this process.
 
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+
 export interface SandboxLimits {
   readonly memoryBytes: number;
   /** Interrupts, each after a fixed number of steps of the interpreter: the same code is stopped at the same place. */
@@ -351,3 +355,10 @@ export const SANDBOX_PROGRAM = `
   return ask;
 })
 `;
+
+/** Immer as one expression: its exports. It keeps what rules do not have. */
+export function immerSource(): string {
+  const main = createRequire(import.meta.url).resolve('immer');
+  const text = readFileSync(path.join(path.dirname(main), 'immer.cjs.production.js'), 'utf8');
+  return `(() => { const { Proxy, Function } = globalThis; const module = { exports: {} }; ((module, exports) => {${text}\n})(module, module.exports); return module.exports; })()`;
+}

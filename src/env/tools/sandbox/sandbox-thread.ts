@@ -1,15 +1,13 @@
 // The thread of the sandbox: QuickJS around a rules file, without functions of the host, with a capped memory, stack and number of steps.
 // It answers one request after another; the one that asks sleeps until the answer is there.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { workerData } from 'node:worker_threads';
 import type { QuickJSContext, QuickJSHandle, QuickJSWASMModule } from 'quickjs-emscripten';
 import { answerOn, type ThreadLine } from '../../../core/threads.js';
 import { problemOfExports, type ThreadReply } from './sandbox.js';
 import {
   failureOf,
+  immerSource,
   type RulesProgram,
   SANDBOX_PROGRAM,
   SandboxFailure,
@@ -45,7 +43,6 @@ async function loadQuickJs({ memoryBytes }: SandboxLimits): Promise<QuickJSWASMM
 class Interpreter {
   private readonly context: QuickJSContext;
   private readonly program: QuickJSHandle;
-  private readonly limits: SandboxLimits;
   private interrupts = 0;
   private deadline = 0;
   private late = false;
@@ -54,9 +51,8 @@ class Interpreter {
   constructor(
     private readonly quickJs: QuickJSWASMModule,
     program: RulesProgram,
+    private readonly limits = program.limits,
   ) {
-    const { limits } = program;
-    this.limits = limits;
     const runtime = quickJs.newRuntime();
     runtime.setMaxStackSize(STACK_BYTES);
     runtime.setInterruptHandler(() => this.isSpent());
@@ -84,7 +80,7 @@ class Interpreter {
     const evaluate = (code: string, name: string, type: 'global' | 'module') =>
       this.unwrap(context.evalCode(code, name, { type }));
     const make = evaluate(SANDBOX_PROGRAM, 'sandbox.js', 'global');
-    const immer = evaluate(immerSource(), 'immer.js', 'module');
+    const immer = evaluate(immerSource(), 'immer.js', 'global');
     const program = this.unwrap(context.callFunction(make, context.undefined, immer));
     const load = context.getProp(program, 'load');
     const module = evaluate(text, file, 'module');
@@ -134,14 +130,6 @@ class Interpreter {
 }
 
 const OUT_OF_MEMORY = () => failureOf('InternalError: out of memory');
-
-/** Immer as it is installed, as text: the sandbox evaluates it for itself. It keeps what rules do not have. */
-function immerSource(): string {
-  const main = createRequire(import.meta.url).resolve('immer');
-  const folder = main.slice(0, main.lastIndexOf(`${path.sep}immer${path.sep}`) + '/immer/'.length);
-  const text = readFileSync(path.join(folder, 'dist', 'immer.production.mjs'), 'utf8');
-  return `const { Proxy, Function } = globalThis;\n${text}`;
-}
 
 const { program, line } = workerData as { readonly program: RulesProgram; readonly line: ThreadLine };
 

@@ -2,13 +2,10 @@
 // trusted run as ordinary code, in a realm of their own of this process: the same requests, the same answers, many times as fast, and no
 // protection at all. Before either, a rules file is turned from a module into one function, which is evaluated anew for each call.
 
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import path from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { nearest, reverieError } from '../../../core/errors.js';
 import { AskedThread, compiledUrl } from '../../../core/threads.js';
-import { type RulesProgram, SANDBOX_PROGRAM, SandboxFailure } from './sandbox-program.js';
+import { immerSource, type RulesProgram, SANDBOX_PROGRAM, SandboxFailure } from './sandbox-program.js';
 
 /** Beyond its limit of time, before a thread counts as hanging. */
 const GRACE_MS = 2_500;
@@ -22,55 +19,36 @@ export type ThreadReply =
   | { readonly text: string }
   | { readonly failed: string; readonly reason: SandboxFailure['reason'] };
 
-/** A place that answers requests of `SANDBOX_PROGRAM`, both in JSON: values of one realm are not those of another. */
+/** Answers requests of `SANDBOX_PROGRAM`, both in JSON: values of one realm are not those of another. What it was sent ends with it. */
 export interface RulesPlace {
-  /** Which life of it will answer, the first being 1: another one has forgotten all that was sent. @throws SandboxFailure */
-  readonly generation: number;
   /** Blocks until the answer is there. @throws SandboxFailure */
   ask(request: string): string;
-  /** Forgets all that was sent. */
-  restart(): void;
-  close(): void;
+  end(): void;
 }
 
-export class Sandbox implements RulesPlace {
-  private thread: AskedThread<ThreadReply> | undefined;
-  private starts = 0;
-  private closed = false;
+export class SandboxThread implements RulesPlace {
+  private readonly thread: AskedThread<ThreadReply>;
 
-  /** Starts nothing yet. @param graceMs time beyond the limit after which a thread that does not answer is ended */
+  /** @param graceMs time beyond the limit after which a thread that does not answer is ended. @throws SandboxFailure */
   constructor(
     private readonly program: RulesProgram,
     private readonly graceMs = GRACE_MS,
-  ) {}
-
-  get generation(): number {
-    this.thread ??= this.started();
-    return this.starts;
+  ) {
+    this.thread = new AskedThread(WORKER_URL, { program }, { env: {}, resourceLimits: { stackSizeMb: STACK_MB } });
+    try {
+      textOf(this.thread.receive(BOOT_MS));
+    } catch (error) {
+      this.end();
+      throw error;
+    }
   }
 
   ask(request: string): string {
-    this.thread ??= this.started();
     return textOf(this.thread.ask(request, this.program.limits.milliseconds + this.graceMs));
   }
 
-  restart(): void {
-    this.thread?.end();
-    this.thread = undefined;
-  }
-
-  close(): void {
-    this.closed = true;
-    this.restart();
-  }
-
-  private started(): AskedThread<ThreadReply> {
-    if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
-    const limits = { env: {}, resourceLimits: { stackSizeMb: STACK_MB } };
-    this.thread = new AskedThread(WORKER_URL, { program: this.program }, limits);
-    this.starts += 1;
-    textOf(this.thread.receive(BOOT_MS));
-    return this.thread;
+  end(): void {
+    this.thread.end();
   }
 }
 
@@ -93,46 +71,25 @@ export function areRulesTrusted(): boolean {
 
 type Ask = ((request: string) => string) & { load(rules: unknown): void };
 
-export class TrustedSandbox implements RulesPlace {
-  private answer: Ask | undefined;
-  private starts = 0;
-  private closed = false;
+export class TrustedRealm implements RulesPlace {
+  private readonly answer: Ask;
 
-  constructor(private readonly program: RulesProgram) {}
-
-  get generation(): number {
-    this.started();
-    return this.starts;
-  }
-
-  ask(request: string): string {
-    const answer = this.started();
-    return failing(() => answer(request));
-  }
-
-  restart(): void {
-    this.answer = undefined;
-  }
-
-  close(): void {
-    this.closed = true;
-    this.restart();
-  }
-
-  private started(): Ask {
-    if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
-    if (this.answer !== undefined) return this.answer;
-    this.starts += 1;
-    const { rules, file } = this.program;
+  /** @throws SandboxFailure */
+  constructor({ rules, file }: RulesProgram) {
     const realm = createContext({});
-    return failing(() => {
+    this.answer = failing(() => {
       const answer = runInContext(SANDBOX_PROGRAM, realm)(runInContext(immerSource(), realm)) as Ask;
       // Their `globalThis` is a frozen stand-in, as that of a realm cannot be frozen.
       answer.load(runInContext(`((globalThis) => ${rules})(Object.freeze({}))`, realm, { filename: file }));
-      this.answer = answer;
       return answer;
     });
   }
+
+  ask(request: string): string {
+    return failing(() => this.answer(request));
+  }
+
+  end(): void {}
 }
 
 function failing<T>(work: () => T): T {
@@ -144,13 +101,6 @@ function failing<T>(work: () => T): T {
       throw new SandboxFailure('stack', 'it called itself too deeply');
     throw new SandboxFailure('code', `${name}: ${message}`);
   }
-}
-
-/** Immer as one expression: its exports. It keeps what rules do not have. */
-function immerSource(): string {
-  const main = createRequire(import.meta.url).resolve('immer');
-  const text = readFileSync(path.join(path.dirname(main), 'immer.cjs.production.js'), 'utf8');
-  return `(() => { const { Proxy, Function } = globalThis; const module = { exports: {} }; ((module, exports) => {${text}\n})(module, module.exports); return module.exports; })()`;
 }
 
 const RULES_EXPORTS = ['tools', 'preconditions', 'invariants', 'checks'] as const;

@@ -1,5 +1,6 @@
 // A rules file as exact rules of a domain: its functions run on states that are kept where they run, parsed.
 
+import type { Patch } from 'immer';
 import { type JsonObject, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { areRulesOfPack } from '../../../core/packs.js';
@@ -8,19 +9,13 @@ import type { CheckResult, EpisodeEnd, ToolOutcome, ToolRules } from '../domain.
 import type { ToolCall } from '../message.js';
 import type { Operation } from '../prediction.js';
 import { stateChanges } from '../verify-episode.js';
-import { areRulesTrusted, type RulesPlace, readRules, Sandbox, TrustedSandbox } from './sandbox.js';
+import { areRulesTrusted, type RulesPlace, readRules, SandboxThread, TrustedRealm } from './sandbox.js';
 import { failureOf, LIMITS, SandboxFailure, type SandboxLimits } from './sandbox-program.js';
 
 /** Rules that also say what they hold. */
 export interface SandboxedRules extends ToolRules {
   readonly checks: ReadonlySet<string>;
   readonly preconditioned: ReadonlySet<string>;
-}
-
-interface Patch {
-  readonly op: 'add' | 'replace' | 'remove';
-  readonly path: (string | number)[];
-  readonly value?: unknown;
 }
 
 type ToolAnswer = { readonly refused: string } | { readonly observation: string; readonly patches: readonly Patch[] };
@@ -46,7 +41,7 @@ export async function sandboxedRules(
   const version = sha256(text);
   const program = { ...readRules(text, file), text, file, limits };
   const isTrusted = areRulesTrusted() || areRulesOfPack(version);
-  const place = new Place(isTrusted ? new TrustedSandbox(program) : new Sandbox(program, graceMs));
+  const place = new Place(() => (isTrusted ? new TrustedRealm(program) : new SandboxThread(program, graceMs)));
   try {
     const outline = place.ask('outline', {}, {}) as Record<'tools' | 'preconditions' | 'checks', string[]>;
     return new RulesFile(file, version, place, outline, new Set(readers));
@@ -124,27 +119,29 @@ class RulesFile implements SandboxedRules {
 /** Reasons after which nothing of a sandbox is taken for granted. */
 const SPENT: readonly SandboxFailure['reason'][] = ['time', 'clock', 'memory', 'died'];
 
-// Which states a sandbox has parsed. A state that is new there is sent as its changes from one it has, as states of an
-// episode share most of their parts.
-
 const MAX_HELD = 16;
 const MAX_AWAITED = 8;
 
+/**
+ * Where rules run, and which states they have parsed there. A state that is new there is sent as its changes from one it has, as states
+ * of an episode share most of their parts.
+ */
 class Place {
+  private running: RulesPlace | undefined;
+  private closed = false;
   /** Held states by key, least recently used first. */
   private readonly held = new Map<number, JsonObject>();
   private readonly keys = new WeakMap<JsonObject, number>();
-  /** States that calls led to, which the sandbox has though they are not known here yet: their key, and what led to them. */
+  /** States that calls led to, which are there though they are not known here yet: their key, and what led to them. */
   private readonly awaited = new Map<
     number,
     { readonly before: JsonObject; readonly operations: readonly Operation[] }
   >();
-  private generation = 0;
   private next = 1;
-  /** Under which the sandbox keeps the state that the call at hand leads to. */
+  /** Under which the state is kept that the call at hand leads to. */
   private keep = 0;
 
-  constructor(private readonly sandbox: RulesPlace) {}
+  constructor(private readonly start: () => RulesPlace) {}
 
   /** States kept from earlier calls take memory too, and machines sleep: an answer must not depend on either. */
   ask(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
@@ -161,37 +158,35 @@ class Place {
   }
 
   close(): void {
-    this.sandbox.close();
+    this.closed = true;
+    this.stop();
+  }
+
+  private stop(): void {
+    this.running?.end();
+    this.running = undefined;
+    this.held.clear();
+    this.awaited.clear();
   }
 
   private answer(request: string, given: object, states: Readonly<Record<string, JsonObject>>): unknown {
+    if (this.closed) throw new SandboxFailure('died', 'the domain was closed');
     try {
-      const asked = { request, ...given, ...this.bring(states) };
-      const { answer, failed } = JSON.parse(this.sandbox.ask(JSON.stringify(asked))) as {
-        answer?: unknown;
-        failed?: string;
-      };
+      this.running ??= this.start();
+      const text = this.running.ask(JSON.stringify({ request, ...given, ...this.bring(states) }));
+      const { answer, failed } = JSON.parse(text) as { answer?: unknown; failed?: string };
       if (failed !== undefined) throw failureOf(failed);
       return answer;
     } catch (error) {
-      if (error instanceof SandboxFailure && SPENT.includes(error.reason)) this.sandbox.restart();
+      if (error instanceof SandboxFailure && SPENT.includes(error.reason)) this.stop();
       throw error;
     }
   }
 
-  /** The keys under which the sandbox has these states, with what it must be told to have them. */
+  /** The keys under which these states are there, with what must be told so that they are. */
   private bring(states: Readonly<Record<string, JsonObject>>) {
-    const { generation } = this.sandbox;
-    if (generation !== this.generation) {
-      this.held.clear();
-      this.awaited.clear();
-    }
-    this.generation = generation;
-    const brought: Brought = {
-      hold: [],
-      derive: [],
-      drop: [...oldest(this.held, MAX_HELD), ...oldest(this.awaited, MAX_AWAITED)],
-    };
+    const drop = [...oldest(this.held, MAX_HELD), ...oldest(this.awaited, MAX_AWAITED)];
+    const brought: Brought = { hold: [], derive: [], drop };
     const keys = Object.entries(states).map(([name, state]) => [name, this.keyOf(state, brought)] as const);
     this.keep = this.next++;
     return { ...brought, ...Object.fromEntries(keys), keep: this.keep };
@@ -199,30 +194,22 @@ class Place {
 
   private keyOf(state: JsonObject, { hold, derive }: Brought): number {
     const known = this.keys.get(state);
-    if (known !== undefined && this.held.has(known)) {
-      this.touch(known, state);
-      return known;
-    }
-    const made = this.keyOfAwaited(state);
-    if (made !== undefined) {
-      this.touch(made, state);
-      this.keys.set(state, made);
-      return made;
-    }
+    const found = known !== undefined && this.held.has(known) ? known : this.keyOfAwaited(state);
+    if (found !== undefined) return this.touch(found, state);
     const key = this.next++;
     // What may still change must be looked at again the next time, and is no ground to derive others from.
     const kept = Object.isFrozen(state) ? state : structuredClone(state);
     const latest = [...this.held].at(-1);
     if (latest === undefined) hold.push({ key, state: kept });
     else derive.push({ key, from: latest[0], changes: stateChanges(latest[1], kept) });
-    this.touch(key, kept);
-    this.keys.set(kept, key);
-    return key;
+    return this.touch(key, kept);
   }
 
-  private touch(key: number, state: JsonObject): void {
+  private touch(key: number, state: JsonObject): number {
     this.held.delete(key);
     this.held.set(key, state);
+    this.keys.set(state, key);
+    return key;
   }
 
   /** The key of a state that a call led to, once it was made here too. */

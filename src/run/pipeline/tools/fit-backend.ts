@@ -4,12 +4,12 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reverieError } from '../../../core/errors.js';
-import type { Phase } from '../../../core/progress.js';
 import { Rng } from '../../../core/rng.js';
 import type { ToolsDomain } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
-import type { BackendEntry, BackendFitNote } from '../../../worldmodel/tools/backend-model.js';
+import { fitBars } from '../../../synth/train-backend.js';
+import type { BackendEntry } from '../../../worldmodel/tools/backend-model.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { digest, toolsSet } from '../../evaluation-set.js';
@@ -43,18 +43,10 @@ export async function fitBackendJob(context: JobContext<ToolsScenario>) {
     const learn = await entry.fit();
     const episodes: EpisodeRecord[] = [];
     for await (const episode of readEpisodes(data)) episodes.push(episode);
-    // A bar for each thing that a fit does one after the other.
-    let open: { readonly name: string; readonly phase: Phase } | undefined;
-    const onProgress = ({ phase: name, unit, done, total, note }: BackendFitNote) => {
-      if (open?.name !== name) {
-        open?.phase.end();
-        open = { name, phase: progress.phase(name, total, unit) };
-      }
-      open.phase.set(done, note);
-    };
+    const { onProgress, end } = fitBars((name, total, unit) => progress.phase(name, total, unit));
     const rng = Rng.fromSeed(seed).split('fit', entry.name);
     const fitted = await learn({ domain, episodes, work, out: model, signal, settings, rng, onProgress });
-    open?.phase.end();
+    end();
     await rm(work, { recursive: true, force: true });
     const { version, exactness, isReady, report } = fitted;
     metrics.write({ kind: 'fit', modelVersion: version, ...report });
@@ -87,7 +79,8 @@ function learnedBackend(names: readonly string[], domain: ToolsDomain): Learned 
   const [named] = names.flatMap((name) => learned.filter((entry) => entry.name === name));
   const found = named ?? (learned.length === 1 ? learned[0] : undefined);
   if (found !== undefined) return found;
-  const problem = `it lists none that learns from records: ${learned.map(({ name }) => name).join(', ')}.`;
+  const known = learned.map(({ name }) => name).join(', ') || 'only games of text and screens have one';
+  const problem = `it lists none that learns from records: ${known}.`;
   throw reverieError('SCENARIO_INVALID', { path: 'model.backends', problem });
 }
 

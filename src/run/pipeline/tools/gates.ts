@@ -52,18 +52,10 @@ import { episodeSettings, type RowSettings } from './rows.js';
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'out' | 'seed' | 'signal' | 'progress' | 'log'>;
 
-export interface SuiteResult {
-  readonly passed: boolean;
-  /** Share of probes passed. */
-  readonly rate: number;
-  /** Failures by what was done instead. */
-  readonly faults: MustFailReport['byFault'];
-}
-
 /** What stands in the way of rewards and datasets, and what was measured. */
 export interface GateFindings {
-  readonly mustFail?: SuiteResult;
-  readonly mustSucceed?: SuiteResult;
+  readonly mustFail?: ReturnType<typeof suiteResult>;
+  readonly mustSucceed?: ReturnType<typeof suiteResult>;
   readonly tricks?: TricksReport;
   /** Why no episode is given a reward; absent: each may have one. */
   readonly unrewarded?: string;
@@ -83,14 +75,18 @@ export async function passGates(context: Context, parts: ToolsParts, tasks: read
   const tried = reward.mustSucceed.enabled ? await mustSucceedReport(context, parts) : undefined;
   const able = tried !== undefined && tried.total > 0 ? tried : undefined;
   const useless = able && refusalOf(() => requireMustSucceed(able, reward.mustSucceed.limit));
-  if (useless)
-    context.log(`No episode is given a reward and no dataset is written: ${useless.message} ${useless.hint}`);
+  const shutOut = ({ message, hint }: ReverieError) =>
+    context.log(`No episode is given a reward and no dataset is written: ${message} ${hint}`);
+  if (useless) shutOut(useless);
   const judge = await scenarioJudge(context, parts);
-  if (judge !== undefined) await requireJudge(context, parts, judge);
+  if (judge !== undefined) {
+    const { labelled, limits } = reward.judge!.audit;
+    requireAudited(judge.judge, parts.domain, await judgeAudit(context, judge.judge, parts.domain, labelled), limits);
+  }
   const shut = unsound?.message ?? (isUnchecked ? UNCHECKED : undefined) ?? useless?.message;
   const tricks = shut === undefined ? await findAnyTricks(context, parts, { judge, tasks }) : undefined;
   const hacked = tricks && hackedRefusal(parts.domain, tricks);
-  if (hacked) context.log(`No episode is given a reward and no dataset is written: ${hacked.message} ${hacked.hint}`);
+  if (hacked) shutOut(hacked);
   const gates: GateFindings = {
     mustFail: sound && suiteResult(sound, unsound),
     mustSucceed: able && suiteResult(able, useless),
@@ -101,7 +97,8 @@ export async function passGates(context: Context, parts: ToolsParts, tasks: read
   return { gates, judge };
 }
 
-function suiteResult({ rate, byFault: faults }: MustFailReport, refusal: ReverieError | undefined): SuiteResult {
+/** `rate`: share of probes passed; `faults`: failures by what was done instead. */
+function suiteResult({ rate, byFault: faults }: MustFailReport, refusal: ReverieError | undefined) {
   return { passed: refusal === undefined, rate: rate.value ?? 0, faults };
 }
 
@@ -109,7 +106,6 @@ function suiteResult({ rate, byFault: faults }: MustFailReport, refusal: Reverie
 function refusalOf(require: () => void): ReverieError | undefined {
   try {
     require();
-    return undefined;
   } catch (error) {
     if (error instanceof ReverieError) return error;
     throw error;
@@ -118,7 +114,7 @@ function refusalOf(require: () => void): ReverieError | undefined {
 
 /** For people. */
 export function gateFacts({ mustFail, mustSucceed, tricks }: GateFindings): Fact[] {
-  const suite = (label: string, found: SuiteResult | undefined): Fact[] => {
+  const suite = (label: string, found: GateFindings['mustFail']): Fact[] => {
     if (found === undefined) return [];
     const faults = faultsText(found.faults);
     const verdict = `${found.passed ? 'passed' : 'FAILED'}${faults === '' ? '' : `; ${faults}`}`;
@@ -145,25 +141,26 @@ function hackerFacts(hacker: ReturnType<typeof hackerResult>): Fact[] {
   ];
 }
 
+interface Suited {
+  readonly domain: ToolsDomain;
+  readonly responder: Responder;
+  readonly experience?: ExperienceIndex;
+}
+
 /** The must-fail suite's report: kept where the same simulator was tried on the same domain before. */
-export function mustFailReport(context: Context, parts: { domain: ToolsDomain; responder: Responder }) {
-  return suiteReport(context, parts, 'must-fail', async () => {
-    const written = (await writtenProbes(context.scenario, parts.domain)).filter((probe) => !mustSucceed(probe));
+export function mustFailReport(context: Context, parts: Suited): Promise<MustFailReport> {
+  return suiteReport(context, parts, 'must-fail', async (written) => {
     const { probes, skipped } = await generateProbes(parts.domain, { signal: context.signal });
-    return { probes: [...written, ...probes], skipped };
+    return { probes: [...written.filter((probe) => !mustSucceed(probe)), ...probes], skipped };
   });
 }
 
 /** The must-succeed suite's report, kept likewise. */
-function mustSucceedReport(
-  context: Context,
-  parts: { domain: ToolsDomain; responder: Responder; experience?: ExperienceIndex },
-) {
-  return suiteReport(context, parts, 'must-succeed', async () => {
-    const written = (await writtenProbes(context.scenario, parts.domain)).filter(mustSucceed);
-    const records = await recordedReads(parts);
+function mustSucceedReport(context: Context, parts: Suited): Promise<MustFailReport> {
+  return suiteReport(context, parts, 'must-succeed', async (written) => {
+    const records = recordedReads(parts);
     const generated = await generateSuccesses(parts.domain, { records, signal: context.signal });
-    return { probes: [...written, ...generated], skipped: [] };
+    return { probes: [...written.filter(mustSucceed), ...generated], skipped: [] };
   });
 }
 
@@ -171,41 +168,37 @@ function mustSucceedReport(
 const RECORDS_OF_A_TOOL = 64;
 
 /** Without rules records say what is true; with them they need not be asked. */
-async function recordedReads({ domain, experience }: { domain: ToolsDomain; experience?: ExperienceIndex }) {
+function recordedReads({ domain, experience }: Suited): ExperienceStep[] {
   if (domain.rules !== undefined || experience === undefined) return [];
-  const found: ExperienceStep[] = [];
-  for (const { name } of domain.tools.filter(({ kind }) => kind === 'read')) {
-    const query = { call: { name, arguments: {} }, history: [], sources: 'real' } as const;
-    const steps = experience.retrieve(query, RECORDS_OF_A_TOOL).map(({ step }) => step);
-    found.push(...steps.filter(({ call }) => call.name === name));
-  }
-  return found;
+  return domain.tools
+    .filter(({ kind }) => kind === 'read')
+    .flatMap(({ name }) => {
+      const query = { call: { name, arguments: {} }, history: [], sources: 'real' } as const;
+      const steps = experience.retrieve(query, RECORDS_OF_A_TOOL).map(({ step }) => step);
+      return steps.filter(({ call }) => call.name === name);
+    });
 }
 
+/** @param suite  probes of the suite, given those that the domain has written for both */
 async function suiteReport(
-  { out, seed, signal, progress }: Context,
-  { domain, responder }: { domain: ToolsDomain; responder: Responder },
+  { scenario, out, seed, signal, progress }: Context,
+  { domain, responder }: Suited,
   name: 'must-fail' | 'must-succeed',
-  suite: () => Promise<{ readonly probes: readonly Probe[]; readonly skipped: MustFailReport['skipped'] }>,
+  suite: (written: readonly Probe[]) => Promise<Pick<MustFailReport, 'skipped'> & { readonly probes: Probe[] }>,
 ): Promise<MustFailReport> {
   const file = join(out, `${name}.json`);
   const before = existsSync(file) ? await readMustFail(file) : undefined;
   const isSame = before?.responder === responder.version && before.domain.version === domain.version;
   // A report of an earlier form is made anew.
   if (isSame && before.format === 'reverie-must-fail/2') return before;
-  const { probes, skipped } = await suite();
+  const own = join(domainFolder(scenario.config.domain, scenario.folder), 'must-fail.yaml');
+  const { probes, skipped } = await suite(existsSync(own) ? await readProbes(own, domain) : []);
   const phase = progress.phase(`${name} suite`, probes.length, 'probes');
   const report = await runMustFail({ domain, responder, probes, skipped, seed, signal });
   phase.set(report.total);
   phase.end(`${report.passed} of ${report.total} passed`);
   await writeMustFail(file, report);
   return report;
-}
-
-/** The domain's own probes of both suites, where it has any. */
-async function writtenProbes(scenario: ToolsScenario, domain: ToolsDomain): Promise<Probe[]> {
-  const own = join(domainFolder(scenario.config.domain, scenario.folder), 'must-fail.yaml');
-  return existsSync(own) ? readProbes(own, domain) : [];
 }
 
 /** A judge, and how it decides on episodes. */
@@ -228,14 +221,6 @@ export async function scenarioJudge(
     return { verdict, cost };
   };
   return { version: judge.version, judge, decide };
-}
-
-/** @throws JUDGE_UNRELIABLE */
-async function requireJudge(context: Context, { domain }: ToolsParts, { judge }: ScenarioJudge): Promise<AuditReport> {
-  const { audit } = context.scenario.config.reward.judge!;
-  const report = await judgeAudit(context, judge, domain, audit.labelled);
-  requireAudited(judge, domain, report, audit.limits);
-  return report;
 }
 
 /** The audit of exactly this judge: kept where it was made before. */
@@ -266,17 +251,40 @@ interface Hacking {
 const tricksSchema = z.custom<TricksReport & { readonly identity: string }>();
 
 /** Tries to be rewarded for nothing where what decides on rewards might be taken in; undefined elsewhere. */
-async function findAnyTricks(context: Context, parts: ToolsParts, hacking: Hacking): Promise<TricksReport | undefined> {
-  const { enabled } = context.scenario.config.reward.hacker;
-  if (!enabled || !mayBeTakenIn(context, parts, hacking.tasks)) return undefined;
-  const report = await tricksReport(context, parts, hacking);
+async function findAnyTricks(
+  context: Context,
+  parts: ToolsParts,
+  { judge, tasks }: Hacking,
+): Promise<TricksReport | undefined> {
+  const { scenario, out, seed, signal, progress } = context;
+  const { hacker: config } = scenario.config.reward;
+  if (!config.enabled || !mayBeTakenIn(context, parts, tasks)) return undefined;
+  const { domain, responder } = parts;
+  const names = tasks.map(({ id }) => id);
+  const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
+  const identity = contentHash({ of: contentHash({ ...versions, names }), config, seed });
+  const file = join(out, 'reward-hacks.json');
+  const before = existsSync(file) ? readSealed(file, tricksSchema) : undefined;
+  let report: TricksReport | undefined = before?.identity === identity ? before : undefined;
+  if (report === undefined) {
+    const user = new ScriptedUser();
+    const phase = progress.phase('reward hacks', config.plays, 'episodes');
+    report = await findTricks({
+      environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
+      ...{ tasks, config, seed, signal },
+      settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
+    });
+    await parts.cast.flush();
+    phase.set(report.plays);
+    phase.end(`${report.tricks.length} tricks in ${report.tasks.length} tasks`);
+    await writeFileAtomic(file, sealedText({ format: 'reverie-reward-hacks/1', identity, ...report }));
+  }
   return report.tasks.length === 0 ? undefined : report;
 }
 
 function hackedRefusal({ id: domain }: ToolsDomain, { tricks, tasks }: TricksReport): ReverieError | undefined {
-  const [first] = tricks;
-  if (first === undefined) return undefined;
-  const { by, task, moves } = first;
+  if (tricks.length === 0) return undefined;
+  const [{ by, task, moves }] = tricks;
   const values = { domain, tricks: tricks.length, tasks: tasks.length, by, task, moves: moves.join(', then ') };
   return reverieError('REWARD_HACKED', values);
 }
@@ -287,30 +295,6 @@ function mayBeTakenIn({ scenario: { config } }: Context, { responder }: ToolsPar
   const needsModel = (name: string) => routerBackends.get(name).needs?.includes('model') === true;
   const isThere = (name: string) => config.llm !== null || !needsModel(name);
   return isJudged || config.model.backends.some((name) => isThere(name) && responder.trusts?.(name) !== true);
-}
-
-async function tricksReport(context: Context, parts: ToolsParts, { judge, tasks }: Hacking): Promise<TricksReport> {
-  const { scenario, out, seed, signal, progress } = context;
-  const { hacker: config } = scenario.config.reward;
-  const { domain, responder } = parts;
-  const names = tasks.map(({ id }) => id);
-  const versions = { responder: responder.version, judge: judge?.version ?? null, domain: domain.version };
-  const identity = contentHash({ of: contentHash({ ...versions, names }), config, seed });
-  const file = join(out, 'reward-hacks.json');
-  const before = existsSync(file) ? readSealed(file, tricksSchema) : undefined;
-  if (before?.identity === identity) return before;
-  const user = new ScriptedUser();
-  const phase = progress.phase('reward hacks', config.plays, 'episodes');
-  const report = await findTricks({
-    environment: () => makeEpisodeEnvironment({ domain, user }, responder, scenario.config),
-    ...{ tasks, config, seed, signal },
-    settings: episodeSettings(context, { user }, { source: 'synthetic', responder, judge: judge?.decide }),
-  });
-  await parts.cast.flush();
-  phase.set(report.plays);
-  phase.end(`${report.tricks.length} tricks in ${report.tasks.length} tasks`);
-  await writeFileAtomic(file, sealedText({ format: 'reverie-reward-hacks/1', identity, ...report }));
-  return report;
 }
 
 /** Without the episodes, which are in the file. */
@@ -384,29 +368,24 @@ function auditFacts({ mustFail, mustSucceed, tasks, judge, hacker }: AuditResult
   const isFit = mustFail.passed && tasks.length === 0;
   const failures = (suite: NonNullable<AuditResult['mustSucceed']>) =>
     suite.failures.slice(0, SHOWN_FAILURES).map(({ probe, problem }): Fact => ['  failed', `${probe}: ${problem}`]);
-  return [
+  const facts: Fact[] = [
     ['must-fail suite', `${formatShare(mustFail.rate)}: ${isFit ? 'fit' : 'NOT fit'} to give rewards`],
     ...tasks.map(({ task, problem }): Fact => ['  task', `${task}: ${problem}`]),
     ...Object.entries(mustFail.byKind).map(([kind, rate]): Fact => [`  ${kind}`, formatShare(rate)]),
     ...failures(mustFail),
-    ...(mustSucceed === null
-      ? []
-      : [
-          [
-            'must-succeed suite',
-            `${formatShare(mustSucceed.rate)}: ${mustSucceed.passed ? 'answers' : 'does NOT answer'} what is possible`,
-          ] as const,
-          ...failures(mustSucceed),
-        ]),
-    ...(judge === null
-      ? []
-      : [
-          ['judge', judge.refusal ?? 'found good enough: its rewards count'] as const,
-          ['  passed what failed', formatShare(judge.falsePositive)] as const,
-          ['  failed what was good', formatShare(judge.falseNegative)] as const,
-          ['  abstained', formatShare(judge.abstention)] as const,
-          ['  changed its mind', formatShare(judge.flip)] as const,
-        ]),
-    ...hackerFacts(hacker),
   ];
+  if (mustSucceed !== null) {
+    const does = mustSucceed.passed ? 'answers' : 'does NOT answer';
+    facts.push(['must-succeed suite', `${formatShare(mustSucceed.rate)}: ${does} what is possible`]);
+    facts.push(...failures(mustSucceed));
+  }
+  if (judge !== null)
+    facts.push(
+      ['judge', judge.refusal ?? 'found good enough: its rewards count'],
+      ['  passed what failed', formatShare(judge.falsePositive)],
+      ['  failed what was good', formatShare(judge.falseNegative)],
+      ['  abstained', formatShare(judge.abstention)],
+      ['  changed its mind', formatShare(judge.flip)],
+    );
+  return [...facts, ...hackerFacts(hacker)];
 }

@@ -6,14 +6,16 @@ import { join, resolve } from 'node:path';
 import { canonicalJson } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import { service } from '../../../core/services.js';
-import type { ToolsDomain } from '../../../env/tools/domain.js';
+import type { CallSpec, ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { makeDomain } from '../../../env/tools/domains.js';
 import { elsewhere, isReal, realResponder } from '../../../env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../env/tools/scripted-user.js';
+import type { LineEnvironment } from '../../../env/tools/text-environment.js';
 import { ToolsEpisodeEnvironment } from '../../../env/tools/tools-environment.js';
 import type { Responder, ToolsPolicy, UserSimulator } from '../../../env/tools/tools-family.js';
+import { kindOfDomain, viewOf } from '../../../kinds/registry.js';
 import type { LlmRole, ToolsScenarioConfig } from '../../../kinds/tools.js';
-import { Budget, type BudgetLimits } from '../../../llm/budget.js';
+import { Budget } from '../../../llm/budget.js';
 import { type LlmConfig, parseLlmConfig } from '../../../llm/config.js';
 import type { LanguageModel } from '../../../llm/language-model.js';
 import { makeLanguageModel, type ServedModel } from '../../../llm/served-model.js';
@@ -64,7 +66,8 @@ const BEGUN = ['journal', 'chunks'];
 /** Throws what any of the parts throws over what it is given; nothing stays open then. */
 export async function makeParts({ scenario, out, log, device, real, dreamsLater }: Context): Promise<ToolsParts> {
   const { config, folder } = scenario;
-  const budget = new Budget(limitsOf(config.synth.budget));
+  const limits = Object.entries(config.synth.budget).filter(([, limit]) => limit !== null);
+  const budget = new Budget(Object.fromEntries(limits));
   const cacheFolder = config.cache === null ? join(out, 'cache') : resolve(folder, config.cache);
   const cast = new ModelCast(config, { cacheFolder, folder, budget });
   try {
@@ -74,7 +77,8 @@ export async function makeParts({ scenario, out, log, device, real, dreamsLater 
       await world.close();
     };
     try {
-      return { ...world, cast, budget, agent: await makeAgent(config, cast, world.domain), close };
+      const agent = agentOfRecipe(await bareAgent(config, cast, world.domain), config.synth.recipe, world.domain);
+      return { ...world, cast, budget, agent, close };
     } catch (error) {
       await world.close();
       throw error;
@@ -140,10 +144,6 @@ export function makeEpisodeEnvironment(
   });
 }
 
-async function makeAgent(config: ToolsScenarioConfig, cast: Cast, domain: ToolsDomain): Promise<ToolsPolicy> {
-  return agentOfRecipe(await bareAgent(config, cast, domain), config.synth.recipe, domain);
-}
-
 /** Who acts, without a recipe. */
 export async function bareAgent(
   { agent }: Pick<ToolsScenarioConfig, 'agent'>,
@@ -159,20 +159,13 @@ export async function bareAgent(
       return new RandomAgent(agent.steps, agent.offered);
     case 'explorer':
       return new ExplorerAgent(domain, agent);
-    case 'guided':
-      return guidedAgent(agent, cast, domain);
+    case 'guided': {
+      const guided = await service<(options: object) => ToolsPolicy>('guided-agent');
+      return guided({ ...agent, domain, model: await cast.model('agent') });
+    }
     case 'llm':
       return new LlmAgent({ ...agent, model: await cast.model('agent') });
   }
-}
-
-async function guidedAgent(
-  section: Extract<ToolsScenarioConfig['agent'], { kind: 'guided' }>,
-  cast: Cast,
-  domain: ToolsDomain,
-): Promise<ToolsPolicy> {
-  const guided = await service<(options: object) => ToolsPolicy>('guided-agent');
-  return guided({ ...section, domain, model: await cast.model('agent') });
 }
 
 /** Records of the real environment, as the scenario names them, into an empty store. */
@@ -193,6 +186,47 @@ async function remember(
     const left = skipped.length === 0 ? '' : `, ${skipped.length} records skipped`;
     log(`Records: ${episodes.length} episodes, ${steps.length} calls of ${path}${left}.`);
   }
+}
+
+/** Episodes under way at once, where the world says no less; never changes which. */
+const LANES = 64;
+
+/** How a policy of text sees a domain: by the commands that its world lists. */
+export interface TextView {
+  /** How a call is written among those that are listed. */
+  readonly lineOf: (call: CallSpec) => string;
+  /** Commands of a task's solution. */
+  readonly walkthrough: (task: ToolsTask) => readonly string[];
+}
+
+/** @throws DOMAIN_UNFIT where none are listed */
+export function textViewOf(domain: ToolsDomain): TextView {
+  const { face, view } = kindOfDomain(domain);
+  const isListed = domain.rules?.admissible !== undefined || Array.isArray(domain.initialState.admissible);
+  if (view === undefined || !isListed) {
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `A policy of text chooses among commands, and "${domain.id}" does not say which do something (task "${domain.tasks[0]?.id ?? ''}").`,
+      hint: "Train in a domain of the one tool act whose rules have admissible(state), or whose state lists texts as admissible: ALFWorld's games and games of PDDL do.",
+    });
+  }
+  const lineOf = (call: CallSpec) => String(face?.lineOf?.(call) ?? '');
+  return { lineOf, walkthrough: (task) => task.reference?.calls.map(lineOf) ?? [] };
+}
+
+/** Environments of lines in which `responder` answers. @throws as `textViewOf` */
+export function lanes(
+  parts: Pick<ToolsParts, 'domain' | 'user'>,
+  responder: Responder,
+  config: ToolsScenarioConfig,
+): LineEnvironment[] {
+  textViewOf(parts.domain);
+  const make = viewOf(parts.domain, () => makeEpisodeEnvironment(parts, responder, config)) as () => LineEnvironment;
+  return Array.from({ length: Math.min(LANES, responder.atOnce ?? LANES) }, make);
+}
+
+/** What is to be said beside a policy's figures. */
+export function remarkOn(who: string): string {
+  return `${who} chooses among admissible commands: its success is not that of an agent that writes its own.`;
 }
 
 /** Who answers calls as the scenario's section `model` says. @throws SCENARIO_UNFIT, and what its models throw */
@@ -221,31 +255,25 @@ export function ofTraining(scenario: ToolsScenario): ToolsScenario {
   return { ...scenario, config: { ...config, domain, model } };
 }
 
-function limitsOf(budget: ToolsScenarioConfig['synth']['budget']): BudgetLimits {
-  return Object.fromEntries(Object.entries(budget).filter(([, limit]) => limit !== null));
-}
-
-// Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget.
-
-export interface CastOptions {
-  readonly cacheFolder: string;
-  /** Folder that relative paths start from: the scenario's. */
-  readonly folder: string;
-  readonly budget: Budget;
-}
-
+/** Who is played by which language model: one for each role, shared where their settings are the same, paid from one budget. */
 export class ModelCast {
   private readonly models = new Map<string, Promise<ServedModel>>();
   private readonly made: ServedModel[] = [];
 
+  /** @param options  `folder`: relative paths start from it */
   constructor(
     private readonly config: Pick<ToolsScenarioConfig, 'llm' | 'roles' | 'name'>,
-    private readonly options: CastOptions,
+    private readonly options: { readonly cacheFolder: string; readonly folder: string; readonly budget: Budget },
   ) {}
 
   /** The model of a role. @throws SCENARIO_INVALID if there is none, SETTING_INVALID */
   async model(role: LlmRole): Promise<LanguageModel> {
-    const config = this.configOf(role);
+    const { llm, roles, name } = this.config;
+    if (llm === null) {
+      const problem = `"llm" is null, but the ${role} needs a language model.`;
+      throw reverieError('SCENARIO_INVALID', { path: name, problem });
+    }
+    const config = parseLlmConfig(layered(llm as unknown as ConfigObject, roles[role] ?? {}) as never);
     const key = canonicalJson(config);
     const made = this.models.get(key) ?? this.make(config);
     this.models.set(key, made);
@@ -279,14 +307,5 @@ export class ModelCast {
 
   async close(): Promise<void> {
     for (const made of this.models.values()) await (await made).close();
-  }
-
-  private configOf(role: LlmRole): LlmConfig {
-    const { llm, roles, name } = this.config;
-    if (llm === null) {
-      const problem = `"llm" is null, but the ${role} needs a language model.`;
-      throw reverieError('SCENARIO_INVALID', { path: name, problem });
-    }
-    return parseLlmConfig(layered(llm as unknown as ConfigObject, roles[role] ?? {}) as never);
   }
 }

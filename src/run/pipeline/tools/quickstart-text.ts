@@ -2,24 +2,21 @@
 // episodes, or for as many rounds in the exact rules.
 
 import { reverieError } from '../../../core/errors.js';
-import { type EvaluationSet, evaluationSetOf } from '../../../core/evaluation-set.js';
+import { evaluationSetOf } from '../../../core/evaluation-set.js';
 import type { Block, Report } from '../../../core/report.js';
 import { mean, rateOf } from '../../../core/statistics.js';
-import { rulesResponder } from '../../../env/tools/rules-responder.js';
-import { evenly } from '../../../training/text-training.js';
 import { formatCount, formatDuration, formatNumber, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { adjustScenario, type ToolsScenario } from '../../scenario.js';
 import { type Arm, type ArmRun, type TextArmReply, textArmTask, trainArms } from '../arms.js';
-import { makeParts, ofTraining } from './parts.js';
-import { remarkOn } from './text-policy.js';
-import { simulationBlocks, successChart, type TextTrainResult, tasksOf, trainingSet } from './train-policy.js';
+import { remarkOn } from './parts.js';
+import { simulationBlocks, successChart } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
-export const DREAM = 'dream of a few real episodes';
-export const REAL_ONLY = 'real episodes alone';
+const DREAM = 'dream of a few real episodes';
+const REAL_ONLY = 'real episodes alone';
 
 /** Runs side by side: one a core of the smallest machine we expect. */
 const THREADS = 2;
@@ -37,8 +34,13 @@ export async function quickstartTextJob(context: Context) {
       'train.gather is missing: the quickstart compares a dream that is made of a few real episodes with the exact rules, and nothing says how these are recorded; see "Agents of text" in docs/learners.md';
     throw reverieError('SCENARIO_INVALID', { path: name, problem });
   }
-  const evaluationSet = await comparedSet(context, arms, seeds);
   const runs = await trainArms(arms, { seeds, threads: THREADS, task: textArmTask, unit: 'rounds' }, context);
+  // As each way of training is judged, with the first of the seeds.
+  const [dream, real] = arms.map(({ name: arm }) => runs.find((run) => run.arm === arm && run.seed === seeds[0])!);
+  const { environment, tasks, policies } = dream.result.evaluationSet;
+  const ways = { [DREAM]: dream.result.evaluationSet.hash, [REAL_ONLY]: real.result.evaluationSet.hash };
+  const compared = { environment, tasks, seeds, policies: { ...ways, answers: policies.answers }, settings: {} };
+  const evaluationSet = evaluationSetOf(compared);
   const found = compareText(runs);
   const { wallSeconds } = context.metrics;
   const report = await publish(context, comparisonReport(name, found, runs), evaluationSet);
@@ -46,7 +48,7 @@ export async function quickstartTextJob(context: Context) {
 }
 
 /** The scenario in its dream and in the exact rules, for as many rounds. */
-export async function textArms(scenario: ToolsScenario): Promise<Arm<ToolsScenario>[]> {
+async function textArms(scenario: ToolsScenario): Promise<Arm<ToolsScenario>[]> {
   const { train, realOnly } = scenario.config.quickstart;
   const arm = async (name: string, mode: string, keys: object): Promise<Arm<ToolsScenario>> => {
     const set = Object.entries(keys).map(([key, value]) => `train.${key}=${JSON.stringify(value)}`);
@@ -55,77 +57,40 @@ export async function textArms(scenario: ToolsScenario): Promise<Arm<ToolsScenar
   return [await arm(DREAM, 'dream', train), await arm(REAL_ONLY, 'real', { ...train, ...realOnly })];
 }
 
-/** Known before anything is run. */
-async function comparedSet(
-  context: Context,
-  arms: readonly Arm<ToolsScenario>[],
-  seeds: readonly number[],
-): Promise<EvaluationSet> {
-  const [{ scenario }] = arms;
-  const parts = await makeParts({ ...context, scenario: ofTraining(scenario), dreamsLater: true });
-  try {
-    const { domain } = parts;
-    const { evalSplits, evalTasks } = scenario.config.train;
-    const tasks = evenly(tasksOf(domain, evalSplits, 'to be judged on'), evalTasks);
-    const answers = (domain.rules === undefined ? parts.responder : rulesResponder(domain)).version;
-    const policies = arms.map((arm) => [arm.name, trainingSet({ ...arm, seed: seeds[0] }, parts, tasks, answers).hash]);
-    return evaluationSetOf({
-      environment: domain.version,
-      tasks: tasks.map(({ id }) => id),
-      seeds,
-      policies: { ...Object.fromEntries(policies), answers },
-      settings: {},
-    });
-  } finally {
-    await parts.close();
-  }
-}
-
 type Run = ArmRun<TextArmReply>;
 
 /**
  * Both ways of training with the same seeds, in pairs. The exact rules are given the benefit of the doubt: where evaluations lie apart,
  * the later one counts.
  */
-export function compareText(runs: readonly Run[]) {
+function compareText(runs: readonly Run[]) {
   const of = (arm: string) => runs.filter((run) => run.arm === arm);
-  const pairs = of(DREAM).map(({ seed, result }) =>
-    pairOf(result, of(REAL_ONLY).find((run) => run.seed === seed)!.result),
-  );
+  const pairs = of(DREAM).map(({ seed, result }) => {
+    const { realSteps, success: won } = result.evaluations.at(-1)!;
+    const real = of(REAL_ONLY).find((run) => run.seed === seed)!.result;
+    const learned = real.evaluations.filter(({ after }) => after !== 'nothing');
+    const asMany = learned.find((one) => one.realSteps >= realSteps);
+    const asGood = learned.find(({ success }) => success.value! >= won.value!);
+    return { asMany: asMany?.success.value ?? null, ratio: asGood === undefined ? null : asGood.realSteps / realSteps };
+  });
   return {
-    arms: [DREAM, REAL_ONLY].map((arm) =>
-      summaryOf(
-        arm,
-        of(arm).map(({ result }) => result),
-      ),
-    ),
-    realForAsMany: pairs.map(({ forAsMany }) => forAsMany),
+    arms: [DREAM, REAL_ONLY].map((arm) => summaryOf(arm, of(arm))),
+    realForAsMany: pairs.map(({ asMany }) => asMany),
     stepsRatios: pairs.map(({ ratio }) => ratio),
   };
 }
 
-function pairOf(dream: TextTrainResult, real: TextTrainResult): { forAsMany: number | null; ratio: number | null } {
-  const end = dream.evaluations.at(-1)!;
-  const learned = real.evaluations.filter(({ after }) => after !== 'nothing');
-  const asMany = learned.find(({ realSteps }) => realSteps >= end.realSteps);
-  const asGood = learned.find(({ success }) => success.value! >= end.success.value!);
-  return {
-    forAsMany: asMany?.success.value ?? null,
-    ratio: asGood === undefined ? null : asGood.realSteps / end.realSteps,
-  };
-}
-
-function summaryOf(arm: string, results: readonly TextTrainResult[]) {
-  const ends = results.map(({ evaluations }) => evaluations.at(-1)!);
-  const episodes = ends.reduce((sum, { success }) => sum + success.of, 0);
-  const wins = ends.reduce((sum, { success }) => sum + Math.round(success.value! * success.of), 0);
+function summaryOf(arm: string, runs: readonly Run[]) {
+  const results = runs.map(({ result }) => result);
+  const ends = results.map(({ evaluations }) => evaluations.at(-1)!.success);
+  const episodes = ends.reduce((sum, { of }) => sum + of, 0);
+  const wins = ends.reduce((sum, { value, of }) => sum + Math.round(value! * of), 0);
+  const cloned = results.map(({ evaluations }) => evaluations.find(({ after }) => after === 'cloning'));
   return {
     arm,
     success: rateOf(wins, episodes),
-    bySeed: ends.map(({ success }) => success.value!),
-    imitated: results.map(
-      ({ evaluations }) => evaluations.find(({ after }) => after === 'cloning')?.success.value ?? null,
-    ),
+    bySeed: ends.map(({ value }) => value!),
+    imitated: cloned.map((evaluation) => evaluation?.success.value ?? null),
     realSteps: results.map(({ realSteps }) => realSteps),
     simulatedSteps: results.map(({ simulatedSteps }) => simulatedSteps),
     wallSeconds: mean(results.map(({ wallSeconds }) => wallSeconds)),
@@ -133,7 +98,6 @@ function summaryOf(arm: string, results: readonly TextTrainResult[]) {
 }
 
 type TextComparison = ReturnType<typeof compareText>;
-type ArmSummary = TextComparison['arms'][number];
 
 function comparisonReport(name: string, found: TextComparison, runs: readonly Run[]): Report {
   const simulated = runs.filter(({ arm }) => arm === DREAM);
@@ -165,6 +129,7 @@ function comparisonReport(name: string, found: TextComparison, runs: readonly Ru
 }
 
 function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextComparison): string {
+  const steps = (arm: typeof dream) => formatCount(Math.round(mean(arm.realSteps)));
   const known = realForAsMany.filter((value) => value !== null);
   const asMany =
     known.length === realForAsMany.length ? `${formatPercent(mean(known))} for at least as many, and ` : '';
@@ -174,8 +139,4 @@ function leadOf({ arms: [dream, real], realForAsMany, stepsRatios }: TextCompari
     reached.length === 0 ? [] : [`for as many wins they took ${reached.join(', ')} the dream's real steps`];
   const never = missing === 0 ? [] : [`with ${missing} of ${stepsRatios.length} seeds they never won as many`];
   return `Of unseen tasks the policy that learned in the dream wins ${formatPercent(dream.success.value)}, after ${steps(dream)} real steps. Real episodes alone lead to ${asMany}${formatPercent(real.success.value)} in the end, after ${steps(real)}; ${[...needed, ...never].join(', and ')}.`;
-}
-
-function steps({ realSteps }: ArmSummary): string {
-  return formatCount(Math.round(mean(realSteps)));
 }

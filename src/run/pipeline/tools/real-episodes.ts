@@ -13,16 +13,13 @@ import { isFailed } from '../../../synth/episodes/produce-rows.js';
 import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
 import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import { TextPolicyAgent } from '../../../training/text-play.js';
-import { toolsSet } from '../../evaluation-set.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { EPISODES_FILE } from './datasets.js';
-import { makeParts, type ToolsParts } from './parts.js';
-import { episodeFacts, RowStatistics } from './row-statistics.js';
-import { type EpisodeRows, episodeRows } from './rows.js';
-import { taskStage } from './task-stage.js';
-import { openTextLearner, remarkOn, textViewOf } from './text-policy.js';
+import { EPISODES_FILE, taskStage } from './datasets.js';
+import { makeParts, remarkOn, type ToolsParts, textViewOf } from './parts.js';
+import { type EpisodeRows, episodeFacts, episodeRows, episodesSet, RowStatistics } from './rows.js';
+import { openTextLearner } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -55,38 +52,30 @@ async function realEpisodesJob(asked: Context, job: 'collect' | 'eval'): Promise
 /** @param policy  version of a policy of text, which is shown what there is to choose from */
 async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 'eval', policy?: string) {
   const { out, scenario, progress, metrics } = context;
-  const { synth, user: talks, name } = scenario.config;
+  const { synth, name } = scenario.config;
   const { domain, tasks } = await taskStage(context, given);
   const parts = { ...given, domain };
   const responder = realResponder(domain);
-  const { episodes, groupSize, branchAt, maxSteps, pick, mode } = synth;
-  const evaluationSet = toolsSet(
-    context,
-    domain,
-    tasks,
-    { agent: parts.agent.version, user: parts.user.version, answers: responder.version },
-    { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns: talks.maxTurns },
-  );
+  const evaluationSet = episodesSet(context, parts, responder, tasks);
   const statistics = new RowStatistics();
   const [data, logs] = [join(out, 'data'), join(out, 'logs')];
-  const phase = progress.phase('run', episodes, 'episodes');
+  const phase = progress.phase('run', synth.episodes, 'episodes');
   const rows = await episodeRows(context, parts, {
     ...{ source: 'real', responder, tasks, keepPicture: pictureKeeper(data) },
     concurrency: elsewhere(domain)?.sessions,
     observe: (row) => statistics.add(row),
-    onProgress: ({ done, trouble }) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),
+    onProgress: (done, trouble) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),
   });
   try {
     phase.end(statistics.note);
-    for (const folder of [data, logs]) await ensureFolder(folder);
-    await writeFileAtomic(
-      join(data, EPISODES_FILE),
-      linesOf(rows, (record) => record),
-    );
+    const whole = (record: EpisodeRecord) => record;
     const log = ({ id, task, messages, verdict }: EpisodeRecord) => {
       return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
     };
-    await writeFileAtomic(join(logs, 'episodes.jsonl'), linesOf(rows, log));
+    for (const [folder, form] of [[data, whole] as const, [logs, log] as const]) {
+      await ensureFolder(folder);
+      await writeFileAtomic(join(folder, EPISODES_FILE), linesOf(rows, form));
+    }
   } finally {
     await rows.journal.close();
   }
@@ -94,7 +83,7 @@ async function episodesOf(context: Context, given: ToolsParts, job: 'collect' | 
   const stoppedBy = rows.stoppedBy ?? null;
   const facts: Fact[] = [
     ...(policy === undefined ? [] : [['policy', `${policy}. ${remarkOn('It')}`] as const]),
-    ...episodeFacts(statistics.counts, spent, stoppedBy),
+    ...episodeFacts(statistics, spent, stoppedBy),
     ['data', data],
     ['logs', `${logs}, to be named in experience.logs`],
   ];

@@ -1,13 +1,21 @@
-// The rows of a tools job: each an episode, durable when it ends. They run in this process, in threads (../../queue/threaded-rows.ts),
-// or in workers of a queue (../../queue/coordinator.ts); what a row depends on comes with it.
+// The rows of a tools job: each an episode, durable when it ends. They run in this process, in threads or in workers of a queue
+// (../../queue); what a row depends on comes with it. An episode comes about turn by turn, written whole by one call of a language model
+// (Simia), or as a walk over screens made into a task that it solves.
 
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { addCosts, type Cost, NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
+import type { EvaluationSet } from '../../../core/evaluation-set.js';
+import type { Fact } from '../../../core/report.js';
+import { service } from '../../../core/services.js';
+import { type Rate, rateOf } from '../../../core/statistics.js';
+import { isScreenDomain } from '../../../env/screens/screen-state.js';
 import type { ToolsTask } from '../../../env/tools/domain.js';
+import type { Message } from '../../../env/tools/message.js';
 import type { Responder } from '../../../env/tools/tools-family.js';
-import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
+import { verifyEpisode } from '../../../env/tools/verify-episode.js';
 import { type EpisodeRecord, episodeSteps } from '../../../replay/experience/experience.js';
-import type { Source } from '../../../replay/transition.js';
+import { readEpisodeLogs } from '../../../replay/experience/logs/read-episode-logs.js';
 import {
   type FailedRow,
   isFailed,
@@ -15,14 +23,24 @@ import {
   RowJournal,
   type RowsOutcome,
 } from '../../../synth/episodes/produce-rows.js';
-import { type EpisodeSettings, planRow, type RowPlan, runEpisode } from '../../../synth/episodes/run-episode.js';
+import {
+  type EpisodeSettings,
+  episodeRecord,
+  planRow,
+  type RowPlan,
+  runEpisode,
+  settleVerdict,
+} from '../../../synth/episodes/run-episode.js';
 import { deficitOf, lostStep } from '../../../synth/signals/deficits.js';
 import { Curriculum } from '../../../synth/tasks/curriculum.js';
+import { prefilterEpisodes } from '../../../synth/tasks/seed-filter.js';
+import { amplifyTrajectory } from '../../../worldmodel/llm/amplify.js';
 import { episodeWeight } from '../../../worldmodel/tools/checks.js';
+import { toolsSet } from '../../evaluation-set.js';
+import { formatCount, formatCounts, formatNumber, formatPercent, formatShare } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import type { ToolsScenario } from '../../scenario.js';
 import { makeEpisodeEnvironment, type ToolsParts } from './parts.js';
-import { type MakeRow, wrappedRows } from './row-makers.js';
 
 /** Everything of a row that rows before it decide, or the job's seed. */
 export interface PlannedRow {
@@ -33,9 +51,9 @@ export interface PlannedRow {
 }
 
 /** Throws what the models throw that are asked. */
-export type RunRow = (row: PlannedRow, signal: AbortSignal) => Promise<EpisodeRecord>;
+type RunRow = (row: PlannedRow, signal: AbortSignal) => Promise<EpisodeRecord>;
 
-/** Who runs rows. */
+/** Who runs rows, if not this thread. */
 export interface RowRunner {
   readonly run: RunRow;
   /** Rows under way at once. */
@@ -47,29 +65,16 @@ export interface RowRunner {
   close(): Promise<void>;
 }
 
-export interface RowSettings {
-  readonly source: Source;
+export interface RowSettings extends Pick<EpisodeSettings, 'source' | 'judge' | 'keepPicture' | 'withheld'> {
   readonly responder: Responder;
-  readonly judge?: EpisodeSettings['judge'];
-  /** Where pictures go; absent: none are kept. */
-  readonly keepPicture?: EpisodeSettings['keepPicture'];
-  /** Why no episode may be given a reward; absent: each may. */
-  readonly withheld?: string;
-  /** How a row's episode comes about; by default turn by turn. */
-  readonly make?: MakeRow;
 }
 
 type Context = Pick<JobContext<ToolsScenario>, 'scenario' | 'seed'>;
 
 /** Runs rows in this process. */
-export function rowsHere(context: Context, parts: ToolsParts, settings: RowSettings): RunRow {
-  const { scenario } = context;
+export async function rowsHere(context: Context, parts: ToolsParts, settings: RowSettings): Promise<RunRow> {
   const { domain } = parts;
-  const { source, responder } = settings;
-  const byTurns: MakeRow = async (plan, task, own, signal) =>
-    runEpisode(makeEpisodeEnvironment(parts, responder, scenario.config), parts.agent, task, plan, own, signal);
-  const isWrapped = scenario.config.synth.wrap !== undefined && source === 'synthetic';
-  const make = settings.make ?? (isWrapped ? wrappedRows(scenario, parts, responder, byTurns) : byTurns);
+  const make = await rowMaker(context.scenario, parts, settings);
   const episode = episodeSettings(context, parts, settings);
   return async ({ plan, task, maxSteps }, signal) => {
     try {
@@ -89,7 +94,7 @@ export function rowsHere(context: Context, parts: ToolsParts, settings: RowSetti
 export function episodeSettings(
   { scenario: { config, hash }, seed }: Context,
   { user }: Pick<ToolsParts, 'user'>,
-  { source, responder, judge, withheld, keepPicture }: Omit<RowSettings, 'make'>,
+  { source, responder, judge, withheld, keepPicture }: RowSettings,
 ): EpisodeSettings {
   return {
     ...{ scenario: config.name, scenarioHash: hash, seed, source, maxSteps: config.synth.maxSteps },
@@ -99,21 +104,29 @@ export function episodeSettings(
   };
 }
 
-export interface RowsSettings extends RowSettings {
+/** What figures of a job's episodes are measured on. */
+export function episodesSet(
+  context: Context,
+  { domain, agent, user }: Pick<ToolsParts, 'domain' | 'agent' | 'user'>,
+  responder: Responder,
+  tasks: readonly ToolsTask[],
+): EvaluationSet {
+  const { synth, user: talks } = context.scenario.config;
+  const { episodes, groupSize, branchAt, maxSteps, pick, mode } = synth;
+  const policies = { agent: agent.version, user: user.version, answers: responder.version };
+  const settings = { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns: talks.maxTurns };
+  return toolsSet(context, domain, tasks, policies, settings);
+}
+
+interface RowsSettings extends RowSettings {
   readonly tasks: readonly ToolsTask[];
   /** Rows under way at once, where less than the job's own number are possible. */
   readonly concurrency?: number;
-  /** Who runs them, if not this process. */
   readonly runner?: RowRunner;
   /** Called for every row in order, as soon as all before it are there. */
   readonly observe: (value: EpisodeRecord | FailedRow) => void;
-  readonly onProgress: (progress: RowsProgress) => void;
-}
-
-export interface RowsProgress {
-  readonly done: number;
-  /** Why rows may be waiting. */
-  readonly trouble: string | undefined;
+  /** `trouble`: why rows may be waiting. */
+  readonly onProgress: (done: number, trouble: string | undefined) => void;
 }
 
 export interface EpisodeRows extends RowsOutcome {
@@ -131,18 +144,32 @@ export async function episodeRows(
   settings: RowsSettings,
 ): Promise<EpisodeRows> {
   const { seed, workers, device, signal, out, scenario, metrics } = context;
-  const { config } = scenario;
-  const { episodes: rows, groupSize, branchAt } = config.synth;
-  const { runner, responder } = settings;
-  const rowTasks = makeRowTasks(settings.tasks, config, (event) => metrics.write(event));
-  const run = runner?.run ?? rowsHere(context, parts, settings);
+  const { synth, experience, model, tasks: section } = scenario.config;
+  const { episodes: rows, groupSize, branchAt, maxSteps } = synth;
+  const { runner, responder, tasks } = settings;
+  const byId = new Map(tasks.map((task) => [task.id, task]));
+  const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
+  const curriculum =
+    synth.pick === 'cycle' ? undefined : new Curriculum(entries, { ...section.curriculum, group: groupSize });
+  const taskOf = ({ row, rng }: RowPlan) => {
+    if (curriculum === undefined) return tasks[Math.floor(row / groupSize) % tasks.length];
+    const pick = curriculum.pick(row, rng);
+    metrics.write({ kind: 'pick', ...pick });
+    return byId.get(pick.task)!;
+  };
+  const isEnriched = experience.enrich !== 'never';
+  const lags = [
+    ...(curriculum === undefined ? [] : [section.curriculum.lag]),
+    ...(isEnriched && model.llm.retrieval.sources === 'both' ? [model.llm.retrieval.lag] : []),
+  ];
+  const run = runner?.run ?? (await rowsHere(context, parts, settings));
   // What decides the rows: a journal of others is not resumed.
   const journal = await RowJournal.open<EpisodeRecord | FailedRow>(join(out, 'journal'), {
     ...{ format: 'reverie episodes 1', scenario: scenario.hash, seed, domain: parts.domain.version },
     ...{ responder: responder.version, user: parts.user.version, agent: parts.agent.version },
   });
   const own = workers === 0 || device !== undefined ? DEFAULT_CONCURRENCY : workers;
-  const tell = () => settings.onProgress({ done: journal.size, trouble: parts.cast.trouble });
+  const tell = () => settings.onProgress(journal.size, parts.cast.trouble);
   // No row ends while a server is away, which is when there is something to say.
   const beat = setInterval(() => parts.cast.trouble !== undefined && tell(), BEAT_MS);
   const failures: FailedRow[] = [];
@@ -150,17 +177,18 @@ export async function episodeRows(
     const outcome = await produceRows<EpisodeRecord>({
       ...{ rows, journal, signal, onProgress: tell },
       concurrency: Math.min(runner?.concurrency ?? own, settings.concurrency ?? Number.POSITIVE_INFINITY),
-      lag: Math.min(rowTasks.lag, experienceLag(config)),
+      lag: Math.min(...lags),
       make: (row, stop) => {
         const plan = planRow(row, { seed, groupSize, branchAt });
-        return run({ plan, task: rowTasks.taskOf(plan), maxSteps: config.synth.maxSteps }, stop);
+        return run({ plan, task: taskOf(plan), maxSteps }, stop);
       },
       observe: async (row, value) => {
-        const record = isFailed(value) ? undefined : value;
         if (isFailed(value)) failures.push(value);
-        rowTasks.observe(row, record?.task ?? '', record?.return ?? null);
-        if (record !== undefined && config.experience.enrich !== 'never')
-          await parts.experience.add(episodeSteps(record));
+        const { task, reward } = isFailed(value)
+          ? { task: '', reward: null }
+          : { task: value.task, reward: value.return };
+        curriculum?.observe(row, { task, reward });
+        if (isEnriched && !isFailed(value)) await parts.experience.add(episodeSteps(value));
         runner?.known(row);
         settings.observe(value);
       },
@@ -183,40 +211,184 @@ function allFailed(failures: readonly FailedRow[]): Error {
   return reverieError('EPISODES_ALL_FAILED', { rows: failures.length, reasons: reasons.join('; ') });
 }
 
-/** How far back simulated experience is visible; infinite where none is. */
-function experienceLag({ experience, model }: ToolsScenarioConfig): number {
-  const isSeen = experience.enrich !== 'never' && model.llm.retrieval.sources === 'both';
-  return isSeen ? model.llm.retrieval.lag : Number.POSITIVE_INFINITY;
+/** How the episode of a row comes about. */
+type MakeRow = (
+  plan: RowPlan,
+  task: ToolsTask,
+  settings: EpisodeSettings,
+  signal: AbortSignal,
+) => Promise<EpisodeRecord>;
+
+/** Real episodes are run turn by turn, whatever the scenario says of simulated ones. */
+async function rowMaker(
+  scenario: ToolsScenario,
+  parts: ToolsParts,
+  { source, responder }: RowSettings,
+): Promise<MakeRow> {
+  const { mode, wrap } = scenario.config.synth;
+  if (source === 'synthetic' && mode === 'amplify') return amplifiedRows(scenario, parts);
+  const byTurns: MakeRow = async (plan, task, settings, signal) =>
+    runEpisode(makeEpisodeEnvironment(parts, responder, scenario.config), parts.agent, task, plan, settings, signal);
+  return source === 'synthetic' && wrap !== undefined ? wrappedRows(scenario, parts, responder, byTurns) : byTurns;
 }
 
-/** Which task a row is of. */
-interface RowTasks {
-  /** Rows before a row that it knows nothing of; infinite where it needs to know nothing. */
-  readonly lag: number;
-  taskOf(plan: RowPlan): ToolsTask;
-  observe(row: number, task: string, reward: number | null): void;
-}
-
-/** The tasks in turn, or drawn by the curriculum from what became of others. */
-function makeRowTasks(
-  tasks: readonly ToolsTask[],
-  { synth, tasks: section }: ToolsScenarioConfig,
-  tell: (event: { readonly kind: string }) => void,
-): RowTasks {
-  if (synth.pick === 'cycle') {
-    const taskOf = ({ row }: RowPlan) => tasks[Math.floor(row / synth.groupSize) % tasks.length];
-    return { lag: Number.POSITIVE_INFINITY, taskOf, observe: () => {} };
+/** Whole trajectories, checked afterwards. An exemplar is drawn for each row from the real records, where there are any. */
+async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }: ToolsParts): Promise<MakeRow> {
+  const model = await cast.model('world');
+  const { logs, tolerant } = config.experience;
+  // Of the scenario's records those that are complete and sound, in their order.
+  const exemplars: (readonly Message[])[] = [];
+  for (const path of logs) {
+    const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
+    const { kept } = await prefilterEpisodes(episodes, domain);
+    exemplars.push(...kept.map(({ messages }) => messages));
   }
-  const entries = tasks.map(({ id, origin }) => ({ id, synthetic: origin !== undefined }));
-  const curriculum = new Curriculum(entries, { ...section.curriculum, group: synth.groupSize });
-  const byId = new Map(tasks.map((task) => [task.id, task]));
-  return {
-    lag: section.curriculum.lag,
-    taskOf: ({ row, rng }) => {
-      const pick = curriculum.pick(row, rng);
-      tell({ kind: 'pick', ...pick });
-      return byId.get(pick.task)!;
-    },
-    observe: (row, task, reward) => curriculum.observe(row, { task, reward }),
+  const { stateTokens } = config.model.llm;
+  return async (plan, task, settings, signal) => {
+    const exemplar =
+      exemplars.length === 0 ? undefined : exemplars[plan.rng.split('exemplar', plan.row).int(exemplars.length)];
+    const asked = { domain, task, exemplar, model, seed: plan.agentSeed, stateTokens, signal };
+    const written = await amplifyTrajectory(asked);
+    const { messages, initialState, finalState, modelVersion } = written;
+    const end = { initialState, finalState, messages };
+    const predictions = written.steps.flatMap((step) => step.predictions);
+    const found = verifyEpisode(domain, task, end);
+    const { verdict, cost } = await settleVerdict({ task, domain, end, verdict: found, predictions }, settings, signal);
+    const policyVersion = `${modelVersion} (whole trajectory)`;
+    const made = { ...written, verdict, policyVersion, cost: addCosts(written.cost, cost) };
+    return episodeRecord(made, task, plan, settings);
   };
+}
+
+/** Each asked by itself, all must agree. */
+const JUDGES = 3;
+
+/**
+ * @param run  how a walk is made where none are recorded
+ * @throws DOMAIN_UNFIT
+ */
+function wrappedRows(
+  { config, folder }: ToolsScenario,
+  { domain, cast }: ToolsParts,
+  responder: Responder,
+  run: MakeRow,
+): MakeRow {
+  const { walks, judges = JUDGES } = config.synth.wrap!;
+  if (!isScreenDomain(domain))
+    throw reverieError('DOMAIN_UNFIT', {
+      problem: `synth.wrap needs a domain of screens, and "${domain.id}" has none.`,
+      hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
+    });
+  const { tolerant } = config.experience;
+  const read = async (paths: readonly string[]) => {
+    const logs = paths.map((path) => readEpisodeLogs(resolve(folder, path), { domain, tolerant }));
+    const found: readonly EpisodeRecord[] = (await Promise.all(logs)).flatMap(({ episodes }) => episodes);
+    const { episodes: rows } = config.synth;
+    if (found.length >= rows) return found;
+    throw reverieError('SCENARIO_UNFIT', {
+      problem: `There are ${found.length} recorded walks (synth.wrap.walks), and ${rows} rows are wanted of them.`,
+      hint: 'Set synth.episodes to as many as there are walks, or fewer, or name more logs.',
+    });
+  };
+  let recorded: ReturnType<typeof read> | undefined;
+  const walkOf = async (...[plan, task, settings, signal]: Parameters<MakeRow>) => {
+    if (walks === undefined) return { record: await run(plan, task, settings, signal), task, isRecorded: false };
+    recorded ??= read(walks);
+    const record = (await recorded)[plan.row];
+    const begun = domain.tasks.find(({ id }) => id === record.task);
+    if (begun !== undefined) return { record, task: begun, isRecorded: true };
+    throw reverieError('TRAJECTORY_INVALID', {
+      problem: `A walk of task "${record.task}" became no example: the domain has no such task.`,
+      hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
+    });
+  };
+  return async (plan, task, settings, signal) => {
+    const found = await walkOf(plan, task, settings, signal);
+    const judge = judges > 0 ? { judge: await cast.model('judge') } : {};
+    const wrapWalk = await service<(request: object) => Promise<EpisodeRecord>>('wrapped-walk');
+    // Who writes.
+    const model = await cast.model('tasks');
+    return wrapWalk({ ...found, ...judge, domain, responder, model, judges, plan, settings, signal });
+  };
+}
+
+/** What a job's rows have come to so far: for its progress while it runs, and for its result. */
+export class RowStatistics {
+  episodes = 0;
+  steps = 0;
+  judged = 0;
+  succeeded = 0;
+  cost: Cost = NO_COST;
+  /** Rows that became no episode, by error code. */
+  readonly failed: Record<string, number> = {};
+  /** Why the first row of each of these codes failed. */
+  readonly failedFor: Record<string, string> = {};
+  /** Calls by the backend that answered them. */
+  readonly answeredBy: Record<string, number> = {};
+  /** Answers that were refused, so that the agent was shown an error of the environment; by backend. */
+  readonly refusedOf: Record<string, number> = {};
+  /** Answers that stand after they were sent back once; by backend. */
+  readonly repairedOf: Record<string, number> = {};
+  readonly returnsByTask = new Map<string, number[]>();
+
+  add(row: EpisodeRecord | FailedRow): void {
+    const count = (counts: Record<string, number>, key: string) => {
+      counts[key] = (counts[key] ?? 0) + 1;
+    };
+    if (isFailed(row)) {
+      const { code, message } = row.failed;
+      count(this.failed, code);
+      this.failedFor[code] ??= message;
+      return;
+    }
+    this.episodes++;
+    this.cost = addCosts(this.cost, row.cost);
+    this.steps += row.steps.length;
+    if (row.return !== null) {
+      this.judged++;
+      if (row.return > 0.5) this.succeeded++;
+      this.returnsByTask.set(row.task, [...(this.returnsByTask.get(row.task) ?? []), row.return]);
+    }
+    for (const { backend, refused = [], repaired } of row.steps.flatMap(({ predictions }) => predictions)) {
+      count(this.answeredBy, backend);
+      if (refused.length > 0) count(this.refusedOf, backend);
+      if (repaired) count(this.repairedOf, backend);
+    }
+  }
+
+  /** For the result of a job. `success`: of judged episodes; null if none was judged. */
+  get counts() {
+    const { episodes, steps, judged, failed, failedFor, cost } = this;
+    const success: Rate | null = judged === 0 ? null : rateOf(this.succeeded, judged);
+    const reasons = Object.keys(failedFor).length > 0 && { failedFor };
+    return { episodes, steps, success, abstained: episodes - judged, failed, ...reasons, cost };
+  }
+
+  /** `83 % succeeded · 1.2 M tokens · cost 4.1` */
+  get note(): string {
+    const { calls, promptTokens, completionTokens, money } = this.cost;
+    const parts = this.judged === 0 ? [] : [`${formatPercent(this.succeeded / this.judged)} succeeded`];
+    if (calls > 0) parts.push(`${formatCount(calls)} calls, ${formatCount(promptTokens + completionTokens)} tokens`);
+    if (money > 0) parts.push(`cost ${formatNumber(money)}`);
+    const lost = Object.values(this.failed).reduce((a, b) => a + b, 0);
+    if (lost > 0) parts.push(`${lost} failed`);
+    return parts.join(' · ');
+  }
+}
+
+/** What is shown of the episodes of any job. */
+export function episodeFacts(statistics: RowStatistics, spent: Cost, stoppedBy: string | null): Fact[] {
+  const { episodes, steps, success, abstained, failed, cost } = statistics.counts;
+  const tokens = formatCount(cost.promptTokens + cost.completionTokens);
+  const money = cost.money > 0 ? `, cost ${formatNumber(cost.money)}` : '';
+  const now = spent.calls === cost.calls ? '' : ` (${formatCount(spent.calls)} asked in this run)`;
+  return [
+    ['episodes', `${formatCount(episodes)}, ${formatCount(steps)} turns of the agent`],
+    ['success', success === null ? 'no episode was judged' : formatShare(success)],
+    ...(abstained > 0 ? [['not judged', formatCount(abstained)] as const] : []),
+    ...(Object.keys(failed).length > 0 ? [['failed', formatCounts(failed)] as const] : []),
+    ...Object.entries(statistics.failedFor).map(([code, message]): Fact => [`  ${code}`, message]),
+    ...(cost.calls > 0 ? [['model calls', `${formatCount(cost.calls)}, ${tokens} tokens${money}${now}`] as const] : []),
+    ...(stoppedBy === null ? [] : [['stopped by', `the budget of ${stoppedBy}`] as const]),
+  ];
 }

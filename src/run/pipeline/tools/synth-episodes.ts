@@ -1,31 +1,31 @@
-// `reverie synth` of a tools scenario: episodes run in the simulation, judged, filtered, and written as datasets.
-// Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was.
+// `reverie synth` of a tools scenario: episodes run in the simulation, judged, filtered, and written as datasets, with a report of what
+// came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was.
 
 import { join } from 'node:path';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
+import type { BarsBlock, Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
+import type { Message } from '../../../env/tools/message.js';
+import type { Prediction } from '../../../env/tools/prediction.js';
 import { elsewhere } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
-import { DeficitLedger } from '../../../synth/signals/deficits.js';
-import { toolsSet } from '../../evaluation-set.js';
+import type { DatasetReport } from '../../../synth/quality/filter.js';
+import { type Deficit, DeficitLedger, deficitText } from '../../../synth/signals/deficits.js';
+import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
-import { describedJob } from '../../queue/messages.js';
 import { RowQueue } from '../../queue/redis-queue.js';
+import { describedJob, versionsOf } from '../../queue/row-job.js';
 import { ThreadedRows } from '../../queue/threaded-rows.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { JudgedRows, makeDatasets, readEpisodes } from './datasets.js';
-import { episodesReport, removedTurns } from './episodes-report.js';
-import { type GateFindings, hackerResult, passGates, type ScenarioJudge } from './gates.js';
+import { JudgedRows, makeDatasets, readEpisodes, type TaskStage, taskStage } from './datasets.js';
+import { type GateFindings, gateFacts, hackerResult, passGates, type ScenarioJudge } from './gates.js';
 import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
-import { amplifiedRows } from './row-makers.js';
-import { RowStatistics } from './row-statistics.js';
-import { type EpisodeRows, episodeRows, type RowRunner } from './rows.js';
-import { type TaskStage, taskStage } from './task-stage.js';
+import { episodeFacts, episodeRows, episodesSet, type RowRunner, RowStatistics } from './rows.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -34,63 +34,82 @@ export type SynthEpisodesResult = Awaited<ReturnType<typeof synthEpisodesJob>>;
 
 export async function synthEpisodesJob(context: Context) {
   const queue = context.queue === undefined ? undefined : await RowQueue.open(context.queue, context.log);
+  let parts: ToolsParts | undefined;
   try {
-    const given = await makeParts(context);
-    try {
-      return await madeEpisodes(context, given, queue);
-    } finally {
-      await given.close();
-    }
+    parts = await makeParts(context);
+    return await madeEpisodes(context, parts, queue);
   } finally {
+    await parts?.close();
     await queue?.close();
   }
 }
 
 async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue | undefined) {
-  const { scenario, out, log, metrics } = context;
+  const { scenario, out, log, metrics, progress } = context;
   const { config } = scenario;
   const stage = await taskStage(context, given);
-  const { tasks, added } = stage;
-  const parts = { ...given, domain: stage.domain };
-  const { domain, agent, user, responder, budget } = parts;
-  const { episodes, groupSize, branchAt, maxSteps, pick, mode } = config.synth;
-  const evaluationSet = toolsSet(
-    context,
-    domain,
-    tasks,
-    { agent: agent.version, user: user.version, answers: responder.version },
-    { episodes, groupSize, branchAt, maxSteps, pick, mode, maxTurns: config.user.maxTurns },
-  );
+  const { domain, tasks, added } = stage;
+  const parts = { ...given, domain };
+  const { responder, budget } = parts;
+  const evaluationSet = episodesSet(context, parts, responder, tasks);
   const { gates, judge } = await passGates(context, parts, tasks);
   const free = tasks.filter((task) => !isWorkedOutLater(task) && isSolvedAtStart(domain, task));
   if (free.length > 0) log(`No reward is given in ${free.map(({ id }) => `"${id}"`).join(', ')}: ${SOLVED_AT_START}.`);
   const statistics = new RowStatistics();
   const ledger = new DeficitLedger();
   const judged = new JudgedRows(context, domain);
-  const rows = await runRows(context, parts, { stage, gates, judge, statistics, ledger, judged, queue });
+  const phase = progress.phase('run', config.synth.episodes, 'episodes');
+  let [done, trouble]: [number, string | undefined] = [0, undefined];
+  const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
+  const runner = await runnerOf(context, parts, { stage, gates, judge, queue, onTick: () => tell() });
+  const rows = await episodeRows(context, parts, {
+    ...{ source: 'synthetic', responder, tasks, withheld: gates.unrewarded, judge: judge?.decide, runner },
+    observe: (row) => {
+      statistics.add(row);
+      if (!isFailed(row)) ledger.add(row);
+      judged.judge(row);
+    },
+    onProgress: (...now) => {
+      [done, trouble] = now;
+      tell();
+    },
+  })
+    .catch(async (error) => {
+      await judged.abandon();
+      throw error;
+    })
+    .finally(() => runner?.close());
   try {
+    const stoppedBy = rows.stoppedBy ?? null;
+    phase.end(stoppedBy === null ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
+    metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
     const deficits = ledger.report();
     const found = sealedText({ format: 'reverie-deficits/1', domain: domain.id, deficits });
     await writeFileAtomic(join(out, 'deficits.json'), found);
-    const { data, quality, rejected, ...made } = await makeDatasets(
-      context,
-      domain,
-      judged,
-      gates.unwritten === undefined,
-    );
-    const early = gates.unwritten !== undefined ? undefined : await makeEarlyExperience(context, parts, data);
-    const datasets = early === undefined ? made.datasets : [...made.datasets, early];
+    const isWritten = gates.unwritten === undefined;
+    const { data, quality, rejected, datasets } = await makeDatasets(context, domain, judged, isWritten);
+    if (isWritten && config.synth.earlyExperience.counterfactuals > 0)
+      datasets.push(await makeEarlyExperience(context, parts, data));
     const { spent } = budget;
-    const stoppedBy = rows.stoppedBy ?? null;
-    const shown = await episodesReport({
-      ...{ name: config.name, statistics, quality, rejected, deficits, gates, datasets, newTasks: added.length },
-      ...{ spent, stoppedBy, episodes: readEpisodes(data) },
-    });
     const { answeredBy, refusedOf, repairedOf } = statistics;
+    const removed = removedTurns(quality);
+    const facts: Fact[] = [
+      ...episodeFacts(statistics, spent, stoppedBy),
+      ['accepted', [formatCount(quality.out), formatCounts(rejected)].filter(Boolean).join('; not: ')],
+      ['to be imitated', imitatedText(quality)],
+      ['turns removed', formatCounts(removed) || 'none'],
+      ['answered by', formatCounts(answeredBy) || 'none'],
+      ...counted('refused answers', refusedOf),
+      ...counted('repaired answers', repairedOf),
+      ...gateFacts(gates),
+      ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
+      ...datasets.map((path): Fact => ['dataset', path]),
+    ];
+    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data });
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
-      ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected },
-      ...{ removed: removedTurns(quality), answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
+      ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
+      ...{ answeredBy, refusedOf, repairedOf, deficits, spent, stoppedBy },
       ...{ mustFail: gates.mustFail ?? null, mustSucceed: gates.mustSucceed ?? null },
       ...{ hacker: hackerResult(gates.tricks), newTasks: added.length },
       report: await publish(context, shown, evaluationSet),
@@ -105,59 +124,17 @@ interface Work {
   readonly gates: GateFindings;
   readonly judge: ScenarioJudge | undefined;
   readonly queue: RowQueue | undefined;
-  readonly statistics: RowStatistics;
-  readonly ledger: DeficitLedger;
-  readonly judged: JudgedRows;
-}
-
-async function runRows(context: Context, parts: ToolsParts, work: Work): Promise<EpisodeRows> {
-  const { stage, gates, judge, statistics, ledger, judged } = work;
-  const { config } = context.scenario;
-  const phase = context.progress.phase('run', config.synth.episodes, 'episodes');
-  let done = 0;
-  let trouble: string | undefined;
-  const tell = () => phase.set(done, [noteOf(statistics, judged, runner?.note), trouble].filter(Boolean).join(' · '));
-  const runner = await runnerOf(context, parts, work, () => tell());
-  const isAmplified = config.synth.mode === 'amplify' && runner === undefined;
-  try {
-    const rows = await episodeRows(context, parts, {
-      ...{ source: 'synthetic', responder: parts.responder, tasks: stage.tasks },
-      ...{ withheld: gates.unrewarded, judge: judge?.decide, runner },
-      make: isAmplified ? await amplifiedRows(context.scenario, parts) : undefined,
-      observe: (row) => {
-        statistics.add(row);
-        if (!isFailed(row)) ledger.add(row);
-        judged.judge(row);
-      },
-      onProgress: (progress) => {
-        ({ done, trouble } = progress);
-        tell();
-      },
-    });
-    const { stoppedBy } = rows;
-    phase.end(stoppedBy === undefined ? noteOf(statistics, judged) : `the budget of ${stoppedBy} is spent`);
-    context.metrics.write({ kind: 'live', episodes: rows.done, steps: statistics.steps, cost: statistics.cost });
-    return rows;
-  } catch (error) {
-    await judged.abandon();
-    throw error;
-  } finally {
-    await runner?.close();
-  }
+  readonly onTick: () => void;
 }
 
 /** Who runs the rows, if not this thread: workers of a queue, or threads where rows only compute. */
 async function runnerOf(
   context: Context,
-  { domain, user, agent, responder, budget }: ToolsParts,
-  { stage, gates, judge, queue }: Work,
-  onTick: () => void,
+  parts: ToolsParts,
+  { stage, gates, judge, queue, onTick }: Work,
 ): Promise<RowRunner | undefined> {
-  const versions = {
-    ...{ domain: domain.version, responder: responder.version, user: user.version, agent: agent.version },
-    judge: judge?.version ?? null,
-  };
-  const facts = { tasks: stage.added, withheld: gates.unrewarded, versions };
+  const { domain, budget } = parts;
+  const facts = { tasks: stage.added, withheld: gates.unrewarded ?? null, versions: versionsOf(parts, judge) };
   const { workers, device, log, scenario } = context;
   if (queue !== undefined) {
     const description = describedJob(context, facts);
@@ -182,12 +159,11 @@ function noteOf(statistics: RowStatistics, { progress }: JudgedRows, runner = ''
 /**
  * What else could have been done: from episodes that succeeded, the actions not taken and what would have followed, as world-modelling
  * triples and reflections. Made anew by a resumed run; answers of models come from its cache.
- * @returns folder of the files, or undefined where none were asked for
+ * @returns folder of the files
  */
-async function makeEarlyExperience(context: Context, parts: ToolsParts, data: string): Promise<string | undefined> {
+async function makeEarlyExperience(context: Context, parts: ToolsParts, data: string): Promise<string> {
   const { config } = context.scenario;
   const { counterfactuals: alternatives, reflections } = config.synth.earlyExperience;
-  if (alternatives === 0) return undefined;
   const folder = join(context.out, 'datasets', 'early-experience');
   await ensureFolder(folder);
   const phase = context.progress.phase('early experience', null, 'rows');
@@ -214,4 +190,145 @@ async function makeEarlyExperience(context: Context, parts: ToolsParts, data: st
 /** Episodes that show how it is done. */
 async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<EpisodeRecord> {
   for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
+}
+
+// The report: what was run, what came of it, why rows were left out, and episodes to read.
+
+interface Shown {
+  readonly gates: GateFindings;
+  readonly deficits: readonly Deficit[];
+  readonly statistics: RowStatistics;
+  readonly data: string;
+}
+
+async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
+  const { gates, deficits, statistics, data } = shown;
+  const shut = gates.unwritten ?? gates.unrewarded;
+  const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
+  return {
+    title: `Episodes of ${name}`,
+    blocks: [
+      ...(shut === undefined
+        ? []
+        : [{ kind: 'paragraph', tone: 'warning', text: `No episode was given a reward${what}. ${shut}` } as const]),
+      { kind: 'facts', rows },
+      ...deficitTable(deficits),
+      ...taskBars(statistics),
+      ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
+        const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
+        const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
+        return details(title, [...transcriptOf(episode), found]);
+      }),
+      ...(await shownEpisodes(readEpisodes(data))),
+    ],
+  };
+}
+
+function counted(label: string, counts: Readonly<Record<string, number>>): Fact[] {
+  const text = formatCounts(counts);
+  return text === '' ? [] : [[label, text]];
+}
+
+/** Failures and what was not judged are for preferences and rewards, and no examples. */
+function imitatedText({ imitated, out }: DatasetReport): string {
+  const text = `${formatCount(imitated)} of the accepted`;
+  return imitated === 0 && out > 0 ? `${text}: none was found good (quality.imitation=any writes all of them)` : text;
+}
+
+/** Turns of the agent that are not to be learned, by the filter that removed them. */
+function removedTurns({ filters }: DatasetReport): Record<string, number> {
+  const removed = filters.filter(({ turnsIn, turnsOut }) => turnsIn !== turnsOut);
+  return Object.fromEntries(removed.map(({ name, turnsIn, turnsOut }) => [name, turnsIn - turnsOut]));
+}
+
+const LOST_TASKS = 4;
+
+/** What the agent cannot do yet; nothing where nothing was lost that can be named. */
+function deficitTable(deficits: readonly Deficit[]): Block[] {
+  if (deficits.length === 0) return [];
+  return [
+    {
+      kind: 'table',
+      title: 'What the agent cannot do yet',
+      alignment: 'text',
+      columns: ['the agent', 'episodes lost', 'tasks that it lost'],
+      rows: deficits.map(({ name, lost, tasks }) => {
+        const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
+        const where = `${tasks.slice(0, LOST_TASKS).join(', ')}${more}`;
+        return [deficitText(name), formatCount(lost), where];
+      }),
+      note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
+    },
+  ];
+}
+
+const SHOWN_TASKS = 16;
+
+/** Hardest first: where a curriculum would look. */
+function taskBars({ returnsByTask }: RowStatistics): BarsBlock[] {
+  const rates = [...returnsByTask].map(([label, returns]) => {
+    const value = returns.reduce((a, b) => a + b, 0) / returns.length;
+    return { label, text: `${formatPercent(value)} of ${returns.length}`, bar: { value } };
+  });
+  const bars = rates.sort((a, b) => a.bar.value - b.bar.value || (a.label < b.label ? -1 : 1)).slice(0, SHOWN_TASKS);
+  const caption = `Mean reward of each task's judged episodes; at most the ${SHOWN_TASKS} hardest.`;
+  return bars.length === 0 ? [] : [{ kind: 'bars', title: 'Tasks', caption, bars }];
+}
+
+/** Episodes shown in full: the first of each outcome. */
+const SHOWN_OF_EACH = 2;
+
+async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Block[]> {
+  const shown = new Map<string, Block[]>();
+  for await (const record of episodes) {
+    const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
+    const list = shown.get(outcome) ?? [];
+    const title = [record.task, outcome, `row ${record.row}`].join(' · ');
+    if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);
+  }
+  return [...shown.values()].flat();
+}
+
+function details(title: string, lines: readonly TranscriptLine[]): Block {
+  return { kind: 'details', title, blocks: [{ kind: 'transcript', lines }] };
+}
+
+/** What was said, which calls were made, who answered them, and what was found at the end. */
+function transcriptOf({ messages, steps, lostStep, verdict, return: reward }: EpisodeRecord): TranscriptLine[] {
+  const answers = new Map<string, Prediction>();
+  for (const { message, predictions } of steps) {
+    const turn = messages[message];
+    const calls = turn?.role === 'assistant' ? (turn.toolCalls ?? []) : [];
+    for (const [i, { id }] of calls.entries()) if (predictions[i] !== undefined) answers.set(id, predictions[i]);
+  }
+  const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
+  const lines = messages.flatMap((message, at) => {
+    if (message.role === 'system') return [];
+    const line = lineOf(message, answers);
+    return [at === lost ? { ...line, note: 'the step that lost it' } : line];
+  });
+  const marks = { true: '✓', false: '✗', null: '?' };
+  const checks = verdict.checks.map(({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`);
+  const text = checks.join('\n') || 'nothing was checked';
+  return [...lines, { role: 'verdict', text, note: `reward ${reward ?? 'none'}` }];
+}
+
+const LONGEST = 1_500;
+
+function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): TranscriptLine {
+  const shortened = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
+  if (message.role === 'tool') {
+    const answer = answers.get(message.toolCallId);
+    return { role: 'tool', text: shortened(message.content), ...(answer && { note: answerNote(answer) }) };
+  }
+  if (message.role !== 'assistant') return { role: message.role, text: shortened(message.content) };
+  const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
+  const text = [message.content ?? '', ...calls].filter((part) => part !== '').join('\n');
+  return { role: 'assistant', text: shortened(text) };
+}
+
+function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
+  const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
+  const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
+  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
 }

@@ -1,17 +1,28 @@
-// `reverie train` in a world of text: gives the loop of groups its parts and keeps checkpoints on the way, so that a run that was
-// stopped or killed resumes to the same bytes.
+// `reverie train` in a world of text: gives the loop of groups its parts, reports what came of it, and keeps checkpoints on the way, so that
+// a run that was stopped or killed resumes to the same bytes. A checkpoint is a folder that is written whole or not at all, and nothing in
+// it depends on the clock or the machine:
+//
+//   text-policy.json       network, settings, progress, hash of the weights; sealed
+//   learner.safetensors    weights, moments of Adam, reference
 
 import { existsSync } from 'node:fs';
-import { contentHash } from '../../../core/canonical-json.js';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { contentHash, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
-import { type EvaluationSet, evaluationSetOf } from '../../../core/evaluation-set.js';
+import type { EvaluationSet } from '../../../core/evaluation-set.js';
+import { recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
 import type { Block, CurvesBlock, Fact, Report } from '../../../core/report.js';
+import { Rng } from '../../../core/rng.js';
 import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { rulesResponder } from '../../../env/tools/rules-responder.js';
-import type { Responder } from '../../../env/tools/tools-family.js';
+import { float32 } from '../../../nn/graph.js';
+import { decodeTensors, encodeTensors } from '../../../nn/safetensors.js';
 import { groupEstimators } from '../../../rl/group-estimators.js';
-import type { TextLearner } from '../../../rl/text/text-learner.js';
+import { type RelevanceSettings, relevanceSchema } from '../../../rl/text/relevance.js';
+import { TextLearner, type TextLearnerState } from '../../../rl/text/text-learner.js';
 import { textGroups } from '../../../training/text-loop.js';
 import {
   evenly,
@@ -22,22 +33,14 @@ import {
   type TextProgress,
   type TextTraining,
 } from '../../../training/text-training.js';
+import { toolsSet } from '../../evaluation-set.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
+import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { makeParts, ofTraining, type ToolsParts } from './parts.js';
-import { RecordedDream } from './recorded-dream.js';
-import { RecordedValues } from './recorded-values.js';
-import {
-  lanes,
-  loadTextPolicy,
-  makeTextLearner,
-  policyFolder,
-  remarkOn,
-  saveTextPolicy,
-  textViewOf,
-} from './text-policy.js';
+import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './parts.js';
+import { RecordedDream, RecordedValues } from './records.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -46,43 +49,47 @@ export type TextTrainResult = Awaited<ReturnType<typeof trainPolicyJob>>;
 export async function trainPolicyJob(asked: Context) {
   const context = { ...asked, scenario: ofTraining(asked.scenario) };
   const { scenario, seed } = context;
-  const { train, rl } = scenario.config;
-  const dreamsLater = train.mode !== 'real' && train.gather !== undefined;
-  const parts = await makeParts({ ...context, dreamsLater });
+  const { config } = scenario;
+  const { train, rl } = config;
+  const isMade = train.mode !== 'real' && train.gather !== undefined;
+  const parts = await makeParts({ ...context, dreamsLater: isMade });
+  let learner: TextLearner | undefined;
+  let values: RecordedValues | undefined;
   // Stopped within a round: the last checkpoint stands, and a resumed run does the round again, byte for byte.
   try {
     const { domain } = parts;
     const tasks = tasksOf(domain, train.splits, 'to learn from');
     const evalTasks = evenly(tasksOf(domain, train.evalSplits, 'to be judged on'), train.evalTasks);
     const real = domain.rules === undefined ? parts.responder : rulesResponder(domain);
-    const learner = await makeTextLearner(scenario, seed);
-    try {
-      const evaluationSet = trainingSet(context, parts, evalTasks, real.version);
-      const progress = await progressOf(context, learner, domain);
-      const others = othersOf(context, parts, tasks, learner, progress);
-      const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, scenario.config));
-      const algorithm = groupEstimators.get(rl.algorithm);
-      const { walkthrough } = textViewOf(domain);
-      const made = { learner, algorithm, environments, ...others, evalEnvironments, walkthrough, tasks, evalTasks };
-      try {
-        await textGroups(trainingOf(context, made, progress, domain));
-      } finally {
-        await others.values?.close();
-      }
-      const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
-      return { ...result, report: await publish(context, trainReport(scenario.config.name, result), evaluationSet) };
-    } finally {
-      await learner.close();
+    learner = await makeTextLearner(scenario, seed);
+    const evaluationSet = trainingSet(context, parts, evalTasks, real.version);
+    const progress = await progressOf(context, learner, domain);
+    const gathering = { context, parts, tasks, gathered: progress.gathered.length };
+    const [environments, evalEnvironments] = [0, 1].map(() => lanes(parts, real, config));
+    let dream: TextDream | undefined;
+    if (train.mode === 'value') values = new RecordedValues(gathering);
+    else if (isMade) dream = new RecordedDream({ ...gathering, policy: learner.policy });
+    else if (train.mode !== 'real') {
+      const simulated = lanes(parts, parts.responder, config);
+      dream = { environments: async () => simulated };
     }
+    const algorithm = groupEstimators.get(rl.algorithm);
+    const { walkthrough } = textViewOf(domain);
+    const made = { learner, algorithm, environments, dream, values, evalEnvironments, walkthrough, tasks, evalTasks };
+    await textGroups(trainingOf(context, made, progress, domain));
+    const result = { ...resultOf(context, learner, progress, domain), evaluationSet };
+    return { ...result, report: await publish(context, trainReport(config.name, result), evaluationSet) };
   } finally {
+    await values?.close();
+    await learner?.close();
     await parts.close();
   }
 }
 
 /** Judged on `tasks` where `answers` answers; who learns, and in what, is given by digests. */
-export function trainingSet(
-  { scenario, seed }: Pick<Context, 'scenario' | 'seed'>,
-  { domain, user, responder }: Pick<ToolsParts, 'domain' | 'user' | 'responder'>,
+function trainingSet(
+  { scenario, seed }: Context,
+  { domain, user, responder }: ToolsParts,
   tasks: readonly ToolsTask[],
   answers: string,
 ): EvaluationSet {
@@ -92,37 +99,13 @@ export function trainingSet(
   const isGiven = train.mode !== 'real' && train.gather === undefined;
   const learner = `${rl.algorithm}@${contentHash({ rl, how }).slice(0, 12)}`;
   const dream: Record<string, string> = isGiven ? { dream: responder.version } : {};
-  return evaluationSetOf({
-    environment: domain.version,
-    tasks: tasks.map(({ id }) => id),
-    seeds: [seed],
-    policies: { learner, ...dream, user: user.version, answers },
-    settings: { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: synth.maxSteps },
-  });
-}
-
-/** What it learns in beside the real environment, or from: a dream, made of records where the scenario gathers any, or values. */
-function othersOf(
-  context: Context,
-  parts: ToolsParts,
-  tasks: readonly ToolsTask[],
-  { policy }: TextLearner,
-  progress: TextProgress,
-): { readonly dream?: TextDream; readonly values?: RecordedValues } {
-  const { config } = context.scenario;
-  const { mode, gather } = config.train;
-  const { length: gathered } = progress.gathered;
-  if (mode === 'real') return {};
-  if (mode === 'value') return { values: new RecordedValues({ context, parts, tasks, gathered }) };
-  const dreamLanes = (responder: Responder) => lanes(parts, responder, config);
-  if (gather !== undefined)
-    return { dream: new RecordedDream({ context, parts, tasks, policy, gathered, lanes: dreamLanes }) };
-  const environments = dreamLanes(parts.responder);
-  return { dream: { environments: async () => environments } };
+  const policies = { learner, ...dream, user: user.version, answers };
+  const settings = { evalEvery, evalChoice, evalSplits, evalTasks, maxSteps: synth.maxSteps };
+  return toolsSet({ seed }, domain, tasks, policies, settings);
 }
 
 /** @throws DOMAIN_UNFIT */
-export function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
+function tasksOf({ id, tasks }: ToolsDomain, splits: readonly string[], purpose: string): ToolsTask[] {
   const found = tasks.filter(({ split = 'train' }) => splits.includes(split));
   if (found.length > 0) return found;
   throw reverieError('DOMAIN_UNFIT', {
@@ -258,14 +241,9 @@ function trainReport(name: string, result: Reported): Report {
 export function successChart(
   runs: readonly { readonly arm: string; readonly seed?: number; readonly evaluations: Reported['evaluations'] }[],
 ): CurvesBlock {
+  const axes = { xTitle: 'real steps', yTitle: 'success', yScale: 'share' } as const;
   return {
-    ...{
-      kind: 'curves',
-      title: 'Success against real steps',
-      xTitle: 'real steps',
-      yTitle: 'success',
-      yScale: 'share',
-    },
+    ...{ kind: 'curves', title: 'Success against real steps', ...axes },
     caption: 'Share of unseen tasks won, an episode each in the real environment.',
     curves: runs.map(({ arm: name, seed, evaluations }) => ({
       ...{ name, seed },
@@ -330,4 +308,95 @@ function checkTable(checks: Reported['checks']): Block {
     }),
     note: 'Each of these episodes was run twice, with the same draws, so that both are one until the simulation goes wrong. Confirmed: simulated wins whose commands win in the real environment. Nothing is learned from them.',
   };
+}
+
+/**
+ * The learner of a run of train, or of a checkpoint's folder; the caller closes it.
+ * @throws INPUT_MISSING, CHECKPOINT_CORRUPT
+ */
+export async function openTextLearner(scenario: ToolsScenario, seed: number, checkpoint: string): Promise<TextLearner> {
+  const { manifest, state } = await loadTextPolicy(checkpoint);
+  // As it was trained, whatever the scenario says of it now.
+  const learner = await makeTextLearner(scenario, seed, manifest.settings);
+  try {
+    learner.restore(state);
+    return learner;
+  } catch (error) {
+    await learner.close();
+    throw error;
+  }
+}
+
+/** A fresh learner. */
+function makeTextLearner(
+  { config: { rl } }: ToolsScenario,
+  seed: number,
+  settings: RelevanceSettings = rl.relevance,
+): Promise<TextLearner> {
+  const valueCoefficient = groupEstimators.get(rl.algorithm).hasCritic ? (rl.valueCoefficient ?? 0.5) : 0;
+  return TextLearner.make(settings, { ...rl, valueCoefficient }, Rng.fromSeed(seed).split('text-learner'));
+}
+
+const manifestSchema = z.strictObject({
+  format: z.literal('reverie-text-policy'),
+  formatVersion: z.literal(2),
+  scenario: z.string(),
+  seed: z.int(),
+  /** Version of the domain it learned in. */
+  domain: z.string(),
+  network: z.literal('relevance'),
+  settings: relevanceSchema,
+  gradientSteps: z.int().min(0),
+  policyVersion: z.string(),
+  /** As it was written, which the seal vouches for. */
+  progress: z.custom<TextProgress>((value) => typeof value === 'object' && value !== null),
+  sha256: z.string(),
+});
+
+const POLICY_FILE = 'text-policy.json';
+const STATE_FILE = 'learner.safetensors';
+
+/** Where a checkpoint of a run lies. */
+function policyFolder(out: string): string {
+  return join(out, 'checkpoint');
+}
+
+/** Writes (or atomically replaces) the folder. @throws STORAGE_FULL, STORAGE_FAILED */
+async function saveTextPolicy(
+  folder: string,
+  learner: TextLearner,
+  about: { readonly scenario: string; readonly seed: number; readonly domain: string; readonly progress: TextProgress },
+): Promise<void> {
+  const { meta, arrays } = learner.state();
+  const tensors = Object.entries(arrays).map(([name, array]) => [name, float32(array)] as const);
+  const bytes = encodeTensors(Object.fromEntries(tensors));
+  const manifest = manifestSchema.parse({
+    ...{ format: 'reverie-text-policy', formatVersion: 2, ...about, ...meta },
+    ...{ policyVersion: learner.policy.version, sha256: sha256(bytes) },
+  });
+  await replaceFolderAtomic(folder, async (temporary) => {
+    await writeFile(join(temporary, STATE_FILE), bytes);
+    await writeFile(join(temporary, POLICY_FILE), sealedText(manifest));
+  });
+}
+
+/** The policy of a run, or of a checkpoint's folder. @throws INPUT_MISSING, CHECKPOINT_CORRUPT */
+async function loadTextPolicy(given: string) {
+  const folders = [policyFolder(given), given];
+  for (const folder of folders) await recoverFolder(folder);
+  const folder = folders.find((one) => existsSync(join(one, POLICY_FILE)));
+  if (folder === undefined)
+    throw reverieError('INPUT_MISSING', { what: 'policy of text', path: given, input: 'checkpoint' });
+  const manifest = readSealed(join(folder, POLICY_FILE), manifestSchema);
+  const { network, settings, gradientSteps } = manifest;
+  const path = join(folder, STATE_FILE);
+  const corrupt = (problem: string, cause?: unknown) => reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
+  const bytes = await readFile(path).catch((error: Error) => {
+    throw corrupt(error.message, error);
+  });
+  if (sha256(bytes) !== manifest.sha256) throw corrupt('its content does not match its hash');
+  const tensors = Object.entries(decodeTensors(bytes)).map(([name, { data }]) => [name, data as Float32Array] as const);
+  const meta = { network, settings, gradientSteps };
+  const state: TextLearnerState = { meta, arrays: Object.fromEntries(tensors) };
+  return { manifest, state };
 }

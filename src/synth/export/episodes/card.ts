@@ -5,7 +5,6 @@ import { stringify } from 'yaml';
 import type { JsonObject } from '../../../core/canonical-json.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import type { DatasetReport, FilterReport } from '../../quality/filter.js';
-import { hasSpecialTokens } from './chat-formats.js';
 import { type DataFiles, type EpisodeFormat, ONLY_TABLE, type Split } from './format.js';
 
 export interface CardOptions {
@@ -40,13 +39,12 @@ export function cardText(input: CardInput): string {
     ['## Rewards', ...rewards(statistics)],
     ['## Filters', ...filters(options.quality)],
     ['## Format', ...formatNotes(input)],
-    ['## Known bias', bias(statistics)],
   ];
   const text = sections.flat().filter((part) => part !== undefined && part !== '');
   return `---\n${stringify(frontMatter(input))}---\n\n${text.join('\n\n')}\n`;
 }
 
-function frontMatter({ options, files, rows, format: { format }, statistics }: CardInput): JsonObject {
+function frontMatter({ options, files, format: { format }, statistics }: CardInput): JsonObject {
   const tags = statistics.synthetic > 0 ? ['synthetic', 'world-model'] : [];
   const features = [...files.keys()].flatMap((config_name) => {
     const { features } = format.tables[config_name];
@@ -57,7 +55,6 @@ function frontMatter({ options, files, rows, format: { format }, statistics }: C
     language: ['en'],
     task_categories: ['reinforcement-learning', 'text-generation'],
     tags: [...tags, 'agent', 'tool-use', 'trajectories', 'reverie'],
-    size_categories: [sizeCategory(Object.values(rows).reduce((sum, count) => sum + count, 0))],
     configs: [...files].map(([table, splits], index) => ({
       config_name: table,
       data_files: [...splits].map(([split, path]) => ({ split, path })),
@@ -65,14 +62,6 @@ function frontMatter({ options, files, rows, format: { format }, statistics }: C
     })),
     ...(features.length > 0 && { dataset_info: features }),
   };
-}
-
-const SIZES = ['1K', '10K', '100K', '1M', '10M', '100M', '1B'];
-
-function sizeCategory(rows: number): string {
-  const at = SIZES.findIndex((_, index) => rows < 10 ** (index + 3));
-  if (at === 0) return 'n<1K';
-  return at < 0 ? 'n>1B' : `${SIZES[at - 1]}<n<${SIZES[at]}`;
 }
 
 function summary({ domain, statistics, rows, format }: CardInput): string {
@@ -85,15 +74,14 @@ function summary({ domain, statistics, rows, format }: CardInput): string {
   return [
     `${tables.join(', ') || 'No rows'} from ${episodes} episodes (${splits.join(', ')}), format \`${format.name}\`.`,
     `Domain \`${domain.id}\`, version \`${domain.version}\`.`,
-    `${share} % of the episodes are synthetic.`,
+    `${share} % of the episodes are synthetic${synthetic > 0 ? ': simulators err towards letting things succeed' : ''}.`,
     `${tasks.size} tasks in ${families.size} families; splits go by family.`,
   ].join('\n');
 }
 
-function origin({ options, statistics: { episodes, answers, tokens, money } }: CardInput): string[] {
+function origin({ options, statistics: { answers } }: CardInput): string[] {
   return [
     answers.size > 0 ? table(['who answered the calls', 'model', 'calls'], counted(answers)) : '',
-    episodes > 0 ? `${tokens} tokens, cost ${rounded(money)}.` : '',
     options.generation ? `\`\`\`yaml\n${stringify(options.generation)}\`\`\`` : '',
   ];
 }
@@ -126,17 +114,8 @@ function filters(report: DatasetReport | undefined): string[] {
 function formatNotes({ adapted, statistics, format }: CardInput): string[] {
   const lines = Object.entries(adapted);
   const masked = `${statistics.maskedTurns} of ${statistics.turns} turns of the agent are marked as not to be learnt from.`;
-  const tokens = `${statistics.specialTokens} episodes hold text that looks like special tokens of chat templates.`;
   const changed = lines.length > 0 ? table(['changed to fit the format', 'episodes'], lines) : '';
-  return [`${masked} ${tokens}`, changed, format.format.use ?? ''];
-}
-
-function bias({ synthetic }: EpisodeStatistics): string {
-  if (synthetic === 0) return 'None is known.';
-  return [
-    '* Answers of a simulated environment are plausible before they are right: simulators err towards letting things succeed.',
-    '* Simulated users are more patient, clearer and more alike than people.',
-  ].join('\n');
+  return [masked, changed, format.format.use ?? ''];
 }
 
 function rounded(value: number): string {
@@ -180,13 +159,10 @@ export class EpisodeStatistics {
   readonly tasks = new Set<string>();
   readonly families = new Set<string>();
   maskedTurns = 0;
-  specialTokens = 0;
   turns = 0;
-  tokens = 0;
-  money = 0;
 
   add(record: EpisodeRecord): void {
-    const { verdict, cost, messages } = record;
+    const { verdict, messages } = record;
     this.episodes++;
     this.synthetic += Number(record.source === 'synthetic');
     this.bySplit[record.split]++;
@@ -205,8 +181,5 @@ export class EpisodeStatistics {
     this.families.add(record.family);
     this.turns += messages.filter(({ role }) => role === 'assistant').length;
     this.maskedTurns += record.masked?.length ?? 0;
-    this.specialTokens += Number(messages.some(hasSpecialTokens));
-    this.tokens += cost.promptTokens + cost.completionTokens;
-    this.money += cost.money;
   }
 }

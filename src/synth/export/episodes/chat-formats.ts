@@ -218,7 +218,7 @@ function callJson({ name, arguments: values }: ToolCall): string {
 const SPECIAL =
   /<\|[^|<>\n]{1,40}\|>|<｜[^｜<>\n]{1,40}｜>|<\/?(?:tool_call|tool_response|tools|think|s)>|\[\/?(?:INST|TOOL_CALLS|AVAILABLE_TOOLS|TOOL_RESULTS)\]|<(?:start|end)_of_turn>/gi;
 
-export function hasSpecialTokens(message: Message): boolean {
+function hasSpecialTokens(message: Message): boolean {
   const parts = [message.content ?? '', ...callsOf(message).map((call) => JSON.stringify(call.arguments))];
   if (message.role === 'assistant') parts.push(message.reasoning ?? '');
   return message.role !== 'system' && parts.some((part) => part.search(SPECIAL) >= 0);

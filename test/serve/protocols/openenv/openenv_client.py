@@ -75,14 +75,6 @@ async def mcp():
         return {"names": names, "answers": answers, "refused": refused, "told": told}
 
 
-async def stepping():
-    """An environment of numbers, by its one tool."""
-    async with MCPToolClient(base_url=url) as env:
-        names = [tool.name for tool in await env.list_tools()]
-        told = (await env.reset(seed=3)).observation.metadata
-        return {"names": names, "told": told, "answer": await env.call_tool("step", action=[0.5])}
-
-
 async def crowd():
     """More clients at once than there are slots: each waits its turn."""
 
@@ -104,7 +96,6 @@ result = {
     "text": text(),
     "tools": asyncio.run(tools()),
     "mcp": asyncio.run(mcp()),
-    "stepping": asyncio.run(stepping()),
     "crowd": asyncio.run(crowd()),
     "validated": [validated(url), validated(helpdesk)],
 }

@@ -40,9 +40,8 @@ describe('an episode of numbers', () => {
     };
     const { replies, state } = await episode();
     const values = [expect.any(Number), expect.any(Number), expect.any(Number)];
-    const told = { instructions: expect.stringContaining('box [1] in -2..2'), values };
     expect(replies[0]).toEqual({
-      observation: { values, metadata: told },
+      observation: { values },
       reward: null,
       done: false,
     });

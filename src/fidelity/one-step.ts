@@ -1,25 +1,172 @@
-// One step: each question is asked in the true state after the true conversation. What was right, how far off the rest was, and what
-// was not an answer at all.
+// One step. Of numbers: what the model says follows each recorded transition, without noise. Of tools: each question is asked in the
+// true state after the true conversation; what was right, how far off the rest was, and what was not an answer at all.
 
-import type { Json } from '../../core/canonical-json.js';
-import { stateHash } from '../../env/state/state.js';
-import type { FidelityTable, WorstTransition } from '../report.js';
+import type { Json } from '../core/canonical-json.js';
+import { stateHash } from '../env/state/state.js';
+import type { FidelityTable, LinesChart, WorstTransition } from './report.js';
 import {
   estimateIn,
   type Finding,
   figuresOf,
   findingOf,
   type Instrument,
-  type MetricInfo,
   meanOf,
   metricTable,
   percent,
+  pointOf,
   shareOf,
+  short,
+  shown,
+  shownShare,
   type Value,
-} from '../section.js';
-import { CHUNK, constructed, type StepRow } from './answers.js';
-import type { ToolsJudged } from './judged.js';
-import type { ToolsQuestion } from './question.js';
+} from './section.js';
+import { CHUNK, constructed, type StepRow, type ToolsQuestion } from './tools/answers.js';
+import type { ToolsJudged } from './tools/judged.js';
+import {
+  CHUNK_ROWS,
+  chunkOfRows,
+  clusteredMean,
+  clusteredRatio,
+  clusteredShare,
+  difference,
+  type Ground,
+  intervalRng,
+  type Judged,
+  meanSquare,
+  widths,
+} from './vector/ground.js';
+
+const ABOUT = { id: 'one-step', title: 'One step' } as const;
+
+// Of numbers.
+
+/** What the model makes of one transition. */
+type VectorRow = {
+  /** Of each element of the next observation, signed, in standard deviations of its change. */
+  readonly errors: readonly number[];
+  readonly isExact: boolean;
+  /** Simulated minus real. */
+  readonly reward: number;
+  readonly isEndRight: boolean;
+};
+
+/** What float32 arithmetic in another order may differ by. */
+const ROUNDING = 1e-5;
+
+export function vectorOneStep(judged: Judged): Instrument<VectorRow> {
+  const { ground, subject } = judged;
+  const { nextObs, reward, terminated, rows } = ground.truth.rows;
+  const { obsDim } = widths(ground.truth);
+  return {
+    id: 'one-step',
+    chunks: Math.ceil(rows / CHUNK_ROWS),
+    measure: async (chunk) => {
+      const { first, end, action, carry, rng } = await chunkOfRows(judged, 'one-step', chunk);
+      const said = await subject.model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
+      return Array.from({ length: end - first }, (_, r) => {
+        const next = Array.from(said.observation.subarray(r * obsDim, (r + 1) * obsDim), short);
+        const row = first + r;
+        const isClose = (value: number, real: number) =>
+          Math.abs(value - real) <= ROUNDING * Math.max(1, Math.abs(real));
+        return {
+          errors: errorsOf(ground, next, 0, row),
+          isExact: next.every((value, j) => isClose(value, nextObs[row * obsDim + j])),
+          reward: short(said.reward[r]) - reward[row],
+          isEndRight: said.terminated[r] === terminated[row],
+        };
+      });
+    },
+    conclude: (found) => concludeVector(judged, found),
+  };
+}
+
+/** Of an observation, at `from` in `values`, as what follows recorded row `row`. */
+function errorsOf({ truth, scales }: Ground, values: ArrayLike<number>, from: number, row: number): number[] {
+  const { obsDim } = widths(truth);
+  const { nextObs } = truth.rows;
+  return scales.change.map((scale, j) =>
+    difference(values[from + j], nextObs[row * obsDim + j], scale, scales.isDiscrete),
+  );
+}
+
+const VECTOR_METRICS = metricTable(`
+state-error           | lower  | number | State error | Root mean squared error of the next observation over elements and transitions, each element in standard deviations of its real change in one step.
+skill-persistence     | higher | number | Skill over persistence | One minus the squared state error over that of predicting no change: 1 is perfect, 0 is worthless.
+state-exact           | higher | share  | States exactly right | Share of transitions whose next observation is right in every element to float32 rounding.
+state-within          | higher | share  | States within tolerance | Share of transitions whose error, as the root mean square over elements in standard deviations of their change, is within the tolerance.
+reward-error          | lower  | number | Reward error | Mean absolute difference of the reward, in units of the reward.
+termination-agreement | higher | share  | Ends agreed on | Share of transitions of which both worlds say the same of whether the episode ended.
+`);
+
+type Errors = readonly (readonly number[])[];
+
+function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[]): Finding {
+  const { truth, units, plan, scales } = ground;
+  const { obsDim } = widths(truth);
+  const rng = (key: string) => intervalRng(plan, 'one-step', key);
+  const errors = rows.map((row) => row.errors);
+  const persistence = Array.from({ length: truth.rows.rows }, (_, r) =>
+    errorsOf(ground, truth.rows.obs, r * obsDim, r),
+  );
+  const [square, still] = [errors.map(meanSquare), persistence.map(meanSquare)];
+  const share = (key: string, hits: readonly boolean[]) => clusteredShare(hits, units, rng(key));
+  const found = {
+    'state-error': clusteredMean(square, units, rng('state-error'), Math.sqrt),
+    'skill-persistence': clusteredRatio(square, still, units, rng('skill-persistence'), (ratio) => 1 - ratio),
+    'state-exact': share(
+      'state-exact',
+      rows.map(({ isExact }) => isExact),
+    ),
+    'state-within': share(
+      'state-within',
+      square.map((value) => Math.sqrt(value) <= plan.tolerance),
+    ),
+    'reward-error': clusteredMean(
+      rows.map(({ reward }) => Math.abs(reward)),
+      units,
+      rng('reward-error'),
+    ),
+    'termination-agreement': share(
+      'termination-agreement',
+      rows.map(({ isEndRight }) => isEndRight),
+    ),
+  };
+  const value = (key: keyof typeof found) => found[key].estimate.value;
+  return findingOf(
+    {
+      ...ABOUT,
+      summary: `One step is off by ${shown(value('state-error'))} standard deviations of a step's change; ${shownShare(value('state-within'))} of the states are within tolerance, ${shownShare(value('state-exact'))} exact.`,
+      charts: [elementChart(ground, errors, persistence)],
+      notes: [
+        ...subject.notes,
+        'The model answers without noise (the mean of its elites): what a sampled simulation adds is seen in other sections.',
+        ...(scales.isDiscrete ? ['States are discrete: an error is 1 where the state is wrong, else 0.'] : []),
+      ],
+    },
+    figuresOf(VECTOR_METRICS, found),
+  );
+}
+
+function elementChart({ truth, plan, units }: Ground, model: Errors, persistence: Errors): LinesChart {
+  const series = (name: string, errors: Errors, stream: string) => ({
+    name,
+    points: truth.elements.flatMap((label, j) => {
+      const squares = errors.map((row) => row[j] ** 2);
+      const rng = intervalRng(plan, 'one-step', `${stream}-${j}`);
+      return pointOf(j + 1, clusteredMean(squares, units, rng, Math.sqrt).estimate, label);
+    }),
+  });
+  return {
+    kind: 'points',
+    title: 'Error by element',
+    caption: 'Root mean squared error of each element of the next observation, beside that of predicting no change.',
+    xTitle: 'Element',
+    yTitle: 'Error (standard deviations of its change)',
+    series: [series('model', model, 'element'), series('persistence', persistence, 'persistence')],
+  };
+}
+
+// Of tools.
 
 export function toolsOneStep({ ground, asked, notes }: ToolsJudged): Instrument<StepRow> {
   const { repeats } = ground.setup.scenario.config.fidelity;
@@ -35,7 +182,7 @@ export function toolsOneStep({ ground, asked, notes }: ToolsJudged): Instrument<
       }
       return rows;
     },
-    conclude: (rows) => conclude(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
+    conclude: (rows) => concludeTools(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
   };
 }
 
@@ -55,12 +202,11 @@ function isSilentlyWrong({ observation, error, state }: StepRow): boolean | null
   return state === null ? null : observation === true && error === true && !state;
 }
 
-const METRICS = metricTable(`
+const TOOLS_METRICS = metricTable(`
 state-exact           | higher  | share | State exact | Share of calls after which the simulated state is the real one, by hash.
 state-exact-floor     | neither | share | State exact if every call is refused | Share of calls that truly change nothing: what a model that refuses every call has as \`state-exact\`.
 state-distance        | lower   | share | State distance | Wrong values of the state among those that changed for real or in the simulation; 0 where none is wrong.
 observation-exact     | higher  | share | Observation exact | Share of calls that are answered in the real words; JSON is compared as JSON.
-observation-distance  | lower   | share | Observation distance | Word edits from the simulated to the real observation over the words of the longer one.
 error-flag            | higher  | share | Error or not | Share of calls that fail in the simulation if, and only if, they fail for real.
 all-right             | higher  | share | All right | Share of calls of which observation, error and, where there is one, state are right.
 silent-state-error    | lower   | share | Looks right, state wrong | Share of calls whose feedback is right while the state behind it is wrong: the episode does not show it.
@@ -70,7 +216,7 @@ unanswered            | lower   | share | Unanswered | Share of calls to which n
 sampling-noise        | lower   | share | Sampling noise | Share of pairs of answers to the same question, asked with other seeds, that differ from each other.
 `);
 
-function conclude(
+function concludeTools(
   questions: readonly ToolsQuestion[],
   rows: readonly StepRow[],
   repeats: number,
@@ -87,8 +233,7 @@ function conclude(
   const isOwn = truthBackend !== undefined && answering.includes(truthBackend);
   return findingOf(
     {
-      id: 'one-step',
-      title: 'One step',
+      ...ABOUT,
       summary:
         `Of ${steps.length} calls in true states, ${percent(estimateIn(figures, 'all-right'))} are answered all right; ` +
         `${percent(estimateIn(figures, 'silent-state-error'))} look right and leave a wrong state.`,
@@ -104,44 +249,26 @@ function conclude(
 
 function figuresFrom(steps: readonly JudgedStep[], noise: readonly Value[]) {
   const share = (of: (row: StepRow) => boolean | null) => shareOf(steps.map(({ row }) => of(row)));
-  const mean = (key: 'stateDistance' | 'observationDistance', name: string) =>
-    meanOf(
-      name,
-      steps.map(({ row }) => row[key]),
-    );
-  // Values keep the places of all questions.
-  const byBackend = backendsOf(steps).map((backend) => {
-    const info: MetricInfo = {
-      label: `All right, by ${backend}`,
-      better: 'higher',
-      unit: 'share',
-      meaning: `Share of calls that are all right, of those answered by ${backend}.`,
-    };
-    const found = share((row) => (backendOf(row) === backend ? isRight(row) : null));
-    return { key: `all-right-${backend}`, info, found };
-  });
-  return figuresOf(
-    { ...METRICS, ...Object.fromEntries(byBackend.map(({ key, info }) => [key, info])) },
-    {
-      'state-exact': share(({ state }) => state),
-      'state-exact-floor': shareOf(
-        steps.map(({ question: { query, after }, row }) =>
-          row.state === null ? null : stateHash(after!) === stateHash(query.state),
-        ),
+  return figuresOf(TOOLS_METRICS, {
+    'state-exact': share(({ state }) => state),
+    'state-exact-floor': shareOf(
+      steps.map(({ question: { query, after }, row }) =>
+        row.state === null ? null : stateHash(after!) === stateHash(query.state),
       ),
-      'state-distance': mean('stateDistance', 'state-distance'),
-      'observation-exact': share(({ observation }) => observation),
-      'observation-distance': mean('observationDistance', 'observation-distance'),
-      'error-flag': share(({ error }) => error),
-      'all-right': share(isRight),
-      'silent-state-error': share(isSilentlyWrong),
-      'hallucinated-entities': share(({ answered, unknown }) => (answered ? unknown.length > 0 : null)),
-      refused: share(({ refused }) => refused),
-      unanswered: share(({ answered }) => !answered),
-      'sampling-noise': meanOf('sampling-noise', noise),
-      ...Object.fromEntries(byBackend.map(({ key, found }) => [key, found])),
-    },
-  );
+    ),
+    'state-distance': meanOf(
+      'state-distance',
+      steps.map(({ row }) => row.stateDistance),
+    ),
+    'observation-exact': share(({ observation }) => observation),
+    'error-flag': share(({ error }) => error),
+    'all-right': share(isRight),
+    'silent-state-error': share(isSilentlyWrong),
+    'hallucinated-entities': share(({ answered, unknown }) => (answered ? unknown.length > 0 : null)),
+    refused: share(({ refused }) => refused),
+    unanswered: share(({ answered }) => !answered),
+    'sampling-noise': meanOf('sampling-noise', noise),
+  });
 }
 
 /** Who answered; a call that was refused was answered by no backend. */
@@ -213,9 +340,9 @@ function worstSteps(steps: readonly JudgedStep[]): WorstTransition[] {
 }
 
 function badnessOf(row: StepRow): number {
-  const { stateDistance, observationDistance, error } = row;
-  const silent = isSilentlyWrong(row) ? 1 : 0;
-  return 2 * (stateDistance ?? 0) + (observationDistance ?? 0) + (error === false ? 1 : 0) + silent;
+  const { stateDistance, observation, error } = row;
+  const faults = [observation === false, error === false, isSilentlyWrong(row)];
+  return 2 * (stateDistance ?? 0) + faults.filter(Boolean).length;
 }
 
 function worstOf({ question, row }: JudgedStep, badness: number): WorstTransition {

@@ -1,22 +1,25 @@
-// What coordinator and workers send each other over a queue, as schemas: nothing that does not fit is believed.
+// A job as threads and other processes are told of it, and as they run its rows: with parts of their own, the same everywhere.
 
 import { hostname } from 'node:os';
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { z } from 'zod';
 import { contentHash } from '../../core/canonical-json.js';
-import { ERROR_CATALOGUE, type ErrorCode } from '../../core/errors.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import { reverieError } from '../../core/errors.js';
 import { packageRoot } from '../../core/packs.js';
 import type { ToolsTask } from '../../env/tools/domain.js';
 import { serverKeyOf } from '../../env/tools/domains.js';
 import { toolsTaskSchema } from '../../env/tools/load-domain.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
+import { planRow } from '../../synth/episodes/run-episode.js';
 import type { JobContext } from '../job.js';
+import { withAddedTasks } from '../pipeline/tools/datasets.js';
+import { type ScenarioJudge, scenarioJudge } from '../pipeline/tools/gates.js';
+import type { ToolsParts } from '../pipeline/tools/parts.js';
+import { rowsHere } from '../pipeline/tools/rows.js';
 import type { ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
-import { openParcel, queueUnsuited, strayMessage } from './redis-queue.js';
-
-const hex64 = z.string().regex(/^[0-9a-f]{64}$/);
-const count = z.int().min(0);
-const amount = z.number().min(0);
+import { hex64, openParcel, queueUnsuited, type RowMessage, strayMessage } from './redis-queue.js';
 
 /** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
 const jobDescriptionSchema = z.strictObject({
@@ -25,7 +28,7 @@ const jobDescriptionSchema = z.strictObject({
   run: hex64,
   /** Version of Reverie. */
   reverie: z.string(),
-  seed: count,
+  seed: z.int().min(0),
   /** The scenario's hash, with that of the files it names. */
   scenario: hex64,
   /** Folder that the scenario's paths start from: in the package of Reverie, or anywhere. */
@@ -38,94 +41,14 @@ const jobDescriptionSchema = z.strictObject({
   withheld: z.string().nullable(),
   /** Who takes part: the same everywhere, or the row is refused. */
   versions: z.strictObject({
-    domain: z.string(),
-    responder: z.string(),
-    user: z.string(),
-    agent: z.string(),
+    ...{ domain: z.string(), responder: z.string(), user: z.string(), agent: z.string() },
     judge: z.string().nullable(),
   }),
 });
 export type JobDescription = z.output<typeof jobDescriptionSchema>;
 
-/** An item of the queue: the job that it is of, and its row, a parcel. */
-export const itemSchema = z.object({ job: hex64, payload: z.base64() });
-
-/** A row, with all that rows before it decide. */
-export const rowSchema = z.strictObject({ row: count, task: z.string(), maxSteps: z.int().min(1) });
-export type RowMessage = z.output<typeof rowSchema>;
-
-const costSchema = z.strictObject({
-  ...{ calls: amount, promptTokens: amount, cachedTokens: amount, completionTokens: amount, money: amount },
-});
-
-/** What a worker adds to a result: what it spent since it last said so. */
-export const noteSchema = z.strictObject({ spent: costSchema });
-export type Note = z.output<typeof noteSchema>;
-
-/** Why a row failed, as the worker threw it. */
-export const failureSchema = z.strictObject({
-  error: z.strictObject({
-    name: z.string(),
-    message: z.string(),
-    stack: z.string().optional(),
-    code: z.custom<ErrorCode>((code) => typeof code === 'string' && Object.hasOwn(ERROR_CATALOGUE, code)).optional(),
-    values: z.record(z.string(), z.string()).optional(),
-  }),
-  note: noteSchema,
-});
-
-const callSchema = z.looseObject({ id: z.string(), name: z.string(), arguments: z.record(z.string(), z.json()) });
-const said = z.string().nullable();
-
-/** An `EpisodeRecord`, as far as anything reads it. */
-export const recordSchema = z.looseObject({
-  id: z.string().regex(/^[0-9a-f]{16}$/),
-  row: count,
-  source: z.enum(['real', 'synthetic']),
-  scenario: z.string(),
-  scenarioHash: hex64,
-  task: z.string(),
-  family: z.string(),
-  split: z.enum(['train', 'validation', 'test']),
-  seed: count,
-  group: z.int().min(-1),
-  policyVersion: z.string(),
-  userVersion: z.string(),
-  responderVersion: z.string(),
-  messages: z.array(
-    z.discriminatedUnion('role', [
-      z.looseObject({ role: z.literal('system'), content: z.string() }),
-      z.looseObject({ role: z.literal('user'), content: z.string() }),
-      z.looseObject({ role: z.literal('assistant'), content: said, toolCalls: z.array(callSchema).optional() }),
-      z.looseObject({ role: z.literal('tool'), toolCallId: z.string(), name: z.string(), content: z.string() }),
-    ]),
-  ),
-  steps: z.array(
-    z.looseObject({
-      message: count,
-      action: z.looseObject({ content: said }),
-      predictions: z.array(z.looseObject({ backend: z.string(), cost: costSchema })),
-      reward: z.number(),
-      stateHash: z.string(),
-    }),
-  ),
-  verdict: z.looseObject({
-    reward: z.number().nullable(),
-    checks: z.array(z.looseObject({ name: z.string(), passed: z.boolean().nullable() })),
-  }),
-  return: z.number().nullable(),
-  terminated: z.boolean(),
-  truncated: z.boolean(),
-  weight: z.number(),
-  cost: costSchema,
-});
-
-export interface JobFacts {
-  /** Tasks that were made for the job. */
-  readonly tasks: readonly ToolsTask[];
-  readonly withheld: string | undefined;
-  readonly versions: JobDescription['versions'];
-}
+/** What a coordinator alone knows of its job. `tasks`: those that were made for it. */
+export type JobFacts = Pick<JobDescription, 'withheld' | 'versions'> & { readonly tasks: readonly ToolsTask[] };
 
 /** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_REFUSED */
 export function requireNoServer({ config }: ToolsScenario): void {
@@ -150,19 +73,12 @@ export function describedJob(
   const path = relative(packageRoot(), folder);
   const isInside = !isAbsolute(path) && path.split(sep)[0] !== '..';
   return {
-    ...{
-      format: 'reverie rollouts 1',
-      run: contentHash([hostname(), out]),
-      reverie: versions().reverie,
-      seed,
-      scenario: hash,
-    },
+    ...{ format: 'reverie rollouts 1', run: contentHash([hostname(), out]), reverie: versions().reverie },
+    ...{ seed, scenario: hash, withheld, versions: who },
     folder: isInside ? { base: 'package', path: path.split(sep).join('/') } : { base: 'root', path: folder },
     // What may be spent, and how much at once, is the coordinator's business.
     config: jsonOf({ ...config, workers: 0, synth: { ...config.synth, budget: {} } }),
     tasks: jsonOf([...tasks]),
-    withheld: withheld ?? null,
-    versions: who,
   };
 }
 
@@ -187,4 +103,58 @@ export async function openDescription(job: string, bytes: Uint8Array): Promise<J
 /** As it will be where it arrives. */
 function jsonOf<T>(value: unknown): T {
   return JSON.parse(JSON.stringify(value)) as T;
+}
+
+/** A job as its rows can be run here. */
+export interface WorkerJob {
+  readonly parts: ToolsParts;
+  /** Throws what a row throws. */
+  readonly run: (message: RowMessage, what: string, signal: AbortSignal) => Promise<EpisodeRecord>;
+  /** Rows. */
+  underway: number;
+  /** What of its costs has been reported. */
+  reported: Cost;
+}
+
+export function versionsOf(
+  { domain, responder, user, agent }: ToolsParts,
+  judge: ScenarioJudge | undefined,
+): JobDescription['versions'] {
+  const acting = { responder: responder.version, user: user.version, agent: agent.version };
+  return { domain: domain.version, ...acting, judge: judge?.version ?? null };
+}
+
+/** @throws QUEUE_REFUSED naming what is not as it is with the coordinator */
+export async function jobOf(
+  scenario: ToolsScenario,
+  made: ToolsParts,
+  { seed, withheld, tasks, versions: theirs }: JobFacts & { readonly seed: number },
+): Promise<WorkerJob> {
+  const { config } = scenario;
+  const domain = withAddedTasks(made.domain, tasks, config.quality.splits);
+  const parts = { ...made, domain };
+  const context = { scenario, seed };
+  const judge = await scenarioJudge(context, parts);
+  const { responder } = parts;
+  const ours = versionsOf(parts, judge);
+  for (const what of Object.keys(theirs) as (keyof typeof theirs)[])
+    requireSame(config.name, `${what}'s version`, theirs[what], ours[what]);
+  const settings = { responder, judge: judge?.decide, withheld: withheld ?? undefined };
+  const runRow = await rowsHere(context, parts, { source: 'synthetic', ...settings });
+  const byId = new Map(domain.tasks.map((task) => [task.id, task]));
+  const { groupSize, branchAt } = config.synth;
+  const run: WorkerJob['run'] = async ({ row, task: id, maxSteps }, what, signal) => {
+    const task = byId.get(id);
+    if (task === undefined) throw strayMessage(what, `there is no task "${id}"`);
+    return runRow({ plan: planRow(row, { seed, groupSize, branchAt }), task, maxSteps }, signal);
+  };
+  return { parts, run, underway: 0, reported: NO_COST };
+}
+
+export function requireSame(name: string, what: string, theirs: string | null, ours: string | null): void {
+  if (theirs === ours) return;
+  throw reverieError('QUEUE_REFUSED', {
+    problem: `This worker cannot run rows of "${name}": the ${what} of its job is ${theirs ?? 'none'}, here it is ${ours ?? 'none'}.`,
+    hint: 'Give coordinator and workers the same version of Reverie and the same files (--files says where they lie here).',
+  });
 }

@@ -1,6 +1,7 @@
-// The dream of a training in a world of text: real episodes are gathered, those backends that can are made of them, and the router
-// of the scenario's backends answers. A share of the episodes is held out, and says how far the dream is from the real. Episodes are kept, a
-// file for each time that any were gathered and one of those that were imitated, so that a resumed run has them all:
+// Records in a training in a world of text: real episodes are gathered and kept, and a simulation is made of them, the backends that can
+// be made of records behind the scenario's router, or a value model (VEM). A share of the episodes is held out, and says how far the
+// simulation is from the real, or whether the model knows more than a constant; one that does not is not learned from. There is a file for
+// each time that any were gathered and one of those that were imitated, so that a resumed run has them all:
 //
 //   records/000.jsonl              EpisodeRecord, a line each
 //   records/demonstrations.jsonl   the same
@@ -12,14 +13,15 @@ import { NO_COST } from '../../../core/cost.js';
 import { reverieError } from '../../../core/errors.js';
 import { ensureFolder, writeFileAtomic } from '../../../core/files.js';
 import { Rng } from '../../../core/rng.js';
-import { trustHorizon } from '../../../core/statistics.js';
+import { mean, trustHorizon } from '../../../core/statistics.js';
 import { applyOperations } from '../../../env/state/operations.js';
 import { stateHash } from '../../../env/state/state.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
 import { realResponder } from '../../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../../env/tools/situation.js';
-import type { LineEnvironment } from '../../../env/tools/text-environment.js';
+import { admissibleIn, type LineEnvironment } from '../../../env/tools/text-environment.js';
 import type { Responder, ToolsPolicy } from '../../../env/tools/tools-family.js';
+import { bootstrapEstimate } from '../../../fidelity/statistics.js';
 import type { ToolsScenarioConfig } from '../../../kinds/tools.js';
 import {
   type EpisodeRecord,
@@ -28,23 +30,24 @@ import {
   episodeSteps,
   statesOf,
 } from '../../../replay/experience/experience.js';
-import type { TextPolicy } from '../../../rl/text/text-policy.js';
+import { TextValueModel } from '../../../rl/text/text-learner.js';
+import type { TextPolicy, TextSituation } from '../../../rl/text/text-policy.js';
 import { type EndedRun, episodeRecord, planRow } from '../../../synth/episodes/run-episode.js';
 import { fitterOf } from '../../../synth/train-backend.js';
 import { isWon, type PlayedText, TextPolicyAgent } from '../../../training/text-play.js';
-import type { Gathered, TextDream } from '../../../training/text-training.js';
+import type { Gathered, TextDream, TextValues, ValueFit } from '../../../training/text-training.js';
+import { fitValues, isKnown, recordedValues, returnsOf, type ValuedEpisode } from '../../../training/text-values.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { comparableObservation } from '../../../worldmodel/tools/checks.js';
 import { backendSettings } from '../../../worldmodel/tools/router.js';
 import { parseToolsModelConfig } from '../../../worldmodel/tools/tools-model-schema.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
-import { bareAgent, makeResponder, type ToolsParts } from './parts.js';
+import { bareAgent, lanes, makeResponder, type ToolsParts, textViewOf } from './parts.js';
 import { episodeSettings, rowsHere } from './rows.js';
-import { textViewOf } from './text-policy.js';
 
 /** Real episodes in a training, by whom and of what. */
-export interface Gathering {
+interface Gathering {
   readonly context: JobContext<ToolsScenario>;
   readonly parts: ToolsParts;
   readonly tasks: readonly ToolsTask[];
@@ -55,21 +58,28 @@ export interface Gathering {
 /** What demonstrations are played with. */
 const DEMONSTRATION_SEED = 0;
 
-export class GatheredRecords {
+class GatheredRecords<G extends Gathering = Gathering> {
   private demonstrations: EpisodeRecord[] | undefined;
   private readonly records: EpisodeRecord[] = [];
 
-  constructor(private readonly given: Gathering) {}
+  constructor(protected readonly given: G) {}
 
   /** Runs and keeps the episodes of one time; tasks come in an order of their own, all of them before any comes again. */
-  async gather(time: number, agent: ToolsPolicy): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
+  protected async gatherBy(
+    agent: ToolsPolicy,
+    time: number,
+  ): Promise<Pick<Gathered, 'episodes' | 'steps' | 'wins' | 'agent'>> {
     const { context, parts, tasks, gathered } = this.given;
     const { scenario, signal, seed, progress } = context;
-    const { episodes } = scenario.config.train.gather!;
+    const { episodes } = this.section;
     if (this.records.length === 0) await this.reread(Math.min(time, gathered));
     const root = Rng.fromSeed(seed).split('gather');
     const order = root.permutation(tasks.length);
-    const run = rowsHere(context, { ...parts, agent }, { source: 'real', responder: realResponder(parts.domain) });
+    const run = await rowsHere(
+      context,
+      { ...parts, agent },
+      { source: 'real', responder: realResponder(parts.domain) },
+    );
     const phase = progress.phase('gather', episodes, 'real episodes');
     const made: EpisodeRecord[] = [];
     for (let row = time * episodes; row < (time + 1) * episodes; row++) {
@@ -106,16 +116,22 @@ export class GatheredRecords {
   }
 
   /** What an earlier process left. @throws CHECKPOINT_CORRUPT where the run's own file is gone or damaged */
-  async reread(times: number): Promise<void> {
+  protected async reread(times: number): Promise<void> {
     for (let time = 0; time < times; time++) this.records.push(...(await readRecords(this.fileOf(time))));
   }
 
+  protected get section() {
+    return this.given.context.scenario.config.train.gather!;
+  }
+
   /** Every so many episodes one is held out, those of each time alike. What was imitated is used whole. */
-  async split(share: number) {
-    const { demonstrationsFile: file } = this;
+  protected async split() {
+    const { demonstrationsFile: file, section } = this;
+    const { heldOut: share } = section;
     this.demonstrations ??= existsSync(file) ? await readRecords(file) : [];
-    const { used, heldOut } = splitRecords(this.records, share);
-    return { used, heldOut, demonstrations: this.demonstrations };
+    const isHeldOut = (i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
+    const used = this.records.filter((_, i) => !isHeldOut(i));
+    return { used, heldOut: this.records.filter((_, i) => isHeldOut(i)), demonstrations: this.demonstrations };
   }
 
   private fileOf(time: number): string {
@@ -125,11 +141,6 @@ export class GatheredRecords {
   private get demonstrationsFile(): string {
     return join(this.given.context.out, 'records', 'demonstrations.jsonl');
   }
-}
-
-export function splitRecords(records: readonly EpisodeRecord[], share: number) {
-  const isHeldOut = (_: EpisodeRecord, i: number) => Math.floor((i + 1) * share) > Math.floor(i * share);
-  return { used: records.filter((record, i) => !isHeldOut(record, i)), heldOut: records.filter(isHeldOut) };
 }
 
 /** What was imitated, in the form of what agents do. */
@@ -174,54 +185,40 @@ export function realSteps(domain: ToolsDomain, records: readonly EpisodeRecord[]
   });
 }
 
-interface RecordedDreamParts extends Gathering {
-  readonly policy: TextPolicy;
-  readonly lanes: (responder: Responder) => LineEnvironment[];
-}
-
 type Model = ToolsScenarioConfig['model'];
 
-export class RecordedDream implements TextDream {
-  private readonly records: GatheredRecords;
+export class RecordedDream extends GatheredRecords<Gathering & { readonly policy: TextPolicy }> implements TextDream {
   private now: Promise<readonly LineEnvironment[]> | undefined;
-
-  constructor(private readonly given: RecordedDreamParts) {
-    this.records = new GatheredRecords(given);
-  }
 
   environments(): Promise<readonly LineEnvironment[]> {
     this.now ??= this.reopened();
     return this.now;
   }
 
-  remember(shown: readonly PlayedText[]): Promise<void> {
-    return this.records.remember(shown);
-  }
-
   async gather(time: number): Promise<Gathered> {
-    const { parts, policy, lanes } = this.given;
+    const { parts, policy } = this.given;
     const agent =
       time > 0
         ? new TextPolicyAgent(policy, textViewOf(parts.domain))
         : await bareAgent(this.section, parts.cast, parts.domain);
-    const gathered = await this.records.gather(time, agent);
+    const gathered = await this.gatherBy(agent, time);
     const { model, made } = await this.fit(time);
     const responder = await this.responder(model);
-    this.now = Promise.resolve(lanes(responder));
+    this.now = Promise.resolve(this.lanes(responder));
     return { ...gathered, made, ...(await this.compare(responder)) };
-  }
-
-  private get section() {
-    return this.given.context.scenario.config.train.gather!;
   }
 
   /** What an earlier process left: the same records make the same dream. */
   private async reopened(): Promise<readonly LineEnvironment[]> {
-    const { gathered, lanes, context } = this.given;
-    if (gathered === 0) return lanes(await this.responder(context.scenario.config.model));
-    await this.records.reread(gathered);
+    const { gathered, context } = this.given;
+    if (gathered === 0) return this.lanes(await this.responder(context.scenario.config.model));
+    await this.reread(gathered);
     const { model } = await this.fit(gathered - 1);
-    return lanes(await this.responder(model));
+    return this.lanes(await this.responder(model));
+  }
+
+  private lanes(responder: Responder): LineEnvironment[] {
+    return lanes(this.given.parts, responder, this.given.context.scenario.config);
   }
 
   /** Every backend that can be made of records, made of those that are not held out. */
@@ -229,7 +226,7 @@ export class RecordedDream implements TextDream {
     const { context, parts } = this.given;
     const { domain } = parts;
     const { signal, out, seed, progress } = context;
-    const { used, demonstrations } = await this.records.split(this.section.heldOut);
+    const { used, demonstrations } = await this.split();
     const episodes = [...demonstrations, ...used];
     const steps = realSteps(domain, episodes);
     await parts.experience.add(steps);
@@ -266,7 +263,7 @@ export class RecordedDream implements TextDream {
   private async compare(responder: Responder): Promise<Pick<Gathered, 'heldOut' | 'trustHorizon'>> {
     const { context, parts } = this.given;
     const { domain } = parts;
-    const { heldOut } = await this.records.split(this.section.heldOut);
+    const { heldOut } = await this.split();
     if (heldOut.length === 0) return { heldOut: null, trustHorizon: null };
     let [steps, wrongStates, wrongObservations] = [0, 0, 0];
     for (const { task: id, seed, steps: turns, messages } of heldOut) {
@@ -294,4 +291,157 @@ export class RecordedDream implements TextDream {
       trustHorizon: trustHorizon(wrongStates, steps, tolerance),
     };
   }
+}
+
+export class RecordedValues extends GatheredRecords implements TextValues {
+  private made: ReturnType<typeof this.make> | undefined;
+
+  async gather(time: number): Promise<Gathered> {
+    const { context, parts } = this.given;
+    const { gamma } = context.scenario.config.rl;
+    const gathered = await this.gatherBy(await bareAgent(this.section, parts.cast, parts.domain), time);
+    this.made = this.make();
+    const { model, used, heldOut, skipped } = await this.made;
+    const rng = Rng.fromSeed(context.seed).split('values', 'compare');
+    const values = { ...(await compareValues(model, used, heldOut, gamma, rng)), skipped };
+    requireSkill(values);
+    const made = [`value model: ${model.version}, ${model.parameters} parameters, of ${values.steps} recorded steps`];
+    return { ...gathered, made, heldOut: null, trustHorizon: null, values };
+  }
+
+  async situations(): Promise<readonly TextSituation[]> {
+    return (await this.reopened()).situations;
+  }
+
+  async values(situations: readonly TextSituation[]): Promise<Float32Array[]> {
+    return (await this.reopened()).model.values(situations);
+  }
+
+  async close(): Promise<void> {
+    await (await this.made?.catch(() => undefined))?.model.close();
+  }
+
+  /** What an earlier process left: the same records make the same model. */
+  private reopened() {
+    this.made ??= this.reread(this.given.gathered).then(() => this.make());
+    return this.made;
+  }
+
+  private async make() {
+    const { context, parts } = this.given;
+    const { rl, train } = context.scenario.config;
+    const { used, heldOut, demonstrations } = await this.split();
+    let skipped = 0;
+    const read = recordReader(parts.domain, rl.rewards ?? 'paid', () => skipped++);
+    const episodes = read([...demonstrations, ...used]);
+    const others = read(heldOut);
+    const model = await TextValueModel.make(rl.relevance, Rng.fromSeed(context.seed).split('values', 'weights'));
+    const { epochs = 20, lr = 2e-3 } = train.value ?? {};
+    const bar = context.progress.phase('value model', epochs, 'epochs');
+    const rng = Rng.fromSeed(context.seed).split('values', 'fit');
+    await fitValues(model, episodes, { epochs, lr, gamma: rl.gamma }, rng, (error) => {
+      context.signal.throwIfAborted();
+      bar.advance(1, `error ${error.toFixed(4)}`);
+    });
+    bar.end();
+    const situations = episodes.flatMap(({ steps }) =>
+      steps.flatMap((step) => ('situation' in step ? [step.situation] : [])),
+    );
+    return { model, situations, used: episodes, heldOut: others, skipped };
+  }
+}
+
+/**
+ * Reads recorded episodes as a policy of text would have seen them: each situation with its choices, the one that was made, and its reward.
+ * @param skip  called for each step of which the action was not among the choices
+ */
+function recordReader(domain: ToolsDomain, rewards: 'paid' | 'verdict', skip: () => void) {
+  // Nobody decides: the agent tells what it would choose among.
+  const agent = new TextPolicyAgent({ version: 'recorded', decide: async () => [] }, textViewOf(domain));
+  /** What a policy would have been paid: what the verdict adds is paid at the end. */
+  const rewardsOf = ({ steps, return: total }: EpisodeRecord): number[] => {
+    const last = steps.length - 1;
+    if (rewards === 'verdict') return steps.map((_, t) => (t === last && isWon({ reward: total }) ? 1 : 0));
+    const paid = steps.reduce((sum, { reward }) => sum + (reward ?? 0), 0);
+    return steps.map(({ reward }, t) => (reward ?? 0) + (t === last ? total! - paid : 0));
+  };
+  const episode = (record: EpisodeRecord): ValuedEpisode => {
+    const task = domain.tasks.find(({ id }) => id === record.task)!;
+    const paid = rewardsOf(record);
+    let state = initialStateOf(domain, task);
+    const steps = record.steps.map(({ message, action, predictions }, step): ValuedEpisode['steps'][number] => {
+      const now = state;
+      for (const { operations } of predictions) state = applyOperations(state, operations);
+      const messages = record.messages.slice(0, message);
+      const admissible = () => admissibleIn(domain, now);
+      const query = { messages, tools: domain.tools, task, seed: record.seed, step, admissible };
+      const { situation } = agent.situation(query);
+      const choice = situation.admissible.indexOf(agent.said(action));
+      const reward = paid[step];
+      if (choice >= 0) return { situation, choice, reward, state: stateHash(now) };
+      skip();
+      return { reward };
+    });
+    return { steps, won: isWon({ reward: record.return }) };
+  };
+  /** Those that could be judged. */
+  return (records: readonly EpisodeRecord[]): ValuedEpisode[] =>
+    records.flatMap((record) => (record.return === null ? [] : [episode(record)]));
+}
+
+type Comparison = Omit<ValueFit, 'skipped'>;
+
+/**
+ * A value model beside recorded episodes that it was not made of: does it know more than a constant?
+ * @param gamma  as the model was fitted with
+ */
+export async function compareValues(
+  model: Pick<TextValueModel, 'values'>,
+  used: readonly ValuedEpisode[],
+  heldOut: readonly ValuedEpisode[],
+  gamma: number,
+  rng: Rng,
+): Promise<Comparison> {
+  const returns = ({ steps }: ValuedEpisode) =>
+    returnsOf(
+      steps.map(({ reward }) => reward),
+      gamma,
+    );
+  const known = used.flatMap((episode) => returns(episode).filter((_, t) => isKnown(episode.steps[t])));
+  const constant = mean(known);
+  const values = await recordedValues(model, heldOut);
+  /** Squared errors of each step: of the model, and of the constant. */
+  const errors = heldOut.map((episode, e) =>
+    returns(episode).flatMap((came, t) =>
+      isKnown(episode.steps[t]) ? [[(came - values[e][t]!) ** 2, (came - constant) ** 2] as const] : [],
+    ),
+  );
+  const sumOf = (steps: readonly (readonly [number, number])[], which: 0 | 1) =>
+    steps.reduce((sum, step) => sum + step[which], 0);
+  const skillOf = (episodes: readonly (typeof errors)[number][]) => {
+    const base = sumOf(episodes.flat(), 1);
+    return base === 0 ? null : 1 - sumOf(episodes.flat(), 0) / base;
+  };
+  const { value, low, high } = bootstrapEstimate(errors, skillOf, rng);
+  const steps = errors.flat();
+  const count = Math.max(steps.length, 1);
+  return {
+    ...{ episodes: used.length, steps: known.length, heldOutEpisodes: heldOut.length, heldOutSteps: steps.length },
+    ...{ error: sumOf(steps, 0) / count, constantError: sumOf(steps, 1) / count, skill: { value, low, high } },
+  };
+}
+
+/** The gate: a model that is no better than a constant would teach noise. @throws DOMAIN_UNFIT */
+export function requireSkill({ steps, heldOutSteps, skill, error, constantError }: Comparison): void {
+  if (skill.low !== null && skill.low > 0) return;
+  const low = skill.low === null ? 'unknown' : skill.low.toFixed(3);
+  const none = heldOutSteps === 0 ? 'no recorded step was held out' : 'all steps that were held out came to the same';
+  const problem =
+    skill.value === null
+      ? `${none}, so that nothing says whether it knows more than a constant`
+      : `on ${heldOutSteps} steps that were held out its squared error is ${error.toFixed(4)}, and that of a constant ${constantError.toFixed(4)} (skill ${skill.value.toFixed(3)}, at least ${low} with 95 % confidence)`;
+  throw reverieError('SCENARIO_UNFIT', {
+    problem: `The value model of ${steps} recorded steps is not learned from: ${problem}.`,
+    hint: 'Gather more episodes, some of which are won (train.gather.episodes, train.gather.agent), hold out more of them (train.gather.heldOut), or change its passes (train.value.epochs).',
+  });
 }

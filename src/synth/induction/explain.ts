@@ -1,0 +1,245 @@
+// The grammar of hypotheses: what values may be made of in a state of this shape, and which of these expressions examples agree with.
+
+import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { isName, parseExpression, type Scope } from '../../worldmodel/induced/expression.js';
+import {
+  type Beliefs,
+  collectionOf,
+  isIdName,
+  listed,
+  type Records,
+  type SeenRecord,
+  type Sighting,
+  same,
+  valueIn,
+} from './observed.js';
+
+/** A record that a call's arguments lead to: `rooms[bookings[booking_id].room_id]`. */
+export interface Reach {
+  readonly collection: string;
+  readonly key: string;
+  /** `rooms[room_id]`. */
+  readonly text: string;
+}
+
+export function evaluate(text: string, scope: Scope): Json | undefined {
+  return parseExpression(text)(scope);
+}
+
+/** In the state the call was made in. */
+export function evaluateAt(text: string, { call, before }: Sighting): Json | undefined {
+  return evaluate(text, scopeOf(before, call.arguments));
+}
+
+export function scopeOf(state: Records, given: JsonObject): Scope {
+  return { state: state as JsonObject, arguments: given };
+}
+
+export function distinct<T>(values: Iterable<T>): T[] {
+  return [...new Set(values)];
+}
+
+export function pairs(texts: readonly string[]): [string, string][] {
+  return texts.flatMap((a, i) => texts.slice(i + 1).map((b): [string, string] => [a, b]));
+}
+
+/** Names of arguments of calls. */
+export function argumentNames(sightings: readonly Sighting[]): string[] {
+  return distinct(sightings.flatMap(({ call }) => Object.keys(call.arguments))).filter(isName);
+}
+
+/** Values of a field, where records have it. */
+function valuesOf(records: readonly JsonObject[], field: string): Json[] {
+  return records.flatMap((record) => (Object.hasOwn(record, field) ? [record[field]] : []));
+}
+
+/** What the state looks like: which fields records have, and which of these name other records. */
+export class StateShape {
+  readonly fields = new Map<string, string[]>();
+  private readonly keys = new Map<string, Set<string>>();
+
+  constructor(private readonly beliefs: Pick<Beliefs, 'starts' | 'ends'>) {
+    for (const { collection, key, fields } of this.records) {
+      this.fields.set(collection, distinct([...this.fieldsOf(collection), ...Object.keys(fields).filter(isName)]));
+      this.keys.set(collection, (this.keys.get(collection) ?? new Set()).add(key));
+    }
+  }
+
+  /** Every record that a log begins or ends with. */
+  get records(): SeenRecord[] {
+    return [...this.beliefs.starts, ...this.beliefs.ends].flatMap(listed);
+  }
+
+  fieldsOf(collection: string): readonly string[] {
+    return this.fields.get(collection) ?? [];
+  }
+
+  /** The collection that values of this name are keys of. */
+  refersTo(name: string, values: readonly Json[]): string | undefined {
+    if (isIdName(name) && this.keys.has(collectionOf(name))) return collectionOf(name);
+    if (values.length === 0 || !values.every((value) => typeof value === 'string')) return undefined;
+    return [...this.keys].find(([, keys]) => values.every((value) => keys.has(value)))?.[0];
+  }
+
+  /** Records that arguments lead to, directly or over one reference, in states of the calls. */
+  reaches(sightings: readonly Sighting[], states = sightings.map(({ before }) => before)): Reach[] {
+    const reach = (collection: string | undefined, key: string): Reach[] =>
+      collection === undefined ? [] : [{ collection, key, text: `${collection}[${key}]` }];
+    const given = sightings.map(({ call }) => call.arguments);
+    const direct = argumentNames(sightings).flatMap((name) => reach(this.refersTo(name, valuesOf(given, name)), name));
+    const referred = direct.flatMap(({ collection, text }) =>
+      this.fieldsOf(collection).flatMap((field) => {
+        const records = states.flatMap((state) => Object.values(state[collection] ?? {}));
+        const to = this.refersTo(field, valuesOf(records, field));
+        return to === collection ? [] : reach(to, `${text}.${field}`);
+      }),
+    );
+    return [...new Map([...direct, ...referred].map((one) => [one.text, one])).values()];
+  }
+
+  /** What values may be made of: arguments, and fields of what they lead to without those that repeat the key. */
+  candidates(sightings: readonly Sighting[], reaches: readonly Reach[]): string[] {
+    const fields = reaches.flatMap(({ collection, text }) =>
+      this.fieldsOf(collection)
+        .filter((field) => !this.isKey(collection, field))
+        .map((field) => `${text}.${field}`),
+    );
+    return [...argumentNames(sightings), ...fields];
+  }
+
+  /** Whether the field of every record is its key. */
+  isKey(collection: string, field: string): boolean {
+    return this.records.every((one) => one.collection !== collection || String(one.fields[field]) === one.key);
+  }
+
+  /**
+   * What may be said of records of other collections that refer to one of this: `bookings.room_id == KEY`, and the same of those
+   * with a certain status.
+   */
+  referringConditions(collection: string, sightings: readonly Sighting[]): ((key: string) => string)[] {
+    return [...this.fields].flatMap(([other, fields]) => {
+      if (other === collection) return [];
+      const records = sightings.flatMap(({ before }) => Object.values(before[other] ?? {}));
+      const conditions = fields
+        .filter((field) => isEnumerated(sightings, other, field))
+        .flatMap((field) =>
+          distinct(valuesOf(records, field))
+            .sort()
+            .map((value) => `${field} == ${JSON.stringify(value)}`),
+        );
+      const references = fields.filter((field) => isIdName(field) && collectionOf(field) === collection);
+      return references.flatMap((field) => {
+        const reference = (key: string) => `${other}.${field} == ${key}`;
+        return [reference, ...conditions.map((condition) => (key: string) => `${reference(key)} and ${condition}`)];
+      });
+    });
+  }
+}
+
+/** Of a field that has few values. */
+const MAX_VALUES = 8;
+
+/** A word or a yes or no that several records share, or that changes. */
+export function isEnumerated(sightings: readonly Sighting[], collection: string, field: string): boolean {
+  const keysOf = new Map<Json, Set<string>>();
+  for (const [key, record] of sightings.flatMap(({ before }) => Object.entries(before[collection] ?? {})))
+    if (Object.hasOwn(record, field)) keysOf.set(record[field], (keysOf.get(record[field]) ?? new Set()).add(key));
+  const isWord = (value: Json) => typeof value === 'boolean' || (typeof value === 'string' && !/\d/.test(value));
+  if (keysOf.size === 0 || keysOf.size > MAX_VALUES || ![...keysOf.keys()].every(isWord)) return false;
+  if ([...keysOf.values()].some((keys) => keys.size > 1)) return true;
+  return sightings.some(({ before, after }) =>
+    Object.keys(after[collection] ?? {}).some((key) => {
+      const [was, is] = [before, after].map((state) => valueIn(state, collection, key, field));
+      return was !== undefined && is !== undefined && !same(was, is);
+    }),
+  );
+}
+
+export interface Example {
+  readonly at: string;
+  readonly scope: Scope;
+  readonly value: Json;
+}
+
+export interface Explanation {
+  readonly text: string;
+  readonly agree: readonly Example[];
+  readonly differ: readonly Example[];
+  readonly alternatives: readonly string[];
+}
+
+const MAX_ALTERNATIVES = 4;
+/** Of numbers that are combined two by two. */
+const MAX_OPERANDS = 24;
+
+/**
+ * The simplest expression for all examples. Where none agrees with all, the one that most agree with, if these are two or
+ * more and the majority.
+ * @param wanted  name of what is explained: an expression that ends in it comes first
+ */
+export function explain(
+  examples: readonly Example[],
+  candidates: readonly string[],
+  wanted: string,
+): Explanation | undefined {
+  if (examples.length === 0) return undefined;
+  const endsIn = (text: string) => text === wanted || text.endsWith(`.${wanted}`);
+  const named = [...candidates].sort((a, b) => Number(endsIn(b)) - Number(endsIn(a)));
+  const simple = isAmbiguous(examples) ? named.filter(endsIn) : named;
+  const constants = examples.map(({ value }) => JSON.stringify(value)).filter((text) => !/^[[{]/.test(text));
+  const tried = distinct([...simple, ...products(examples, named), ...constants, ...named]).map((text) => {
+    const agree = examples.filter(({ scope, value }) => same(evaluate(text, scope), value));
+    return { text, agree, differ: examples.filter((example) => !agree.includes(example)) };
+  });
+  const whole = tried.filter(({ differ }) => differ.length === 0);
+  const best = whole[0] ?? tried.sort((a, b) => b.agree.length - a.agree.length)[0];
+  const isMost = best !== undefined && best.agree.length >= 2 && best.agree.length * 2 > examples.length;
+  if (whole.length === 0 && !isMost) return undefined;
+  const isConstant = (text: string) => /^(".*"|[\d.]+|true|false|null)$/.test(text);
+  const others = whole.map(({ text }) => text).filter((text) => text !== best.text && !isConstant(text));
+  // What a call has just added is what it was given to be.
+  return { ...best, alternatives: best.text.includes('[new]') ? [] : others.slice(0, MAX_ALTERNATIVES) };
+}
+
+/** One small value says nothing: 2 nights and 2 beds look alike. */
+function isAmbiguous(examples: readonly Example[]): boolean {
+  const [{ value: first }] = examples;
+  return examples.every(({ value }) => same(value, first)) && (typeof first !== 'string' || !/\d/.test(first));
+}
+
+function products(examples: readonly Example[], candidates: readonly string[]): string[] {
+  if (!examples.every(({ value }) => typeof value === 'number' && value !== 0)) return [];
+  const isFactor = (text: string) =>
+    examples.every(({ scope }) => {
+      const value = evaluate(text, scope);
+      return typeof value === 'number' && Math.abs(value) > 1;
+    });
+  return pairs(candidates.filter(isFactor).slice(0, MAX_OPERANDS)).map(([a, b]) => `${a} * ${b}`);
+}
+
+/** The text with `{expression}` where values stand, which must be the same text for all examples. */
+export function templateOf(
+  examples: readonly { readonly text: string; readonly scope: Scope }[],
+  candidates: readonly string[],
+): string | undefined {
+  const isTelling = (value: Json | undefined) =>
+    typeof value === 'number'
+      ? Math.abs(value) >= 10
+      : typeof value === 'string' && /\d/.test(value) && value.length > 1;
+  const templates = examples.map(({ text, scope }) => {
+    const values = candidates
+      .map((candidate) => ({ candidate, value: evaluate(candidate, scope) }))
+      .filter(({ value }) => isTelling(value))
+      .sort((a, b) => String(b.value).length - String(a.value).length);
+    return values.reduce((left, { candidate, value }) => withPlaceholder(left, String(value), candidate), text);
+  });
+  return templates.every((template) => template === templates[0]) ? templates[0] : undefined;
+}
+
+/** Outside of placeholders. */
+function withPlaceholder(template: string, value: string, candidate: string): string {
+  return template
+    .split(/(\{[^{}]*\})/)
+    .map((part) => (part.startsWith('{') ? part : part.replaceAll(value, `{${candidate}}`)))
+    .join('');
+}
