@@ -38,7 +38,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie quickstart', 'cart-pole swing-up on MuJoCo'],
       ['reverie quickstart --profile smoke', 'the same, tiny, to see that all works'],
-      ['reverie quickstart inverted-pendulum --seed 7', ''],
       ['reverie quickstart alfworld', 'an agent of text, in games that you have (docs/text-games.md)'],
     ],
   },
@@ -51,7 +50,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie collect pendulum --set collect.steps=2000 --out runs/seen', ''],
       ['reverie collect hopper --set collect.policy=checkpoint --checkpoint runs/hopper', 'what a trained policy sees'],
-      ['reverie collect alfworld --checkpoint runs/player', 'what a trained policy of text sees'],
     ],
   },
   {
@@ -65,7 +63,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     examples: [
       ['reverie fit --data runs/seen --out runs/model', "with the scenario of the records' run"],
       ['reverie fit --data runs/seen --model runs/model', 'go on from an earlier model'],
-      ['reverie fit --data runs/seen --device simd', 'by vector code'],
       ['reverie fit --data runs/games --set model.sequence.fit.steps=2000', 'of games of text: the backend sequence'],
     ],
   },
@@ -130,7 +127,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     usesDevice: true,
     examples: [
       ['reverie train cartpole-swingup --out runs/policy', ''],
-      ['reverie train cartpole-swingup --set train.mode=real', 'the same learner without a dream'],
       [
         'reverie train cartpole-swingup --set train.mode=real --checkpoint runs/policy',
         'continue a policy from the simulation in the real environment',
@@ -139,10 +135,9 @@ const JOB_COMMANDS: readonly JobCommand[] = [
         'reverie train pendulum --data runs/seen --set train.mode=offline --set rl.algorithm=td3-bc',
         'from records alone',
       ],
-      ['reverie train alfworld --profile smoke', 'an agent of text, in the games of $ALFWORLD_DATA'],
       [
         'reverie train alfworld --profile quick --set train.mode=dream-then-real',
-        'the same, mostly in a dream of them',
+        'an agent of text, mostly in a dream of the games of $ALFWORLD_DATA',
       ],
       ['reverie train --resume runs/policy', 'go on after Ctrl-C or a crash, exactly as if nothing had happened'],
     ],
@@ -155,7 +150,6 @@ const JOB_COMMANDS: readonly JobCommand[] = [
     takes: ['checkpoint'],
     examples: [
       ['reverie eval --checkpoint runs/policy', ''],
-      ['reverie eval --checkpoint runs/policy --set eval.episodes=100 --json', ''],
       [
         "reverie eval helpdesk --set agent.kind=llm --set 'synth.splits=[test]' --set llm.provider=openai-compatible --set llm.url=http://localhost:8000/v1 --set llm.model=NAME",
         'a language model as agent of the service desk',

@@ -16,7 +16,7 @@ interface Finding {
   readonly hint?: string;
 }
 
-export type Diagnosis = Awaited<ReturnType<typeof diagnose>>;
+type Diagnosis = Awaited<ReturnType<typeof diagnose>>;
 
 const GIB = 2 ** 30;
 /** A larger difference than rounding in float32 explains. */

@@ -4,7 +4,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import type { Cost } from '../core/cost.js';
 import { reverieError } from '../core/errors.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../core/files.js';
 import type { LlmConfigInput } from '../llm/config.js';
@@ -16,7 +15,7 @@ import { type ConfigObject, layered, parseOverride } from './scenario.js';
 
 const RECORD_FILE = 'draft.json';
 
-export interface DraftOptions {
+interface DraftOptions {
   /** A file with the description; or the description itself in `about`. */
   readonly from?: string;
   readonly about?: string;
@@ -32,17 +31,7 @@ export interface DraftOptions {
   readonly log: (line: string) => void;
 }
 
-export interface DraftResult {
-  readonly folder: string;
-  readonly model: string;
-  readonly tools: number;
-  readonly tasks: number;
-  readonly probes: number;
-  readonly replies: number;
-  readonly repairs: number;
-  readonly cost: Cost;
-  readonly written: readonly string[];
-}
+type DraftResult = Awaited<ReturnType<typeof keep>>;
 
 /**
  * Writes the domain, a scenario and `draft.json`; of a domain that was refused `draft.json` alone.
@@ -52,16 +41,16 @@ export async function draftInto(folder: string, options: DraftOptions): Promise<
   const description = await descriptionOf(options);
   await refuseOccupied(folder);
   const { tasks, repairs, seed, signal, log, cache } = options;
-  const model = await makeLanguageModel(
-    llmConfigOf(options.set ?? []),
-    cache === undefined ? {} : { cacheFolder: cache },
-  );
+  const kept = cache === undefined ? {} : { cacheFolder: cache };
+  const model = await makeLanguageModel(llmConfigOf(options.set ?? []), kept);
   try {
-    const onStep = (step: DraftStep) => log(stepText(step));
-    const onTrial = (trial: DraftTrial) => log(trialText(trial));
-    const draft = await draftDomain({ model, description, tasks, repairs, seed, signal, onStep, onTrial });
+    const draft = await draftDomain({
+      ...{ model, description, tasks, repairs, seed, signal },
+      onStep: (step) => log(stepText(step)),
+      onTrial: (trial) => log(trialText(trial)),
+    });
     await model.flush();
-    return await keep(folder, { draft, description, model: model.version, seed });
+    return await keep(folder, draft, { description, model: model.version, seed });
   } finally {
     await model.close();
   }
@@ -107,14 +96,7 @@ function llmConfigOf(set: readonly string[]): LlmConfigInput {
   return llm as LlmConfigInput;
 }
 
-interface Kept {
-  readonly draft: Draft;
-  readonly description: string;
-  readonly model: string;
-  readonly seed: number;
-}
-
-async function keep(folder: string, { draft, ...about }: Kept): Promise<DraftResult> {
+async function keep(folder: string, draft: Draft, about: { description: string; model: string; seed: number }) {
   const { admitted, files, steps, trial, cost } = draft;
   const record = join(folder, RECORD_FILE);
   const repairs = steps.filter(({ stage }) => stage === 'repair').length;

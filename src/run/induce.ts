@@ -28,7 +28,7 @@ const HEADING = ` Rules found in logs. None counts before its "accepted" is true
  support: calls or records that a rule was seen in; counterExamples: those that speak against it; alternatives: what explains the
  same logs as well. What no accepted rule covers is left to the next backend of the scenario. See docs/rules-from-logs.md.`;
 
-export interface InduceOptions {
+interface InduceOptions {
   /** Files or folders of records. */
   readonly logs: readonly string[];
   readonly tolerant?: boolean;
@@ -36,7 +36,7 @@ export interface InduceOptions {
   readonly acceptUnopposed?: number;
 }
 
-export type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
+type InduceResult = Awaited<ReturnType<typeof induceDomain>>;
 
 /**
  * Writes induced.yaml, and what the folder lacks of state.json, state.schema.json, tasks.yaml and scenario.yaml. Rules that were
@@ -154,7 +154,7 @@ function tasksText(proposed: readonly ProposedTask[]): string {
 function scenarioText(folder: string, logs: readonly string[]): string {
   const named = logs.map((path) => {
     const inside = relative(folder, path);
-    return inside.startsWith('..') ? resolve(path) : inside;
+    return inside === '' || inside.startsWith('..') ? resolve(path) : inside;
   });
   const scenario = {
     family: 'tools',
@@ -200,7 +200,7 @@ interface Found {
 }
 type InduceRecorded = (steps: readonly ExperienceStep[], domain: ToolsDomain) => Found;
 
-export interface InduceOperatorsOptions {
+interface InduceOperatorsOptions {
   /** Where they are written. */
   readonly operators: string;
   /** Files or folders of records; those of the run unless given. */

@@ -13,7 +13,7 @@ import { readManifest as readModelManifest } from '../worldmodel/model-folder.js
 import { formatCount, formatNumber, wrapped } from './format.js';
 import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
-export interface Inspection {
+interface Inspection {
   readonly kind: 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
   readonly folder: string;
   /** What is known of it; JSON. */

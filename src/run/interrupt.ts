@@ -1,43 +1,33 @@
 // Ctrl-C: once asks a job to stop at its next safe point, twice ends the process there and then.
 
-export interface Interrupt {
+const EXIT_INTERRUPTED = 130;
+
+interface InterruptOptions {
+  /** Runs at the first request. */
+  readonly onFirst: () => void;
+  /** Runs at the second, just before the process ends. */
+  readonly onSecond: () => void;
+}
+
+interface Interrupt {
   readonly signal: AbortSignal;
   /** Stops listening. */
   dispose(): void;
 }
 
-const EXIT_INTERRUPTED = 130;
-
-export interface InterruptOptions {
-  /** Runs at the first request. */
-  readonly onFirst: () => void;
-  /** Runs at the second, just before the process ends. */
-  readonly onSecond: () => void;
-  /** Replaced in tests. */
-  readonly source?: Pick<NodeJS.Process, 'on' | 'off' | 'exit'>;
-}
-
-export function listenForInterrupt(options: InterruptOptions): Interrupt {
-  const source = options.source ?? process;
+export function listenForInterrupt({ onFirst, onSecond }: InterruptOptions): Interrupt {
   const controller = new AbortController();
   const listener = () => {
     if (controller.signal.aborted) {
-      options.onSecond();
-      source.exit(EXIT_INTERRUPTED);
-    } else {
-      controller.abort();
-      options.onFirst();
+      onSecond();
+      process.exit(EXIT_INTERRUPTED);
     }
+    controller.abort();
+    onFirst();
   };
-  source.on('SIGINT', listener);
-  source.on('SIGTERM', listener);
-  return {
-    signal: controller.signal,
-    dispose() {
-      source.off('SIGINT', listener);
-      source.off('SIGTERM', listener);
-    },
-  };
+  process.on('SIGINT', listener).on('SIGTERM', listener);
+  const dispose = () => void process.off('SIGINT', listener).off('SIGTERM', listener);
+  return { signal: controller.signal, dispose };
 }
 
 /** A run that stopped before its end but can go on. */

@@ -12,8 +12,7 @@ import type { DeviceFlags, JobContext, JobInputs, JobResult } from './job.js';
 import { type Jobs, jobFor } from './jobs.js';
 import { MetricsWriter } from './metrics.js';
 import { makeProgress } from './progress.js';
-import { parseQueueUrl } from './queue/redis-queue.js';
-import { queueUnsuited } from './queue/row-job.js';
+import { parseQueueUrl, queueUnsuited } from './queue/redis-queue.js';
 import {
   createRun,
   METRICS_FILE,
@@ -110,7 +109,6 @@ export async function launch<R extends JobResult>(name: string, options: LaunchO
 
 /** For the rest of the process. */
 async function trustRulesAloud(log: (line: string) => void): Promise<void> {
-  // Loaded where it is asked for: most jobs have no rules.
   const { trustRules } = await import('../env/tools/sandbox/sandbox.js');
   trustRules();
   log('Rules run as ordinary code of this process, without their sandbox: they can reach and hold up all that it can.');
@@ -171,22 +169,19 @@ async function chosenScenario(options: LaunchOptions, inputs: JobInputs): Promis
 }
 
 /** Paths become absolute. @throws INPUT_NEEDED */
-function checkedInputs({ compare, failUnder, ...folders }: JobInputs): JobInputs {
+function checkedInputs({ failUnder, ...folders }: JobInputs): JobInputs {
   const path = (input: string, given: string) => {
-    if (!existsSync(given))
-      throw reverieError('INPUT_NEEDED', {
-        problem: `There is nothing at "${given}" (--${input}).`,
-        hint: 'Give the folder of a run, or of what it made.',
-      });
-    return resolve(given);
+    if (existsSync(given)) return resolve(given);
+    throw reverieError('INPUT_NEEDED', {
+      problem: `There is nothing at "${given}" (--${input}).`,
+      hint: 'Give the folder of a run, or of what it made.',
+    });
   };
-  const found = Object.entries(folders).map(([input, given]) => [input, given && path(input, given)]);
-  const all = {
-    ...Object.fromEntries(found),
-    compare: compare?.map((given) => path('compare', given)),
-    failUnder,
-  };
-  return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
+  const found = Object.entries(folders).flatMap(([input, given]) => {
+    if (given === undefined) return [];
+    return [[input, Array.isArray(given) ? given.map((one) => path(input, one)) : path(input, given as string)]];
+  });
+  return { ...Object.fromEntries(found), ...(failUnder && { failUnder }) };
 }
 
 /** Asked before anything is made. @throws QUEUE_REFUSED, SCENARIO_UNFIT naming the setting that stands against it */

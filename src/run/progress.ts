@@ -14,11 +14,9 @@ export interface Progress {
   close(): void;
 }
 
-export interface ProgressOptions {
+interface ProgressOptions {
   readonly stream: NodeJS.WriteStream;
   readonly quiet?: boolean;
-  /** Milliseconds between plain lines off a terminal. */
-  readonly intervalMs?: number;
   /** Milliseconds, monotonic; for tests. */
   readonly now?: () => number;
 }
@@ -74,15 +72,18 @@ function details({ total, done, unit, note, startedAt }: PhaseState, now: number
 
 const monotonic = () => performance.now();
 
-/** Off a terminal: a line when a phase ends, and one every `intervalMs` before. */
-function lineProgress({ stream, intervalMs = 10_000, now = monotonic }: ProgressOptions): Progress {
+/** Between plain lines off a terminal. */
+const LINE_MS = 10_000;
+
+/** Off a terminal: a line when a phase ends, and one now and then before. */
+function lineProgress({ stream, now = monotonic }: ProgressOptions): Progress {
   const shownAt = new Map<PhaseState, number>();
   const log = (line: string) => void stream.write(`${line}\n`);
   const show = (state: PhaseState, ended: boolean) => log(`${state.name}: ${details(state, now(), ended)}`);
   const phase = phasesOf(now, {
     began: (state) => void shownAt.set(state, now()),
     changed: (state) => {
-      if (now() - shownAt.get(state)! < intervalMs) return;
+      if (now() - shownAt.get(state)! < LINE_MS) return;
       shownAt.set(state, now());
       show(state, false);
     },

@@ -50,7 +50,7 @@ describe('PythonPeer', () => {
   it('is one clear error where its packages cannot be installed', async () => {
     const options = { name: 'absent', requirements: ['./no-such-package'], script: 'x.py', root };
     await expect(PythonPeer.start(options)).rejects.toMatchObject({
-      code: 'SETTING_INVALID',
+      code: 'ENV_UNUSABLE',
       message: expect.stringContaining('absent'),
     });
   });

@@ -1,8 +1,31 @@
 // The tables of docs/scenarios.md and docs/tools-reference.md, written from the scenario schemas: one a section, and one for each kind
 // it can be. A key that means what it means in an earlier table is named there and not described again.
 
-import type { z } from 'zod';
-import { inputSchemaOf, type JsonSchema } from '../../src/run/schema-check.js';
+import { z } from 'zod';
+
+/** As far as it is read here. */
+interface JsonSchema {
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly additionalProperties?: boolean | JsonSchema;
+  readonly items?: boolean | JsonSchema;
+  readonly prefixItems?: readonly JsonSchema[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly oneOf?: readonly JsonSchema[];
+}
+
+/** The schema of what a user may write. */
+function inputSchemaOf(schema: z.ZodType): JsonSchema {
+  return z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any', reused: 'inline' }) as JsonSchema;
+}
 
 type Properties = Readonly<Record<string, JsonSchema>>;
 

@@ -25,7 +25,7 @@ export interface Arm<S extends AnyScenario = Scenario> {
   readonly scenario: S;
 }
 
-export interface ArmReply {
+interface ArmReply {
   readonly result: TrainResult;
   /** Returns of the trained policy's final real episodes. */
   readonly finalReturns: readonly number[];
@@ -42,7 +42,7 @@ export type ArmRun<R = ArmReply> = R & {
   readonly events: readonly MetricsEvent[];
 };
 
-export interface ArmOptions<S extends AnyScenario, R> {
+interface ArmOptions<S extends AnyScenario, R> {
   readonly seeds: readonly number[];
   /** Runs side by side; each simulates and fits in its own thread. */
   readonly threads: number;

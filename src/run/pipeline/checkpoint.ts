@@ -66,7 +66,7 @@ const runSchema = z.strictObject({
     synthetic: written<SavedSelector>().optional(),
   }),
 });
-export type RunManifest = z.infer<typeof runSchema>;
+type RunManifest = z.infer<typeof runSchema>;
 
 export async function saveRun(folder: string, run: Training, { scenario, seed }: JobContext): Promise<void> {
   const { learner, real, synthetic, world, generator, collector, selectors } = run.parts;

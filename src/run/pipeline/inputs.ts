@@ -87,7 +87,7 @@ function formatOf(path: string): unknown {
   try {
     return (JSON.parse(readFileSync(path, 'utf8')) as { format?: unknown } | null)?.format;
   } catch {
-    // Unreadable or not JSON: what the reader of that folder says of it is better than "there is none".
+    // What the reader of that folder says of a damaged file is better than "there is none".
     return undefined;
   }
 }

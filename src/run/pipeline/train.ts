@@ -150,7 +150,9 @@ function trainReport(name: string, result: ReturnType<typeof resultOf>): Report 
       : ['steps', `${formatCount(realSteps)} real, ${formatCount(syntheticSteps)} simulated`],
     generative !== undefined && [
       'drawn',
-      `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
+      generative.fits === 0
+        ? 'no rows: too few real ones for a first fit (replay.generative.refitEvery)'
+        : `${formatCount(generative.rows)} rows from ${formatCount(generative.fits)} diffusions, ${formatPercent(generative.share)} of each batch`,
     ],
     ['learned', `${formatCount(result.updates)} gradient updates`],
     ['last return', last === undefined ? 'not evaluated' : formatSpread(last.meanReturn, last.stdReturn)],

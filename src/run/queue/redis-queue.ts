@@ -222,3 +222,11 @@ export async function within(ms: number, work: Promise<unknown>): Promise<void> 
   await Promise.race([work.catch(() => {}), patience]);
   clearTimeout(timer);
 }
+
+/** What is said of a setting that stands against a queue. */
+export function queueUnsuited(setting: string, problem: string): Error {
+  return reverieError('QUEUE_REFUSED', {
+    problem: `${setting} cannot be used with --queue: ${problem}.`,
+    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
+  });
+}

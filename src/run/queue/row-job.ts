@@ -19,7 +19,7 @@ import type { ToolsParts } from '../pipeline/tools/parts.js';
 import { rowsHere } from '../pipeline/tools/rows.js';
 import type { ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';
-import { hex64, openParcel, type RowMessage, strayMessage } from './redis-queue.js';
+import { hex64, openParcel, queueUnsuited, type RowMessage, strayMessage } from './redis-queue.js';
 
 /** What a worker needs to know of a job before it can run any of its rows. Holds no secret: keys are each worker's own. */
 const jobDescriptionSchema = z.strictObject({
@@ -49,14 +49,6 @@ export type JobDescription = z.output<typeof jobDescriptionSchema>;
 
 /** What a coordinator alone knows of its job. `tasks`: those that were made for it. */
 export type JobFacts = Pick<JobDescription, 'withheld' | 'versions'> & { readonly tasks: readonly ToolsTask[] };
-
-/** What is said of a setting that stands against a queue. */
-export function queueUnsuited(setting: string, problem: string): Error {
-  return reverieError('QUEUE_REFUSED', {
-    problem: `${setting} cannot be used with --queue: ${problem}.`,
-    hint: 'Set it otherwise, or leave --queue out: one process can do it.',
-  });
-}
 
 /** A scenario of somebody else's must not say whom a worker asks, or which program it starts. @throws QUEUE_REFUSED */
 export function requireNoServer({ config }: ToolsScenario): void {

@@ -54,7 +54,11 @@ describe('a fit', () => {
   });
 
   it('is simulated as far as its rollouts stay near the records', async () => {
-    const { transitions } = (await run('synth', ['synth.starts=20', 'synth.export=[]'])) as JobResult & {
+    const { transitions } = (await run('synth', [
+      'rollout.horizon=auto',
+      'synth.starts=20',
+      'synth.export=[]',
+    ])) as JobResult & {
       transitions: number;
     };
     expect(transitions).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// `reverie train --mode value` in a folder of games: a value model of gathered records, judged on those that were held out; a policy that
+// `reverie train` with train.mode=value in a folder of games: a value model of gathered records, judged on those that were held out; a policy that
 // learns from it without another step; and a model that knows no more than a constant, which is not learned from.
 
 import { readFileSync } from 'node:fs';
