@@ -107,7 +107,6 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const quotaOf = (owner: string) => quotas.get(owner) ?? {};
     const sessions = await openSessions(hosting.served, { limits: options.limits, persist, quotaOf });
     ends.push(() => sessions.drain(0));
-    const { host: workerHost } = hosting;
     const { reverie: version } = versions();
     const metrics = new ServerMetrics({ sessions, version });
     sessions.events.on('event', (event) => metrics.onEvent(event));
@@ -123,7 +122,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     });
     await app.ready();
     phase = 'ready';
-    workerHost?.warm();
+    hosting.host?.warm();
     const stop = async (seconds: number) => {
       phase = 'draining';
       await sessions.drain(seconds);
@@ -133,7 +132,7 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     let stopping: Promise<void> | undefined;
     const { url } = port;
     return {
-      ...{ url, routes, sessions, metrics, workerHost },
+      ...{ url, routes, sessions, metrics, workerHost: hosting.host },
       endpoints: [...endpointsAt(url, spoken, sessions.environments.keys()), { protocol: 'page', url: `${url}/web/` }],
       stop: (seconds) => (stopping ??= stop(seconds)),
     };
@@ -234,12 +233,15 @@ function checkNames(names: readonly string[]): void {
 }
 
 /** A model that nothing would use is a mistake. @throws FLAG_INVALID */
-function checkModels({ scenarios, model, models = {}, real }: OpenOptions, names: readonly string[]): void {
+function checkModels({ scenarios, model, models = {}, real, device }: OpenOptions, names: readonly string[]): void {
   const vector = names.filter((_, i) => kinds.get(scenarios[i].family).representation === 'numbers');
-  const refuse = (value: string, expected: string) => {
-    throw reverieError('FLAG_INVALID', { flag: '--model', value, expected });
+  const refuse = (value: string, expected: string, flag = '--model') => {
+    throw reverieError('FLAG_INVALID', { flag, value, expected });
   };
   const given = model ?? Object.values(models)[0];
+  const asked = device?.device ?? 'auto';
+  if (given === undefined && asked !== 'auto' && asked !== 'cpu')
+    refuse(asked, 'auto or cpu, as no world model is served (--model)', '--device');
   if (given !== undefined && real) refuse(given, 'none, as --real serves the real environments');
   if (model !== undefined && vector.length === 0) refuse(model, 'none, as no scenario of family vector is served');
   const stray = Object.entries(models).find(([name]) => !vector.includes(name));

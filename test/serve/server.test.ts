@@ -68,6 +68,7 @@ describe('a server that is told what to serve', () => {
     [{ names: ['v1', 'c'] }, 'ENV_NAME_INVALID'],
     [{ names: ['health', 'c'] }, 'ENV_NAME_INVALID'],
     [{ real: true, model: 'runs/x' }, 'FLAG_INVALID'],
+    [{ device: { device: 'simd' as const } }, 'FLAG_INVALID'],
     [{ host: 'nowhere.invalid' }, 'ADDRESS_UNUSABLE'],
     [
       { host: '192.0.2.1', tokens: [{ owner: 'a', operator: false, quota: {}, sha256: '0'.repeat(64) }] },

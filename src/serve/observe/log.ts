@@ -1,14 +1,13 @@
 // The server's log: a JSON object a line for machines, one short line for a person at a terminal. Secrets stay out of it.
 
 import { Writable } from 'node:stream';
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 export interface LogOptions {
-  /** A file to append to, or a stream. */
-  readonly to: string | NodeJS.WritableStream;
+  readonly to: NodeJS.WritableStream;
   readonly level: LogLevel;
   /** For people: `12:04:31 info request GET /v1/sessions 201`. */
   readonly pretty?: boolean;
@@ -39,7 +38,13 @@ export function makeLog({ to, level, pretty = false }: LogOptions): Logger {
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  return pino(options, sinkOf(to, pretty));
+  const forPeople = new Writable({
+    write(chunk, _encoding, done) {
+      to.write(lineOf(String(chunk)));
+      done();
+    },
+  });
+  return pino(options, pretty ? forPeople : to);
 }
 
 /** Nothing of an error but what it says and where: its other fields may hold what a request held. */
@@ -49,23 +54,11 @@ function errorOf(error: unknown, causes = 3): Record<string, unknown> {
   return { type: error.name, message: error.message, stack: error.stack, ...cause };
 }
 
-function sinkOf(to: LogOptions['to'], pretty: boolean): DestinationStream {
-  const sink = typeof to === 'string' ? destination({ dest: to, mkdir: true, sync: true }) : to;
-  if (!pretty) return sink;
-  return new Writable({
-    write(chunk, _encoding, done) {
-      sink.write(lineOf(String(chunk)));
-      done();
-    },
-  });
-}
-
 /** A JSON line as one for people. */
 function lineOf(json: string): string {
   const { time, level, msg = '', err, ...rest } = JSON.parse(json) as Record<string, unknown>;
-  const facts = Object.entries(rest).map(
-    ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-  );
+  const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
+  const facts = Object.entries(rest).map(([key, value]) => `${key}=${textOf(value)}`);
   const stack = (err as { stack?: string } | undefined)?.stack;
   return `${String(time).slice(11, 19)} ${level} ${[msg, ...facts].join(' ')}${stack === undefined ? '' : `\n${stack}`}\n`;
 }

@@ -1,23 +1,111 @@
-// The page's routes: its files, and what it asks of the server. For operators alone: it shows what is hidden from agents.
+// The page: what vite has built, what may be looked at of the runs below a folder, and what is live.
 
-import { existsSync, realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join, normalize, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import files from '@fastify/static';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import type { Space } from '../../core/environment.js';
-import { reverieError } from '../../core/errors.js';
+import { ReverieError, reverieError } from '../../core/errors.js';
 import { faceOf } from '../../kinds/registry.js';
+import { readRunRecord } from '../../run/run-folder.js';
 import type { Servable } from '../../run/servable.js';
 import { sessionKey } from '../core/session-contract.js';
 import type { Sessions } from '../core/sessions.js';
 import type { ProtocolRoutes } from '../http/openapi.js';
 import { checkedBody } from '../http/requests.js';
-import { sessionEpisode } from './episode-view.js';
-import { LiveLog } from './live.js';
-import { listRuns, REPORT_POLICY, readReport } from './runs.js';
-import type { PlayableView, RowSpace, WireJson } from './wire.js';
+import { LiveLog, sessionEpisode } from './live.js';
+import type { PlayableView, RowSpace, RunRow, RunsView, WireJson } from './wire.js';
+
+// Runs below a folder, and those of their files that really lie there, not by way of a link out.
+
+/** Folders below the root that are looked into. */
+const DEPTH = 4;
+
+const REPORTS = ['report.html', 'fidelity.html'];
+
+/** The latest first. @param root  undefined: none are shown */
+export function listRuns(root: string | undefined): RunsView {
+  if (root === undefined) return { root: null, runs: [] };
+  const runs = [...runFolders(root, root, 0)].flatMap((folder) => runRow(root, folder) ?? []);
+  return { root, runs: runs.sort((a, b) => b.startedAt.localeCompare(a.startedAt) || a.path.localeCompare(b.path)) };
+}
+
+/** Folders that hold a run, outermost first; links are not followed. */
+function* runFolders(root: string, folder: string, depth: number): Generator<string> {
+  if (fileIn(root, folder, 'run.json') !== undefined) yield folder;
+  if (depth === DEPTH) return;
+  for (const entry of entriesOf(folder)) {
+    if (entry.isDirectory()) yield* runFolders(root, join(folder, entry.name), depth + 1);
+  }
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    // Gone since its parent was read, or not ours to read: not among the runs then.
+    return [];
+  }
+}
+
+/** undefined where its record cannot be read, e.g. while it is being written. */
+function runRow(root: string, folder: string): RunRow | undefined {
+  const has = (name: string) => fileIn(root, folder, name) !== undefined;
+  const path = relative(root, folder).split(sep).join('/') || '.';
+  try {
+    const record = readRunRecord(folder);
+    if (record === undefined) return undefined;
+    const { job, status, startedAt } = record;
+    const report = REPORTS.find(has);
+    return { path, job, status, startedAt, ...(report && { report: `${path}/${report}` }) };
+  } catch (error) {
+    if (error instanceof ReverieError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * The real path of `name` below `root`.
+ * @throws RUN_PATH_REFUSED for a name that leads out, also through a link; RUN_NOT_FOUND for one that is not there
+ */
+function pathBelow(root: string, name: string): string {
+  const clean = normalize(name);
+  if (isAbsolute(name) || leadsOut(clean) || name.includes('\0'))
+    throw reverieError('RUN_PATH_REFUSED', { path: name });
+  const path = join(root, clean);
+  if (!existsSync(path)) throw reverieError('RUN_NOT_FOUND', { path: name });
+  if (!isBelow(root, path)) throw reverieError('RUN_PATH_REFUSED', { path: name });
+  return realpathSync(path);
+}
+
+/** Whether what is at `path`, links followed, lies in `root`. */
+function isBelow(root: string, path: string): boolean {
+  return !leadsOut(relative(realpathSync(root), realpathSync(path)));
+}
+
+/** A file within a folder below the root; undefined where it is missing, no file, or elsewhere. */
+function fileIn(root: string, folder: string, name: string): string | undefined {
+  const path = join(folder, name);
+  return existsSync(path) && statSync(path).isFile() && isBelow(root, path) ? path : undefined;
+}
+
+function leadsOut(path: string): boolean {
+  return path === '..' || path.startsWith(`..${sep}`) || isAbsolute(path);
+}
+
+/** No script, no request, no form, an origin of its own; styles and pictures within the file. */
+export const REPORT_POLICY =
+  "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'";
+
+/** @throws RUN_NOT_FOUND, RUN_PATH_REFUSED */
+export async function readReport(root: string, name: string): Promise<Buffer> {
+  const path = pathBelow(root, name);
+  if (!path.endsWith('.html') || !statSync(path).isFile()) throw reverieError('RUN_NOT_FOUND', { path: name });
+  return readFile(path);
+}
 
 interface PageOptions {
   readonly sessions: Sessions;
@@ -28,8 +116,6 @@ interface PageOptions {
 }
 
 const OPERATOR = { config: { access: 'operator' } } as const;
-
-const reportQuery = z.object({ path: z.string().max(1_024) });
 
 /** @throws RUN_NOT_FOUND where `runs` is not there */
 export function pageRoutes({ sessions, runs, files = BUILT_PAGE }: PageOptions): ProtocolRoutes {
@@ -66,7 +152,7 @@ function sessionRoutes(app: FastifyInstance, sessions: Sessions, version: string
 function runRoutes(app: FastifyInstance, root: string | undefined): void {
   app.get('/web/api/runs', OPERATOR, () => listRuns(root));
   app.get('/web/api/report', OPERATOR, async (request, reply) => {
-    const { path } = checkedBody(reportQuery, request.query);
+    const { path } = checkedBody(z.object({ path: z.string().max(1_024) }), request.query);
     if (root === undefined) throw reverieError('RUNS_NOT_SHOWN');
     return reply
       .type('text/html; charset=utf-8')
