@@ -96,18 +96,15 @@ function rewards({ deciders, rewards: { judged, sum }, episodes }: EpisodeStatis
 
 function filters(report: DatasetReport | undefined): string[] {
   if (!report) return ['None were applied.'];
-  const { diversity } = report;
   const head = ['filter', 'episodes before', 'after', 'turns before', 'after', 'repaired or dropped'];
   const reasons = ({ repaired, dropped }: FilterReport) =>
     Object.entries({ ...repaired, ...dropped }).map(([reason, count]) => `${count} ${reason}`);
-  const unused = diversity.tools.unused.length > 0 ? ` (never called: ${diversity.tools.unused.join(', ')})` : '';
   return [
     `${report.in} episodes in, ${report.out} out, ${report.imitated} of these to be imitated. Turns are those of the agent that are to be learnt.`,
     table(
       head,
       report.filters.map((one) => [one.name, one.in, one.out, one.turnsIn, one.turnsOut, reasons(one).join('; ')]),
     ),
-    `Diversity: distinct-3 ${rounded(diversity.distinct3)}, ${diversity.tools.called} of ${diversity.tools.of} tools called${plain(unused)}, ${diversity.states} different states.`,
   ];
 }
 
