@@ -76,7 +76,8 @@ function rulesFrom(beliefs: Beliefs, { tools }: Tools): Pick<InducedRules, 'rule
     const sightings = beliefs.sightings.filter(({ call }) => call.tool === tool);
     return new ToolInduction(tool, sightings, shape);
   });
-  return { rules: named(found.flatMap((one) => one.drafts)), unexplained: found.flatMap((one) => one.unexplained) };
+  const drafts = [...found.flatMap((one) => one.drafts), ...invariantsOf(beliefs, shape)];
+  return { rules: named(drafts), unexplained: found.flatMap((one) => one.unexplained) };
 }
 
 /** What the rules, were all accepted, say that a successful call changes. */
@@ -496,4 +497,54 @@ function isAscending(values: readonly (Json | undefined)[]): boolean {
     const before = values[i - 1] as typeof value | undefined;
     return before === undefined || (typeof before === typeof value && before < value);
   });
+}
+
+/** How ids look, the values of fields that have few, and references that always lead to a record. */
+function invariantsOf({ ends, sightings }: Beliefs, shape: StateShape): Draft[] {
+  return [...shape.fields].flatMap(([collection, fields]) => {
+    const all = shape.records.filter((record) => record.collection === collection);
+    const having = (field: string) => all.filter((record) => field in record.fields);
+    /** The first of each key. */
+    const unique = (records: typeof all) =>
+      distinct(records.map(({ key }) => key)).map((key) => ({
+        ...records.find((record) => record.key === key)!,
+        at: `${collection} ${key}`,
+      }));
+    const records = unique(all);
+    const forms = distinct(records.map(({ key }) => formOf(key)));
+    const ofForm = forms.length === 1 && records.length > 1 ? [{ kind: 'id-format', pattern: `^${forms[0]}$` }] : [];
+    const enumerated = fields.filter((field) => isEnumerated(sightings, collection, field));
+    const ofValues = enumerated.map((field) => {
+      const values = distinct(having(field).map((record) => record.fields[field])).sort();
+      return { ...evidence(unique(having(field))), kind: 'values', collection, field, values };
+    });
+    const references = fields.flatMap((field) => {
+      const own = unique(having(field));
+      const to = shape.refersTo(
+        field,
+        own.map((record) => record.fields[field]),
+      );
+      if (to === undefined || to === collection) return [];
+      const leads = own.filter((record) => ends.some((end) => end[to]?.[String(record.fields[field])] !== undefined));
+      const lost = own.filter((record) => !leads.includes(record)).map(({ at }) => `${at}: the logs do not show it`);
+      return leads.length === 0 ? [] : [{ ...evidence(leads, [], lost), kind: 'refers', collection, field, to }];
+    });
+    return [
+      ...ofForm.map((one) => ({ ...evidence(records), ...one, collection })),
+      ...ofValues,
+      ...references,
+    ] as Draft[];
+  });
+}
+
+/** `B-1001`: B-\d{4}. Letters before the first digit say what kind of thing it is; of others only the case is kept. */
+function formOf(key: string): string {
+  const quoted = (text: string) => text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  const [, head, rest] = /^([^\d]*)(.*)$/s.exec(key)!;
+  const runs = (rest.match(/\d+|[A-Z]+|[a-z]+|./gs) ?? []).map((run) => {
+    if (/\d/.test(run)) return `\\d{${run.length}}`;
+    if (/[A-Z]/.test(run)) return `[A-Z]{${run.length}}`;
+    return /[a-z]/.test(run) ? `[a-z]{${run.length}}` : quoted(run);
+  });
+  return `${rest === '' ? '.+' : quoted(head)}${runs.join('')}`;
 }

@@ -21,9 +21,7 @@ export const qualitySchema = z
     structure: on.describe('Cut where calls and answers do not match, and before an empty turn.'),
     schema: on.describe("Mask or cut calls that do not fit their tool's schema."),
     provenance: on.describe('Mask or cut calls with ids that were not mentioned before.'),
-    claims: on.describe(
-      'Mask failed calls, what is said right after them, and texts with ids that the agent was never told.',
-    ),
+    claims: on.describe('Mask failed calls, and what is said right after them.'),
     imitation: z
       .union([z.literal('any'), z.number()])
       .default(1)

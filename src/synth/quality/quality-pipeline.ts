@@ -37,7 +37,7 @@ function makeFilters({ config, domain, tasks = [], filters = [] }: QualityInput)
     config.schema && schemaFilter(domain),
     policyFilter(),
     config.provenance && provenanceFilter(),
-    config.claims && claimsFilter(domain),
+    config.claims && claimsFilter(),
     decontaminate.words !== false &&
       decontaminationFilter({ ...evaluated, texts: decontaminate.files.map(readText) }, decontaminate.words),
     nearDuplicates !== false && nearDuplicateFilter(nearDuplicates),

@@ -98,20 +98,13 @@ describe('claims', () => {
   const closed = call('close', { ticket: 'TCK-1' }, 'ok', {
     operations: [{ op: 'replace', path: '/tickets/TCK-1/status', value: 'closed' }],
   });
-  const judged = (...turns: Turn[]) => outcome(claimsFilter(domain), { turns }, context);
+  const judged = (...turns: Turn[]) => outcome(claimsFilter(), { turns }, context);
 
   it('masks a failed call and the text after it, but no further call', () => {
     const failed = call('close', { ticket: 'TCK-1' }, 'Error: locked', { isError: true });
     const both = 'masked: a failed call and text after a failed call';
     expect(judged(asked, failed, { say: 'It is done.' })).toEqual([both, 5, [2, 4]]);
     expect(judged(asked, failed, closed, { say: 'It is done.' })).toEqual(['masked: a failed call', 7, [2]]);
-  });
-
-  it('masks ids that nobody told the agent, in texts and within arguments', () => {
-    expect(judged(asked, { say: 'I see, TCK-9.' })).toEqual(['masked: an unknown id in a text', 3, [2]]);
-    const summary = call('hand_over', { summary: 'Ask about TCK-9, please.' });
-    expect(judged(asked, summary)).toEqual(['masked: an unknown id in a text', 4, [2]]);
-    expect(judged(asked, call('hand_over', { summary: 'Ask about TCK-1, please.' }))).toBe('keep');
   });
 });
 

@@ -108,11 +108,11 @@ function filters(report: DatasetReport | undefined): string[] {
   ];
 }
 
-function formatNotes({ adapted, statistics, format }: CardInput): string[] {
+function formatNotes({ adapted, statistics }: CardInput): string[] {
   const lines = Object.entries(adapted);
   const masked = `${statistics.maskedTurns} of ${statistics.turns} turns of the agent are marked as not to be learnt from.`;
   const changed = lines.length > 0 ? table(['changed to fit the format', 'episodes'], lines) : '';
-  return [masked, changed, format.format.use ?? ''];
+  return [masked, changed];
 }
 
 function rounded(value: number): string {
