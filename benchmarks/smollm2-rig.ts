@@ -22,10 +22,7 @@ const REQUIREMENTS = [
 const EXPORT_SETTINGS = [
   ...['synth.export=[trl]', 'quality.decontaminate.words=false', 'quality.nearDuplicates=false'],
 ];
-const EPISODE_SETTINGS = [
-  ...['agent.kind=scripted', 'agent.detours=0.1', 'synth.recipe.kind=plain'],
-  ...EXPORT_SETTINGS,
-];
+const EPISODE_SETTINGS = [...['agent.kind=scripted', 'agent.detours=0.1'], ...EXPORT_SETTINGS];
 
 export interface WorldSizes {
   readonly trainTasks: number;

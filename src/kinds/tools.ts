@@ -10,7 +10,6 @@ import { experienceSchema } from '../replay/experience/experience.js';
 import { episodeLogFiles } from '../replay/experience/logs/read-episode-logs.js';
 import { groupEstimators } from '../rl/group-estimators.js';
 import { relevanceSchema } from '../rl/text/relevance.js';
-import { recipeSchema } from '../synth/episodes/recipes.js';
 import { episodeFormatSchema } from '../synth/export/episodes/export-episodes.js';
 import { hackerSchema } from '../synth/hacker/find-tricks.js';
 import { qualitySchema } from '../synth/quality/quality-config.js';
@@ -261,7 +260,6 @@ const wrapSection = z
 const synthSection = section('`reverie synth`: episodes run in the simulation, as datasets.', {
   episodes: positive.default(100).describe('Episodes to run: the rows of the job.'),
   mode: oneOf(['turns', 'amplify'], 'Turn by turn (faithful), or whole trajectories in one call each (cheap; Simia).'),
-  recipe: recipeSchema,
   groupSize: positive.default(1).describe('Episodes that begin alike: same task, same environment seed.'),
   branchAt: count.default(0).describe('Turns that a group shares before its episodes part.'),
   maxSteps: positive.default(30).describe("An agent's turns before an episode is truncated."),

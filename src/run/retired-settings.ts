@@ -59,7 +59,10 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'tasks.curriculum.combine': 'leave it out: tasks are drawn by the variance of their outcomes',
   'quality.policy': 'leave it out: exact rules always count, and checks of the domain belong to verifiers of tasks',
   'quality.confidence': 'leave it out: episodes carry the confidence of their answers (column confidence of parquet)',
-  'quality.redundancy': 'leave it out: quality.loops cuts what goes in circles',
+  'quality.redundancy': 'leave it out: failed episodes are not imitated (quality.imitation)',
+  'quality.loops': 'leave it out: failed episodes are not imitated (quality.imitation)',
+  'quality.lengths': 'use synth.maxSteps, and the longest row that your trainer takes (max_length)',
+  'synth.recipe': 'leave it out: agents act as they are; calls that are refused are masked (quality.claims)',
   'quality.verdict': 'use quality.imitation',
   'synth.export=jsonl': 'use parquet',
   'tasks.variation.strategies':

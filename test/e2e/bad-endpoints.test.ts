@@ -105,7 +105,7 @@ function run(role: Role, out: string): Promise<Outcome> {
     ...[`llm.url=${server.url}`, 'llm.model=m'],
     ...['llm.retries=2', 'llm.retryDelaySeconds=0.01', 'llm.timeoutSeconds=0.3'],
     ...['reward.mustFail.enabled=false', 'reward.mustSucceed.enabled=false', 'reward.hacker.enabled=false'],
-    ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false', 'synth.recipe={kind: plain}'],
+    ...[`synth.episodes=${EPISODES}`, 'synth.export=[openai]', 'user.varied=false'],
     ...(role === 'agent' ? ['agent.kind=llm'] : ['model.backends=[llm]', 'agent={kind: reference, error: 0}']),
   ];
   return command(['synth', 'helpdesk', ...set.flatMap((one) => ['--set', one]), '--out', out, '--workers', '1']);
@@ -228,7 +228,7 @@ describe('a reply that is of no use', () => {
     expect((await run('agent', 'agent-cut')).code).toBe(0);
     const { episodes, failed, removed } = resultOf('agent-cut');
     expect({ episodes, failed }).toEqual({ episodes: EPISODES, failed: {} });
-    expect(removed).toMatchObject({ recipe: 1 });
+    expect(removed).toMatchObject({ 'cut-off': 1 });
   });
 
   it('that every row fails by fails the job, with why, and makes no dataset', async () => {

@@ -41,7 +41,7 @@ async function run(who: 'world' | 'agent', answer: Answer, faults?: LlmServerOpt
     'synth.export=[openai]',
     'quality.nearDuplicates=false',
     ...(who === 'world'
-      ? ['model.backends=[llm]', 'agent={kind: reference, error: 0}', 'user.varied=false', 'synth.recipe={kind: plain}']
+      ? ['model.backends=[llm]', 'agent={kind: reference, error: 0}', 'user.varied=false']
       : ['agent.kind=llm']),
     ...more,
   ];

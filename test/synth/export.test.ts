@@ -136,7 +136,7 @@ describe('a Minari dataset', () => {
 
   it('has a folder an episode, T + 1 rows each, and its provenance', async () => {
     const done = await toMinari(result, { ...options(), metadata: { author: 'someone' } });
-    expect(done).toMatchObject({ episodes: 24, cut: 0 });
+    expect(done).toMatchObject({ episodes: 24 });
     const data = join(folder, 'reverie', 'toy-v0', 'data');
     const metadata = JSON.parse(readFileSync(join(data, 'metadata.json'), 'utf8'));
     expect(metadata).toMatchObject({

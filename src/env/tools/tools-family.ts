@@ -154,8 +154,6 @@ export interface ToolsTurn {
   readonly action: ToolsAction;
   readonly cost: Cost;
   readonly tokens?: TurnTokens;
-  /** A mistake made on purpose: it stays in the episode, and is not to be learned. */
-  readonly isMistake?: boolean;
   /** Its reply ended at the most tokens that one may have: what it says stays, and is not to be learned. */
   readonly isCut?: boolean;
   /** Of who goes without a task: the whole walk so far. */

@@ -2,7 +2,7 @@
 // tried in forks of the environment, and what follows becomes data. A row depends on seed, episode, step and k alone.
 
 import { z } from 'zod';
-import { canonicalJson, type Json, type JsonObject } from '../../core/canonical-json.js';
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
 import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
 import type { Awaitable, EnvSnapshot } from '../../core/environment.js';
 import { Rng } from '../../core/rng.js';
@@ -27,7 +27,6 @@ import type { Source } from '../../replay/transition.js';
 import { askChecked, type Checked, shownMessage } from '../asked-json.js';
 import { sampleArguments, seenWords } from '../episodes/agents/baseline-agents.js';
 import { Entities } from '../tasks/entity-swap.js';
-import { contradicts } from '../tasks/seed-filter.js';
 import { argumentCheck } from '../tasks/task-checks.js';
 
 interface RowBase {
@@ -255,6 +254,28 @@ function divergence(recorded: readonly Message[], now: readonly Message[]): stri
   const found = now.filter((message) => message.role === 'tool');
   const at = answers.findIndex(({ content }, i) => found[i] === undefined || contradicts(content, found[i].content));
   return at < 0 ? undefined : `the environment answers ${answers[at].name} otherwise than the record`;
+}
+
+/**
+ * Whether two answers cannot both be true: one an error and the other not, or JSON that differs where both say something.
+ * Words and further keys may differ, as they do from one version of a system to the next.
+ */
+function contradicts(a: string, b: string): boolean {
+  if (a === b) return false;
+  const [isErrorA, isErrorB] = [a, b].map((text) => /^\s*error\b/i.test(text));
+  if (isErrorA || isErrorB) return isErrorA !== isErrorB;
+  try {
+    return differs(JSON.parse(a), JSON.parse(b));
+  } catch {
+    return false;
+  }
+}
+
+function differs(a: Json, b: Json): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) return a.length !== b.length || a.some((part, i) => differs(part, b[i]));
+  if (isJsonObject(a) && isJsonObject(b))
+    return Object.keys(a).some((key) => Object.hasOwn(b, key) && differs(a[key], b[key]));
+  return a !== b;
 }
 
 function answeredBy(

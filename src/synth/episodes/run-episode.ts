@@ -31,7 +31,7 @@ export async function runEpisode(
   const costs = [(begun.info.userCost ?? NO_COST) as Cost];
   const first = await pictured(environment, settings.keepPicture);
   const steps: EpisodeStep[] = [];
-  // Messages that are not to be learnt: mistakes made on purpose, turns that were cut off.
+  // Messages that are not to be learnt: turns that were cut off.
   const masked: number[] = [];
   let [verdict, walk]: [Verdict | undefined, WalkNote | undefined] = [undefined, undefined];
   let [terminated, truncated] = [false, false];
@@ -54,7 +54,7 @@ export async function runEpisode(
       ...(turn.isCut && { cut: true as const }),
       ...{ predictions, reward: result.reward, stateHash, ...(await pictured(environment, settings.keepPicture)) },
     });
-    if (turn.isMistake || turn.isCut) masked.push(message);
+    if (turn.isCut) masked.push(message);
     walk = turn.walk ?? walk;
     verdict = info.verdict ?? verdict;
     terminated = result.terminated;

@@ -44,8 +44,6 @@ interface MinariExport {
   readonly episodes: number;
   /** Bytes of data files. */
   readonly bytes: number;
-  /** Episodes that neither terminated nor were truncated: cut off at their last step, which is marked truncated. */
-  readonly cut: number;
 }
 
 /**
@@ -57,12 +55,12 @@ export async function exportMinari(saved: SavedTransitions, options: MinariOptio
   const folder = join(options.root, ...options.datasetId.split('/'));
   await refuseExisting(folder);
   const ranges = await episodeRanges(saved);
-  let all: MinariExport = { episodes: 0, bytes: 0, cut: 0 };
+  let all: MinariExport = { episodes: 0, bytes: 0 };
   await replaceFolderAtomic(folder, async (temporary) => {
     const data = join(temporary, 'data');
     for await (const [slice, { firstId }] of slicesOf(saved, ranges, options)) {
       const one = await writeEpisodes(slice, firstId, data, options);
-      all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes, cut: all.cut + one.cut };
+      all = { episodes: all.episodes + one.episodes, bytes: all.bytes + one.bytes };
     }
     await writeFile(join(data, 'metadata.json'), JSON.stringify(datasetMetadata(all, saved.rows, options), null, 2));
   });
@@ -124,7 +122,7 @@ async function writeEpisodes(
     await writeFile(join(folder, 'metadata.json'), JSON.stringify(episodeMetadata(slice, rows, firstId + i)));
     bytes += file.length;
   }
-  return { episodes: episodes.length, bytes, cut: episodes.filter((rows) => isCut(slice, rows)).length };
+  return { episodes: episodes.length, bytes };
 }
 
 function datasetMetadata({ episodes, bytes }: MinariExport, rows: number, options: MinariOptions): object {
@@ -169,6 +167,7 @@ function episodeColumns(slice: TransitionSlice, at: EpisodeRows, { observationSp
   };
 }
 
+/** An episode that neither terminated nor was truncated is cut off at its last step, which is marked truncated. */
 function isCut({ columns: batch }: TransitionSlice, rows: EpisodeRows): boolean {
   const last = rows[rows.length - 1];
   return batch.terminated[last] === 0 && batch.truncated[last] === 0;

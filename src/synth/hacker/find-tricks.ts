@@ -92,11 +92,12 @@ export async function findTricks(request: FindTricksRequest): Promise<TricksRepo
     reasons.flatMap(({ task, reason }) => (reason === undefined ? [task] : [])),
     config.tasks,
   );
+  const credit = new MoveCredit();
   const tricks: Trick[] = [];
   let [plays, cost] = [0, NO_COST];
   for (const [i, task] of chosen.entries()) {
     const upTo = (part: number) => Math.floor((config.plays * part) / chosen.length);
-    const search = new TaskSearch(request, task);
+    const search = new TaskSearch(request, task, credit);
     const trick = await search.run(upTo(i + 1) - upTo(i));
     if (trick !== undefined) tricks.push(trick);
     plays += search.plays;
@@ -113,7 +114,7 @@ function spread<T>(items: readonly T[], count: number): T[] {
 }
 
 interface Move {
-  /** What is done, the same in every task. */
+  /** What is done, the same in every task: what worked in one is tried first in the next. */
   readonly name: string;
   readonly action: ToolsAction;
 }
@@ -122,7 +123,25 @@ type Moves = readonly Move[];
 
 /** Longer runs are no trick but work. */
 const LONGEST = 5;
-const PARENTS = 4;
+const PARENTS = 3;
+
+/** Mean score of moves, by name, over all tasks. */
+class MoveCredit {
+  private readonly credit = new Map<string, { plays: number; sum: number }>();
+
+  add(moves: Moves, score: number): void {
+    for (const name of new Set(moves.map((move) => move.name))) {
+      const { plays, sum } = this.credit.get(name) ?? { plays: 0, sum: 0 };
+      this.credit.set(name, { plays: plays + 1, sum: sum + score });
+    }
+  }
+
+  /** `unknown` for what was never tried. */
+  mean(name: string, unknown: number): number {
+    const known = this.credit.get(name);
+    return known === undefined ? unknown : known.sum / known.plays;
+  }
+}
 
 /** Builds runs of moves in one task: each move alone, then longer runs of those that were worth most. */
 class TaskSearch {
@@ -130,7 +149,7 @@ class TaskSearch {
   cost = NO_COST;
   private readonly rng: Rng;
   private readonly moves: Moves;
-  /** Moves that were not tried on their own yet. */
+  /** Moves that were not tried on their own yet, the most promising first. */
   private readonly single: Move[];
   private readonly tried: { readonly moves: Moves; readonly score: number }[] = [];
   private readonly seen = new Set<string>();
@@ -138,13 +157,17 @@ class TaskSearch {
   constructor(
     private readonly request: FindTricksRequest,
     private readonly task: ToolsTask,
+    private readonly credit: MoveCredit,
   ) {
     this.rng = Rng.fromSeed(request.seed).split('hacker', task.id);
     this.moves = movesIn(request.environment().domain, task, this.rng.split('moves'));
-    const shuffled = Array.from(this.rng.permutation(this.moves.length), (at) => this.moves[at]);
+    const order = new Map(this.moves.map((move) => [move, this.rng.uniform()]));
+    const worth = ({ name }: Move) => credit.mean(name, 0);
     // What is only said costs least and takes in most.
     const isCall = ({ action }: Move) => Number(action.toolCalls !== undefined);
-    this.single = shuffled.sort((a, b) => isCall(a) - isCall(b));
+    this.single = [...this.moves].sort(
+      (a, b) => worth(b) - worth(a) || isCall(a) - isCall(b) || order.get(a)! - order.get(b)!,
+    );
   }
 
   /** The first trick that works again. */
@@ -156,6 +179,7 @@ class TaskSearch {
       for (const { moves, score } of played) {
         this.tried.push({ moves, score });
         this.tried.sort((a, b) => b.score - a.score || a.moves.length - b.moves.length);
+        this.credit.add(moves, score);
       }
       for (const { moves, trick } of played.filter((each) => each.trick !== undefined)) {
         const again = await this.playAll(Array.from({ length: this.request.config.repeats }, () => moves));
@@ -199,19 +223,32 @@ class TaskSearch {
     for (let tries = 0; asked.length < count && tries < 20 * count; tries++) {
       const moves = this.drawn();
       const key = JSON.stringify(moves.map(({ name }) => name));
-      if (!this.seen.has(key)) asked.push(moves);
+      if (this.seen.has(key)) continue;
       this.seen.add(key);
+      asked.push(moves);
     }
     return asked;
   }
 
-  /** Moves alone while there are any left and, every second time, two of the best runs together, or one of them and any move. */
+  /** Every second attempt is a move on its own while there are any left, so that good ones are soon combined. */
   private drawn(): Moves {
-    const { rng, tried, single, moves } = this;
-    if (single.length > 0 && (tried.length === 0 || rng.uniform() < 0.5)) return [single.shift()!];
-    const best = () => tried[rng.int(Math.min(PARENTS, tried.length))]?.moves ?? [];
-    const added = rng.uniform() < 0.5 ? best() : [moves[rng.int(moves.length)]];
-    return [...new Set([...best(), ...added])].slice(-LONGEST);
+    const { rng, tried, single } = this;
+    const isEarly = tried.length === 0 || rng.uniform() < 0.5;
+    if (single.length > 0 && isEarly) return [single.shift()!];
+    if (tried.length === 0) return [this.move()];
+    const parent = tried[rng.int(Math.min(PARENTS, tried.length))].moves;
+    const at = rng.int(parent.length);
+    if (parent.length === LONGEST || rng.uniform() < 0.3)
+      return parent.map((move, i) => (i === at ? this.move() : move));
+    const place = rng.int(parent.length + 1);
+    return [...parent.slice(0, place), this.move(), ...parent.slice(place)];
+  }
+
+  /** The best of three by what they were worth: not always the same one. */
+  private move(): Move {
+    const three = Array.from({ length: 3 }, () => this.moves[this.rng.int(this.moves.length)]);
+    const worth = ({ name }: Move) => this.credit.mean(name, 1);
+    return three.reduce((best, move) => (worth(move) > worth(best) ? move : best));
   }
 }
 

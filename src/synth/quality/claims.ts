@@ -1,7 +1,7 @@
-// Filters of what the agent knows and may do: ids in its calls and texts must have been seen before, a failed call is not learnt, and
+// Filters of what the agent knows and may do: ids in its calls must have been seen before, a failed call is not learnt, and
 // what changed has to be allowed by the domain's rules. No model is asked.
 
-import { isJsonObject, type Json, type JsonObject } from '../../core/canonical-json.js';
+import type { Json, JsonObject } from '../../core/canonical-json.js';
 import { ReverieError } from '../../core/errors.js';
 import { applyOperations } from '../../env/state/operations.js';
 import type { ToolsDomain } from '../../env/tools/domain.js';
@@ -98,20 +98,16 @@ function isId(name: string, value: Json): boolean {
   return ID_NAME.test(name) ? /^\S{1,128}$/.test(value) : ID_VALUE.test(value);
 }
 
-/** A failed call, a text right after it, and a text with an id that the agent was never told stay in the conversation, and teach nothing. */
-export function claimsFilter({ initialState }: ToolsDomain): Filter {
-  const shapes = idShapes(initialState);
+/** A failed call and a text right after it stay in the conversation, and teach nothing. */
+export function claimsFilter(): Filter {
   const judge = (record: EpisodeRecord, { domain }: QualityContext): Judgement => {
     const faults = new Map<number, string>();
-    const told = new SeenText();
-    for (const [index, message] of record.messages.entries()) {
-      if (message.role === 'assistant' && !isMasked(record, index)) {
-        const fault = isFailedCall(record, message, domain)
-          ? 'a failed call'
-          : textFault(message, record.messages[index - 1], told, shapes);
-        if (fault !== undefined) faults.set(index, fault);
-      }
-      told.add(message);
+    for (const { index, message } of agentTurns(record)) {
+      if (isMasked(record, index)) continue;
+      const before = record.messages[index - 1];
+      if (isFailedCall(record, message, domain)) faults.set(index, 'a failed call');
+      else if (callsOf(message).length === 0 && before?.role === 'tool' && before.isError)
+        faults.set(index, 'text after a failed call');
     }
     if (faults.size === 0) return KEEP;
     const kinds = [...new Set(faults.values())].sort().join(' and ');
@@ -129,38 +125,6 @@ function isFailedCall(record: EpisodeRecord, turn: AssistantMessage, domain: Too
     return answer !== undefined && (answer.isError === true || phrases.isRefusal(answer.content));
   };
   return calls.length > 0 && calls.every(isRefused);
-}
-
-function textFault(
-  turn: AssistantMessage,
-  before: Message | undefined,
-  told: SeenText,
-  shapes: ReadonlySet<string>,
-): string | undefined {
-  const calls = callsOf(turn);
-  if (calls.length === 0 && before?.role === 'tool' && before.isError) return 'text after a failed call';
-  const written = [turn.content ?? '', ...calls.flatMap((call) => textsIn(call.arguments))];
-  const ids = written.flatMap((text) => text.match(TOKEN) ?? []).filter((token) => shapes.has(shapeOf(token)));
-  return ids.some((id) => !told.has(id.toLowerCase())) ? 'an unknown id in a text' : undefined;
-}
-
-function textsIn(value: Json): string[] {
-  if (typeof value === 'string') return [value];
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
-}
-
-const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}_-]*[\p{L}\p{N}]/gu;
-
-/** How ids of a domain look, read off its first state: letters, then digits. */
-function idShapes(initialState: JsonObject): ReadonlySet<string> {
-  const ids = Object.values(initialState).flatMap((collection) =>
-    isJsonObject(collection) ? Object.keys(collection) : [],
-  );
-  return new Set(ids.filter((id) => /^[A-Za-z]+-\d+$/.test(id)).map(shapeOf));
-}
-
-function shapeOf(id: string): string {
-  return id.toUpperCase().replace(/\d+/g, '9');
 }
 
 /**

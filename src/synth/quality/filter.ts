@@ -2,8 +2,8 @@
 // end of a conversation, and only then dropping all of it: one bad call is no reason to lose what was learnt before it.
 
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../../env/tools/message.js';
-import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
+import type { AssistantMessage, ToolCall, ToolMessage } from '../../env/tools/message.js';
+import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
 export interface QualityContext {
   readonly domain: ToolsDomain;
@@ -43,24 +43,14 @@ export interface FilterReport {
   readonly dropped: Readonly<Record<string, number>>;
 }
 
-/** How different the episodes are from one another: low numbers are the mark of a simulator that tells the same story again and again. */
-export interface DiversityReport {
-  /** Different 3-grams of words, over all of them (distinct-3, Li et al., 1510.03055). */
-  readonly distinct3: number;
-  readonly tools: { readonly called: number; readonly of: number; readonly unused: readonly string[] };
-  /** Different states reached. */
-  readonly states: number;
-}
-
 export interface DatasetReport {
   readonly in: number;
   readonly out: number;
   /** Of these, episodes good enough to be imitated. */
   readonly imitated: number;
-  /** In the order in which they were applied: first what episodes mark as not to be learnt (`recipe`), last what is not imitated. */
+  /** In the order in which they were applied: first turns that were cut off (`cut-off`), last what is not imitated. */
   readonly filters: readonly FilterReport[];
   readonly splits: Readonly<Record<'train' | 'validation' | 'test', number>>;
-  readonly diversity: DiversityReport;
 }
 
 /** The messages of the agent, with their places. */
@@ -77,11 +67,6 @@ export function isMasked(record: EpisodeRecord, index: number): boolean {
   return record.masked?.includes(index) ?? false;
 }
 
-/** Steps by the message of the agent that they are. */
-export function stepsByMessage({ steps }: EpisodeRecord): ReadonlyMap<number, EpisodeStep> {
-  return new Map(steps.map((step) => [step.message, step]));
-}
-
 /** The tool message that answers a call; ids are unique within an episode. */
 export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | undefined {
   return record.messages.find(
@@ -90,7 +75,7 @@ export function answerOf(record: EpisodeRecord, call: ToolCall): ToolMessage | u
 }
 
 /** The episode up to message `index` (exclusive), cut off there: not judged, not ended. */
-export function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
+function cutBefore(record: EpisodeRecord, index: number): EpisodeRecord {
   const { lostStep, lostBy, ...kept } = record;
   const steps = record.steps.filter((step) => step.message < index);
   const isThere = lostStep !== undefined && lostStep < steps.length;
@@ -118,17 +103,4 @@ export function withMasked(record: EpisodeRecord, indices: readonly number[]): E
   if (indices.length === 0) return record;
   const masked = [...new Set([...(record.masked ?? []), ...indices])].sort((a, b) => a - b);
   return { ...record, masked };
-}
-
-/** The episode with calls replaced, by id, in its messages and steps. */
-export function withCalls(record: EpisodeRecord, calls: ReadonlyMap<string, ToolCall>): EpisodeRecord {
-  if (calls.size === 0) return record;
-  const replaced = <T extends { readonly toolCalls?: readonly ToolCall[] }>(turn: T): T =>
-    turn.toolCalls?.some((call) => calls.has(call.id))
-      ? { ...turn, toolCalls: turn.toolCalls.map((call) => calls.get(call.id) ?? call) }
-      : turn;
-  const messages = record.messages.map(
-    (message): Message => (message.role === 'assistant' ? replaced(message) : message),
-  );
-  return { ...record, messages, steps: record.steps.map((step) => ({ ...step, action: replaced(step.action) })) };
 }

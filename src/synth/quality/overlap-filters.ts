@@ -7,7 +7,7 @@ import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { drop, type Filter, type Judgement, KEEP } from './filter.js';
 
 /** Words in lower case: runs of letters and digits, whatever stands between them. */
-export function wordsOf(text: string): string[] {
+function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
@@ -27,17 +27,17 @@ function mix32(value: number): number {
 }
 
 /** 53 bits as 32. */
-export function folded(hash: number): number {
+function folded(hash: number): number {
   return mix32(hash ^ Math.floor(hash / 2 ** 32));
 }
 
-/** 53 bits of a text, as an integer: few enough collisions to count millions of different ones. */
+/** 53 bits of a text, as an integer. */
 export function hash53(text: string): number {
   return joined(hash32(text), hash32(text, 0x5bd1e995));
 }
 
 /** Hashes (53 bits) of all runs of `n` words, in order; a text shorter than `n` words has one. */
-export function gramHashes(words: readonly string[], n: number): number[] {
+function gramHashes(words: readonly string[], n: number): number[] {
   if (words.length === 0) return [];
   const low = words.map((word) => hash32(word));
   const high = words.map((word) => hash32(word, 0x5bd1e995));
@@ -79,32 +79,8 @@ function jaccard(a: Float64Array, b: Float64Array, k: number): number {
   return seen === 0 ? 1 : both / seen;
 }
 
-/** Counts different numbers, exactly up to `limit`, then within a per cent or so. */
-export class DistinctCounter {
-  private kept = new Set<number>();
-  /** Hashes at or above it are no longer kept. */
-  private bound = 1;
-
-  constructor(private readonly limit = 65_536) {}
-
-  add(hash: number): void {
-    if (folded(hash) / 2 ** 32 >= this.bound) return;
-    this.kept.add(hash);
-    if (this.kept.size > 2 * this.limit) this.halve();
-  }
-
-  get count(): number {
-    return Math.round(this.kept.size / this.bound);
-  }
-
-  private halve(): void {
-    this.bound /= 2;
-    this.kept = new Set([...this.kept].filter((hash) => folded(hash) / 2 ** 32 < this.bound));
-  }
-}
-
 /** User's and agent's text, and the agent's calls with their arguments, in order. */
-export function spokenText(record: EpisodeRecord): string {
+function spokenText(record: EpisodeRecord): string {
   const partOf = (message: Message): string => {
     if (message.role === 'user') return message.content;
     if (message.role !== 'assistant') return '';

@@ -6,16 +6,6 @@ import type { ToolsTask } from '../../env/tools/domain.js';
 
 const share = z.number().min(0).max(1);
 const on = z.boolean().default(true);
-const count = z.int().min(0);
-
-const lengthSchema = z
-  .strictObject({
-    minTurns: count.default(1).describe('Episodes with fewer turns of the agent are dropped.'),
-    maxTurns: count.default(60).describe('Conversations are cut after so many turns of the agent.'),
-    maxCharacters: count.default(240_000).describe('Conversations are cut where their text grows longer.'),
-  })
-  .prefault({})
-  .describe('Caps on length.');
 
 const splitSchema = z
   .strictObject({
@@ -29,16 +19,9 @@ const splitSchema = z
 export const qualitySchema = z
   .strictObject({
     structure: on.describe('Cut where calls and answers do not match, and before an empty turn.'),
-    schema: on.describe("Repair, mask or cut calls that do not fit their tool's schema."),
+    schema: on.describe("Mask or cut calls that do not fit their tool's schema."),
     provenance: on.describe('Mask or cut calls with ids that were not mentioned before.'),
-    claims: on.describe(
-      'Mask failed calls, what is said right after them, and texts with ids that the agent was never told.',
-    ),
-    loops: z
-      .union([z.literal(false), z.int().min(2)])
-      .default(3)
-      .describe('Cut where the same run of actions comes so often in a row; false: never.'),
-    lengths: lengthSchema,
+    claims: on.describe('Mask failed calls, and what is said right after them.'),
     imitation: z
       .union([z.literal('any'), z.number()])
       .default(1)

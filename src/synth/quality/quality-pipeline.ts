@@ -3,28 +3,18 @@
 import { readFileSync } from 'node:fs';
 import { reverieError } from '../../core/errors.js';
 import type { ToolsDomain, ToolsTask } from '../../env/tools/domain.js';
-import { callsOf } from '../../env/tools/message.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 import { claimsFilter, policyFilter, provenanceFilter } from './claims.js';
 import {
   agentTurns,
   type DatasetReport,
-  type DiversityReport,
   type Filter,
   type FilterReport,
   learntTurns,
   type QualityContext,
 } from './filter.js';
-import { lengthFilter, loopFilter, schemaFilter, structureFilter } from './form-filters.js';
-import {
-  DistinctCounter,
-  decontaminationFilter,
-  gramHashes,
-  hash53,
-  nearDuplicateFilter,
-  spokenText,
-  wordsOf,
-} from './overlap-filters.js';
+import { schemaFilter, structureFilter } from './form-filters.js';
+import { decontaminationFilter, nearDuplicateFilter } from './overlap-filters.js';
 import { type QualityConfig, splitOf } from './quality-config.js';
 
 interface QualityInput {
@@ -38,7 +28,7 @@ interface QualityInput {
 
 /** The filters that a configuration asks for, in order: repairs first, then what a repaired episode must still hold. */
 function makeFilters({ config, domain, tasks = [], filters = [] }: QualityInput): Filter[] {
-  const { decontaminate, loops, nearDuplicates } = config;
+  const { decontaminate, nearDuplicates } = config;
   const all = [...domain.tasks, ...tasks];
   const isEvaluated = (task: ToolsTask) => splitOf(task, config.splits) === 'test';
   const evaluated = { tasks: all.filter(isEvaluated), others: all.filter((task) => !isEvaluated(task)) };
@@ -47,9 +37,7 @@ function makeFilters({ config, domain, tasks = [], filters = [] }: QualityInput)
     config.schema && schemaFilter(domain),
     policyFilter(),
     config.provenance && provenanceFilter(),
-    config.claims && claimsFilter(domain),
-    loops !== false && loopFilter(loops),
-    lengthFilter(config.lengths),
+    config.claims && claimsFilter(),
     decontaminate.words !== false &&
       decontaminationFilter({ ...evaluated, texts: decontaminate.files.map(readText) }, decontaminate.words),
     nearDuplicates !== false && nearDuplicateFilter(nearDuplicates),
@@ -99,10 +87,9 @@ function sorted(counts: Iterable<readonly [string, number]>): Record<string, num
 /** Judges rows as they come, in the order of rows: then the same rows give the same dataset, whatever the timing. */
 export class QualityPipeline {
   private readonly filters: readonly { readonly filter: Filter; readonly tally: FilterTally }[];
-  private readonly recipe = new FilterTally('recipe');
+  private readonly cutOff = new FilterTally('cut-off');
   private readonly imitation = new FilterTally('imitation');
   private readonly context: QualityContext;
-  private readonly meter: DiversityMeter;
   private readonly splits = { train: 0, validation: 0, test: 0 };
   private readonly counts = { in: 0, out: 0, imitated: 0 };
   private readonly least: QualityConfig['imitation'];
@@ -114,13 +101,12 @@ export class QualityPipeline {
     const byId = new Map([...domain.tasks, ...tasks].map((task) => [task.id, task]));
     this.context = { domain, taskOf: (id: string) => byId.get(id) };
     this.filters = makeFilters(input).map((filter) => ({ filter, tally: new FilterTally(filter.name) }));
-    this.meter = new DiversityMeter(domain.tools.map((tool) => tool.name));
   }
 
   /** The record as it may be written out, repaired where need be; undefined if it must not be. */
   judge(record: EpisodeRecord): EpisodeRecord | undefined {
     this.counts.in++;
-    this.recipe.add(agentTurns(record).length, learntTurns(record));
+    this.cutOff.add(agentTurns(record).length, learntTurns(record));
     let current = record;
     for (const { filter, tally } of this.filters) {
       const judgement = filter.judge(current, this.context);
@@ -139,48 +125,18 @@ export class QualityPipeline {
     this.imitation.add(learntTurns(current), why === undefined ? learntTurns(current) : undefined, why);
     if (why === undefined) this.counts.imitated++;
     this.splits[current.split]++;
-    this.meter.add(current);
     return current;
   }
 
-  /** Counts so far, without the measures that take time. */
+  /** Counts so far. */
   get progress(): { readonly in: number; readonly out: number; readonly dropped: Readonly<Record<string, number>> } {
     return { ...this.counts, dropped: sorted(this.filters.flatMap(({ tally }) => [...tally.dropped])) };
   }
 
   report(): DatasetReport {
-    const tallies = [this.recipe, ...this.filters.map(({ tally }) => tally), this.imitation];
+    const tallies = [this.cutOff, ...this.filters.map(({ tally }) => tally), this.imitation];
     const filters = tallies.map((tally) => tally.report());
-    return { ...this.counts, filters, splits: { ...this.splits }, diversity: this.meter.report() };
-  }
-}
-
-/** Measures episodes as they come, in memory that does not grow with them. */
-class DiversityMeter {
-  private grams = 0;
-  private readonly different = new DistinctCounter();
-  private readonly states = new DistinctCounter();
-  private readonly called = new Set<string>();
-
-  /** `tools`: names of all tools there are. */
-  constructor(private readonly tools: readonly string[]) {}
-
-  add(record: EpisodeRecord): void {
-    const words = wordsOf(spokenText(record));
-    const grams = words.length < 3 ? [] : gramHashes(words, 3);
-    this.grams += grams.length;
-    for (const gram of grams) this.different.add(gram);
-    for (const { stateHash } of record.steps) if (stateHash !== '') this.states.add(hash53(stateHash));
-    for (const { name } of record.messages.flatMap(callsOf)) this.called.add(name);
-  }
-
-  report(): DiversityReport {
-    const unused = this.tools.filter((tool) => !this.called.has(tool));
-    return {
-      distinct3: this.grams === 0 ? 0 : this.different.count / this.grams,
-      tools: { called: this.tools.length - unused.length, of: this.tools.length, unused },
-      states: this.states.count,
-    };
+    return { ...this.counts, filters, splits: { ...this.splits } };
   }
 }
 

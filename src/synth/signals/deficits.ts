@@ -10,31 +10,11 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../replay/experience/experience.js';
 
-const KINDS = {
-  'left-out': 'leaves out',
-  'wrong-argument': 'gets wrong',
-  unwanted: 'wrongly calls',
-  untold: 'does not tell what was asked',
-  'cut-off': 'does not come to an end',
-  loop: 'does the same over and over',
-  rule: 'breaks the rule',
-  'wrong-state': 'leaves something else in the data',
-} as const;
-type Kind = keyof typeof KINDS;
+type Kind = 'left-out' | 'wrong-argument' | 'unwanted' | 'untold' | 'cut-off' | 'rule' | 'wrong-state';
 type Tools = Pick<ToolsDomain, 'tools'>;
 
 /** What lost an episode, as its column has it: `left-out verify_employee`, `wrong-argument order_item.sku`, `untold`. */
 type DeficitName = string;
-
-export function deficitText(name: DeficitName): string {
-  const { kind, about } = deficitParts(name);
-  return [KINDS[kind], about].filter((part) => part !== '').join(' ');
-}
-
-function deficitParts(name: DeficitName): { readonly kind: Kind; readonly about: string } {
-  const [kind, ...rest] = name.split(' ');
-  return { kind: kind as Kind, about: rest.join(' ') };
-}
 
 /** What lost an episode; undefined where it was not lost, or nothing exact can be said of it. */
 export function deficitOf(domain: Tools, task: ToolsTask, record: EpisodeRecord): DeficitName | undefined {

@@ -8,7 +8,6 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import { rulesResponder } from '../../env/tools/rules-responder.js';
 import { initialStateOf } from '../../env/tools/situation.js';
 import type { Responder } from '../../env/tools/tools-family.js';
-import { gramHashes, wordsOf } from '../quality/overlap-filters.js';
 import { Entities, isRecord } from './entity-swap.js';
 import {
   callFaults,
@@ -29,8 +28,6 @@ export type Admission =
 
 const LONGEST_GOAL = 8_000;
 const MOST_CALLS = 60;
-/** Words in a row that a task may not share with one for evaluation. */
-const CONTAMINATION_WORDS = 8;
 /** Ways to fail made from the reference, beside those that are given. */
 const MOST_FAILURES = 8;
 
@@ -39,7 +36,6 @@ export class Admissions {
   admitted = 0;
   /** What users of tasks want, to the task that says it first. */
   private readonly known: Map<string, string>;
-  private readonly contamination: Contamination;
   private readonly checkState: SchemaCheck;
   private readonly writes: ReadonlySet<string>;
   private readonly responder: Responder;
@@ -60,7 +56,6 @@ export class Admissions {
     this.responder = responder ?? rulesResponder(domain, 'rules');
     this.known = new Map(domain.tasks.map((task) => [wishOf(task), task.id]));
     this.writes = new Set(domain.tools.filter(({ kind }) => kind === 'write').map(({ name }) => name));
-    this.contamination = new Contamination(domain.tasks.filter(isForEvaluation));
     this.checkState = compileSchema(domain.stateSchema, 'the state');
   }
 
@@ -89,8 +84,8 @@ export class Admissions {
     const kept = isForEvaluation(seed) ? [`its seed "${seed.id}" is kept for ${seed.split}`] : [];
     const written = [...rejections('seed_split', kept), ...shapeFaults(task), ...this.callReasons(task)];
     if (written.length > 0) return written;
-    const known = this.newness(task, seed);
-    if (known.length > 0) return known;
+    const twin = this.known.get(wishOf(task));
+    if (twin !== undefined) return rejections('near_duplicate', [`it says what task "${twin}" says`]);
     const start = this.startReasons(task);
     return start.length > 0 ? start : this.playReasons(task);
   }
@@ -98,13 +93,6 @@ export class Admissions {
   private callReasons({ reference, failures = [] }: ToolsTask): Rejection[] {
     const calls = [...(reference?.calls ?? []), ...failures.flatMap((failure) => failure.calls)];
     return rejections('bad_call', callFaults(this.domain, calls));
-  }
-
-  private newness(task: ToolsTask, seed: ToolsTask): Rejection[] {
-    const twin = this.known.get(wishOf(task));
-    if (twin !== undefined) return rejections('near_duplicate', [`it says what task "${twin}" says`]);
-    const leak = this.contamination.leak(task, seed);
-    return rejections('contaminated', leak === undefined ? [] : [leak]);
   }
 
   private startReasons(task: ToolsTask): Rejection[] {
@@ -255,29 +243,4 @@ function spoken(text: string): string {
 function wishOf({ user }: ToolsTask): string {
   const opening = user.opening?.startsWith(`${user.goal}\n\n`) ? undefined : user.opening;
   return [opening, user.goal, user.persona].filter((part) => part !== undefined).join('\n');
-}
-
-/** Words of tasks kept for evaluation, which nothing made for training may share. */
-class Contamination {
-  private readonly grams = new Map<number, string>();
-
-  constructor(evaluation: readonly ToolsTask[]) {
-    for (const task of evaluation) {
-      const words = wordsOf(wishOf(task));
-      if (words.length >= CONTAMINATION_WORDS)
-        for (const gram of gramHashes(words, CONTAMINATION_WORDS)) this.grams.set(gram, task.id);
-    }
-  }
-
-  /** One sentence, or undefined. Words that the seed has itself are no leak. */
-  leak(task: ToolsTask, seed: ToolsTask): string | undefined {
-    const words = wordsOf(wishOf(task));
-    const own = new Set(gramHashes(wordsOf(wishOf(seed)), CONTAMINATION_WORDS));
-    for (const [i, gram] of gramHashes(words, CONTAMINATION_WORDS).entries()) {
-      const from = own.has(gram) ? undefined : this.grams.get(gram);
-      const shared = words.slice(i, i + CONTAMINATION_WORDS).join(' ');
-      if (from !== undefined) return `it says "${shared}" as task "${from}" does, which is kept for evaluation`;
-    }
-    return undefined;
-  }
 }

@@ -25,11 +25,6 @@ export interface Pick {
   readonly row: number;
   readonly task: string;
   readonly synthetic: boolean;
-  /** Drawn uniformly, by the floor of exploration. */
-  readonly explored: boolean;
-  /** Its score, and its probability of being picked. */
-  readonly score: number;
-  readonly probability: number;
 }
 
 /** What became of one episode. */
@@ -62,9 +57,7 @@ export class Curriculum {
   private complete = 0;
   private folded = 0;
   private rewards = new Map<string, readonly number[]>();
-  private scored:
-    | { readonly frontier: number; readonly scores: Float64Array; readonly shares: Float64Array }
-    | undefined;
+  private scored: { readonly frontier: number; readonly shares: Float64Array } | undefined;
 
   /** @throws SETTING_INVALID if a cap below 1 has no original task beside it */
   constructor(
@@ -94,27 +87,25 @@ export class Curriculum {
    * @throws SCENARIO_UNFIT
    */
   pick(row: number, rng: Rng): Pick {
-    const { scores, shares } = this.scoresFor(row);
-    const { exploration } = this.options;
+    const shares = this.sharesFor(row);
     const stream = rng.split('curriculum', this.anchor(row));
-    const explored = stream.uniform() < exploration;
+    const isEven = stream.uniform() < this.options.exploration;
     const [kindDraw, draw] = [stream.uniform(), stream.uniform()];
-    const even = this.sharesOf(new Float64Array(this.tasks.length).fill(1));
-    const at = choose(explored ? even : shares, this.tasks, kindDraw, draw);
+    const even = () => this.sharesOf(new Float64Array(this.tasks.length).fill(1));
+    const at = choose(isEven ? even() : shares, this.tasks, kindDraw, draw);
     const { id: task, synthetic } = this.tasks[at];
-    const probability = exploration * even[at] + (1 - exploration) * shares[at];
-    return { row, task, synthetic, explored, score: scores[at], probability };
+    return { row, task, synthetic };
   }
 
   /** Rows that see the same share what was made of it. */
-  private scoresFor(row: number) {
+  private sharesFor(row: number): Float64Array {
     const frontier = this.frontier(row);
     if (frontier > this.complete)
       throw reverieError('SCENARIO_UNFIT', {
         problem: `Row ${row} cannot pick a task yet: it sees the outcomes of ${frontier} rows, and the first ${this.complete} are in.`,
         hint: 'Ask ready(row) first, or raise the lag so that rows wait for fewer.',
       });
-    if (this.scored?.frontier === frontier) return this.scored;
+    if (this.scored?.frontier === frontier) return this.scored.shares;
     if (frontier < this.folded) {
       this.folded = 0;
       this.rewards = new Map();
@@ -125,8 +116,8 @@ export class Curriculum {
       this.rewards.set(task, [...(this.rewards.get(task) ?? []), reward].slice(-WINDOW));
     }
     const scores = Float64Array.from(this.tasks, ({ id }) => outcomeVariance(this.rewards.get(id) ?? []));
-    this.scored = { frontier, scores, shares: this.sharesOf(scores) };
-    return this.scored;
+    this.scored = { frontier, shares: this.sharesOf(scores) };
+    return this.scored.shares;
   }
 
   private anchor(row: number): number {

@@ -41,11 +41,13 @@ const OVER_GENERATION = 6;
  * @throws SCENARIO_UNFIT, and what the responder throws
  */
 export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<MadeTask> {
-  const { domain, rng, config, responder, signal } = request;
+  const { domain, rng, config, signal } = request;
   const { count } = config.variation;
   const isSeed = (task: ToolsTask) => !isForEvaluation(task) && task.reference !== undefined;
   const seeds = (request.seeds ?? domain.tasks).filter(isSeed);
   if (count === 0 || seeds.length === 0) return;
+  // One for all, so that what it played is remembered.
+  const responder = request.responder ?? (domain.rules && rulesResponder(domain, 'rules'));
   const admissions = new Admissions(domain, responder);
   for (let number = 0; number < count * OVER_GENERATION; number++) {
     signal?.throwIfAborted();
@@ -58,7 +60,10 @@ export async function* makeTasks(request: MakeTasksRequest): AsyncGenerator<Made
   }
 }
 
-interface VariationRequest extends Pick<MakeTasksRequest, 'domain' | 'responder'> {
+interface VariationRequest {
+  readonly domain: ToolsDomain;
+  /** What answers calls, if anything does. */
+  readonly responder?: Responder;
   readonly seed: ToolsTask;
   /** Not advanced: equal streams make equal proposals. */
   readonly rng: Rng;
@@ -80,18 +85,17 @@ const MOST_CANDIDATES = 48;
 
 /** The first swap of entities whose reference solves it; without anything to play it, the likeliest. */
 async function swapped(request: VariationRequest): Promise<ToolsTask | undefined> {
-  const { domain, seed: task, rng } = request;
+  const { domain, seed: task, rng, responder } = request;
   const state = initialStateOf(domain, task);
-  const player = playerOf(request);
   const alike = likenessFor(task);
   const candidates = swappedTasks({ task, state, except: keptIds(domain), rng, alike });
-  if (player === undefined || task.reference === undefined) return candidates.next().value ?? undefined;
-  const original = await checkReference(domain, task, player);
+  if (responder === undefined || task.reference === undefined) return candidates.next().value ?? undefined;
+  const original = await checkReference(domain, task, responder);
   if (alike !== 'named' && !changesOrTells(task, original.played)) return undefined;
   let tried = 0;
   for (const candidate of candidates) {
     if (++tried > MOST_CANDIDATES) break;
-    const { reasons, played } = await checkReference(domain, candidate, player);
+    const { reasons, played } = await checkReference(domain, candidate, responder);
     if (reasons.length === 0 && numbersHold(task, original.played, candidate, played)) return candidate;
   }
   return undefined;
@@ -127,16 +131,6 @@ function numbersHold(original: ToolsTask, before: Played, swapped: ToolsTask, af
     if (!/\d/.test(text)) return true;
     return isShown(before, text) && told[i] !== undefined && isShown(after, told[i]);
   });
-}
-
-const players = new WeakMap<ToolsDomain, Responder>();
-
-/** What answers calls; one for each domain, so that what it played is remembered. */
-function playerOf({ domain, responder }: VariationRequest): Responder | undefined {
-  if (responder !== undefined || domain.rules === undefined) return responder;
-  const player = players.get(domain) ?? rulesResponder(domain, 'rules');
-  players.set(domain, player);
-  return player;
 }
 
 /** Entities that tasks for evaluation are about. */

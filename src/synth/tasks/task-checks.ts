@@ -27,9 +27,7 @@ export type RejectionCode =
   | 'undecidable'
   /** Its verifier lets a way to fail pass. */
   | 'verifier_weak'
-  | 'near_duplicate'
-  /** Shares words with a task for validation or test. */
-  | 'contaminated';
+  | 'near_duplicate';
 
 export interface Rejection {
   readonly code: RejectionCode;

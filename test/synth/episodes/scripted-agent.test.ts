@@ -1,15 +1,12 @@
-// The scripted agent and the recipe of corrections, in the real service desk and inn: many ways, each of them right, and mistakes
-// that are refused, put right and not learnt.
+// The scripted agent in the real service desk and inn: many ways, each of them right.
 
 import { describe, expect, it } from 'vitest';
 import { makeDomain } from '../../../src/env/tools/domains.js';
 import { rulesResponder } from '../../../src/env/tools/rules-responder.js';
 import { ScriptedUser } from '../../../src/env/tools/scripted-user.js';
 import { ToolsEpisodeEnvironment } from '../../../src/env/tools/tools-environment.js';
-import type { ToolsPolicy } from '../../../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { ScriptedAgent } from '../../../src/synth/episodes/agents/scripted-agent.js';
-import { agentOfRecipe } from '../../../src/synth/episodes/recipes.js';
 import { planRow, runEpisode } from '../../../src/synth/episodes/run-episode.js';
 
 const SETTINGS = {
@@ -23,11 +20,9 @@ const SETTINGS = {
   weigh: () => 1,
 } as const;
 
-async function lived(name: string, rows: number, mistakes?: number): Promise<EpisodeRecord[]> {
+async function lived(name: string, rows: number): Promise<EpisodeRecord[]> {
   const domain = await makeDomain({ id: name });
   const agent = new ScriptedAgent({ domain, detours: 0.6, failures: 0 });
-  const recipe = mistakes === undefined ? { kind: 'plain' as const } : { kind: 'corrections' as const, mistakes };
-  const policy: ToolsPolicy = agentOfRecipe(agent, recipe, domain);
   const tasks = domain.tasks.filter(({ split }) => split === 'train');
   const episodes: EpisodeRecord[] = [];
   for (let row = 0; row < rows; row++) {
@@ -39,7 +34,7 @@ async function lived(name: string, rows: number, mistakes?: number): Promise<Epi
       maxSteps: SETTINGS.maxSteps,
     });
     const plan = planRow(row, { seed: SETTINGS.seed, groupSize: 1, branchAt: 0 });
-    episodes.push(await runEpisode(environment, policy, tasks[row % tasks.length], plan, SETTINGS));
+    episodes.push(await runEpisode(environment, agent, tasks[row % tasks.length], plan, SETTINGS));
   }
   return episodes;
 }
@@ -54,22 +49,5 @@ describe.each(['helpdesk', 'cellar'])('the scripted agent in %s', (name) => {
     expect(failed).toEqual([]);
     expect(new Set(episodes.map(callsOf)).size / episodes.length).toBeGreaterThan(0.6);
     expect(await lived(name, 2)).toEqual(episodes.slice(0, 2));
-  });
-
-  it('errs by the recipe of corrections, is refused, changes nothing, and puts it right', async () => {
-    const episodes = await lived(name, 10, 0.5);
-    let mistakes = 0;
-    for (const { masked = [], messages, steps, verdict, row } of episodes) {
-      expect(verdict.reward, `row ${row}`).toBe(1);
-      for (const index of masked) {
-        mistakes++;
-        const step = steps.find(({ message }) => message === index)!;
-        expect(step.predictions.flatMap(({ operations }) => operations)).toEqual([]);
-        const correction = messages[index + 2];
-        expect(correction).toMatchObject({ role: 'assistant', reasoning: expect.stringMatching(/./) });
-        expect(masked).not.toContain(index + 2);
-      }
-    }
-    expect(mistakes).toBeGreaterThan(6);
   });
 });

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ToolRules } from '../../../src/env/tools/domain.js';
 import { claimsFilter, policyFilter, provenanceFilter } from '../../../src/synth/quality/claims.js';
 import type { Filter, QualityContext } from '../../../src/synth/quality/filter.js';
-import { lengthFilter, loopFilter, structureFilter } from '../../../src/synth/quality/form-filters.js';
+import { structureFilter } from '../../../src/synth/quality/form-filters.js';
 import { decontaminationFilter } from '../../../src/synth/quality/overlap-filters.js';
 import { call, parcelDomain, parcelTask, type RecordSpec, record, type Turn, USUAL } from '../episode-records.js';
 
@@ -98,20 +98,13 @@ describe('claims', () => {
   const closed = call('close', { ticket: 'TCK-1' }, 'ok', {
     operations: [{ op: 'replace', path: '/tickets/TCK-1/status', value: 'closed' }],
   });
-  const judged = (...turns: Turn[]) => outcome(claimsFilter(domain), { turns }, context);
+  const judged = (...turns: Turn[]) => outcome(claimsFilter(), { turns }, context);
 
   it('masks a failed call and the text after it, but no further call', () => {
     const failed = call('close', { ticket: 'TCK-1' }, 'Error: locked', { isError: true });
     const both = 'masked: a failed call and text after a failed call';
     expect(judged(asked, failed, { say: 'It is done.' })).toEqual([both, 5, [2, 4]]);
     expect(judged(asked, failed, closed, { say: 'It is done.' })).toEqual(['masked: a failed call', 7, [2]]);
-  });
-
-  it('masks ids that nobody told the agent, in texts and within arguments', () => {
-    expect(judged(asked, { say: 'I see, TCK-9.' })).toEqual(['masked: an unknown id in a text', 3, [2]]);
-    const summary = call('hand_over', { summary: 'Ask about TCK-9, please.' });
-    expect(judged(asked, summary)).toEqual(['masked: an unknown id in a text', 4, [2]]);
-    expect(judged(asked, call('hand_over', { summary: 'Ask about TCK-1, please.' }))).toBe('keep');
   });
 });
 
@@ -144,27 +137,6 @@ describe('provenance', () => {
     expect(judged({ user: 'How many seats has Quill?' }, look)).toBe('begins with an id out of nowhere');
     expect(judged({ user: 'And Quill?' }, call('list_software', {}, '["SW-QUILL"]'), look)).toBe('keep');
     expect(judged({ user: 'Order it' }, call('order', { speed: 'NEXT_DAY', note: 'ASAP' }))).toBe('keep');
-  });
-});
-
-describe('loops', () => {
-  const judged = (turns: Turn[]) => outcome(loopFilter(3), { turns: [{ user: 'P100?' }, ...turns] });
-  const [a, b] = [get('P100'), call('list_shelves', {}, '[1]')];
-
-  it('cuts at the second round of three', () => {
-    expect(judged([a, b, a, b, a, b, { say: 'Hm.' }])).toEqual(['cut before going round in circles', 6, []]);
-    expect(judged([b, a, a, a])).toEqual(['cut before going round in circles', 6, []]);
-  });
-});
-
-describe('lengths', () => {
-  const caps = { minTurns: 1, maxTurns: 100, maxCharacters: 1e6 };
-
-  it('cuts after so many turns, and never between calls and their answers', () => {
-    expect(outcome(lengthFilter({ ...caps, maxTurns: 2 }), {})).toEqual(['cut for length', 6, []]);
-    const { messages } = record();
-    const upToCall = messages.slice(0, 5).reduce((sum, { content }) => sum + (content ?? '').length, 0) + 60;
-    expect(outcome(lengthFilter({ ...caps, maxCharacters: upToCall }), {})).toEqual(['cut for length', 4, []]);
   });
 });
 

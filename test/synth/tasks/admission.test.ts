@@ -128,17 +128,10 @@ describe('a task is refused', () => {
     expect((await reasons({ initialOperations: [{ op: 'remove', path: '/orders' }] }))[0]).toContain('bad_start');
   });
 
-  it('that says what another says, or what is kept for evaluation', async () => {
+  it('that says what another says', async () => {
     expect((await reasons({ user: { goal: CANCEL.user.goal, opening: CANCEL.user.opening } }))[0]).toContain(
       'near_duplicate: it says what task "cancel-lamp" says',
     );
-    const leaky = `${GOOD.user.goal} You have moved from Tampere to the pretty town of Brno.`;
-    expect((await reasons({ user: { goal: leaky } }))[0]).toContain(
-      'contaminated: it says "you have moved from tampere to the pretty"',
-    );
-    expect(
-      await reasons({ user: { goal: leaky } }, { ...CANCEL, user: { goal: leaky.replace('Brno', 'Linz') } }),
-    ).toEqual([]);
   });
 
   it('made from a task kept for evaluation', async () => {

@@ -37,17 +37,17 @@ function episode(messages: readonly Message[], task = 'cancel-lamp'): EpisodeRec
   return { id: 'e', task, messages, steps: [], verdict: { reward: 1, checks: [] } } as unknown as EpisodeRecord;
 }
 
-async function faults(messages: readonly Message[], given = domain): Promise<string[]> {
-  const { rejected } = await prefilterEpisodes([episode(messages)], given);
+function faults(messages: readonly Message[]): string[] {
+  const { rejected } = prefilterEpisodes([episode(messages)], domain);
   return rejected.map(({ reason }) => reason);
 }
 
 describe('rules', () => {
-  it('keep a good log, ended by the agent, the user, or a tool', async () => {
-    expect(await faults(GOOD)).toEqual([]);
-    expect(await faults([...GOOD, user('Thanks.')])).toEqual([]);
+  it('keep a good log, ended by the agent, the user, or a tool', () => {
+    expect(faults(GOOD)).toEqual([]);
+    expect(faults([...GOOD, user('Thanks.')])).toEqual([]);
     const over = [calls('b', 'hand_over', { summary: 's' }), answers('b', 'hand_over', '"handed over"')];
-    expect(await faults([...GOOD.slice(0, 3), ...over])).toEqual([]);
+    expect(faults([...GOOD.slice(0, 3), ...over])).toEqual([]);
   });
 
   it.each<[reason: string, messages: Message[]]>([
@@ -60,35 +60,8 @@ describe('rules', () => {
     ],
     ['begins with a call without its answer', [user('a'), look[0], says('b')]],
     ['it stops in the middle', [user('a'), ...look]],
-  ])('refuse what is at fault: %s', async (reason, messages) => {
-    expect(await faults(messages)).toEqual([reason]);
-  });
-
-  it('refuse answers that the rules contradict, but not other words or further keys', async () => {
-    const answered = (content: string) => [user('a'), look[0], answers('a', 'get_order', content), says('b')];
-    expect(await faults(answered('{"status":"delivered"}'))).toEqual([
-      'the rules answer get_order (call 1) otherwise than the log',
-    ]);
-    expect(await faults(answered('Error: not found'))).toEqual([
-      'the rules answer get_order (call 1) otherwise than the log',
-    ]);
-    expect(await faults(answered('{"status":"pending","colour":"red"}'))).toEqual([]);
-    expect(await faults(answered('Order ORD-2000: pending'))).toEqual([]);
-  });
-
-  it('without rules, refuse two answers to one call with no write between', async () => {
-    const again = (content: string) => [
-      calls('b', 'get_order', { order_id: 'ORD-2000' }),
-      answers('b', 'get_order', content),
-    ];
-    const spec = shop(undefined, false);
-    const other = '{"status":"cancelled"}';
-    expect(await faults([...GOOD.slice(0, 3), ...again(other), says('b')], spec)).toHaveLength(1);
-    const write = [
-      calls('c', 'cancel_order', { order_id: 'ORD-2000', reason: 'found cheaper' }),
-      answers('c', 'cancel_order', '{}'),
-    ];
-    expect(await faults([...GOOD.slice(0, 3), ...write, ...again(other), says('b')], spec)).toEqual([]);
+  ])('refuse what is at fault: %s', (reason, messages) => {
+    expect(faults(messages)).toEqual([reason]);
   });
 });
 
@@ -101,6 +74,6 @@ describe('recorded logs', () => {
     writeFileSync(few, lines.slice(14, 30).join('\n'));
     const { episodes: some } = await readEpisodeLogs(few, { domain: airline, tolerant: true });
     rmSync(few);
-    expect((await prefilterEpisodes(some, airline)).kept.length).toBe(some.length - 1);
+    expect(prefilterEpisodes(some, airline).kept.length).toBe(some.length - 1);
   });
 });

@@ -14,7 +14,8 @@ const domain = shop();
 const player = rulesResponder(domain, 'rules');
 
 function vary(seed = 1, from: ToolsTask = CANCEL, given = domain) {
-  return varyTask({ domain: given, seed: from, rng: Rng.fromSeed(seed) });
+  const responder = given.rules && (given === domain ? player : rulesResponder(given, 'rules'));
+  return varyTask({ domain: given, responder, seed: from, rng: Rng.fromSeed(seed) });
 }
 
 describe('entity swap', () => {

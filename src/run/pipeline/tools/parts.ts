@@ -26,7 +26,6 @@ import { RandomAgent, ReferenceAgent } from '../../../synth/episodes/agents/base
 import { ExplorerAgent } from '../../../synth/episodes/agents/explorer-agent.js';
 import { LlmAgent } from '../../../synth/episodes/agents/llm-agent.js';
 import { ScriptedAgent } from '../../../synth/episodes/agents/scripted-agent.js';
-import { agentOfRecipe } from '../../../synth/episodes/recipes.js';
 import { LlmUser } from '../../../worldmodel/llm/llm-user.js';
 import { routerBackends } from '../../../worldmodel/tools/backends.js';
 import { makeRouter, type RouterParts } from '../../../worldmodel/tools/router.js';
@@ -77,7 +76,7 @@ export async function makeParts({ scenario, out, log, device, real, dreamsLater 
       await world.close();
     };
     try {
-      const agent = agentOfRecipe(await bareAgent(config, cast, world.domain), config.synth.recipe, world.domain);
+      const agent = await agentOf(config, cast, world.domain);
       return { ...world, cast, budget, agent, close };
     } catch (error) {
       await world.close();
@@ -144,8 +143,8 @@ export function makeEpisodeEnvironment(
   });
 }
 
-/** Who acts, without a recipe. */
-export async function bareAgent(
+/** Who acts. */
+export async function agentOf(
   { agent }: Pick<ToolsScenarioConfig, 'agent'>,
   cast: Cast,
   domain: ToolsDomain,

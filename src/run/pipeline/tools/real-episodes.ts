@@ -28,12 +28,8 @@ export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 export const collectEpisodesJob = (context: Context) => realEpisodesJob(context, 'collect');
 export const evalEpisodesJob = (context: Context) => realEpisodesJob(context, 'eval');
 
-async function realEpisodesJob(asked: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
-  const { scenario, seed, inputs } = asked;
-  const { config } = scenario;
-  // A recipe is for datasets: what is recorded or counted here is the agent itself.
-  const synth = { ...config.synth, recipe: { kind: 'plain' as const } };
-  const context = { ...asked, scenario: { ...scenario, config: { ...config, synth } } };
+async function realEpisodesJob(context: Context, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  const { scenario, seed, inputs } = context;
   const parts = await makeParts({ ...context, real: true });
   try {
     if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);

@@ -49,7 +49,7 @@ import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
 import { digestOf, inputNeeded } from '../inputs.js';
 import { EPISODES_FILE, readEpisodes } from './datasets.js';
-import { bareAgent, lanes, makeResponder, type ToolsParts, textViewOf } from './parts.js';
+import { agentOf, lanes, makeResponder, type ToolsParts, textViewOf } from './parts.js';
 import { episodeSettings, rowsHere } from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
@@ -206,7 +206,7 @@ export class RecordedDream extends GatheredRecords<Gathering & { readonly policy
     const agent =
       time > 0
         ? new TextPolicyAgent(policy, textViewOf(parts.domain))
-        : await bareAgent(this.section, parts.cast, parts.domain);
+        : await agentOf(this.section, parts.cast, parts.domain);
     const gathered = await this.gatherBy(agent, time);
     const { model, made } = await this.fit(time);
     const responder = await this.responder(model);
@@ -305,7 +305,7 @@ export class RecordedValues extends GatheredRecords implements TextValues {
   async gather(time: number): Promise<Gathered> {
     const { context, parts } = this.given;
     const { gamma } = context.scenario.config.rl;
-    const gathered = await this.gatherBy(await bareAgent(this.section, parts.cast, parts.domain), time);
+    const gathered = await this.gatherBy(await agentOf(this.section, parts.cast, parts.domain), time);
     this.made = this.make();
     const { model, used, heldOut, skipped } = await this.made;
     const rng = Rng.fromSeed(context.seed).split('values', 'compare');

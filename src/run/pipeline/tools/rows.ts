@@ -240,7 +240,7 @@ async function amplifiedRows({ config, folder }: ToolsScenario, { domain, cast }
   const exemplars: (readonly Message[])[] = [];
   for (const path of logs) {
     const { episodes } = await readEpisodeLogs(resolve(folder, path), { domain, tolerant });
-    const { kept } = await prefilterEpisodes(episodes, domain);
+    const { kept } = prefilterEpisodes(episodes, domain);
     exemplars.push(...kept.map(({ messages }) => messages));
   }
   const { stateTokens } = config.model.llm;

@@ -13,7 +13,7 @@ import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
-import { type Deficit, DeficitLedger, deficitText } from '../../../synth/signals/deficits.js';
+import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
 import { formatCount, formatCounts, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
@@ -251,11 +251,11 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
       kind: 'table',
       title: 'What the agent cannot do yet',
       alignment: 'text',
-      columns: ['the agent', 'episodes lost', 'tasks that it lost'],
+      columns: ['lost by', 'episodes lost', 'tasks that it lost'],
       rows: deficits.map(({ name, lost, tasks }) => {
         const more = tasks.length > LOST_TASKS ? ` and ${formatCount(tasks.length - LOST_TASKS)} more` : '';
         const where = `${tasks.slice(0, LOST_TASKS).join(', ')}${more}`;
-        return [deficitText(name), formatCount(lost), where];
+        return [name, formatCount(lost), where];
       }),
       note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
     },

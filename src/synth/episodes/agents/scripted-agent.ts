@@ -1,6 +1,6 @@
 // An agent without a language model that is worth reading: it knows the task's solution as `ReferenceAgent` does, and goes about
-// it in one of many ways. It asks for what it was not told, together or piece by piece; looks around; takes calls in another
-// order where that comes to the same; asks before it changes something; and puts what it says in the domain's phrases.
+// it in one of many ways. It asks for what it was not told, together or piece by piece; looks around; asks before it changes
+// something; and puts what it says in the domain's phrases.
 
 import { LRUCache } from 'lru-cache';
 import { canonicalJson, type Json, type JsonObject } from '../../../core/canonical-json.js';
@@ -196,8 +196,6 @@ interface ScriptedPlan {
   readonly say?: string;
 }
 
-const ORDER_SHARE = 0.5;
-const SHORTER_SHARE = 0.2;
 const MOST_DETOURS = 3;
 const OPTIONAL_SHARE = 0.5;
 /** Places and calls that are tried for a detour. */
@@ -232,33 +230,23 @@ class ScriptedPlans {
     const fate = rng.split('failure');
     if (failures.length > 0 && fate.uniform() < this.settings.failures) return failures[fate.int(failures.length)];
     const say = reference?.say;
-    if (this.player === undefined || !(await this.holds(task, calls, say))) return { calls, say };
-    let plan: readonly CallSpec[] = calls;
-    for (const changed of this.changes(task, rng)) {
-      const trial = changed(plan);
-      if (trial !== plan && (await this.holds(task, trial, say))) plan = trial;
-    }
-    return { calls: plan, say };
+    if (this.player === undefined || calls.length === 0 || !(await this.holds(task, calls, say))) return { calls, say };
+    return { calls: await this.withDetours(task, rng.split('detours')), say };
   }
 
-  /** Changes that a plan is tried with, one after another. */
-  private *changes(task: ToolsTask, rng: Rng): Generator<(plan: readonly CallSpec[]) => readonly CallSpec[]> {
-    const order = rng.split('order');
-    if (order.uniform() < ORDER_SHARE) yield (plan) => exchanged(plan, order);
-    const shorter = rng.split('shorter');
-    if (shorter.uniform() < SHORTER_SHARE) yield (plan) => this.withoutRead(plan, shorter);
-    const around = rng.split('detours');
-    const possible = this.detoursOf(task, around);
-    for (let detour = 0; detour < MOST_DETOURS && around.uniform() < this.settings.detours; detour++) {
-      let isThere = false;
+  private async withDetours(task: ToolsTask, rng: Rng): Promise<readonly CallSpec[]> {
+    const { calls, say } = task.reference!;
+    const possible = this.detoursOf(task, rng);
+    let plan = calls;
+    for (let detour = 0; detour < MOST_DETOURS && rng.uniform() < this.settings.detours; detour++)
       for (let trial = 0; trial < DETOUR_TRIALS && possible.length > 0; trial++) {
-        const call = this.filled(possible[around.int(possible.length)], task, around);
-        yield (plan) => {
-          isThere ||= plan.length > task.reference!.calls.length + detour;
-          return isThere || call === undefined ? plan : inserted(plan, call, around);
-        };
+        const call = this.filled(possible[rng.int(possible.length)], task, rng);
+        const longer = call === undefined ? plan : inserted(plan, call, rng);
+        if (longer === plan || !(await this.holds(task, longer, say))) continue;
+        plan = longer;
+        break;
       }
-    }
+    return plan;
   }
 
   /** Whether the calls solve the task, each of them answered, and each naming only what was mentioned before it. */
@@ -307,21 +295,6 @@ class ScriptedPlans {
     );
     return isWhole ? { name: call.name, arguments: filled } : undefined;
   }
-
-  private withoutRead(plan: readonly CallSpec[], rng: Rng): readonly CallSpec[] {
-    const isRead = (call: CallSpec) => this.domain.tools.find(({ name }) => name === call.name)?.kind === 'read';
-    const reads = plan.flatMap((call, at) => (isRead(call) ? [at] : []));
-    if (reads.length === 0) return plan;
-    const gone = reads[rng.int(reads.length)];
-    return plan.filter((_, at) => at !== gone);
-  }
-}
-
-/** Two neighbours in each other's place. */
-function exchanged(plan: readonly CallSpec[], rng: Rng): readonly CallSpec[] {
-  if (plan.length < 2) return plan;
-  const at = rng.int(plan.length - 1);
-  return [...plan.slice(0, at), plan[at + 1], plan[at], ...plan.slice(at + 2)];
 }
 
 /** Somewhere after the first call; nothing is looked at twice in the same way. */
@@ -361,18 +334,18 @@ function pick(given: ReadonlyMap<string, Json>, names: readonly string[]): JsonO
 }
 
 /** Names of arguments that hold an id that was not mentioned. */
-export function unknownIds({ arguments: given }: CallSpec, messages: readonly Message[]): string[] {
+function unknownIds({ arguments: given }: CallSpec, messages: readonly Message[]): string[] {
   return Object.entries(given).flatMap(([name, value]) => (isId(value) && !isKnown(value, messages) ? [name] : []));
 }
 
 /** Whether somebody but the agent has mentioned it, as a whole word. */
-export function isKnown(id: string, messages: readonly Message[]): boolean {
+function isKnown(id: string, messages: readonly Message[]): boolean {
   return messages.some(
     ({ role, content }) => role !== 'assistant' && hasWord(` ${content ?? ''} `.toLowerCase(), id.toLowerCase()),
   );
 }
 
 /** A word with a digit in it that is no date. */
-export function isId(value: Json): value is string {
+function isId(value: Json): value is string {
   return typeof value === 'string' && /\d/.test(value) && !/\s|^\d{4}-\d\d-\d\d$/.test(value);
 }

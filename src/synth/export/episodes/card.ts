@@ -96,26 +96,23 @@ function rewards({ deciders, rewards: { judged, sum }, episodes }: EpisodeStatis
 
 function filters(report: DatasetReport | undefined): string[] {
   if (!report) return ['None were applied.'];
-  const { diversity } = report;
   const head = ['filter', 'episodes before', 'after', 'turns before', 'after', 'repaired or dropped'];
   const reasons = ({ repaired, dropped }: FilterReport) =>
     Object.entries({ ...repaired, ...dropped }).map(([reason, count]) => `${count} ${reason}`);
-  const unused = diversity.tools.unused.length > 0 ? ` (never called: ${diversity.tools.unused.join(', ')})` : '';
   return [
     `${report.in} episodes in, ${report.out} out, ${report.imitated} of these to be imitated. Turns are those of the agent that are to be learnt.`,
     table(
       head,
       report.filters.map((one) => [one.name, one.in, one.out, one.turnsIn, one.turnsOut, reasons(one).join('; ')]),
     ),
-    `Diversity: distinct-3 ${rounded(diversity.distinct3)}, ${diversity.tools.called} of ${diversity.tools.of} tools called${plain(unused)}, ${diversity.states} different states.`,
   ];
 }
 
-function formatNotes({ adapted, statistics, format }: CardInput): string[] {
+function formatNotes({ adapted, statistics }: CardInput): string[] {
   const lines = Object.entries(adapted);
   const masked = `${statistics.maskedTurns} of ${statistics.turns} turns of the agent are marked as not to be learnt from.`;
   const changed = lines.length > 0 ? table(['changed to fit the format', 'episodes'], lines) : '';
-  return [masked, changed, format.format.use ?? ''];
+  return [masked, changed];
 }
 
 function rounded(value: number): string {

@@ -46,8 +46,6 @@ export const ONLY_TABLE = 'default';
 export interface EpisodeFormat {
   /** By name, the one that readers get by default first. */
   readonly tables: Readonly<Record<string, FormatTable>>;
-  /** How it is trained on, as Markdown, for the card. */
-  readonly use?: string;
   rows(record: EpisodeRecord): Iterable<FormatRow>;
   /** Rows that waited for more records. */
   end?(): Iterable<FormatRow>;

@@ -36,17 +36,6 @@ const TABLES = {
   preference_turns: PAIR,
 };
 
-const USE = `Unless told otherwise, TRL cuts rows off at 1024 tokens, and its trainers of pairs leave out those whose prompt is longer: policy and tools alone may be. \`max_length=None\` takes them whole. Where nothing else is asked, \`SFTTrainer\`
-learns all of \`messages\`, what tools and users said too.
-
-\`\`\`python
-from datasets import load_dataset
-from trl import SFTConfig, SFTTrainer
-
-rows = load_dataset("THIS FOLDER", "messages", split="train")
-SFTTrainer("Qwen/Qwen3-0.6B", SFTConfig(max_length=None, assistant_only_loss=True), train_dataset=rows).train()
-\`\`\``;
-
 export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   const toolsText = JSON.stringify(tools);
   const pairs = new PreferencePairs(adapt);
@@ -61,7 +50,6 @@ export function trlFormat({ tools, adapt }: FormatContext): EpisodeFormat {
   ];
   return {
     tables: TABLES,
-    use: USE,
     *rows(record): Generator<FormatRow> {
       const { split } = record;
       const messages = unmaskedMessages(record, adapt).map(templateMessage);
