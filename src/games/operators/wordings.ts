@@ -91,45 +91,6 @@ function agrees(feature: string, { one, binding }: Told): boolean {
   return variablesIn(readLiteral(feature)!).some((name) => !binding.has(name)) || isSo(feature, binding, one.after);
 }
 
-/** Where only short lists were seen, longer ones are written as most are that follow the same word (`you see a {list 1}`). */
-export function listsAlike<T extends { readonly wordings: readonly Wording[] }>(
-  operators: readonly T[],
-): (T & { wordings: Wording[] })[] {
-  const most = mostWritten(operators.flatMap(({ wordings }) => wordings));
-  const completed = (wording: Wording): Wording => ({
-    ...wording,
-    lists: wording.lists.map((list, i) => ({ ...most.get(wordBefore(wording.text, i)), ...list })),
-  });
-  return operators.map((operator) => ({ ...operator, wordings: operator.wordings.map(completed) }));
-}
-
-type Separators = Pick<Wording['lists'][number], 'between' | 'last'>;
-
-/** What stands between the things of lists, by the word before these; what was seen most often. */
-function mostWritten(wordings: readonly Wording[]): Map<string, Separators> {
-  const most = new Map<string, Separators>();
-  for (const what of ['between', 'last'] as const) {
-    const seen = new Map<string, { word: string; found: string; support: number }>();
-    for (const { text, lists, support } of wordings) {
-      lists.forEach(({ [what]: found }, i) => {
-        if (found === undefined) return;
-        const word = wordBefore(text, i);
-        const key = JSON.stringify([word, found]);
-        seen.set(key, { word, found, support: support + (seen.get(key)?.support ?? 0) });
-      });
-    }
-    const rising = [...seen.values()].sort((a, b) => a.support - b.support || (a.found < b.found ? 1 : -1));
-    for (const { word, found } of rising) most.set(word, { ...most.get(word), [what]: found });
-  }
-  return most;
-}
-
-/** The last word before a list: an article, mostly. */
-function wordBefore(text: string, list: number): string {
-  const [before] = text.split(`{list ${list + 1}}`);
-  return /\S*\s*$/.exec(before)![0];
-}
-
 /** The answer with variables for what the action knows, and lists for runs of names and for single names that it does not know. */
 function shownBy(one: Try, { bindings }: Frame): Shown {
   const { between, objects } = splitByNames(one.observation!, one.before.scene);

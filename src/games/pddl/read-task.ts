@@ -41,7 +41,6 @@ export interface ActionSchema {
 
 export interface PddlDomain {
   readonly name: string;
-  readonly requirements: readonly string[];
   /** Each type's direct supertype; `object` is above all. */
   readonly types: ReadonlyMap<string, string>;
   /** Types of the arguments of each predicate. */
@@ -150,7 +149,11 @@ export function clausesOf(condition: Condition, scope: Scope): Clause[] {
   let fresh = 0;
   const walk = (one: Condition, names: ReadonlyMap<string, string>): Clause[] => {
     if (one.kind === 'literal') return [{ variables: [], literals: [named(one, names, scope)] }];
-    if (one.kind === 'or') return limit(one.parts.flatMap((part) => walk(part, names)));
+    if (one.kind === 'or') {
+      const cases = one.parts.flatMap((part) => walk(part, names));
+      limit(cases.length);
+      return cases;
+    }
     if (one.kind === 'and') return one.parts.map((part) => walk(part, names)).reduce(product, ALWAYS);
     if (one.kind === 'exists') {
       const variables = one.variables.map(({ name, type }) => ({ name: `${name}:${fresh++}`, type, old: name }));
@@ -165,12 +168,11 @@ export function clausesOf(condition: Condition, scope: Scope): Clause[] {
       .map((values) => walk(one.part, new Map([...names, ...values])))
       .reduce(product, ALWAYS);
   };
-  const limit = (clauses: Clause[]): Clause[] => {
-    if (clauses.length <= MAX_CLAUSES) return clauses;
-    throw pddlInvalid(scope.what, `its condition has more than ${MAX_CLAUSES} cases`);
+  const limit = (count: number): void => {
+    if (count > MAX_CLAUSES) throw pddlInvalid(scope.what, `its condition has more than ${MAX_CLAUSES} cases`);
   };
   const product = (left: readonly Clause[], right: readonly Clause[]): Clause[] => {
-    if (left.length * right.length > MAX_CLAUSES) limit(new Array(MAX_CLAUSES + 1));
+    limit(left.length * right.length);
     return left.flatMap((a) =>
       right.map((b) => ({
         variables: [...a.variables, ...b.variables],
@@ -299,23 +301,14 @@ function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
   return [{ variables: [], condition: TRUE, literal }];
 }
 
-/** What a domain may require. Costs of actions are read and passed over. */
-const PDDL_REQUIREMENTS: readonly string[] = [
-  ...[':strips', ':typing', ':equality', ':adl', ':action-costs', ':conditional-effects', ':negative-preconditions'],
-  ...[':disjunctive-preconditions', ':existential-preconditions', ':universal-preconditions'],
-  ':quantified-preconditions',
-];
-
 /** @throws PDDL_UNFIT, which names the text as `what` */
 export function readDomain(text: string, what: string): PddlDomain {
   const sections = sectionsOf(text, what, 'domain');
-  const requirements = sections.words(':requirements');
   const types = readTypes(sections.one(':types'), what);
   const predicates = readPredicates(sections.one(':predicates'), types, what);
   const vocabulary = { what, types, predicates };
   return {
     name: sections.name,
-    requirements,
     types,
     predicates,
     constants: readTyped(sections.one(':constants'), vocabulary),
@@ -326,9 +319,8 @@ export function readDomain(text: string, what: string): PddlDomain {
 /** @throws PDDL_UNFIT */
 export function readProblem(text: string, domain: PddlDomain, what: string): PddlProblem {
   const sections = sectionsOf(text, what, 'problem');
-  const [of] = sections.words(':domain');
+  const of = wordOf(sections.one(':domain')[0], what, ':domain');
   if (of !== domain.name) throw pddlInvalid(what, `it belongs to domain "${of}", not to "${domain.name}"`);
-  sections.words(':requirements');
   const vocabulary = { what, types: domain.types, predicates: domain.predicates };
   const objects = readTyped(sections.one(':objects'), vocabulary);
   const known = new Set([...domain.constants, ...objects].map(({ name }) => name));
@@ -347,7 +339,6 @@ interface Sections {
   all(section: string): TermList[];
   /** What the section holds, empty where there is none. */
   one(section: string): TermList;
-  words(section: string): string[];
 }
 
 function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sections {
@@ -359,14 +350,10 @@ function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sec
   for (const list of lists) {
     const section = wordOf(list[0], what, 'the name of a section');
     if (!known.includes(section)) throw unsupported(what, section, known);
-    if (section !== ':requirements') continue;
-    const unknown = list.slice(1).find((word) => !PDDL_REQUIREMENTS.includes(word as string));
-    if (unknown !== undefined) throw unsupported(what, shown(unknown), PDDL_REQUIREMENTS);
   }
   const all = (section: string) => lists.filter(([tag]) => tag === section);
   const one = (section: string) => all(section)[0]?.slice(1) ?? [];
-  const words = (section: string) => one(section).map((word) => wordOf(word, what, section));
-  return { name: wordOf(title[1], what, `the name of the ${kind}`), all, one, words };
+  return { name: wordOf(title[1], what, `the name of the ${kind}`), all, one };
 }
 
 function unsupported(what: string, value: string, known: readonly string[]) {
