@@ -39,8 +39,6 @@ function walks(problems: readonly string[], seeds: readonly number[], count: num
   return domain.tasks.flatMap((task, i) => seeds.flatMap((seed) => walk(domain, task, seed * 10 + i, count)));
 }
 
-const crates = ['box', 'bag'].map((name) => ({ name, type: 'crate' }));
-
 const modelOf = (given: OperatorsFile) => new OperatorsModel(given, () => ({ objects: [], facts: {} }));
 
 let tries: Told[];
@@ -141,31 +139,6 @@ describe('operators from tries', () => {
     const told = openedBy(looked.map((one) => ({ ...one, offered: one.options })));
     expect(held(told)).not.toContain('not busy(?robot)');
     expect(held(told)).toEqual(expect.arrayContaining(needs('act: open {crate}')));
-  });
-
-  it('tell answers apart by what was so wherever another action was answered the same', () => {
-    const scene = {
-      objects: [{ name: 'robby', type: 'robot' }, ...crates],
-      facts: {},
-    } as unknown as Transition['scene'];
-    const told = (name: string, crate: string, now: Record<string, string[]>, observation: string): Transition => {
-      const table = (names: string[]) => Object.fromEntries(names.map((one) => [one, true as const]));
-      const facts = Object.fromEntries(Object.entries(now).map(([predicate, names]) => [predicate, table(names)]));
-      const action = takenAction({ name: 'act', arguments: { text: `${name} ${crate}` } }, scene);
-      return { scene, before: facts, after: facts, action, accepted: true, observation };
-    };
-    // Whatever was open when somebody went there had been seen, and nothing else had.
-    const went = [
-      told('go to', 'box', { open: ['box'], seen: ['box'] }, 'You are there. The box is open.'),
-      told('go to', 'bag', { open: ['box'], seen: ['box'] }, 'You are there. The bag is shut.'),
-    ];
-    const looked = told('look at', 'bag', { open: ['box'], seen: ['box', 'bag'] }, 'The bag is shut.');
-    const conditionOf = (tries: Transition[]) =>
-      induceOperators(tries)
-        .operators.find(({ action }) => /go to/.test(action))!
-        .wordings.find(({ text }) => /shut/.test(text))!.when;
-    expect(conditionOf([...went, { ...looked, after: went[0].after, before: went[0].before }])).toHaveLength(1);
-    expect(conditionOf([...went, looked])).toEqual(['not open(?crate)']);
   });
 
   it('say how often an action was tried that was refused each time', () => {

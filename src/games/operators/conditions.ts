@@ -4,9 +4,9 @@
 // stays apart, as it is not known whether it is needed.
 
 import { factKey, Situation } from '../../worldmodel/situation.js';
+import type { Literal } from '../pddl/read-task.js';
 import {
   isVariable,
-  type Literal,
   lazyBindingOf,
   type OperatorEffect,
   objectsOf,
@@ -58,7 +58,11 @@ export function preconditionsOf(conditions: readonly Condition[], cases: readonl
   const open = unexplained.filter((one) => single.every((clause) => meets(clause, one)));
   const pairs = open.length === 0 ? [] : explaining(pairsFor(conditions, accepted, open), open);
   const explained = [...certain, ...lightened(pruned([...single, ...pairs], unexplained), safe, unexplained)];
-  const chosen = withoutImplied(explained, refused, chances);
+  // Literals that follow from the others, now that all of these are known, are left out.
+  const literalsOf = (list: readonly Clause[]) => list.flatMap((one) => (one.length === 1 ? one : []));
+  const chosen = pruned(explained, refused, (clause, rest) => {
+    return clause.length === 1 && chances.follows(clause[0], literalsOf(rest));
+  });
   const needed = new Set(chosen.flat());
   const sum = (list: readonly Case[], key: 'accepted' | 'refused') => list.reduce((n, one) => n + one[key], 0);
   const preconditions = chosen.map((clause) => {
@@ -139,18 +143,6 @@ function establishedPairs(
   }
 }
 
-/** Without literals that follow from the others, now that all of these are known. */
-function withoutImplied(clauses: readonly Clause[], refused: readonly Case[], chances: Chances): Clause[] {
-  let kept = [...clauses];
-  for (const clause of [...clauses].sort((a, b) => clauseWeight(b) - clauseWeight(a))) {
-    const rest = kept.filter((one) => one !== clause);
-    const literals = rest.flatMap((one) => (one.length === 1 ? one : []));
-    const isImplied = clause.length === 1 && chances.follows(clause[0], literals);
-    if (isImplied && explainsAll(rest, kept, refused)) kept = rest;
-  }
-  return kept;
-}
-
 function meets(clause: Clause, one: Case): boolean {
   return clause.some((condition) => holds(condition, one));
 }
@@ -191,12 +183,16 @@ function explaining(clauses: readonly Clause[], refused: readonly Case[]): Claus
   return cover(claims, new Set(refused.keys()), (i) => refused[i].refused).map(({ clause }) => clause);
 }
 
-/** Without clauses that the others make needless, the heaviest first. */
-function pruned(clauses: readonly Clause[], refused: readonly Case[]): Clause[] {
+/** Without clauses that are needless beside the rest, which explains as much; the heaviest first. */
+function pruned(
+  clauses: readonly Clause[],
+  refused: readonly Case[],
+  isNeedless: (clause: Clause, rest: readonly Clause[]) => boolean = () => true,
+): Clause[] {
   let kept = [...clauses];
   for (const clause of [...clauses].sort((a, b) => clauseWeight(b) - clauseWeight(a))) {
     const rest = kept.filter((one) => one !== clause);
-    if (explainsAll(rest, kept, refused)) kept = rest;
+    if (isNeedless(clause, rest) && explainsAll(rest, kept, refused)) kept = rest;
   }
   return kept;
 }

@@ -7,16 +7,8 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { type Parameter, Situation, type TakenAction, takenAction } from '../../worldmodel/situation.js';
-import {
-  type Binding,
-  bindingOf,
-  fitting,
-  isVariable,
-  type Literal,
-  objectsOf,
-  type Variable,
-  writeLiteral,
-} from './operator.js';
+import type { Literal } from '../pddl/read-task.js';
+import { type Binding, bindingOf, fitting, isVariable, objectsOf, type Variable, writeLiteral } from './operator.js';
 
 export interface Transition {
   readonly scene: Scene;

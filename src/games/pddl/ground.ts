@@ -279,14 +279,11 @@ function feltEffects(
     };
     return [{ atom: at, adds, ...open }];
   });
+  const isUnconditional = ({ when, unless }: GroundEffect) => when.length + unless.length === 0;
   const always = new Set(possible.flatMap((one) => (one.adds && isUnconditional(one) ? [one.atom] : [])));
   return possible.filter(
     ({ atom, adds }) => !(adds ? needs.includes(atom) : forbids.includes(atom) || always.has(atom)),
   );
-}
-
-function isUnconditional({ when, unless }: GroundEffect): boolean {
-  return when.length === 0 && unless.length === 0;
 }
 
 function byActionAndObjects(a: Operator, b: Operator): number {
@@ -553,19 +550,12 @@ export interface WorldPlan {
 
 export function planWorld(task: GroundTask): WorldPlan {
   const rules = [...task.operators, ...task.goals];
-  const count = task.predicates.length;
-  return {
-    task,
-    needed: watchersOf(
-      rules.map(({ needs }) => needs),
-      count,
-    ),
-    forbidden: watchersOf(
-      rules.map(({ forbids }) => forbids),
-      count,
-    ),
-    unmetAtFirst: Uint16Array.from(rules, ({ needs }) => new Set(needs).size),
+  const watchers = (key: 'needs' | 'forbids') => {
+    const lists = rules.map((rule) => rule[key]);
+    return watchersOf(lists, task.predicates.length);
   };
+  const unmetAtFirst = Uint16Array.from(rules, ({ needs }) => new Set(needs).size);
+  return { task, needed: watchers('needs'), forbidden: watchers('forbids'), unmetAtFirst };
 }
 
 function watchersOf(lists: readonly (readonly number[])[], count: number): Watchers {

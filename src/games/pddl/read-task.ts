@@ -323,8 +323,10 @@ export function readProblem(text: string, domain: PddlDomain, what: string): Pdd
   if (of !== domain.name) throw pddlInvalid(what, `it belongs to domain "${of}", not to "${domain.name}"`);
   const vocabulary = { what, types: domain.types, predicates: domain.predicates };
   const objects = readTyped(sections.one(':objects'), vocabulary);
-  const known = new Set([...domain.constants, ...objects].map(({ name }) => name));
-  if (known.size < domain.constants.length + objects.length) throw pddlInvalid(what, twice(domain.constants, objects));
+  const names = [...domain.constants, ...objects].map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw pddlInvalid(what, `object "${twice}" is declared twice`);
+  const known = new Set(names);
   const init = readInit(sections.one(':init'), vocabulary, known);
   const [goal] = sections.all(':goal');
   if (goal === undefined) throw pddlInvalid(what, 'it has no goal');
@@ -334,14 +336,7 @@ export function readProblem(text: string, domain: PddlDomain, what: string): Pdd
 const DOMAIN_SECTIONS = [':requirements', ':types', ':constants', ':predicates', ':functions', ':action'];
 const PROBLEM_SECTIONS = [':domain', ':requirements', ':objects', ':init', ':goal', ':metric'];
 
-interface Sections {
-  readonly name: string;
-  all(section: string): TermList[];
-  /** What the section holds, empty where there is none. */
-  one(section: string): TermList;
-}
-
-function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sections {
+function sectionsOf(text: string, what: string, kind: 'domain' | 'problem') {
   const [define, head, ...rest] = readTerms(text, what);
   const title = Array.isArray(head) ? (head as TermList) : [];
   if (define !== 'define' || title[0] !== kind) throw pddlInvalid(what, `it does not begin with (define (${kind} ...)`);
@@ -352,7 +347,8 @@ function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sec
     if (!known.includes(section)) throw unsupported(what, section, known);
   }
   const all = (section: string) => lists.filter(([tag]) => tag === section);
-  const one = (section: string) => all(section)[0]?.slice(1) ?? [];
+  /** What the section holds, empty where there is none. */
+  const one = (section: string): TermList => all(section)[0]?.slice(1) ?? [];
   return { name: wordOf(title[1], what, `the name of the ${kind}`), all, one };
 }
 
@@ -420,9 +416,4 @@ function readInit(list: TermList, vocabulary: Vocabulary, known: ReadonlySet<str
     if (stranger !== undefined) throw pddlInvalid(what, `${shown(fact)} names "${stranger}", which is no object`);
     return [literal];
   });
-}
-
-function twice(constants: readonly Typed[], objects: readonly Typed[]): string {
-  const names = [...constants, ...objects].map(({ name }) => name);
-  return `object "${names.find((name, i) => names.indexOf(name) !== i)}" is declared twice`;
 }
