@@ -7,7 +7,7 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { type Parameter, Situation, type TakenAction, takenAction } from '../../worldmodel/situation.js';
-import type { Literal } from '../pddl/read-task.js';
+import { addTo, type Literal } from '../pddl/read-task.js';
 import { type Binding, bindingOf, fitting, isVariable, objectsOf, type Variable, writeLiteral } from './operator.js';
 
 export interface Transition {
@@ -48,11 +48,7 @@ const MOST_OFFERS = 1500;
 /** By action, sorted by name. */
 export function triesByAction(transitions: readonly Transition[]): Tries[] {
   const groups = new Map<string, Transition[]>();
-  for (const one of transitions) {
-    const group = groups.get(one.action.name);
-    if (group === undefined) groups.set(one.action.name, [one]);
-    else group.push(one);
-  }
+  for (const one of transitions) addTo(groups, one.action.name, one);
   const offers = offersByAction(transitions);
   return [...groups.keys()].sort().map((name) => {
     const group = groups.get(name)!;
@@ -70,11 +66,7 @@ function offersByAction(transitions: readonly Transition[]): Map<string, Offer[]
     if (facts === last) continue;
     last = facts;
     const before = new Situation(scene, facts);
-    for (const { name, objects } of offered) {
-      const known = offers.get(name);
-      if (known === undefined) offers.set(name, [{ before, objects }]);
-      else known.push({ before, objects });
-    }
+    for (const { name, objects } of offered) addTo(offers, name, { before, objects });
   }
   return offers;
 }

@@ -17,12 +17,7 @@ const MOST_WORDINGS = 40;
 interface Shown {
   readonly one: Try;
   readonly text: string;
-  readonly lists: readonly ShownList[];
-}
-
-interface ShownList {
-  readonly things: readonly string[];
-  readonly between: readonly string[];
+  readonly lists: readonly { readonly things: readonly string[]; readonly between: readonly string[] }[];
 }
 
 /** Each of the tries that were carried out and whose answer is known counts. */
@@ -59,7 +54,7 @@ export function wordingsOf(frame: Frame, vocabulary: Vocabulary): Wording[] {
 function shownBy(one: Try, { bindings }: Frame): Shown {
   const { between, objects } = splitByNames(one.observation!, one.before.scene);
   const names = new Map([...bindings.get(one)!].reverse().map(([name, object]) => [object, name]));
-  const lists: ShownList[] = [];
+  const lists: Shown['lists'][number][] = [];
   let text = between[0];
   for (let i = 0; i < objects.length; i++) {
     const from = i;

@@ -2,7 +2,7 @@
 // The form is TextWorld's for PDDL games (textworld/envs/pddl/logic/logic.ebnf).
 
 import type { WorldPlan, WorldState } from './ground.js';
-import { pddlInvalid } from './read-task.js';
+import { addTo, pddlInvalid } from './read-task.js';
 
 interface GrammarRule {
   /** What must hold for the rule to be taken; absent: it always may be. */
@@ -141,14 +141,9 @@ export class Librarian {
     private readonly types: ReadonlyMap<string, string>,
   ) {
     const { task } = plan;
-    const keep = (predicate: string, objects: readonly number[], atom: number) => {
-      const facts = this.byPredicate.get(predicate);
-      if (facts === undefined) this.byPredicate.set(predicate, [{ objects, atom }]);
-      else facts.push({ objects, atom });
-    };
-    for (const { predicate, args } of task.constant) keep(predicate, args, -1);
+    for (const { predicate, args } of task.constant) addTo(this.byPredicate, predicate, { objects: args, atom: -1 });
     task.predicates.forEach((predicate, atom) => {
-      keep(predicate, task.args[atom], atom);
+      addTo(this.byPredicate, predicate, { objects: task.args[atom], atom });
     });
   }
 
@@ -214,9 +209,7 @@ export class Librarian {
     const at = literal.placeholders.map((_, position) => {
       const index = new Map<number, number[]>();
       facts.forEach(({ objects }, place) => {
-        const list = index.get(objects[position]);
-        if (list === undefined) index.set(objects[position], [place]);
-        else list.push(place);
+        addTo(index, objects[position], place);
       });
       return index;
     });

@@ -3,6 +3,7 @@
 
 import {
   type ActionSchema,
+  addTo,
   type Clause,
   clausesOf,
   type Effect,
@@ -375,10 +376,7 @@ export class Facts {
     relation.facts.push(atom);
     this.args[atom].forEach((object, position) => {
       relation.at[position] ??= new Map();
-      const index = relation.at[position];
-      const list = index.get(object);
-      if (list === undefined) index.set(object, [atom]);
-      else list.push(atom);
+      addTo(relation.at[position], object, atom);
     });
   }
 

@@ -57,6 +57,13 @@ export interface PddlProblem {
   readonly goal: Condition;
 }
 
+/** Puts it into the list of its key. */
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const known = lists.get(key);
+  if (known === undefined) lists.set(key, [value]);
+  else known.push(value);
+}
+
 export const TRUE: Condition = { kind: 'and', parts: [] };
 
 /** The type and all above it. */
@@ -116,11 +123,9 @@ export function listOf(term: Term | undefined, what: string, role: string): Term
   throw pddlInvalid(what, `${role} should be a list in brackets, not ${shown(term)}`);
 }
 
-const SHOWN = 60;
-
 export function shown(term: Term | undefined): string {
   const text = term === undefined ? 'nothing' : write(term);
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }
 
 function write(term: Term): string {

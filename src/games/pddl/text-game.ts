@@ -23,7 +23,7 @@ import {
   type TextGrammar,
 } from './grammar.js';
 import { groundTask, type Operator, planWorld, World, type WorldPlan, type WorldState } from './ground.js';
-import { type PddlDomain, pddlInvalid, readDomain, readProblem } from './read-task.js';
+import { addTo, type PddlDomain, pddlInvalid, readDomain, readProblem } from './read-task.js';
 
 /** The three texts of a game, as PDDL and the grammar file have them. */
 export interface GameSource {
@@ -80,7 +80,7 @@ export class TextGame {
     this.commandOf = Uint32Array.from(written, (command) => places.get(command)!);
     const operatorsOf = new Map<string, number[]>();
     written.forEach((command, operator) => {
-      operatorsOf.set(command, [...(operatorsOf.get(command) ?? []), operator]);
+      addTo(operatorsOf, command, operator);
     });
     this.operatorsOf = operatorsOf;
     const asked = deniedPredicates(text);
@@ -222,15 +222,12 @@ function requireFixedCommands(
   what: string,
 ): void {
   texts.forEach(({ template }, i) => {
-    const loose = template.find(
-      (symbol) =>
-        symbol.kind === 'rule' ||
-        (symbol.kind === 'each' &&
-          (symbol.symbol.kind === 'rule' || symbol.given?.some(({ predicate }) => changing.has(predicate)))),
-    );
-    if (loose === undefined) return;
-    const problem = `the template of action "${actions[i].name}" depends on facts that change`;
-    throw pddlInvalid(`${what}, grammar`, problem);
+    const isLoose = template.some((one) => {
+      if (one.kind !== 'each') return one.kind === 'rule';
+      return one.symbol.kind === 'rule' || one.given?.some(({ predicate }) => changing.has(predicate));
+    });
+    if (!isLoose) return;
+    throw pddlInvalid(`${what}, grammar`, `the template of action "${actions[i].name}" depends on facts that change`);
   });
 }
 

@@ -14,7 +14,7 @@ import type { ToolCall } from '../../env/tools/message.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../../synth/asked-json.js';
-import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
+import { elementLine, lastScreen, prompt, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
 
 /**
  * What people come to screens for, in kinds: a walk without a task begins with one of them in mind, so that walks differ from the start.
@@ -231,11 +231,4 @@ class Moment {
     const problem = `${name.replace('_', ' ')}: ${asked.problems.join('; ')}`;
     throw reverieError('LLM_REPLY_INVALID', { model: model.version, problem, retryable: false, ofModel: true });
   }
-}
-
-function prompt(system: string, data: object): ChatMessage[] {
-  return [
-    { role: 'system', content: system },
-    { role: 'user', content: JSON.stringify(data) },
-  ];
 }

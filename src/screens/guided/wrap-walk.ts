@@ -10,7 +10,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Responder, WalkNote } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import type { LanguageModel } from '../../llm/language-model.js';
+import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { askChecked } from '../../synth/asked-json.js';
 import { type EpisodeSettings, episodeRecord, type RowPlan, settleVerdict } from '../../synth/episodes/run-episode.js';
@@ -83,6 +83,13 @@ export function shownSteps({ first, steps }: Walk): object[] {
   });
 }
 
+export function prompt(system: string, data: object): ChatMessage[] {
+  return [
+    { role: 'system', content: system },
+    { role: 'user', content: JSON.stringify(data) },
+  ];
+}
+
 const verdictSchema = z.strictObject({
   reasoning: z.string().describe('What the instruction asks for, and what the last screen shows of each part of it.'),
   done: z.boolean().describe('Whether all of it was done, and nothing beside it that the user would not want.'),
@@ -109,10 +116,7 @@ async function objection(
     const asked = await askChecked(judge!, {
       name: 'walk_verdict',
       schema: verdictSchema,
-      messages: [
-        { role: 'system', content: JUDGE_SYSTEM },
-        { role: 'user', content: JSON.stringify(data) },
-      ],
+      messages: prompt(JUDGE_SYSTEM, data),
       seed: Rng.fromSeed(seed).split('judge', i).uint32() % 2 ** 31,
       signal,
     });
@@ -149,11 +153,10 @@ const LONGEST = 1_000;
 
 /** @throws TRAJECTORY_INVALID, and what models and the responder throw */
 export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
-  const { record, task } = request;
+  const { record, task, model, judges } = request;
   const recorded = walkOf(record.messages, task);
   const played = await playedAgain(request, recorded);
   const written = await instructionFor(request, played.walk);
-  const { model, judges } = request;
   const found = await objection(request, written, played.walk);
   const cost = addCosts(addCosts(record.cost, written.cost), found.cost);
   if (found.against !== undefined) throw refused(task, `a judge finds that it does not do it: ${found.against}`);
@@ -240,10 +243,7 @@ async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: 
   const asked = await askChecked(model, {
     name: 'wrapped_walk',
     schema: wrapSchema,
-    messages: [
-      { role: 'system', content: SYSTEM },
-      { role: 'user', content: JSON.stringify(data) },
-    ],
+    messages: prompt(SYSTEM, data),
     seed: Rng.fromSeed(plan.agentSeed).split('walk wrapper').uint32(),
     signal,
     faults: (reply) => instructionFaults(reply, walk),
