@@ -16,7 +16,7 @@ import type { Prediction } from '../src/env/tools/prediction.js';
 import { initialStateOf } from '../src/env/tools/situation.js';
 import type { Responder } from '../src/env/tools/tools-family.js';
 import type { EpisodeRecord } from '../src/replay/experience/experience.js';
-import { elementF1, elementScores } from '../src/screens/fidelity/elements.js';
+import { isAnother } from '../src/screens/mechanics.js';
 import type { ToolsModelConfigInput } from '../src/worldmodel/tools/tools-model-schema.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
 import { bootstrap, mean } from './measure.js';
@@ -218,4 +218,53 @@ function summary(steps: readonly StepScores[]): Summary {
     ),
   );
   return { actions: steps.length, ...(Object.fromEntries(means) as Record<Key, number | null>), elementF1ByStep };
+}
+
+// How alike two screens are, element by element. An element counts as right with its id, role, name and every property; where it
+// stands in the tree is not counted.
+
+/** Of a simulated screen beside the real one that followed from the same. */
+interface ElementScores {
+  /** F1 over all elements. */
+  readonly elements: number;
+  /** F1 over what changed: elements that came, went or became others; null where nothing did in either. */
+  readonly changes: number | null;
+  /** Whether it says rightly that the page became another: most of its elements new, or the task ended. */
+  readonly transition: boolean;
+}
+
+function elementScores(before: ScreenState, real: ScreenState, simulated: ScreenState): ElementScores {
+  return {
+    elements: elementF1(real, simulated),
+    changes: f1(changesOf(before, real), changesOf(before, simulated)),
+    transition: isAnother(before, real) === isAnother(before, simulated) && real.done === simulated.done,
+  };
+}
+
+/** 1 for two empty screens. */
+function elementF1(real: ScreenState, simulated: ScreenState): number {
+  return f1(keysOf(real), keysOf(simulated)) ?? 1;
+}
+
+function keysOf({ elements }: ScreenState): Set<string> {
+  return new Set(Object.keys(elements).map((id) => keyOf({ elements }, id)));
+}
+
+function keyOf({ elements }: Pick<ScreenState, 'elements'>, id: string): string {
+  const { children: _, ...own } = elements[id];
+  const sorted = Object.entries(own).sort(([a], [b]) => (a < b ? -1 : 1));
+  return JSON.stringify([id, sorted]);
+}
+
+function changesOf(before: ScreenState, after: ScreenState): Set<string> {
+  const [was, is] = [keysOf(before), keysOf(after)];
+  const came = [...is].filter((key) => !was.has(key));
+  const went = Object.keys(before.elements).filter((id) => after.elements[id] === undefined);
+  return new Set([...came, ...went.map((id) => `without ${id}`)]);
+}
+
+function f1(real: ReadonlySet<string>, simulated: ReadonlySet<string>): number | null {
+  if (real.size + simulated.size === 0) return null;
+  const both = [...simulated].filter((key) => real.has(key)).length;
+  return (2 * both) / (real.size + simulated.size);
 }

@@ -104,7 +104,6 @@ export interface Kind {
 /** In the order they are read. */
 export const FIDELITY_SECTIONS = [
   'one-step',
-  'elements',
   'k-steps',
   'reward-end',
   'calibration',

@@ -251,7 +251,6 @@ function worstBlock(worst: WorstTransition, whose: string): Block {
 /** What tells most of a section, of numbers and of tools. */
 const TELLING: Readonly<Record<SectionId, readonly string[]>> = {
   'one-step': ['state-error', 'state-within', 'state-exact-floor', 'silent-state-error', 'all-right', 'refused'],
-  elements: ['element-f1', 'change-f1'],
   'k-steps': ['divergence-steps', 'steps-to-divergence', 'consistency-ratio'],
   'reward-end': ['optimism', 'false-done'],
   calibration: ['coverage-90', 'doubt-auroc', 'ece', 'auroc'],

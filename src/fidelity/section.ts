@@ -85,8 +85,6 @@ export interface OpenedSubjects {
 /** A question about fidelity, as one kind of world asks it. */
 export interface Question<Judged> {
   readonly id: SectionId;
-  /** Asked wherever this one is, too. */
-  readonly comesWith?: SectionId;
   /** Says of itself what it cannot measure of this model. */
   readonly ask: (judged: Judged) => Instrument;
 }
@@ -96,9 +94,7 @@ export function instrumentsOf<Judged>(
   judged: Judged,
   sections: readonly SectionId[],
 ): Instrument[] {
-  return questions
-    .filter(({ id, comesWith = id }) => sections.includes(id) || sections.includes(comesWith))
-    .map(({ ask }) => ask(judged));
+  return questions.filter(({ id }) => sections.includes(id)).map(({ ask }) => ask(judged));
 }
 
 /** `instrument` without its work, for a model that it cannot measure: all of its metrics are there, and it says why. */

@@ -82,7 +82,7 @@ export function judgedKeys(about: string) {
     sections: z
       .array(z.enum(FIDELITY_SECTIONS))
       .min(1)
-      .default(FIDELITY_SECTIONS.filter((id) => id !== 'elements'))
-      .describe('What is measured. `elements`, of screens alone, comes with `one-step`.'),
+      .default([...FIDELITY_SECTIONS])
+      .describe('What is measured.'),
   };
 }

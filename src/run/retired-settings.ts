@@ -44,6 +44,8 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'llm.cache.memoryMegabytes': 'leave it out',
   'model.llm.promptTokens': 'use model.llm.stateTokens, model.llm.historyTokens and model.llm.retrieval.k',
   'model.page-llm.mode': 'leave it out: pages are written as trees',
+  'model.page-llm.retrieval':
+    'leave it out: records are shown by the backend llm; lifted and replay answer by them before page-llm is asked',
   'model.page-llm.draft': 'leave it out: another page is always drafted first',
   'model.page-llm.memory': 'leave it out: twelve lines are kept',
   'model.page-llm.history': 'leave it out: six earlier actions are shown',
@@ -86,6 +88,8 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   shadow: 'use reverie fidelity, and synth.maxSteps for as many steps as its report trusts',
   'fidelity.tiersOff': 'name the models under fidelity.subjects: [{name: without rules, model: {backends: [replay]}}]',
   'fidelity.learning': 'leave it out: the section learning is not measured any more',
+  'fidelity.sections=elements':
+    'leave it out: state-distance and error-flag of one-step tell how much of a screen is right',
   'fidelity.sections=learning': 'leave it out: the section learning is not measured any more',
 };
 

@@ -87,13 +87,7 @@ function settingsOf({ id, place: { what, variable, otherwise }, tasks }: Applica
       .min(1)
       .optional()
       .describe(`${id}: tasks by their names; default: all`),
-    seeds: z
-      .number()
-      .int()
-      .min(1)
-      .max(most)
-      .optional()
-      .describe(`${id}: seeds of each task and split; default ${SEEDS}`),
+    seeds: z.int().min(1).max(most).optional().describe(`${id}: seeds of each task and split; default ${SEEDS}`),
     screenshots: z.boolean().optional().describe('screens have a picture, and boxes of their elements; in Chromium'),
   });
 }

@@ -1,17 +1,13 @@
 // What actions come to on nearly every page, whatever its scripts do: writing writes, choosing chooses, ticking ticks, and the keyboard
-// follows. What a page makes of a click is for others to say.
+// follows. What a page makes of a click or of a key is for others to say.
 
 import type { Json } from '../core/canonical-json.js';
-import { actionLine, isSaid, parseAction, SCREEN_ACTIONS } from '../env/screens/screen-actions.js';
-import { type ScreenElement, type ScreenState, tabsOf } from '../env/screens/screen-state.js';
+import { actionLine, isSaid } from '../env/screens/screen-actions.js';
+import type { ScreenElement, ScreenState } from '../env/screens/screen-state.js';
 import type { CallSpec, OutcomeClaim } from '../env/tools/domain.js';
 import type { Operation } from '../env/tools/prediction.js';
 import { optionsOf } from './screen-actions.js';
 
-/** Of these, what is typed is what they hold. */
-const TYPED = new Set(['textbox', 'searchbox']);
-/** What leaves the caret of a field where it is. */
-const KEEPS_CARET = /^(noop|scroll|hover|send_msg_to_user)\(/;
 const FIELDS = new Set(['textbox', 'searchbox', 'spinbutton', 'Date', 'InputTime']);
 
 /** The screen after an action that it does not refuse; undefined where that is the page's affair. */
@@ -59,15 +55,9 @@ function changeOf(state: ScreenState, { name, arguments: given }: CallSpec): Cha
     case 'hover':
     case 'scroll':
       return {};
-    case 'tab_focus':
-      return Number(given['index']) === tabsOf(state).tab ? {} : undefined;
-    case 'go_forward':
-      // There is nothing before one before the first step back.
-      return state.history.some((line) => line.startsWith('go_back(')) ? undefined : {};
+    case 'dblclick':
     case 'focus':
       return FIELDS.has(element.role) ? { focused: bid } : undefined;
-    case 'press':
-      return pressed(state, bid, String(given['key_comb']));
     case 'fill':
     case 'clear':
       return filled(bid, element, String(given['value'] ?? ''));
@@ -75,8 +65,6 @@ function changeOf(state: ScreenState, { name, arguments: given }: CallSpec): Cha
       return chosen(state, bid, [given['options']].flat().map(String));
     case 'click':
       return clicked(state, bid, element);
-    case 'dblclick':
-      return FIELDS.has(element.role) ? { focused: bid } : undefined;
     default:
       return undefined;
   }
@@ -109,31 +97,6 @@ function chosenOne({ elements }: ScreenState, bid: string, element: ScreenElemen
   if (element.checked) return { focused: bid };
   const others = Object.values(elements).some(({ role, checked }) => role === 'radio' && checked === true);
   return others ? undefined : { focused: bid, elements: { [bid]: { ...element, checked: true } } };
-}
-
-/** A character, or the one before the caret taken away; other keys are the page's affair. */
-function pressed(state: ScreenState, bid: string, key: string): Change | undefined {
-  if (key === 'Backspace') return written(state, bid, (value) => Array.from(value).slice(0, -1).join(''));
-  return [...key].length === 1 ? written(state, bid, (value) => `${value}${key}`, key) : undefined;
-}
-
-/** What is typed at the end of a field of text, where its caret is known to be there. */
-function written(state: ScreenState, bid: string, change: (value: string) => string, text = ''): Change | undefined {
-  const field = state.elements[bid];
-  if (field === undefined || !TYPED.has(field.role) || typeof field.value !== 'string') return undefined;
-  const isOpen = field.disabled !== true && field.readonly !== true && optionsOf(state, field).length === 0;
-  // Line breaks may send a form.
-  if (!isOpen || /[\n\r\t]/.test(text) || !(field.value === '' || endsAtCaret(state, bid))) return undefined;
-  return { focused: bid, elements: { [bid]: { ...field, value: change(field.value) } } };
-}
-
-/** Whether it was written in just now, at its end, and nothing moved the caret since. */
-function endsAtCaret({ history, focused }: ScreenState, bid: string): boolean {
-  const last = history.findLast((line) => !KEEPS_CARET.test(line));
-  const call = last === undefined ? '' : parseAction(last, SCREEN_ACTIONS);
-  if (typeof call === 'string' || focused !== bid || call.arguments['bid'] !== bid) return false;
-  const key = String(call.arguments['key_comb']);
-  return call.name === 'fill' || (call.name === 'press' && (key === 'Backspace' || [...key].length === 1));
 }
 
 function chosen(state: ScreenState, bid: string, names: readonly string[]): Change {

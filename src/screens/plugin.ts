@@ -13,7 +13,7 @@ import { screenKind } from './screen-environment.js';
 const mechanicsBackend: BackendEntry = {
   name: 'mechanics',
   summary:
-    'What calls come to by themselves, where the domain knows: on screens, writing, typing, choosing, ticking, and refusals.',
+    'What calls come to by themselves, where the domain knows: on screens, writing, choosing, ticking, and refusals.',
   trust: 'proposal',
   make:
     async () =>
@@ -21,7 +21,7 @@ const mechanicsBackend: BackendEntry = {
       const mechanics = rules?.mechanics?.bind(rules);
       if (mechanics === undefined) return 'mechanics: nothing is known of this domain without what it really is';
       return {
-        version: `mechanics 2:${rules!.version}`,
+        version: `mechanics 3:${rules!.version}`,
         predict: ({ state, call }) => {
           const outcome = mechanics(state, call);
           if (outcome === undefined) return { declined: `what ${call.name} comes to here is not known by itself` };
@@ -41,10 +41,10 @@ const pageLlmBackend: BackendEntry = {
   needs: ['model'],
   make: async () => {
     const { PageModel } = await import('./page-llm/page-model.js');
-    return ({ domain, model, index }, settings) => {
+    return ({ domain, model }, settings) => {
       if (!isScreenDomain(domain)) return 'page-llm: the states of this domain are no screens';
       if (model === undefined) return 'page-llm: no language model is configured';
-      return new PageModel(model, settings as unknown as PageLlmSettings, index);
+      return new PageModel(model, settings as unknown as PageLlmSettings);
     };
   },
 };
@@ -66,11 +66,6 @@ export const screens: Plugin = {
       name: 'wrapped-walk',
       summary: 'A walk over screens as a task that it solves.',
       make: async () => (await import('./guided/wrap-walk.js')).wrapWalk,
-    },
-    {
-      name: 'screen-fidelity',
-      summary: 'What is measured of simulated screens.',
-      make: async () => (await import('./fidelity/elements.js')).SCREEN_QUESTIONS,
     },
   ],
 };

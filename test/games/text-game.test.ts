@@ -127,7 +127,7 @@ describe('a text game that is broken', () => {
       { problem: ATTIC_PROBLEM.slice(0, 200) },
       'attic, problem: it ends in line 5 with 3 brackets still open',
     ],
-    ['requires what is unknown', changed('domain', ':typing', ':durative-actions'), '":durative-actions"'],
+    ['has an unknown section', changed('domain', '(:predicates', '(:derived) (:predicates'), '":derived"'],
     ['has an unknown predicate', changed('domain', '(here ?from)', '(hear ?from)'), 'no predicate "hear"'],
     ['has an unknown type', changed('problem', '- room', '- rooms'), 'no type "rooms"'],
     ['declares an object twice', changed('problem', 'safe - box', 'crate - box'), '"crate" is declared twice'],

@@ -3,8 +3,6 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson, type Json } from '../../core/canonical-json.js';
 import { evaluationSetOf } from '../../core/evaluation-set.js';
-import { service } from '../../core/services.js';
-import { isScreenDomain } from '../../env/screens/screen-state.js';
 import type { ToolsScenario } from '../../kinds/tools.js';
 import { toolsCalibration } from '../calibration.js';
 import { horizonFindings, stepErrorRule } from '../horizon.js';
@@ -24,7 +22,7 @@ import { toolsMustFail } from './must-fail.js';
 import { toolsRank } from './rank.js';
 import { truthOf } from './truth.js';
 
-export const TOOLS_QUESTIONS: readonly Question<ToolsJudged>[] = [
+const TOOLS_QUESTIONS: readonly Question<ToolsJudged>[] = [
   { id: 'one-step', ask: durable(toolsOneStep) },
   { id: 'k-steps', ask: durable(toolsKSteps) },
   { id: 'reward-end', ask: durable(toolsRewardEnd) },
@@ -34,7 +32,7 @@ export const TOOLS_QUESTIONS: readonly Question<ToolsJudged>[] = [
 ];
 
 /** Replies are on disk before the rows that were made of them are. */
-export function durable<Row extends Json>(ask: (judged: ToolsJudged) => Instrument<Row>): Question<ToolsJudged>['ask'] {
+function durable<Row extends Json>(ask: (judged: ToolsJudged) => Instrument<Row>): Question<ToolsJudged>['ask'] {
   return (judged) => {
     const instrument = ask(judged);
     return {
@@ -62,16 +60,13 @@ export async function toolsSubjects(judging: ToolsJudging): Promise<Omit<OpenedS
   const { scenario, seed, inputs } = setup;
   const truth = await truthOf({ scenario, domain, seed, answering, heldOut: inputs.heldOut, ...services });
   const ground: ToolsGround = { setup, domain, user, truth, judge };
-  const questions = isScreenDomain(domain)
-    ? await service<readonly Question<ToolsJudged>[]>('screen-fidelity')
-    : TOOLS_QUESTIONS;
   const { fidelity, synth, agent } = scenario.config;
   const { tolerance, sections } = fidelity;
   const subjects = models.map((model): Subject => {
     const { name, responder } = model;
     return {
       ...{ name, kind: 'router', version: responder.version },
-      instruments: instrumentsOf(questions, toolsJudged(ground, model), sections),
+      instruments: instrumentsOf(TOOLS_QUESTIONS, toolsJudged(ground, model), sections),
       derive: (findings) => (sections.includes('horizon') ? horizonFindings(findings, stepErrorRule, tolerance) : []),
     };
   });

@@ -4,9 +4,9 @@
 // stays apart, as it is not known whether it is needed.
 
 import { factKey, Situation } from '../../worldmodel/situation.js';
+import type { Literal } from '../pddl/read-task.js';
 import {
   isVariable,
-  type Literal,
   lazyBindingOf,
   type OperatorEffect,
   objectsOf,
@@ -51,14 +51,18 @@ export function preconditionsOf(conditions: readonly Condition[], cases: readonl
     ...establishedPairs(conditions, accepted, literals, chances),
   ];
   const unexplained = refused.filter((one) => certain.every((clause) => meets(clause, one)));
-  const single = cover(
+  const single = explaining(
     safe.map((condition) => [condition]),
     unexplained,
   );
   const open = unexplained.filter((one) => single.every((clause) => meets(clause, one)));
-  const pairs = open.length === 0 ? [] : cover(pairsFor(conditions, accepted, open), open);
+  const pairs = open.length === 0 ? [] : explaining(pairsFor(conditions, accepted, open), open);
   const explained = [...certain, ...lightened(pruned([...single, ...pairs], unexplained), safe, unexplained)];
-  const chosen = withoutImplied(explained, refused, chances);
+  // Literals that follow from the others, now that all of these are known, are left out.
+  const literalsOf = (list: readonly Clause[]) => list.flatMap((one) => (one.length === 1 ? one : []));
+  const chosen = pruned(explained, refused, (clause, rest) => {
+    return clause.length === 1 && chances.follows(clause[0], literalsOf(rest));
+  });
   const needed = new Set(chosen.flat());
   const sum = (list: readonly Case[], key: 'accepted' | 'refused') => list.reduce((n, one) => n + one[key], 0);
   const preconditions = chosen.map((clause) => {
@@ -139,18 +143,6 @@ function establishedPairs(
   }
 }
 
-/** Without literals that follow from the others, now that all of these are known. */
-function withoutImplied(clauses: readonly Clause[], refused: readonly Case[], chances: Chances): Clause[] {
-  let kept = [...clauses];
-  for (const clause of [...clauses].sort((a, b) => clauseWeight(b) - clauseWeight(a))) {
-    const rest = kept.filter((one) => one !== clause);
-    const literals = rest.flatMap((one) => (one.length === 1 ? one : []));
-    const isImplied = clause.length === 1 && chances.follows(clause[0], literals);
-    if (isImplied && explainsAll(rest, kept, refused)) kept = rest;
-  }
-  return kept;
-}
-
 function meets(clause: Clause, one: Case): boolean {
   return clause.some((condition) => holds(condition, one));
 }
@@ -159,34 +151,48 @@ function clauseWeight(clause: Clause): number {
   return clause.reduce((sum, { weight }) => sum + weight, 0);
 }
 
-/** Greedily (Chvatal 1979): what explains most of the refusals still open, for its weight, comes next. */
-function cover(clauses: readonly Clause[], refused: readonly Case[]): Clause[] {
-  const explains = clauses.map((clause) => refused.map((one) => !meets(clause, one)));
-  const open = refused.map(() => true);
-  const chosen: Clause[] = [];
+/** Greedily (Chvatal 1979): what explains most of what is still open, for its weight, comes next, and is taken out of `open`. */
+function cover<T extends { readonly explains: Iterable<number>; readonly weight: number }>(
+  claims: readonly T[],
+  open: Set<number>,
+  timesOf: (item: number) => number = () => 1,
+): T[] {
+  const chosen: T[] = [];
   for (;;) {
-    let best = -1;
+    let best: T | undefined;
     let most = 0;
-    clauses.forEach((clause, i) => {
-      let count = 0;
-      for (let at = 0; at < refused.length; at++) if (open[at] && explains[i][at]) count += refused[at].refused;
-      const worth = count / clauseWeight(clause);
-      if (worth > most) [best, most] = [i, worth];
-    });
-    if (best < 0) return chosen;
-    chosen.push(clauses[best]);
-    explains[best].forEach((does, at) => {
-      if (does) open[at] = false;
-    });
+    for (const claim of claims) {
+      let explained = 0;
+      for (const item of claim.explains) if (open.has(item)) explained += timesOf(item);
+      const worth = explained / claim.weight;
+      if (worth > most) [best, most] = [claim, worth];
+    }
+    if (best === undefined) return chosen;
+    chosen.push(best);
+    for (const item of best.explains) open.delete(item);
   }
 }
 
-/** Without clauses that the others make needless, the heaviest first. */
-function pruned(clauses: readonly Clause[], refused: readonly Case[]): Clause[] {
+/** The clauses that explain the refusals. */
+function explaining(clauses: readonly Clause[], refused: readonly Case[]): Clause[] {
+  const claims = clauses.map((clause) => ({
+    clause,
+    weight: clauseWeight(clause),
+    explains: refused.flatMap((one, i) => (meets(clause, one) ? [] : [i])),
+  }));
+  return cover(claims, new Set(refused.keys()), (i) => refused[i].refused).map(({ clause }) => clause);
+}
+
+/** Without clauses that are needless beside the rest, which explains as much; the heaviest first. */
+function pruned(
+  clauses: readonly Clause[],
+  refused: readonly Case[],
+  isNeedless: (clause: Clause, rest: readonly Clause[]) => boolean = () => true,
+): Clause[] {
   let kept = [...clauses];
   for (const clause of [...clauses].sort((a, b) => clauseWeight(b) - clauseWeight(a))) {
     const rest = kept.filter((one) => one !== clause);
-    if (explainsAll(rest, kept, refused)) kept = rest;
+    if (isNeedless(clause, rest) && explainsAll(rest, kept, refused)) kept = rest;
   }
   return kept;
 }
@@ -263,14 +269,14 @@ export function effectsOf(
     return { candidate, when: [], explains: candidate.changes, weight: candidate.weight };
   });
   const open = new Set(changes.keys());
-  const chosen = choose(claims, open);
+  const chosen = cover(claims, open);
   if (open.size > 0) {
     const cases = accepted.map((one) => truths.get(one)!);
     const others = candidates.filter(
       (one) => !always.includes(one) && [...one.changes].some((change) => open.has(change)),
     );
     const conditional = others.flatMap((one) => conditionedOn(one, conditions, cases, changes, open));
-    chosen.push(...choose(conditional, open));
+    chosen.push(...cover(conditional, open));
   }
   const key = ({ makes, when }: OperatorEffect) => `${makes} ${when.join(' ')}`;
   const effects = chosen.map((claim) => effectOf(claim, accepted, truths));
@@ -331,22 +337,6 @@ function spelled(objects: readonly string[], binding: ReadonlyMap<string, string
     found = found.flatMap((args) => names.map((name) => [...args, name]));
   }
   return found;
-}
-
-/** Greedily: what explains most, then what is said more simply. What was explained is taken out of `open`. */
-function choose(claims: readonly Claim[], open: Set<number>): Claim[] {
-  const chosen: Claim[] = [];
-  for (;;) {
-    let best: Claim | undefined;
-    let most = 0;
-    for (const claim of claims) {
-      const worth = [...claim.explains].filter((change) => open.has(change)).length / claim.weight;
-      if (worth > most) [best, most] = [claim, worth];
-    }
-    if (best === undefined) return chosen;
-    chosen.push(best);
-    for (const change of best.explains) open.delete(change);
-  }
 }
 
 /** The candidate under each condition after which it always was so. */

@@ -51,7 +51,7 @@ import {
   variablesFor,
   vocabularyOf,
 } from './tries.js';
-import { listsAlike, type Told, toldIn, wordingsOf } from './wordings.js';
+import { wordingsOf } from './wordings.js';
 
 /** The same transitions give the same operators, to the byte. An action that was never carried out has none. What was offered is evidence of what
  * an action does not need: demonstrations are no walks of chance, so that much of what always held in them was not needed. */
@@ -61,7 +61,6 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
   const frames = actions
     .filter(({ accepted }) => accepted.length > 0)
     .map((tries) => frameOf(tries, variablesFor(tries, vocabulary)));
-  const told = frames.map(toldIn);
   const known = transitions.map(({ action: { name, objects }, accepted, before, after }) => {
     return [name, objects, accepted, before, after];
   });
@@ -76,31 +75,21 @@ export function induceOperators(transitions: readonly Transition[]): OperatorsFi
     refusals: counted(transitions.flatMap((one) => (one.accepted ? [] : (one.observation ?? [])))).map(
       ([text, support]) => ({ text, support }),
     ),
-    operators: listsAlike(
-      frames.map((frame, i) => {
-        const elsewhere = told.flatMap((list, other) => (other === i ? [] : list));
-        return operatorOf(frame, vocabulary, transitions, elsewhere);
-      }),
-    ),
+    operators: frames.map((frame) => operatorOf(frame, vocabulary, transitions)),
     refused: actions
       .filter(({ accepted, offered }) => accepted.length + offered.length === 0)
       .map(({ action, all }) => ({ action: action.name, support: all.length })),
   };
 }
 
-function operatorOf(
-  frame: Frame,
-  vocabulary: Vocabulary,
-  transitions: readonly Transition[],
-  elsewhere: readonly Told[],
-): Operator {
+function operatorOf(frame: Frame, vocabulary: Vocabulary, transitions: readonly Transition[]): Operator {
   const { action, all, accepted } = frame.tries;
   const conditions = conditionsOf(frame, vocabulary);
   const cases = casesOf(frame, conditions);
   const { preconditions, always, unexplained } = preconditionsOf(conditions, cases, new Chances(frame, transitions));
   const truths = new Map<Try, Pick<Case, 'truth'>>(accepted.map((one) => [one, truthIn(one, frame, conditions)]));
   const effects = effectsOf(frame, conditions, truths);
-  const wordings = wordingsOf(frame, vocabulary, elsewhere);
+  const wordings = wordingsOf(frame, vocabulary);
   const said = [
     ...always,
     ...preconditions.flatMap(({ any }) => any),
@@ -187,28 +176,6 @@ export function readOperators(file: string, folder = '.'): OperatorsFile {
   throw invalid(describeIssues(read.error));
 }
 
-export class OperatorsModel implements BackendModel {
-  readonly version: string;
-  private readonly book: OperatorBook;
-
-  /** @param sceneOf  what there is in the world of a state, and what is so in it for good */
-  constructor(
-    file: OperatorsFile,
-    private readonly sceneOf: NonNullable<ToolRules['scene']>,
-  ) {
-    this.book = new OperatorBook(file);
-    this.version = `operators:${sha256(canonicalJson(file)).slice(0, 16)}`;
-  }
-
-  predict({ state, call }: CallQuery): RawProposal | Declined {
-    const outcome = this.book.outcome(this.sceneOf(state), state.facts as FactTable, call);
-    if ('unknown' in outcome) return { declined: outcome.unknown };
-    const { accepted, operations, observation, confidence } = outcome;
-    if (observation === undefined) return { declined: 'what is answered to it was never seen in such a state' };
-    return { operations, observation, isError: !accepted, confidence, cost: NO_COST };
-  }
-}
-
 interface OperatorOutcome {
   readonly accepted: boolean;
   readonly operations: readonly Operation[];
@@ -218,13 +185,27 @@ interface OperatorOutcome {
   readonly confidence: number;
 }
 
-export class OperatorBook {
+export class OperatorsModel implements BackendModel {
+  readonly version: string;
   private readonly operators: ReadonlyMap<string, Operator>;
   private readonly refused: ReadonlyMap<string, number>;
 
-  constructor(private readonly file: OperatorsFile) {
+  /** @param sceneOf  what there is in the world of a state, and what is so in it for good */
+  constructor(
+    private readonly file: OperatorsFile,
+    private readonly sceneOf: NonNullable<ToolRules['scene']>,
+  ) {
+    this.version = `operators:${sha256(canonicalJson(file)).slice(0, 16)}`;
     this.operators = new Map(file.operators.map((operator) => [operator.action, operator]));
     this.refused = new Map(file.refused.map(({ action, support }) => [action, support]));
+  }
+
+  predict({ state, call }: CallQuery): RawProposal | Declined {
+    const outcome = this.outcome(this.sceneOf(state), state.facts as FactTable, call);
+    if ('unknown' in outcome) return { declined: outcome.unknown };
+    const { accepted, operations, observation, confidence } = outcome;
+    if (observation === undefined) return { declined: 'what is answered to it was never seen in such a state' };
+    return { operations, observation, isError: !accepted, confidence, cost: NO_COST };
   }
 
   /** @param facts  the state's */

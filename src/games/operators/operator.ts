@@ -3,12 +3,7 @@
 
 import { z } from 'zod';
 import type { Parameter, Situation } from '../../worldmodel/situation.js';
-
-export interface Literal {
-  readonly predicate: string;
-  readonly args: readonly string[];
-  readonly negated: boolean;
-}
+import type { Literal } from '../pddl/read-task.js';
 
 /** Objects by the names of variables; a variable that means nothing here is missing. */
 export type Binding = ReadonlyMap<string, string>;

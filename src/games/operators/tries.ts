@@ -7,7 +7,8 @@ import { initialStateOf } from '../../env/tools/situation.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ExperienceStep } from '../../replay/experience/experience.js';
 import { type Parameter, Situation, type TakenAction, takenAction } from '../../worldmodel/situation.js';
-import { type Binding, bindingOf, fitting, isVariable, type Literal, type Variable, writeLiteral } from './operator.js';
+import { addTo, type Literal } from '../pddl/read-task.js';
+import { type Binding, bindingOf, fitting, isVariable, objectsOf, type Variable, writeLiteral } from './operator.js';
 
 export interface Transition {
   readonly scene: Scene;
@@ -47,11 +48,7 @@ const MOST_OFFERS = 1500;
 /** By action, sorted by name. */
 export function triesByAction(transitions: readonly Transition[]): Tries[] {
   const groups = new Map<string, Transition[]>();
-  for (const one of transitions) {
-    const group = groups.get(one.action.name);
-    if (group === undefined) groups.set(one.action.name, [one]);
-    else group.push(one);
-  }
+  for (const one of transitions) addTo(groups, one.action.name, one);
   const offers = offersByAction(transitions);
   return [...groups.keys()].sort().map((name) => {
     const group = groups.get(name)!;
@@ -69,11 +66,7 @@ function offersByAction(transitions: readonly Transition[]): Map<string, Offer[]
     if (facts === last) continue;
     last = facts;
     const before = new Situation(scene, facts);
-    for (const { name, objects } of offered) {
-      const known = offers.get(name);
-      if (known === undefined) offers.set(name, [{ before, objects }]);
-      else known.push({ before, objects });
-    }
+    for (const { name, objects } of offered) addTo(offers, name, { before, objects });
   }
   return offers;
 }
@@ -290,21 +283,9 @@ function offersOf(domain: ToolsDomain): (scene: Scene, state: JsonObject) => Tak
   };
 }
 
-/** Told of a way; false: no further one is asked for. */
-export type Visit = (objects: readonly string[]) => boolean;
-
-/** Parameters with what they may stand for once others are fixed. */
-interface Search {
-  readonly at: Situation;
-  readonly parameters: readonly Parameter[];
-  readonly literals: readonly Literal[];
-  readonly visit: Visit;
-  readonly binding: Map<string, string>;
-  left: number;
-}
-
 /**
- * Calls `visit` with one object for each parameter, at most so often, and until it says that this is enough.
+ * Calls `visit` with one object for each parameter, at most so often, and until it says false: that this is enough. The parameter that the
+ * fewest facts allow something for is bound next.
  * @param literals  positive, over parameters and objects alone
  */
 export function eachGrounding(
@@ -312,67 +293,50 @@ export function eachGrounding(
   parameters: readonly Parameter[],
   literals: readonly Literal[],
   limit: number,
-  visit: Visit,
+  visit: (objects: readonly string[]) => boolean,
 ): void {
-  const search = { at, parameters, literals, visit, binding: new Map<string, string>(), left: limit };
-  if (literals.every((literal) => isPossible(literal, search))) next(search);
-}
-
-function next(search: Search): void {
-  const { parameters, binding, literals, at } = search;
-  const open = parameters.filter(({ name }) => !binding.has(name));
-  if (open.length === 0) {
-    const isEnough = !search.visit(parameters.map(({ name }) => binding.get(name)!));
-    search.left = isEnough ? 0 : search.left - 1;
-    return;
-  }
-  const { parameter, candidates } = narrowest(open, search);
-  const own = literals.filter(({ args }) => args.includes(parameter.name));
-  for (const object of candidates) {
-    if (search.left <= 0) break;
-    if (at.typeOf(object) !== parameter.type) continue;
-    binding.set(parameter.name, object);
-    if (own.every((literal) => isPossible(literal, search))) next(search);
-  }
-  binding.delete(parameter.name);
-}
-
-/** The open parameter that the fewest facts allow something for, and what they allow. */
-function narrowest(
-  open: readonly Parameter[],
-  search: Search,
-): { readonly parameter: Parameter; readonly candidates: Iterable<string> } {
-  let best: { readonly parameter: Parameter; readonly place: number; readonly rows: Rows } | undefined;
-  for (const parameter of open) {
-    for (const literal of search.literals) {
-      const place = literal.args.indexOf(parameter.name);
-      const rows = place < 0 ? undefined : linked(literal, place, search);
-      if (rows !== undefined && (best === undefined || rows.length < best.rows.length))
-        best = { parameter, place, rows };
+  const binding = new Map<string, string>();
+  let left = limit;
+  /** Whether it holds, or speaks of what is still open. */
+  const isPossible = ({ predicate, args }: Literal) => {
+    const objects = objectsOf(args, binding);
+    return objects === undefined || at.holds(predicate, objects);
+  };
+  /** The facts that the literal could be, given what is bound beside the place; undefined where nothing is. */
+  const linked = ({ predicate, args }: Literal, place: number) => {
+    if (args.length === 1) return at.rows(predicate);
+    const fixed = args.findIndex((arg, i) => i !== place && (!isVariable(arg) || binding.has(arg)));
+    return fixed < 0 ? undefined : at.about(predicate, fixed, binding.get(args[fixed]) ?? args[fixed]);
+  };
+  const narrowest = (open: readonly Parameter[]) => {
+    let best: { parameter: Parameter; place: number; rows: readonly (readonly string[])[] } | undefined;
+    for (const parameter of open) {
+      for (const literal of literals) {
+        const place = literal.args.indexOf(parameter.name);
+        const rows = place < 0 ? undefined : linked(literal, place);
+        if (rows !== undefined && (best === undefined || rows.length < best.rows.length))
+          best = { parameter, place, rows };
+      }
     }
-  }
-  if (best === undefined) return { parameter: open[0], candidates: search.at.allOf(open[0].type) };
-  const { parameter, place, rows } = best;
-  return { parameter, candidates: new Set(rows.map((row) => row[place])) };
-}
-
-/** Whether it holds, or speaks of what is still open. */
-function isPossible({ predicate, args }: Literal, { binding, at }: Search): boolean {
-  const objects: string[] = [];
-  for (const arg of args) {
-    const object = isVariable(arg) ? binding.get(arg) : arg;
-    if (object === undefined) return true;
-    objects.push(object);
-  }
-  return at.holds(predicate, objects);
-}
-
-type Rows = readonly (readonly string[])[];
-
-/** The facts that the literal could be, given what is bound beside the place; undefined where nothing is. */
-function linked({ predicate, args }: Literal, place: number, { binding, at }: Search): Rows | undefined {
-  if (args.length === 1) return at.rows(predicate);
-  const fixed = args.findIndex((arg, i) => i !== place && (!isVariable(arg) || binding.has(arg)));
-  if (fixed < 0) return undefined;
-  return at.about(predicate, fixed, binding.get(args[fixed]) ?? args[fixed]);
+    if (best === undefined) return { parameter: open[0], candidates: at.allOf(open[0].type) };
+    const { parameter, place, rows } = best;
+    return { parameter, candidates: new Set(rows.map((row) => row[place])) };
+  };
+  const bindNext = (): void => {
+    const open = parameters.filter(({ name }) => !binding.has(name));
+    if (open.length === 0) {
+      left = visit(parameters.map(({ name }) => binding.get(name)!)) ? left - 1 : 0;
+      return;
+    }
+    const { parameter, candidates } = narrowest(open);
+    const own = literals.filter(({ args }) => args.includes(parameter.name));
+    for (const object of candidates) {
+      if (left <= 0) break;
+      if (at.typeOf(object) !== parameter.type) continue;
+      binding.set(parameter.name, object);
+      if (own.every(isPossible)) bindNext();
+    }
+    binding.delete(parameter.name);
+  };
+  if (literals.every(isPossible)) bindNext();
 }

@@ -1,20 +1,11 @@
 // What an action is answered: its answers with the names of things taken out. Names that the action knows stay as variables, runs of
 // names ("a pen 1, a mug 2, and a cup 1") become lists of what some fact speaks of. Where there are several answers, each is told
-// from the others by what holds afterwards, and wherever another action was answered the same.
+// from the others by what holds afterwards.
 
 import { splitByNames } from '../../worldmodel/situation.js';
-import {
-  type Binding,
-  isSo,
-  type Literal,
-  listed,
-  readLiteral,
-  saidOf,
-  variablesIn,
-  type Wording,
-  writeLiteral,
-} from './operator.js';
-import { argumentsFor, type Frame, spread, type Try, type Vocabulary } from './tries.js';
+import type { Literal } from '../pddl/read-task.js';
+import { isSo, listed, saidOf, type Wording, writeLiteral } from './operator.js';
+import { argumentsFor, type Frame, type Try, type Vocabulary } from './tries.js';
 
 /** What may stand between two things of a list. */
 const BETWEEN = /^(?:,\s+|\s+and\s+|,\s+and\s+)(?:(?:an?|the|some)\s+)?$/;
@@ -22,34 +13,15 @@ const BETWEEN = /^(?:,\s+|\s+and\s+|,\s+and\s+)(?:(?:an?|the|some)\s+)?$/;
 const MOST_CONDITIONS = 5;
 /** Kinds of answers beyond which they are not worded at all. */
 const MOST_WORDINGS = 40;
-/** Answers to other actions that are looked at, of each text. */
-const MOST_ALIKE = 200;
 
 interface Shown {
   readonly one: Try;
   readonly text: string;
-  readonly lists: readonly ShownList[];
+  readonly lists: readonly { readonly things: readonly string[]; readonly between: readonly string[] }[];
 }
 
-/** An answer to another action, which may end in the same words. */
-export type Told = Pick<Shown, 'one' | 'text'> & { readonly binding: Binding };
-
-interface ShownList {
-  readonly things: readonly string[];
-  readonly between: readonly string[];
-}
-
-/** All answers to the actions of a frame. */
-export function toldIn(frame: Frame): Told[] {
-  const told = frame.tries.accepted.filter(({ observation }) => observation !== undefined);
-  return told.map((one) => ({ one, text: shownBy(one, frame).text, binding: frame.bindings.get(one)! }));
-}
-
-/**
- * Each of the tries that were carried out and whose answer is known counts.
- * @param others  what other actions were answered
- */
-export function wordingsOf(frame: Frame, vocabulary: Vocabulary, elsewhere: readonly Told[]): Wording[] {
+/** Each of the tries that were carried out and whose answer is known counts. */
+export function wordingsOf(frame: Frame, vocabulary: Vocabulary): Wording[] {
   const told = frame.tries.accepted.filter(({ observation }) => observation !== undefined);
   const groups = new Map<string, Shown[]>();
   for (const one of told) {
@@ -68,9 +40,7 @@ export function wordingsOf(frame: Frame, vocabulary: Vocabulary, elsewhere: read
   return drafts.map(({ text, shown, lists }): Wording => {
     const own = new Set(shown.map(({ one }) => one));
     const others = told.filter((one) => !own.has(one));
-    const alike = features.length === 0 ? [] : spread(saidAlike(text, elsewhere), MOST_ALIKE);
-    const isSoThere = (i: number) => alike.every((one) => agrees(features[i], one));
-    const when = tellingApart([...own], others, truths, isSoThere).map((i) => features[i]);
+    const when = tellingApart([...own], others, truths).map((i) => features[i]);
     const wording = { text, when, lists, support: 0, counterExamples: 0 };
     const fits = told.filter((one) => when.every((each) => isSo(each, frame.bindings.get(one)!, one.after)));
     const right = fits.filter(
@@ -80,61 +50,11 @@ export function wordingsOf(frame: Frame, vocabulary: Vocabulary, elsewhere: read
   });
 }
 
-/** What other actions were answered that ends in this text, or in which this text ends: it speaks of the same. */
-function saidAlike(text: string, elsewhere: readonly Told[]): Told[] {
-  const ends = (long: string, short: string) => long === short || long.endsWith(` ${short}`);
-  return elsewhere.filter((one) => ends(text, one.text) || ends(one.text, text));
-}
-
-/** Whether a feature was so there, or speaks of what that action does not know. */
-function agrees(feature: string, { one, binding }: Told): boolean {
-  return variablesIn(readLiteral(feature)!).some((name) => !binding.has(name)) || isSo(feature, binding, one.after);
-}
-
-/** Where only short lists were seen, longer ones are written as most are that follow the same word (`you see a {list 1}`). */
-export function listsAlike<T extends { readonly wordings: readonly Wording[] }>(
-  operators: readonly T[],
-): (T & { wordings: Wording[] })[] {
-  const most = mostWritten(operators.flatMap(({ wordings }) => wordings));
-  const completed = (wording: Wording): Wording => ({
-    ...wording,
-    lists: wording.lists.map((list, i) => ({ ...most.get(wordBefore(wording.text, i)), ...list })),
-  });
-  return operators.map((operator) => ({ ...operator, wordings: operator.wordings.map(completed) }));
-}
-
-type Separators = Pick<Wording['lists'][number], 'between' | 'last'>;
-
-/** What stands between the things of lists, by the word before these; what was seen most often. */
-function mostWritten(wordings: readonly Wording[]): Map<string, Separators> {
-  const most = new Map<string, Separators>();
-  for (const what of ['between', 'last'] as const) {
-    const seen = new Map<string, { word: string; found: string; support: number }>();
-    for (const { text, lists, support } of wordings) {
-      lists.forEach(({ [what]: found }, i) => {
-        if (found === undefined) return;
-        const word = wordBefore(text, i);
-        const key = JSON.stringify([word, found]);
-        seen.set(key, { word, found, support: support + (seen.get(key)?.support ?? 0) });
-      });
-    }
-    const rising = [...seen.values()].sort((a, b) => a.support - b.support || (a.found < b.found ? 1 : -1));
-    for (const { word, found } of rising) most.set(word, { ...most.get(word), [what]: found });
-  }
-  return most;
-}
-
-/** The last word before a list: an article, mostly. */
-function wordBefore(text: string, list: number): string {
-  const [before] = text.split(`{list ${list + 1}}`);
-  return /\S*\s*$/.exec(before)![0];
-}
-
 /** The answer with variables for what the action knows, and lists for runs of names and for single names that it does not know. */
 function shownBy(one: Try, { bindings }: Frame): Shown {
   const { between, objects } = splitByNames(one.observation!, one.before.scene);
   const names = new Map([...bindings.get(one)!].reverse().map(([name, object]) => [object, name]));
-  const lists: ShownList[] = [];
+  const lists: Shown['lists'][number][] = [];
   let text = between[0];
   for (let i = 0; i < objects.length; i++) {
     const from = i;
@@ -195,17 +115,14 @@ function featuresOf({ types }: Frame, { places }: Vocabulary): string[] {
   return [...whole, ...open].flatMap((literal) => [literal, { ...literal, negated: true }].map(writeLiteral));
 }
 
-/** Features that hold in all of these, and wherever the same was said, and together in as few as can be of the others. */
+/** Features that hold in all of these, and together in as few as can be of the others. */
 function tellingApart(
   own: readonly Try[],
   others: readonly Try[],
   truths: ReadonlyMap<Try, readonly boolean[]>,
-  isSoThere: (feature: number) => boolean,
 ): number[] {
   const count = truths.get(own[0])?.length ?? 0;
-  const common = Array.from({ length: count }, (_, i) => i).filter(
-    (i) => own.every((one) => truths.get(one)![i]) && isSoThere(i),
-  );
+  const common = Array.from({ length: count }, (_, i) => i).filter((i) => own.every((one) => truths.get(one)![i]));
   const chosen: number[] = [];
   let left = others;
   while (left.length > 0 && chosen.length < MOST_CONDITIONS) {

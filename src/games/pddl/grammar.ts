@@ -2,7 +2,7 @@
 // The form is TextWorld's for PDDL games (textworld/envs/pddl/logic/logic.ebnf).
 
 import type { WorldPlan, WorldState } from './ground.js';
-import { pddlInvalid } from './read-task.js';
+import { addTo, pddlInvalid } from './read-task.js';
 
 interface GrammarRule {
   /** What must hold for the rule to be taken; absent: it always may be. */
@@ -141,14 +141,9 @@ export class Librarian {
     private readonly types: ReadonlyMap<string, string>,
   ) {
     const { task } = plan;
-    const keep = (predicate: string, objects: readonly number[], atom: number) => {
-      const facts = this.byPredicate.get(predicate);
-      if (facts === undefined) this.byPredicate.set(predicate, [{ objects, atom }]);
-      else facts.push({ objects, atom });
-    };
-    for (const { predicate, args } of task.constant) keep(predicate, args, -1);
+    for (const { predicate, args } of task.constant) addTo(this.byPredicate, predicate, { objects: args, atom: -1 });
     task.predicates.forEach((predicate, atom) => {
-      keep(predicate, task.args[atom], atom);
+      addTo(this.byPredicate, predicate, { objects: task.args[atom], atom });
     });
   }
 
@@ -214,9 +209,7 @@ export class Librarian {
     const at = literal.placeholders.map((_, position) => {
       const index = new Map<number, number[]>();
       facts.forEach(({ objects }, place) => {
-        const list = index.get(objects[position]);
-        if (list === undefined) index.set(objects[position], [place]);
-        else list.push(place);
+        addTo(index, objects[position], place);
       });
       return index;
     });
@@ -286,95 +279,48 @@ export type Rhs = readonly TextSymbol[];
 const LINE_START = /(?:\/\/.*|\s*)\n?/y;
 const TABS = /\t+/y;
 const RULE = /#([\w()/!<>\-\s,.]+)#/y;
-const VALUE = /[^|[\]{}\n<>]+/y;
-const GIVEN = /\s*\|\s*([^;|{}\n[\]#]+)/y;
+/** `{#rule# | query}` or `{expression | query}`: once for every way in which the query holds. */
+const EACH = /\{(?:#([\w()/!<>\-\s,.]+)#|([^|[\]{}\n<>]+))(?:\s*\|\s*([^;|{}\n[\]#]+))?\}/y;
+const LIST = new RegExp(`\\[${EACH.source}\\]`, 'y');
 const QUOTED = /"([^;|"<>[\]#{}]*)"/y;
-const PLAIN = /[^;|"<>[\]#{}]+/y;
+const PLAIN = /([^;|"<>[\]#{}]+)/y;
 
 /** @throws PDDL_UNFIT for an expression or a query that cannot be read */
 function readSymbols(text: string, what: string): Rhs {
-  return new SymbolReader(text, what).all();
-}
-
-class SymbolReader {
-  private at = 0;
-
-  constructor(
-    private readonly text: string,
-    private readonly what: string,
-  ) {}
-
-  all(): Rhs {
-    const symbols: TextSymbol[] = [];
-    while (this.at < this.text.length) {
-      this.skip();
-      const start = this.at;
-      let found: TextSymbol | undefined;
-      for (const read of [this.list, this.single, this.rule, this.words]) {
-        this.at = start;
-        found = read.call(this);
-        if (found !== undefined) break;
-      }
-      // What fits no rule ends the text there.
-      if (found === undefined) break;
-      symbols.push(found);
+  let at = 0;
+  const match = (pattern: RegExp): RegExpExecArray | undefined => {
+    pattern.lastIndex = at;
+    const found = pattern.exec(text) ?? undefined;
+    at += found?.[0].length ?? 0;
+    return found;
+  };
+  const each = ([, rule, expression, given]: RegExpExecArray, isList: boolean): TextSymbol => {
+    const symbol: TextSymbol =
+      rule === undefined
+        ? { kind: 'value', expression: readExpression(expression, what) }
+        : { kind: 'rule', name: rule };
+    return { kind: 'each', symbol, isList, ...(given !== undefined && { given: readQuery(given, what) }) };
+  };
+  const next = (): TextSymbol | undefined => {
+    const list = match(LIST);
+    const single = list ?? match(EACH);
+    if (single !== undefined) return each(single, list !== undefined);
+    const rule = match(RULE);
+    if (rule !== undefined) return { kind: 'rule', name: rule[1] };
+    const words = match(QUOTED) ?? match(PLAIN);
+    return words && { kind: 'words', words: words[1].replaceAll('\\n', '\n') };
+  };
+  const symbols: TextSymbol[] = [];
+  for (;;) {
+    for (let before = -1; before !== at; ) {
+      before = at;
+      match(TABS);
+      if (at === 0 || text[at - 1] === '\n') match(LINE_START);
     }
-    return symbols;
-  }
-
-  private skip(): void {
-    for (let before = -1; before !== this.at; ) {
-      before = this.at;
-      this.match(TABS);
-      if (this.at === 0 || this.text[this.at - 1] === '\n') this.match(LINE_START);
-    }
-  }
-
-  private list(): TextSymbol | undefined {
-    if (!this.eat('[')) return undefined;
-    const found = this.each(true);
-    return found !== undefined && this.eat(']') ? found : undefined;
-  }
-
-  private single(): TextSymbol | undefined {
-    return this.each(false);
-  }
-
-  private each(isList: boolean): TextSymbol | undefined {
-    if (!this.eat('{')) return undefined;
-    let symbol = this.rule();
-    if (symbol === undefined) {
-      const found = this.match(VALUE);
-      if (found === undefined) return undefined;
-      symbol = { kind: 'value', expression: readExpression(found[0], this.what) };
-    }
-    const given = this.match(GIVEN);
-    if (!this.eat('}')) return undefined;
-    return { kind: 'each', symbol, isList, ...(given && { given: readQuery(given[1], this.what) }) };
-  }
-
-  private rule(): TextSymbol | undefined {
-    const found = this.match(RULE);
-    return found && { kind: 'rule', name: found[1] };
-  }
-
-  private words(): TextSymbol | undefined {
-    const quoted = this.match(QUOTED);
-    const words = quoted === undefined ? this.match(PLAIN)?.[0] : quoted[1];
-    return words === undefined ? undefined : { kind: 'words', words: words.replaceAll('\\n', '\n') };
-  }
-
-  private match(pattern: RegExp): RegExpExecArray | undefined {
-    pattern.lastIndex = this.at;
-    const found = pattern.exec(this.text);
-    if (found !== null) this.at += found[0].length;
-    return found ?? undefined;
-  }
-
-  private eat(character: string): boolean {
-    if (this.text[this.at] !== character) return false;
-    this.at += 1;
-    return true;
+    const symbol = next();
+    // What fits no rule ends the text there.
+    if (symbol === undefined) return symbols;
+    symbols.push(symbol);
   }
 }
 

@@ -3,6 +3,7 @@
 
 import {
   type ActionSchema,
+  addTo,
   type Clause,
   clausesOf,
   type Effect,
@@ -279,14 +280,11 @@ function feltEffects(
     };
     return [{ atom: at, adds, ...open }];
   });
+  const isUnconditional = ({ when, unless }: GroundEffect) => when.length + unless.length === 0;
   const always = new Set(possible.flatMap((one) => (one.adds && isUnconditional(one) ? [one.atom] : [])));
   return possible.filter(
     ({ atom, adds }) => !(adds ? needs.includes(atom) : forbids.includes(atom) || always.has(atom)),
   );
-}
-
-function isUnconditional({ when, unless }: GroundEffect): boolean {
-  return when.length === 0 && unless.length === 0;
 }
 
 function byActionAndObjects(a: Operator, b: Operator): number {
@@ -378,10 +376,7 @@ export class Facts {
     relation.facts.push(atom);
     this.args[atom].forEach((object, position) => {
       relation.at[position] ??= new Map();
-      const index = relation.at[position];
-      const list = index.get(object);
-      if (list === undefined) index.set(object, [atom]);
-      else list.push(atom);
+      addTo(relation.at[position], object, atom);
     });
   }
 
@@ -553,19 +548,12 @@ export interface WorldPlan {
 
 export function planWorld(task: GroundTask): WorldPlan {
   const rules = [...task.operators, ...task.goals];
-  const count = task.predicates.length;
-  return {
-    task,
-    needed: watchersOf(
-      rules.map(({ needs }) => needs),
-      count,
-    ),
-    forbidden: watchersOf(
-      rules.map(({ forbids }) => forbids),
-      count,
-    ),
-    unmetAtFirst: Uint16Array.from(rules, ({ needs }) => new Set(needs).size),
+  const watchers = (key: 'needs' | 'forbids') => {
+    const lists = rules.map((rule) => rule[key]);
+    return watchersOf(lists, task.predicates.length);
   };
+  const unmetAtFirst = Uint16Array.from(rules, ({ needs }) => new Set(needs).size);
+  return { task, needed: watchers('needs'), forbidden: watchers('forbids'), unmetAtFirst };
 }
 
 function watchersOf(lists: readonly (readonly number[])[], count: number): Watchers {

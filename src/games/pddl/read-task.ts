@@ -41,7 +41,6 @@ export interface ActionSchema {
 
 export interface PddlDomain {
   readonly name: string;
-  readonly requirements: readonly string[];
   /** Each type's direct supertype; `object` is above all. */
   readonly types: ReadonlyMap<string, string>;
   /** Types of the arguments of each predicate. */
@@ -56,6 +55,13 @@ export interface PddlProblem {
   /** Positive literals without variables. */
   readonly init: readonly Literal[];
   readonly goal: Condition;
+}
+
+/** Puts it into the list of its key. */
+export function addTo<K, V>(lists: Map<K, V[]>, key: K, value: V): void {
+  const known = lists.get(key);
+  if (known === undefined) lists.set(key, [value]);
+  else known.push(value);
 }
 
 export const TRUE: Condition = { kind: 'and', parts: [] };
@@ -117,11 +123,9 @@ export function listOf(term: Term | undefined, what: string, role: string): Term
   throw pddlInvalid(what, `${role} should be a list in brackets, not ${shown(term)}`);
 }
 
-const SHOWN = 60;
-
 export function shown(term: Term | undefined): string {
   const text = term === undefined ? 'nothing' : write(term);
-  return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }
 
 function write(term: Term): string {
@@ -150,7 +154,11 @@ export function clausesOf(condition: Condition, scope: Scope): Clause[] {
   let fresh = 0;
   const walk = (one: Condition, names: ReadonlyMap<string, string>): Clause[] => {
     if (one.kind === 'literal') return [{ variables: [], literals: [named(one, names, scope)] }];
-    if (one.kind === 'or') return limit(one.parts.flatMap((part) => walk(part, names)));
+    if (one.kind === 'or') {
+      const cases = one.parts.flatMap((part) => walk(part, names));
+      limit(cases.length);
+      return cases;
+    }
     if (one.kind === 'and') return one.parts.map((part) => walk(part, names)).reduce(product, ALWAYS);
     if (one.kind === 'exists') {
       const variables = one.variables.map(({ name, type }) => ({ name: `${name}:${fresh++}`, type, old: name }));
@@ -165,12 +173,11 @@ export function clausesOf(condition: Condition, scope: Scope): Clause[] {
       .map((values) => walk(one.part, new Map([...names, ...values])))
       .reduce(product, ALWAYS);
   };
-  const limit = (clauses: Clause[]): Clause[] => {
-    if (clauses.length <= MAX_CLAUSES) return clauses;
-    throw pddlInvalid(scope.what, `its condition has more than ${MAX_CLAUSES} cases`);
+  const limit = (count: number): void => {
+    if (count > MAX_CLAUSES) throw pddlInvalid(scope.what, `its condition has more than ${MAX_CLAUSES} cases`);
   };
   const product = (left: readonly Clause[], right: readonly Clause[]): Clause[] => {
-    if (left.length * right.length > MAX_CLAUSES) limit(new Array(MAX_CLAUSES + 1));
+    limit(left.length * right.length);
     return left.flatMap((a) =>
       right.map((b) => ({
         variables: [...a.variables, ...b.variables],
@@ -299,23 +306,14 @@ function readEffects(term: Term | undefined, vocabulary: Vocabulary): Effect[] {
   return [{ variables: [], condition: TRUE, literal }];
 }
 
-/** What a domain may require. Costs of actions are read and passed over. */
-const PDDL_REQUIREMENTS: readonly string[] = [
-  ...[':strips', ':typing', ':equality', ':adl', ':action-costs', ':conditional-effects', ':negative-preconditions'],
-  ...[':disjunctive-preconditions', ':existential-preconditions', ':universal-preconditions'],
-  ':quantified-preconditions',
-];
-
 /** @throws PDDL_UNFIT, which names the text as `what` */
 export function readDomain(text: string, what: string): PddlDomain {
   const sections = sectionsOf(text, what, 'domain');
-  const requirements = sections.words(':requirements');
   const types = readTypes(sections.one(':types'), what);
   const predicates = readPredicates(sections.one(':predicates'), types, what);
   const vocabulary = { what, types, predicates };
   return {
     name: sections.name,
-    requirements,
     types,
     predicates,
     constants: readTyped(sections.one(':constants'), vocabulary),
@@ -326,13 +324,14 @@ export function readDomain(text: string, what: string): PddlDomain {
 /** @throws PDDL_UNFIT */
 export function readProblem(text: string, domain: PddlDomain, what: string): PddlProblem {
   const sections = sectionsOf(text, what, 'problem');
-  const [of] = sections.words(':domain');
+  const of = wordOf(sections.one(':domain')[0], what, ':domain');
   if (of !== domain.name) throw pddlInvalid(what, `it belongs to domain "${of}", not to "${domain.name}"`);
-  sections.words(':requirements');
   const vocabulary = { what, types: domain.types, predicates: domain.predicates };
   const objects = readTyped(sections.one(':objects'), vocabulary);
-  const known = new Set([...domain.constants, ...objects].map(({ name }) => name));
-  if (known.size < domain.constants.length + objects.length) throw pddlInvalid(what, twice(domain.constants, objects));
+  const names = [...domain.constants, ...objects].map(({ name }) => name);
+  const twice = names.find((name, i) => names.indexOf(name) !== i);
+  if (twice !== undefined) throw pddlInvalid(what, `object "${twice}" is declared twice`);
+  const known = new Set(names);
   const init = readInit(sections.one(':init'), vocabulary, known);
   const [goal] = sections.all(':goal');
   if (goal === undefined) throw pddlInvalid(what, 'it has no goal');
@@ -342,15 +341,7 @@ export function readProblem(text: string, domain: PddlDomain, what: string): Pdd
 const DOMAIN_SECTIONS = [':requirements', ':types', ':constants', ':predicates', ':functions', ':action'];
 const PROBLEM_SECTIONS = [':domain', ':requirements', ':objects', ':init', ':goal', ':metric'];
 
-interface Sections {
-  readonly name: string;
-  all(section: string): TermList[];
-  /** What the section holds, empty where there is none. */
-  one(section: string): TermList;
-  words(section: string): string[];
-}
-
-function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sections {
+function sectionsOf(text: string, what: string, kind: 'domain' | 'problem') {
   const [define, head, ...rest] = readTerms(text, what);
   const title = Array.isArray(head) ? (head as TermList) : [];
   if (define !== 'define' || title[0] !== kind) throw pddlInvalid(what, `it does not begin with (define (${kind} ...)`);
@@ -359,14 +350,11 @@ function sectionsOf(text: string, what: string, kind: 'domain' | 'problem'): Sec
   for (const list of lists) {
     const section = wordOf(list[0], what, 'the name of a section');
     if (!known.includes(section)) throw unsupported(what, section, known);
-    if (section !== ':requirements') continue;
-    const unknown = list.slice(1).find((word) => !PDDL_REQUIREMENTS.includes(word as string));
-    if (unknown !== undefined) throw unsupported(what, shown(unknown), PDDL_REQUIREMENTS);
   }
   const all = (section: string) => lists.filter(([tag]) => tag === section);
-  const one = (section: string) => all(section)[0]?.slice(1) ?? [];
-  const words = (section: string) => one(section).map((word) => wordOf(word, what, section));
-  return { name: wordOf(title[1], what, `the name of the ${kind}`), all, one, words };
+  /** What the section holds, empty where there is none. */
+  const one = (section: string): TermList => all(section)[0]?.slice(1) ?? [];
+  return { name: wordOf(title[1], what, `the name of the ${kind}`), all, one };
 }
 
 function unsupported(what: string, value: string, known: readonly string[]) {
@@ -433,9 +421,4 @@ function readInit(list: TermList, vocabulary: Vocabulary, known: ReadonlySet<str
     if (stranger !== undefined) throw pddlInvalid(what, `${shown(fact)} names "${stranger}", which is no object`);
     return [literal];
   });
-}
-
-function twice(constants: readonly Typed[], objects: readonly Typed[]): string {
-  const names = [...constants, ...objects].map(({ name }) => name);
-  return `object "${names.find((name, i) => names.indexOf(name) !== i)}" is declared twice`;
 }

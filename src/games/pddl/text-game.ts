@@ -6,7 +6,7 @@ import path from 'node:path';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
 import { type JsonObject, sha256 } from '../../core/canonical-json.js';
-import { type ReverieError, reverieError } from '../../core/errors.js';
+import { describeIssues, type ReverieError, reverieError } from '../../core/errors.js';
 import { originOf } from '../../env/state/operations.js';
 import { type ActGame, type ActRules, actDomain, type Begun } from '../../env/tools/act-domain.js';
 import type { CheckResult, DomainEntry, EpisodeEnd, Scene, ToolOutcome, ToolsDomain } from '../../env/tools/domain.js';
@@ -23,7 +23,7 @@ import {
   type TextGrammar,
 } from './grammar.js';
 import { groundTask, type Operator, planWorld, World, type WorldPlan, type WorldState } from './ground.js';
-import { type PddlDomain, pddlInvalid, readDomain, readProblem } from './read-task.js';
+import { addTo, type PddlDomain, pddlInvalid, readDomain, readProblem } from './read-task.js';
 
 /** The three texts of a game, as PDDL and the grammar file have them. */
 export interface GameSource {
@@ -78,7 +78,11 @@ export class TextGame {
     this.commands = [...new Set(written)].sort();
     const places = new Map(this.commands.map((command, i) => [command, i]));
     this.commandOf = Uint32Array.from(written, (command) => places.get(command)!);
-    this.operatorsOf = operatorsByCommand(written);
+    const operatorsOf = new Map<string, number[]>();
+    written.forEach((command, operator) => {
+      addTo(operatorsOf, command, operator);
+    });
+    this.operatorsOf = operatorsOf;
     const asked = deniedPredicates(text);
     this.remembered = task.predicates.flatMap((predicate, atom) => (asked.has(predicate) ? [atom] : []));
   }
@@ -218,27 +222,13 @@ function requireFixedCommands(
   what: string,
 ): void {
   texts.forEach(({ template }, i) => {
-    const loose = template.find(
-      (symbol) =>
-        symbol.kind === 'rule' ||
-        (symbol.kind === 'each' &&
-          (symbol.symbol.kind === 'rule' || symbol.given?.some(({ predicate }) => changing.has(predicate)))),
-    );
-    if (loose === undefined) return;
-    const problem = `the template of action "${actions[i].name}" depends on facts that change`;
-    throw pddlInvalid(`${what}, grammar`, problem);
+    const isLoose = template.some((one) => {
+      if (one.kind !== 'each') return one.kind === 'rule';
+      return one.symbol.kind === 'rule' || one.given?.some(({ predicate }) => changing.has(predicate));
+    });
+    if (!isLoose) return;
+    throw pddlInvalid(`${what}, grammar`, `the template of action "${actions[i].name}" depends on facts that change`);
   });
-}
-
-function operatorsByCommand(written: readonly string[]): Map<string, number[]> {
-  const found = new Map<string, number[]>();
-  written.forEach((command, operator) => {
-    found
-      .set(command, found.get(command) ?? [])
-      .get(command)!
-      .push(operator);
-  });
-  return found;
 }
 
 /** Predicates that some text asks for as `not_...`. */
@@ -437,13 +427,9 @@ export function readGame({ files: [file, domain, grammar] }: FoundGame): GameFil
     throw noGameFile(file, `it is no whole JSON: ${(cause as Error).message}`, cause);
   }
   const read = gameFileSchema.safeParse(json);
-  if (!read.success) {
-    const [{ path: keys, message }] = read.error.issues;
-    throw noGameFile(file, `"${keys.join('.')}": ${message}`);
-  }
-  const { pddl_domain, pddl_problem, walkthrough } = read.data;
-  const texts = { domain: pddl_domain, problem: pddl_problem, grammar: read.data.grammar };
-  return walkthrough == null ? texts : { ...texts, walkthrough };
+  if (!read.success) throw noGameFile(file, describeIssues(read.error));
+  const { pddl_domain, pddl_problem, walkthrough, grammar: texts } = read.data;
+  return { domain: pddl_domain, problem: pddl_problem, grammar: texts, ...(walkthrough && { walkthrough }) };
 }
 
 /** SHA-256 of the games' names and of all that their files hold. */

@@ -214,40 +214,24 @@ class GraphPlayer implements ScreenPlayer {
 
 // The shortest way to a task's goal, breadth first over what its world can be, by actions that do something.
 
-/** What a search leaves out: rows like those that the task drew, but others; answers that are not on the screen. */
-interface Bounds {
-  readonly others: boolean;
-  readonly unseen: boolean;
-}
-
-/** Narrow searches first: a solution touches no other rows, and answers by what is on the screen, where that is possible. */
-const SEARCHES: readonly Bounds[] = [
-  { others: true, unseen: true },
-  { others: false, unseen: true },
-  { others: false, unseen: false },
-];
-
 /**
- * Of equally short ways the first by the order of elements on the page.
+ * Of equally short ways the first by the order of elements on the page. A narrow search comes first: rows like those that the task drew,
+ * but others, are left alone, and what is answered is on the screen.
  * @returns 'none' where all that can be reached (but by going back) was looked at; undefined where there was too much to look at
  */
 function shortestSolution(world: GraphWorld, beginning: GraphMoment): readonly CallSpec[] | 'none' | undefined {
-  let found: readonly CallSpec[] | 'none' | undefined;
-  for (const bounds of SEARCHES) {
-    found = searched(world, beginning, bounds);
-    if (Array.isArray(found)) break;
-  }
-  return found;
+  const narrow = searched(world, beginning, true);
+  return Array.isArray(narrow) ? narrow : searched(world, beginning, false);
 }
 
-function searched(world: GraphWorld, beginning: GraphMoment, bounds: Bounds): readonly CallSpec[] | 'none' | undefined {
+function searched(world: GraphWorld, beginning: GraphMoment, isNarrow: boolean) {
   const seen = new Set([situationOf(beginning)]);
   const ways: { readonly moment: GraphMoment; readonly calls: readonly CallSpec[] }[] = [
     { moment: beginning, calls: [] },
   ];
   // More are added while they are gone through.
   for (const from of ways) {
-    for (const call of movesOf(world, from.moment, bounds)) {
+    for (const call of movesOf(world, from.moment, isNarrow)) {
       const moment = world.act(from.moment, call);
       if (typeof moment === 'string' || (moment.done && moment.reward <= 0)) continue;
       const calls = [...from.calls, call];
@@ -268,21 +252,21 @@ function situationOf({ page, data, fields, start }: GraphMoment): string {
   return JSON.stringify([page, other, fields]);
 }
 
-function movesOf(world: GraphWorld, moment: GraphMoment, bounds: Bounds): CallSpec[] {
+function movesOf(world: GraphWorld, moment: GraphMoment, isNarrow: boolean): CallSpec[] {
   const { start, placed } = moment;
   const drawn = Object.values(start.draws).filter((value): value is Row => typeof value === 'object');
   const isLike = (a: Row, b: Row) => Object.keys(a).join() === Object.keys(b).join();
   const isOther = (row: Row, one: Row) => isLike(row, one) && Object.keys(row).some((key) => row[key] !== one[key]);
   const isAside = ({ rows: { task: _, ...rows } }: Placed) =>
     Object.values(rows).some((row) => drawn.some((one) => isOther(row as Row, one)));
-  const near = placed.filter((one) => one.properties.disabled !== true && !(bounds.others && isAside(one)));
+  const near = placed.filter((one) => one.properties.disabled !== true && !(isNarrow && isAside(one)));
   const moves = near.flatMap((one) => movesOn(world, moment, one));
   if (start.answer === undefined) return moves;
   const text = String(start.answer);
   // As a whole word: 4 is not in 45.
   const isIn = (shown: Scalar | undefined) => ` ${shown ?? ''} `.toLowerCase().includes(` ${text.toLowerCase()} `);
   const isSeen = placed.some(({ name, properties }) => isIn(name) || isIn(properties.value));
-  return isSeen || !bounds.unseen ? [...moves, { name: 'send_msg_to_user', arguments: { text } }] : moves;
+  return isSeen || !isNarrow ? [...moves, { name: 'send_msg_to_user', arguments: { text } }] : moves;
 }
 
 function movesOn(world: GraphWorld, { page, ids, start }: GraphMoment, placed: Placed): CallSpec[] {

@@ -14,7 +14,7 @@ import type { ToolCall } from '../../env/tools/message.js';
 import type { ToolsPolicy, ToolsPolicyQuery, ToolsTurn, WalkNote } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import { askChecked, type CheckedRequest } from '../../synth/asked-json.js';
-import { elementLine, lastScreen, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
+import { elementLine, lastScreen, prompt, shownScreen, shownSteps, type Walk, walkOf } from './wrap-walk.js';
 
 /**
  * What people come to screens for, in kinds: a walk without a task begins with one of them in mind, so that walks differ from the start.
@@ -123,7 +123,8 @@ export class GuidedAgent implements ToolsPolicy {
     for (let isNew = control === null; ; isNew = true) {
       if (control === null) {
         control = note.subgoals.length < this.options.subgoals ? await at.nextControl(note) : null;
-        if (control === null) return ended(note, at.cost);
+        if (control === null)
+          return { action: { content: CLOSING }, cost: at.cost, walk: { ...note, ended: 'finished' } };
         note = { ...note, subgoals: [...note.subgoals, { step: at.walk.steps.length, text: control }] };
       }
       const { call, thought } = await at.nextStep(control, isNew);
@@ -139,10 +140,6 @@ export class GuidedAgent implements ToolsPolicy {
   }
 }
 
-function ended(note: WalkNote, cost: Cost): ToolsTurn {
-  return { action: { content: CLOSING }, cost, walk: { ...note, ended: 'finished' } };
-}
-
 /** One turn of a walk: what is asked in it. */
 class Moment {
   cost: Cost = NO_COST;
@@ -156,10 +153,6 @@ class Moment {
 
   get seed(): number {
     return (this.query.seed + this.query.step) % 2 ** 31;
-  }
-
-  spend(cost: Cost): void {
-    this.cost = addCosts(this.cost, cost);
   }
 
   async nextControl({ goalKind, subgoals }: WalkNote): Promise<string | null> {
@@ -233,16 +226,9 @@ class Moment {
       signal,
       ...(faults && { faults }),
     });
-    this.spend(asked.cost);
+    this.cost = addCosts(this.cost, asked.cost);
     if ('value' in asked) return asked.value;
     const problem = `${name.replace('_', ' ')}: ${asked.problems.join('; ')}`;
     throw reverieError('LLM_REPLY_INVALID', { model: model.version, problem, retryable: false, ofModel: true });
   }
-}
-
-function prompt(system: string, data: object): ChatMessage[] {
-  return [
-    { role: 'system', content: system },
-    { role: 'user', content: JSON.stringify(data) },
-  ];
 }

@@ -10,7 +10,7 @@ import type { CallSpec, ToolsDomain, ToolsTask } from '../../env/tools/domain.js
 import type { Message, ToolCall } from '../../env/tools/message.js';
 import type { Responder, WalkNote } from '../../env/tools/tools-family.js';
 import { verifyEpisode } from '../../env/tools/verify-episode.js';
-import type { LanguageModel } from '../../llm/language-model.js';
+import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { EpisodeRecord, EpisodeStep } from '../../replay/experience/experience.js';
 import { askChecked } from '../../synth/asked-json.js';
 import { type EpisodeSettings, episodeRecord, type RowPlan, settleVerdict } from '../../synth/episodes/run-episode.js';
@@ -78,29 +78,16 @@ export function shownSteps({ first, steps }: Walk): object[] {
       action: actionLine(call),
       ...(element !== undefined && { element }),
       ...(thought !== undefined && { thought }),
-      ...(isError ? { refused: screen.split('\n')[0] } : { title: titleOf(screen) }),
+      ...(isError ? { refused: screen.split('\n')[0] } : { title: /RootWebArea '([^']*)'/.exec(screen)?.[1] ?? '' }),
     };
   });
 }
 
-function titleOf(screen: string): string {
-  return /RootWebArea '([^']*)'/.exec(screen)?.[1] ?? '';
-}
-
-interface WalkClaim {
-  readonly instruction: string;
-  /** What the user is told at the end, where something was asked. */
-  readonly answer: string | null;
-  readonly walk: Walk;
-}
-
-interface UnanimousRequest {
-  readonly model: LanguageModel;
-  /** At least 1. */
-  readonly judges: number;
-  readonly claim: WalkClaim;
-  readonly seed: number;
-  readonly signal?: AbortSignal;
+export function prompt(system: string, data: object): ChatMessage[] {
+  return [
+    { role: 'system', content: system },
+    { role: 'user', content: JSON.stringify(data) },
+  ];
 }
 
 const verdictSchema = z.strictObject({
@@ -115,24 +102,22 @@ const JUDGE_SYSTEM = [
 ].join('\n\n');
 
 /** The first objection, or none. A judge whose reply cannot be used objects. */
-async function unanimous({ model, judges, claim, seed, signal }: UnanimousRequest): Promise<{
-  readonly against?: string;
-  readonly cost: Cost;
-}> {
-  const { instruction, answer, walk } = claim;
+async function objection(
+  { judge, judges, plan, signal }: WrapRequest,
+  { instruction, answer }: Written,
+  walk: Walk,
+): Promise<{ readonly against?: string; readonly cost: Cost }> {
   const steps = { ...walk, steps: walk.steps.map(({ thought: _, ...step }) => step) };
   const screens = { first: shownScreen(walk.first), last: shownScreen(lastScreen(walk)) };
   const data = { instruction, first: screens.first, actions: shownSteps(steps), last: screens.last, said: answer };
+  const seed = Rng.fromSeed(plan.agentSeed).split('walk judges').uint32();
   let cost: Cost = NO_COST;
-  for (let judge = 0; judge < judges; judge++) {
-    const asked = await askChecked(model, {
+  for (let i = 0; i < judges; i++) {
+    const asked = await askChecked(judge!, {
       name: 'walk_verdict',
       schema: verdictSchema,
-      messages: [
-        { role: 'system', content: JUDGE_SYSTEM },
-        { role: 'user', content: JSON.stringify(data) },
-      ],
-      seed: Rng.fromSeed(seed).split('judge', judge).uint32() % 2 ** 31,
+      messages: prompt(JUDGE_SYSTEM, data),
+      seed: Rng.fromSeed(seed).split('judge', i).uint32() % 2 ** 31,
       signal,
     });
     cost = addCosts(cost, asked.cost);
@@ -168,19 +153,13 @@ const LONGEST = 1_000;
 
 /** @throws TRAJECTORY_INVALID, and what models and the responder throw */
 export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
-  const { record, task } = request;
+  const { record, task, model, judges } = request;
   const recorded = walkOf(record.messages, task);
   const played = await playedAgain(request, recorded);
   const written = await instructionFor(request, played.walk);
-  const { model, judge, judges, signal, plan } = request;
-  let cost = addCosts(record.cost, written.cost);
-  if (judges > 0) {
-    const seed = Rng.fromSeed(plan.agentSeed).split('walk judges').uint32();
-    const claim = { instruction: written.instruction, answer: written.answer, walk: played.walk };
-    const found = await unanimous({ model: judge!, judges, claim, seed, signal });
-    cost = addCosts(cost, found.cost);
-    if (found.against !== undefined) throw refused(task, `a judge finds that it does not do it: ${found.against}`);
-  }
+  const found = await objection(request, written, played.walk);
+  const cost = addCosts(addCosts(record.cost, written.cost), found.cost);
+  if (found.against !== undefined) throw refused(task, `a judge finds that it does not do it: ${found.against}`);
   const asRecorded = recordedAs(played, written);
   const wrapped = {
     instruction: written.instruction,
@@ -218,14 +197,12 @@ async function playedLike({ domain, task, responder, record }: WrapRequest, walk
   const calls: CallSpec[] = walk.steps.map(({ call: { name, arguments: given } }) => ({ name, arguments: given }));
   const played = await playCalls({ domain, task, responder, seed: record.seed }, calls);
   const again = walkOf(played.end.messages, task);
-  const at = walk.steps.findIndex((step, i) => !isAlike(step, again.steps[i]));
+  const at = walk.steps.findIndex(
+    ({ screen, isError }, i) => again.steps[i]?.screen !== screen || again.steps[i].isError !== isError,
+  );
   if (again.first !== walk.first) return 'done again, it begins on another screen';
   if (at >= 0) return `done again, ${actionLine(walk.steps[at].call)} (action ${at + 1}) comes to another screen`;
   return { walk, played };
-}
-
-function isAlike(step: WalkStep, again: WalkStep | undefined): boolean {
-  return again !== undefined && again.screen === step.screen && again.isError === step.isError;
 }
 
 interface Written {
@@ -266,10 +243,7 @@ async function instructionFor({ model, task, plan, signal }: WrapRequest, walk: 
   const asked = await askChecked(model, {
     name: 'wrapped_walk',
     schema: wrapSchema,
-    messages: [
-      { role: 'system', content: SYSTEM },
-      { role: 'user', content: JSON.stringify(data) },
-    ],
+    messages: prompt(SYSTEM, data),
     seed: Rng.fromSeed(plan.agentSeed).split('walk wrapper').uint32(),
     signal,
     faults: (reply) => instructionFaults(reply, walk),

@@ -18,15 +18,12 @@ import {
   tabsOf,
 } from '../../env/screens/screen-state.js';
 import { applyOperations } from '../../env/state/operations.js';
-import { stateHash } from '../../env/state/state.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatReply, ChatRequest, LanguageModel } from '../../llm/language-model.js';
-import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import { clipped } from '../../worldmodel/llm/prompt.js';
 import { failedReply, parseOperations } from '../../worldmodel/llm/replies.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../../worldmodel/tools/backend-model.js';
-import { callsBefore, wordsIn } from '../../worldmodel/tools/checks.js';
 import { KnownIds } from '../lifted/lifted-model.js';
 import { screenChanges } from '../mechanics.js';
 import {
@@ -64,13 +61,8 @@ export class PageModel implements BackendModel {
   constructor(
     private readonly model: LanguageModel,
     private readonly settings: PageLlmSettings,
-    private readonly index?: ExperienceIndex,
   ) {
-    const decided = canonicalJson({
-      prompt: PROMPT_VERSION,
-      settings,
-      retrieves: index !== undefined,
-    } as unknown as Json);
+    const decided = canonicalJson({ prompt: PROMPT_VERSION, settings } as unknown as Json);
     this.version = `page-llm:${model.version}:${createHash('sha256').update(decided).digest('hex').slice(0, 12)}`;
   }
 
@@ -94,7 +86,7 @@ export class PageModel implements BackendModel {
 
   private async proposed(query: CallQuery, stages: Stages, progress: Progress): Promise<RawProposal> {
     const before = query.state as ScreenState;
-    const told = await situationOf(query, this.settings.retrieval, this.index);
+    const told = situationOf(query);
     // Where a repair is about the overview, what followed from it is done anew.
     if (stages.repairs('overview')) progress.overview = undefined;
     progress.overview ??= await stages.read('overview', overviewReply, told);
@@ -283,8 +275,6 @@ class Stages {
   }
 }
 
-/** Candidates for each record that is shown. */
-const CANDIDATES = 8;
 /** Earlier actions of the episode that are shown, and characters of what became of the screen after each. */
 const EARLIER = 6;
 const EPISODE_CHARS = 400;
@@ -292,14 +282,9 @@ const EPISODE_CHARS = 400;
 const SCREEN_CHARS = 32_000;
 
 /** The sections, those first that change least. */
-async function situationOf(
-  query: CallQuery,
-  retrieval: PageLlmSettings['retrieval'],
-  index: ExperienceIndex | undefined,
-): Promise<Record<string, Json>> {
+function situationOf(query: CallQuery): Record<string, Json> {
   const state = query.state as ScreenState;
   return {
-    References: await referencesOf(query, retrieval, index),
     Memory: memoryOf(state).slice(-MEMORY_LINES),
     Episode: episodeOf(query),
     Screen: screenAround(state, actedOn(query)),
@@ -360,48 +345,6 @@ function episodeOf({ messages, call }: CallQuery): Json[] {
     return [{ action: actionLine(made), became: clipped(message.content, EPISODE_CHARS) }];
   });
   return answered.slice(-EARLIER);
-}
-
-/** Recorded actions of the same name first, then those whose screens share most words with this one (UI-Simulator-R's cascade, by words). */
-async function referencesOf(
-  query: CallQuery,
-  { k, sources, lag, maxChars, exceptOwnTask }: PageLlmSettings['retrieval'],
-  index: ExperienceIndex | undefined,
-): Promise<Json[]> {
-  if (index === undefined || k === 0) return [];
-  const asked = {
-    call: { name: query.call.name, arguments: query.call.arguments },
-    history: callsBefore(query),
-    stateHash: stateHash(query.state),
-    sources,
-    ...(query.row === undefined ? {} : { beforeRow: query.row - lag }),
-    ...(exceptOwnTask ? { exceptTask: query.task.id } : {}),
-  };
-  const words = wordsIn(screenText(query.state as ScreenState));
-  const found = index.retrieve(asked, k * CANDIDATES).map(({ step }, place) => ({
-    step,
-    place,
-    isSame: step.call.name === query.call.name,
-    shared: overlap(words, wordsIn(step.observation)),
-  }));
-  found.sort((a, b) => Number(b.isSame) - Number(a.isSame) || b.shared - a.shared || a.place - b.place);
-  return found.slice(0, k).map(({ step }) => referenceOf(step, maxChars));
-}
-
-/** Changes before the screen, as these tell more in less room and are not copied as a whole. */
-function referenceOf({ call, operations = [], observation, isError }: ExperienceStep, maxChars: number): Json {
-  const changes = operations.filter(({ path }) => /^\/(elements|focused|tabs)/.test(path));
-  const told = clipped(JSON.stringify(changes), maxChars / 2);
-  return {
-    action: actionLine(call),
-    ...(isError ? { refused: true } : { changes: told }),
-    screen: clipped(observation, Math.max(0, maxChars - told.length)),
-  };
-}
-
-function overlap(a: ReadonlySet<string>, b: ReadonlySet<string>): number {
-  const both = [...a].filter((word) => b.has(word)).length;
-  return both / Math.max(1, a.size + b.size - both);
 }
 
 /** The screen after, or what is wrong with it, a sentence each. */

@@ -4,7 +4,7 @@
 import { z } from 'zod';
 import type { Json } from '../../core/canonical-json.js';
 import type { ChatMessage } from '../../llm/language-model.js';
-import { minConfidence, replyKeys, retrievalSection } from '../../worldmodel/llm/entry.js';
+import { minConfidence, replyKeys } from '../../worldmodel/llm/entry.js';
 import { DATA_NOTICE, renderSections, type Section } from '../../worldmodel/llm/prompt.js';
 import { replySchema } from '../../worldmodel/llm/replies.js';
 
@@ -80,7 +80,7 @@ export const SCHEMAS = {
 };
 
 /** Counts changes of the prompts that can change answers. */
-export const PROMPT_VERSION = 1;
+export const PROMPT_VERSION = 2;
 
 export type Stage = 'overview' | 'operations' | 'draft' | 'tree';
 
@@ -90,28 +90,22 @@ const ROLE =
 const SCREEN =
   'Section Screen is what is seen: an element a line, its id in brackets, its role, its name in quotes, its state. Section Acted is the elements acted on, with those that hold them, whole. What is not on the screen does not exist.';
 const MEMORY = 'Section Memory is what earlier pages of this episode said. Stay true to it, and to section Episode.';
-const REFERENCES =
-  'Section References shows what such actions came to elsewhere, in pages that are real. They show how pages behave; what they speak of may be otherwise here. Copy their manner, not their content.';
-
 const RULES: Readonly<Record<Stage, readonly string[]>> = {
   overview: [
     SCREEN,
     MEMORY,
-    REFERENCES,
     'A page that stays and shows one thing more or less is a change. A link that leads elsewhere, or a form that is sent, is another page.',
     'shows is held against the page that is written afterwards: claim what is certain, and nothing else.',
     'memory is for what would be contradicted otherwise: what was bought, written, sent or deleted, a price, a name.',
   ],
   operations: [
     SCREEN,
-    REFERENCES,
     'Section Overview is what is to be seen afterwards. Change what brings it about, and nothing else.',
     'operations are JSON Patch on "elements", a map from ids to {"role", "name", "children": [ids], ...}, and on "focused", an id or "". An element that comes is added under an id that is at least the one of section Next, and its id is put into the children of what holds it; one that goes is removed, with all it holds, and so is its id.',
     'Flags (checked, selected, expanded, disabled) are true or false; value is a text.',
   ],
   draft: [
     MEMORY,
-    REFERENCES,
     'Section Overview is what the next page is. Write that page out in plain text: its parts from top to bottom, each text, link, button and field in its words, and what fields hold.',
     'Be as rich as a real page. Where it has a list of things to choose from, it has at least six, which differ in what one would compare them by.',
     'Write the page and nothing else.',
@@ -152,19 +146,6 @@ export function stageMessages(stage: Stage, sections: Readonly<Record<string, Js
 
 export const pageLlmSection = z
   .strictObject({
-    retrieval: retrievalSection(
-      'actions',
-      z
-        .int()
-        .min(0)
-        .default(3)
-        .describe('Recorded actions shown to the model, with what became of the screen; 0: none.'),
-      z
-        .int()
-        .min(1)
-        .default(1_200)
-        .describe('Characters of one record. Few, as models copy what they are shown at length.'),
-    ),
     ...replyKeys('reply of a stage'),
     minConfidence,
   })

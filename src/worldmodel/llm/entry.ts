@@ -61,7 +61,7 @@ export const llmBackend: BackendEntry = {
 };
 
 /** Retrieval of records, by what they are called: how many are shown and how much of each, unless told. */
-export function retrievalSection(called: string, k: z.ZodDefault<z.ZodInt>, maxChars: z.ZodDefault<z.ZodInt>) {
+function retrievalSection(called: string, k: z.ZodDefault<z.ZodInt>, maxChars: z.ZodDefault<z.ZodInt>) {
   return z
     .strictObject({
       k,
