@@ -3,13 +3,17 @@
 // and not shaken; there are fewer candidates each round; the best sequences of a round, and of the step before, are tried again; and the
 // best sequence is done, not their mean.
 
+import type { z } from 'zod';
 import { sha256 } from '../core/canonical-json.js';
 import type { Carry, Dynamics, FrozenCarry, NumberRows } from '../core/dynamics.js';
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
+import type { ActOptions, Policy, PolicyAction, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import { boxActions } from './spaces.js';
+import { type Bc, type BcMetrics, type Demonstrations, makeBc } from './bc.js';
+import { type PetsConfig, petsConfigSchema } from './config.js';
+import { type LearnerState, type PlanningLearner, parseConfig } from './learner.js';
+import { boxActions, type Spaces } from './spaces.js';
 
 export type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
@@ -319,4 +323,71 @@ export class PlannerPolicy<C extends Carry> implements Policy {
 
 function episodesOf<C extends Carry>(carry: Carry): readonly Episode<C>[] {
   return (carry as Episodes<C>).episodes;
+}
+
+/**
+ * A fresh agent; its taught policy's initial weights come from `rng`.
+ * Throws SETTING_INVALID, or SCENARIO_UNFIT unless actions are a Box with finite bounds.
+ */
+export async function makePets(config: z.input<typeof petsConfigSchema>, spaces: Spaces, rng: Rng): Promise<Pets> {
+  const settings = parseConfig('PETS learner', petsConfigSchema, config);
+  boxActions(spaces.actionSpace, 'PETS learner');
+  const { hidden, activation, lr, batchSize } = settings;
+  return new Pets(settings, await makeBc({ hidden, activation, lr, batchSize, loss: 'nll' }, spaces, rng));
+}
+
+/** Use `makePets`. */
+export class Pets implements PlanningLearner {
+  readonly kind = 'pets';
+  readonly learnsFrom = 'model';
+
+  constructor(
+    readonly config: PetsConfig,
+    private readonly student: Bc,
+  ) {}
+
+  get spaces(): Spaces {
+    return this.student.spaces;
+  }
+
+  get gradientSteps(): number {
+    return this.student.gradientSteps;
+  }
+
+  planner<C extends Carry>(model: NumericDynamics<C>): Policy {
+    const { horizon, candidates, elites, rounds, gamma } = this.config;
+    return new PlannerPolicy(model, { horizon, candidates, elites, rounds, gamma });
+  }
+
+  /** What was taught, without planning. */
+  policy(): Policy {
+    return this.student.policy();
+  }
+
+  policySnapshot(): PolicySnapshot {
+    return this.student.policySnapshot();
+  }
+
+  policyModel(): Uint8Array {
+    return this.student.policyModel();
+  }
+
+  update(planned: Demonstrations, steps: number, rng: Rng): Promise<BcMetrics> {
+    return this.student.update(planned, steps, rng);
+  }
+
+  state(): LearnerState {
+    const { meta, arrays } = this.student.state();
+    return { meta: { ...meta, kind: this.kind, config: this.config }, arrays };
+  }
+
+  restore({ meta, arrays }: LearnerState): void {
+    // Another learner's state keeps its own name, and is refused.
+    const kind = meta.kind === this.kind ? this.student.kind : meta.kind;
+    this.student.restore({ meta: { ...meta, kind }, arrays });
+  }
+
+  close(): Promise<void> {
+    return this.student.close();
+  }
 }

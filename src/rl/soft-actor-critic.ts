@@ -4,14 +4,14 @@
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
-import { int32 } from '../nn/graph.js';
+import { float32, int32 } from '../nn/graph.js';
+import { InferenceSession } from '../nn/runtime.js';
 import { buildTrainer, type Trainer, type TrainingDevice } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
-import { configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
+import { assertBatch, configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
 import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
-import { actingSession } from './policies.js';
-import { policyNet } from './policy-net.js';
+import { actingSession, policyNet } from './policy-net.js';
 import {
   type Design,
   layoutsOf,
@@ -52,21 +52,16 @@ export const makeRedq = maker('redq', redqConfigSchema, (config) => {
     const problem = `drawn is ${config.drawn} of ${config.critics} critics; draw as many as there are at most`;
     throw configInvalid('REDQ learner', problem);
   }
-  return { ...config, dropout: 0, rates: sameRates(config) };
+  return { ...config, dropout: 0 };
 });
 
 /** Two critics in place of many, with dropout and layer normalisation. */
 export const makeDroq = maker('droq', droqConfigSchema, (config) => {
-  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true, rates: sameRates(config) };
+  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true };
 });
 
 export function sacDesign(config: SacConfig): Design {
-  const rates = { critic: config.criticLr, policy: config.actorLr, temperature: config.alphaLr };
-  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0, rates };
-}
-
-function sameRates({ lr }: { readonly lr: number }): Design['rates'] {
-  return { critic: lr, policy: lr, temperature: lr };
+  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0 };
 }
 
 async function made(
@@ -98,6 +93,8 @@ async function builtTrainers({ policy, critics }: ReturnType<typeof trainersOf>)
 
 /** Use `makeSac`, `makeRedq` or `makeDroq`. */
 export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number }> implements ReplayLearner {
+  private errorSession: Promise<InferenceSession> | undefined;
+
   constructor(
     readonly kind: LearnerKind,
     private readonly design: Design,
@@ -124,29 +121,42 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
    * |Q - y| of every row of `batch`, mean over the critics, by the weights of now: priorities for prioritised replay.
    * Noise and members come from `rng`. Throws DATA_MISMATCH or NON_FINITE_VALUE.
    */
-  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    if (this.criticTrainer === undefined) return this.errorsOf(batch, rng, ['theta', 'target']);
-    return this.errorsOf(batch, rng, ['theta', 'critics', 'target'], () => ({ drawn: int32(this.drawn(1, rng)) }));
+  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    const { rows, obs, action, reward, nextObs } = batch;
+    const { obsDim, actions } = this.net;
+    assertBatch(batch, rows, obsDim, actions.dim);
+    this.errorSession ??= InferenceSession.fromBytes(softErrorModel(this.net, this.design));
+    const session = await this.errorSession;
+    const nextNoise = this.normal(rows, rng);
+    const vectors = this.criticTrainer === undefined ? ['theta', 'target'] : ['theta', 'critics', 'target'];
+    const { tdError } = await session.run({
+      ...Object.fromEntries(vectors.map((name) => [name, float32(this.current[name])])),
+      obs: float32(obs, [rows, obsDim]),
+      action: float32(action, [rows, actions.dim]),
+      reward: float32(reward, [rows]),
+      discount: float32(this.discounts(batch), [rows]),
+      nextObs: float32(nextObs, [rows, obsDim]),
+      nextNoise: float32(nextNoise, [rows, actions.dim]),
+      ...(this.criticTrainer && { drawn: int32(this.drawn(1, rng)) }),
+    });
+    return tdError.data as Float32Array;
   }
 
   override async close(): Promise<void> {
     await super.close();
     await this.criticTrainer?.release();
+    await (await this.errorSession)?.release();
   }
 
   protected get replayed(): Design {
     return this.design;
   }
 
-  protected errorModel(): Uint8Array {
-    return softErrorModel(this.net, this.design);
-  }
-
   private async jointSteps(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array) {
     const rows = steps * this.design.batchSize;
     const columns = this.columnsOf(batch, steps, weights);
     const perStep = { ...columns, noise: this.normal(rows, rng), nextNoise: this.normal(rows, rng) };
-    const metrics = await this.train({}, perStep, steps, this.design.rates.critic);
+    const metrics = await this.train({}, perStep, steps, this.design.lr);
     const { criticLoss, policyLoss, alpha, entropy, q } = metrics;
     return {
       ...{ criticLoss: mean(criticLoss), policyLoss: mean(policyLoss), alpha: alpha[steps - 1] },
@@ -195,7 +205,7 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
     const { state, metrics } = await trainer.run({
       state: { critics, m, v, target },
       inputs: { theta },
-      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.rates.critic) },
+      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.lr) },
       steps: count,
     });
     const next = { critics: state.critics, criticM: state.m, criticV: state.v, target: state.target };
@@ -204,11 +214,11 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
   }
 
   private async policyStep(obs: Float32Array, rng: Rng) {
-    const { batchSize, policyEvery, rates } = this.design;
+    const { batchSize, policyEvery, lr } = this.design;
     const { theta, m, v, critics } = this.current;
     const noise = this.normal(batchSize, rng);
     const before = this.gradientSteps / policyEvery - 1;
-    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, rates.policy) };
+    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, lr) };
     const run = { state: { theta, m, v }, inputs: { critics }, perStep, steps: 1 };
     const { state, metrics } = await this.trainer.run(run);
     this.replace(state, this.gradientSteps);

@@ -28,10 +28,12 @@ import type { TransitionBatch } from '../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from './config.js';
 import { parseConfig, type ReplayLearner } from './learner.js';
 import { CriticLearner, withMoments } from './network-learner.js';
-import { actingSession } from './policies.js';
-import { type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
-import { batchInputs, criticLoss, criticValues, errorModel, leastOf, normalised } from './soft-actor-critic-graph.js';
+import { actingSession, type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
+import { batchInputs, criticLoss, criticValues, leastOf, normalised } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
+
+/** As in the paper, in units of the action normalised to [-1, 1]: what it explores with, and what smooths the actions of targets. */
+const [EXPLORATION_NOISE, TARGET_NOISE, TARGET_NOISE_CLIP] = [0.1, 0.2, 0.5];
 
 /** Means over the steps of one update. */
 interface Td3BcMetrics {
@@ -84,17 +86,8 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
     return Object.fromEntries(means) as Td3BcMetrics;
   }
 
-  /** As of SAC: |Q - y| of every row, mean over the twins. Throws DATA_MISMATCH or NON_FINITE_VALUE. */
-  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    return this.errorsOf(batch, rng, ['theta', 'target']);
-  }
-
   protected get replayed(): Td3BcConfig {
     return this.config;
-  }
-
-  protected errorModel(): Uint8Array {
-    return errorModelOf(this.net, this.config);
   }
 
   /** At which steps the policy moves, and Adam's scalars by the number of its own steps. */
@@ -120,15 +113,9 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
 
 type Params = Readonly<Record<string, Value>>;
 
-interface Layout {
-  readonly all: ParamLayout;
-  readonly critic: ParamLayout;
-  readonly policy: ParamLayout;
-}
-
-function layoutOf(net: PolicyNet, config: Td3BcConfig): Layout {
+function layoutOf(net: PolicyNet, config: Td3BcConfig) {
   const critic: ParamSpec[] = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...config.hidden, 1], undefined, 2);
-  const policy = policyParams(net, { logStd: Math.log(config.explorationNoise) });
+  const policy = policyParams(net, { logStd: Math.log(EXPLORATION_NOISE) });
   return {
     all: new ParamLayout([...critic, ...policy]),
     critic: new ParamLayout(critic),
@@ -185,7 +172,7 @@ function step(net: PolicyNet, config: Td3BcConfig, state: Params, perStep: Param
 }
 
 /** Which elements of theta are the policy's, as booleans. */
-function ofPolicy(theta: Value, layout: Layout): Value {
+function ofPolicy(theta: Value, layout: ReturnType<typeof layoutOf>): Value {
   const part = new Float32Array(layout.all.size).fill(1, layout.critic.size);
   return cast(theta.graph.initializer('policyPart', [layout.all.size], part), 'bool');
 }
@@ -201,8 +188,8 @@ function modeOf(net: PolicyNet, params: Params, obs: Value): Value {
 
 /** y = r + discount * the lesser of Q'(s', clip(pi'(s') + clipped noise)), [rows]. */
 function smoothedTarget(net: PolicyNet, config: Td3BcConfig, target: Params, batch: Params): Value {
-  const { targetNoise, targetNoiseClip, rewardScale } = config;
-  const noise = clip(mul(batch.nextNoise, targetNoise), -targetNoiseClip, targetNoiseClip);
+  const { rewardScale } = config;
+  const noise = clip(mul(batch.nextNoise, TARGET_NOISE), -TARGET_NOISE_CLIP, TARGET_NOISE_CLIP);
   const action = clip(add(clip(modeOf(net, target, batch.nextObs), -1, 1), noise), -1, 1);
   const least = leastOf(criticValues(shapeOf(config), target, batch.nextObs, action), 2);
   const reward = rewardScale === 1 ? batch.reward : mul(batch.reward, rewardScale);
@@ -217,12 +204,4 @@ function policyLoss(net: PolicyNet, config: Td3BcConfig, params: Params, { obs, 
   const scale = add(stopGradient(reduceMean(abs(first))), 1e-6);
   const cloning = reduceMean(square(sub(mode, action)));
   return { loss: sub(cloning, div(mul(config.alpha, reduceMean(first)), scale)), cloning };
-}
-
-function errorModelOf(net: PolicyNet, config: Td3BcConfig): Uint8Array {
-  const { all } = layoutOf(net, config);
-  return errorModel('td3-bc', net, { theta: all.size, target: all.size }, ({ theta, target }, batch) => ({
-    q: criticValues(shapeOf(config), all.unpack(theta), batch.obs, batch.action),
-    y: smoothedTarget(net, config, all.unpack(target), batch),
-  }));
 }

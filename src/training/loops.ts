@@ -186,7 +186,7 @@ class ReplayUpdates {
       const stream = rng.split('call', call);
       const batch = sampler.sampleSteps(steps, batchSize, stream.split('rows'), this.stackedBatch(steps * batchSize));
       const metrics = await learner.update(batch, steps, stream.split('noise'), sampler.lastDraw().weights);
-      if (this.isPrioritized) sampler.updatePriorities(await learner.tdErrors(batch, stream.split('td')));
+      if (this.isPrioritized) sampler.updatePriorities(await learner.tdErrors!(batch, stream.split('td')));
       done += steps;
       training.countUpdates(steps);
       onDone(steps);

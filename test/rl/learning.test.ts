@@ -8,7 +8,7 @@ import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import { makeBc } from '../../src/rl/bc.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { RandomPolicy } from '../../src/rl/policies.js';
+import { RandomPolicy } from '../../src/rl/policy-net.js';
 import { makeSac, type SoftActorCritic } from '../../src/rl/soft-actor-critic.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';
 import { cartpoleController, pendulumController } from './controllers.js';
