@@ -72,12 +72,6 @@ export function policyNet(
   return { head, obsDim: spaceDim(observationSpace), hidden, activation, actions };
 }
 
-/** Initial values: of the MLP, and of the `gaussian` head's log standard deviation. */
-interface PolicyInit {
-  readonly mlp?: MlpInit;
-  readonly logStd?: number;
-}
-
 interface PolicyOutputs {
   /** [rows, actionDim] in the environment's units: sampled, and the mode. */
   readonly action: Value;
@@ -96,7 +90,8 @@ export function noiseDim(net: PolicyNet): number {
   return net.actions.type === 'box' ? net.actions.dim : net.actions.n;
 }
 
-export function policyParams(net: PolicyNet, init: PolicyInit = {}): ParamSpec[] {
+/** `init`: initial values of the MLP, and of the `gaussian` head's log standard deviation. */
+export function policyParams(net: PolicyNet, init: { mlp?: MlpInit; logStd?: number } = {}): ParamSpec[] {
   const specs = mlpSpecs('policy', [net.obsDim, ...net.hidden, outputDim(net)], init.mlp);
   if (net.head !== 'gaussian') return specs;
   const logStd: Init = { kind: 'constant', value: init.logStd ?? 0 };
@@ -108,13 +103,8 @@ function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value):
   return mlp(params, 'policy', obs, net.hidden.length + 1, net.activation);
 }
 
-export interface Gaussian {
-  readonly mean: Value;
-  readonly logStd: Value;
-}
-
 /** Gaussian over (pre-squash) actions in [-1, 1] units; logStd is [rows, dim], or [1, dim] for `gaussian`. */
-export function policyGaussian(net: PolicyNet, params: Record<string, Value>, obs: Value): Gaussian {
+export function policyGaussian(net: PolicyNet, params: Record<string, Value>, obs: Value) {
   const out = policyTrunk(net, params, obs);
   if (net.head === 'gaussian') return { mean: out, logStd: params['policy.logStd'] };
   const dim = net.actions.dim;
@@ -141,15 +131,11 @@ function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value
   return { action: toEnv(clip(raw, -1, 1)), mean: toEnv(clip(gaussian.mean, -1, 1)), logProb, raw };
 }
 
-interface Density {
-  /** [rows], over the environment's units, as the acting policy answers it. */
-  readonly logProb: Value;
-  /** Mean over rows, scalar; of a Gaussian over [-1, 1] units. */
-  readonly entropy: Value;
-}
-
-/** Density of raw actions (indices for a Discrete, [-1, 1] units for a Box) under the policy of `params`. */
-export function density(net: PolicyNet, params: Record<string, Value>, obs: Value, action: Value): Density {
+/**
+ * Density of raw actions (indices for a Discrete, [-1, 1] units for a Box) under the policy of `params`: `logProb` [rows] over the
+ * environment's units, and the mean `entropy`, of a Gaussian over [-1, 1] units.
+ */
+export function density(net: PolicyNet, params: Record<string, Value>, obs: Value, action: Value) {
   if (net.actions.type === 'discrete') {
     const logits = logSoftmax(policyTrunk(net, params, obs), 1);
     const classes = classRow(obs.graph, net.actions.n);

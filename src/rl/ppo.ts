@@ -41,16 +41,8 @@ import { type LearnerParts, NetworkLearner, withMoments } from './network-learne
 import { type ActingOutputs, actingSession, density, type PolicyNet, policyNet, policyParams } from './policy-net.js';
 import { actionsOf, type Spaces } from './spaces.js';
 
-/** Means over the last epoch that ran. */
-interface PpoMetrics {
-  readonly policyLoss: number;
-  readonly valueLoss: number;
-  readonly entropy: number;
-  readonly approxKl: number;
-  readonly clipFraction: number;
-  /** How many of `config.epochs` ran before `targetKl` stopped them. */
-  readonly epochs: number;
-}
+/** Means over the last epoch that ran. `epochs`: how many of `config.epochs` ran before `targetKl` stopped them. */
+type PpoMetrics = Record<'policyLoss' | 'valueLoss' | 'entropy' | 'approxKl' | 'clipFraction' | 'epochs', number>;
 
 /**
  * A fresh PPO learner, for a Box with finite bounds (Gaussian with its own standard deviation) or a Discrete (categorical).
@@ -171,20 +163,15 @@ function assertRollout(rollout: Rollout, net: PolicyNet, batchSize: number): voi
   if (rows < batchSize) assertLength('rollout', { length: rows }, batchSize);
 }
 
-export interface GaeInput {
-  /** Time steps T and parallel environments N; every array is [T, N], time-major. */
-  readonly steps: number;
-  readonly envs: number;
-  readonly reward: Float32Array;
-  /** V(obs) */
-  readonly value: Float32Array;
-  /** V(nextObs), where nextObs is the successor itself, never the first observation after a reset. */
-  readonly nextValue: Float32Array;
-  readonly terminated: Uint8Array;
-  readonly truncated: Uint8Array;
-  readonly gamma: number;
-  readonly gaeLambda: number;
-}
+/**
+ * Arrays are of T `steps` times N `envs`, time-major. `value`: V(obs); `nextValue`: V(nextObs), where nextObs is the successor itself,
+ * never the first observation after a reset.
+ */
+export type GaeInput = Readonly<
+  Record<'steps' | 'envs' | 'gamma' | 'gaeLambda', number> &
+    Record<'reward' | 'value' | 'nextValue', Float32Array> &
+    Record<'terminated' | 'truncated', Uint8Array>
+>;
 
 /**
  * GAE (Schulman et al., 1506.02438, eq. 16): advantages and returns, the targets of the value function. `terminated` cuts both the bootstrap and the sum; `truncated` cuts

@@ -22,15 +22,8 @@ import {
 } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
 
-/** Means over the steps of one update, of `alpha` the last; what a policy did is absent where it took no step. */
-interface SoftMetrics {
-  readonly criticLoss: number;
-  readonly q: number;
-  readonly policyLoss?: number;
-  readonly alpha?: number;
-  /** Of the action normalised to [-1, 1], nats. */
-  readonly entropy?: number;
-}
+/** Means over the steps of one update, of `alpha` the last; `entropy` in nats. What a policy did is absent where it took no step. */
+type SoftMetrics = Record<'criticLoss' | 'q', number> & Partial<Record<'policyLoss' | 'alpha' | 'entropy', number>>;
 
 /** Everything that steps of the critics are fed, stacked. */
 type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;

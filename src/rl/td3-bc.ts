@@ -35,14 +35,8 @@ import { boxActions, type Spaces } from './spaces.js';
 /** As in the paper, in units of the action normalised to [-1, 1]: what it explores with, and what smooths the actions of targets. */
 const [EXPLORATION_NOISE, TARGET_NOISE, TARGET_NOISE_CLIP] = [0.1, 0.2, 0.5];
 
-/** Means over the steps of one update. */
-interface Td3BcMetrics {
-  readonly criticLoss: number;
-  readonly policyLoss: number;
-  /** Mean squared distance to the actions of the data, in [-1, 1] units. */
-  readonly cloningLoss: number;
-  readonly q: number;
-}
+/** Of an update, means over its steps. `cloningLoss`: mean squared distance to the actions of the data, in [-1, 1] units. */
+const FIGURES = ['criticLoss', 'policyLoss', 'cloningLoss', 'q'] as const;
 
 /**
  * A fresh TD3+BC learner; its initial weights come from `rng`.
@@ -74,16 +68,12 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
    * @param weights importance weight per row (prioritised replay); 1 if absent
    * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
-  async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<Td3BcMetrics> {
+  async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array) {
     const columns = this.columnsOf(batch, steps, weights);
     const nextNoise = this.normal(steps * this.config.batchSize, rng);
     const perStep = { ...columns, nextNoise, ...this.policySchedule(steps) };
     const metrics = await this.train({}, perStep, steps, this.config.lr);
-    const means = (['criticLoss', 'policyLoss', 'cloningLoss', 'q'] as const).map((name) => [
-      name,
-      mean(metrics[name]),
-    ]);
-    return Object.fromEntries(means) as Td3BcMetrics;
+    return Object.fromEntries(FIGURES.map((name) => [name, mean(metrics[name])]));
   }
 
   protected get replayed(): Td3BcConfig {

@@ -1,5 +1,6 @@
 // How a run learns, by what its learner learns from and whether there is a world model: one loop each, over rounds that are all alike.
 
+import { reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
@@ -169,7 +170,14 @@ class ReplayUpdates {
   constructor(
     private readonly training: Training,
     private readonly learner: ReplayLearner,
-  ) {}
+  ) {
+    if (!this.isPrioritized || learner.tdErrors !== undefined) return;
+    const problem = `The learner "${learner.kind}" gives rows no errors that replay.selector "prioritized" could go by.`;
+    throw reverieError('SCENARIO_UNFIT', {
+      problem,
+      hint: 'Set replay.selector.kind=uniform, or learn by sac, redq or droq.',
+    });
+  }
 
   /** `updates` gradient steps on batches with this share of real rows. @throws what the learner throws, and the reason of the run's signal */
   async learn(

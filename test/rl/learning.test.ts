@@ -60,7 +60,7 @@ describe('SAC', () => {
     const env = await makeEnvironment({ id: 'pendulum' });
     const rng = Rng.fromSeed(21);
     const sac = await makeSac(
-      { gamma: 0.97, hidden: [64, 64], batchSize: 128, actorLr: 1e-3, criticLr: 1e-3 },
+      { gamma: 0.97, hidden: [64, 64], batchSize: 128, lr: 1e-3 },
       env,
       rng.split('init'),
       device,

@@ -29,7 +29,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'SAC as by default': { kind: 'sac', obsDim: 3, actionDim: 1, settings: {} },
   'SAC with several blocks of rows, the last one cut': {
     ...{ kind: 'sac', obsDim: 17, actionDim: 6 },
-    settings: { hidden: [40, 33], batchSize: 150, actorLr: 3e-4, alphaLr: 1e-2, tau: 0.2, rewardScale: 0.5 },
+    settings: { hidden: [40, 33], batchSize: 150, lr: 3e-4, tau: 0.2, rewardScale: 0.5 },
   },
   'SAC with three layers of tanh without normalisation': {
     ...{ kind: 'sac', obsDim: 5, actionDim: 2 },
