@@ -178,10 +178,7 @@ function divergenceOf(model: Drifts, tolerance: number, units: Units, rng: Rng):
 }
 
 /** Where a simulation begins, and the number of recorded actions. */
-interface Beginning {
-  readonly row: number;
-  readonly steps: number;
-}
+type Beginning = Readonly<Record<'row' | 'steps', number>>;
 
 /** What was simulated from one beginning. */
 interface Track {

@@ -30,7 +30,13 @@ import {
   tanh,
 } from '../nn/ops.js';
 import { adamStep, mlp, mlpSpecs, ParamLayout, tanhNormalSample } from '../nn/parameters.js';
-import { nativeActorCriticTrainers, type Trainer, type TrainerSpec } from '../nn/trainer.js';
+import {
+  buildTrainer,
+  nativeActorCriticTrainers,
+  type Trainer,
+  type TrainerSpec,
+  type TrainingDevice,
+} from '../nn/trainer.js';
 import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
 import type { BoxActions } from './spaces.js';
 
@@ -337,34 +343,30 @@ function policyTrainer(net: PolicyNet, design: Design): TrainerSpec {
   };
 }
 
-/** The steps to build; `critics` is absent where one step does everything. */
-export function trainersOf(
-  net: PolicyNet,
-  design: Design,
-): { readonly policy: TrainerSpec; readonly critics?: TrainerSpec } {
-  if (design.policyEvery === 0) return { policy: jointTrainer(net, design) };
-  return { policy: policyTrainer(net, design), critics: criticTrainer(net, design) };
-}
-
 /**
- * The same by vector code of our own (native/cuda/processor): equal but for the order of sums, and the same bytes on every processor.
- * Throws DEVICE_UNAVAILABLE without the addon.
+ * The steps; `critics` is absent where one step does everything. `native`: by vector code of our own (native/cuda/processor), equal but
+ * for the order of sums, and the same bytes on every processor. Throws DEVICE_UNAVAILABLE without the addon.
  */
-export function nativeTrainersOf(
+export async function trainersOf(
   net: PolicyNet,
   design: Design,
-): { readonly policy: Trainer; readonly critics?: Trainer } {
+  device: TrainingDevice,
+): Promise<{ readonly policy: Trainer; readonly critics?: Trainer }> {
+  const isJoint = design.policyEvery === 0;
+  if (device !== 'native') {
+    if (isJoint) return { policy: await buildTrainer(jointTrainer(net, design)) };
+    const policy = await buildTrainer(policyTrainer(net, design));
+    return { policy, critics: await buildTrainer(criticTrainer(net, design)) };
+  }
   const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, critics, drawn, dropout } = design;
   const { scale, bias, dim } = net.actions as BoxActions;
-  const shared = {
+  const shape = {
+    isJoint,
     ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
     ...{ targetEntropy: entropyTarget(net, design), critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
     ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
   };
-  if (design.policyEvery === 0)
-    return {
-      policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, { ...shared, isJoint: true }).joint,
-    };
+  if (isJoint) return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };
   const specs = { critics: criticTrainer(net, design), policy: policyTrainer(net, design) };
-  return nativeActorCriticTrainers(specs, { ...shared, isJoint: false });
+  return nativeActorCriticTrainers(specs, shape);
 }

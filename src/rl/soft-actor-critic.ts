@@ -6,20 +6,13 @@ import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
 import { float32, int32 } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
-import { buildTrainer, type Trainer, type TrainingDevice } from '../nn/trainer.js';
+import type { Trainer, TrainingDevice } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
 import { assertBatch, configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
 import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
 import { actingSession, policyNet } from './policy-net.js';
-import {
-  type Design,
-  layoutsOf,
-  maskNames,
-  nativeTrainersOf,
-  softErrorModel,
-  trainersOf,
-} from './soft-actor-critic-graph.js';
+import { type Design, layoutsOf, maskNames, softErrorModel, trainersOf } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
 
 /** Means over the steps of one update, of `alpha` the last; `entropy` in nats. What a policy did is absent where it took no step. */
@@ -66,7 +59,7 @@ async function made(
   device: TrainingDevice,
 ): Promise<SoftActorCritic> {
   const net = policyNet(spaces, design, boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`), 'squashed');
-  const trainers = device === 'native' ? nativeTrainersOf(net, design) : await builtTrainers(trainersOf(net, design));
+  const trainers = await trainersOf(net, design, device);
   const { all, critics: layout, actor, policySize } = layoutsOf(net, design);
   const parts = { config, spaces, net, trainer: trainers.policy, session: await actingSession(net), policySize };
   if (trainers.critics === undefined) {
@@ -78,10 +71,6 @@ async function made(
   const { m: criticM, v: criticV } = withMoments(critics);
   const arrays = { ...withMoments(actor.init(rng)), critics, criticM, criticV, target: critics.slice() };
   return new SoftActorCritic(kind, design, { ...parts, arrays, policyStart: 0 }, trainers.critics);
-}
-
-async function builtTrainers({ policy, critics }: ReturnType<typeof trainersOf>) {
-  return { policy: await buildTrainer(policy), critics: critics && (await buildTrainer(critics)) };
 }
 
 /** Use `makeSac`, `makeRedq` or `makeDroq`. */

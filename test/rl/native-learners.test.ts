@@ -5,14 +5,14 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { nativeWidths } from '../../src/nn/cuda.js';
-import { buildTrainer, type TrainingDevice } from '../../src/nn/trainer.js';
+import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
 import { makeLearner } from '../../src/rl/learners.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
 import { sacDesign } from '../../src/rl/soft-actor-critic.js';
-import { layoutsOf, nativeTrainersOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
+import { layoutsOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
 import { boxActions } from '../../src/rl/spaces.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
@@ -125,7 +125,8 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
       ...{ noise: rows(1), nextNoise: rows(1), ...adamSchedule(0, 1, 1e-3) },
     };
     const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critics.size) }, perStep, steps: 1 };
-    for (const trainer of [nativeTrainersOf(net, design).policy, await buildTrainer(trainersOf(net, design).policy)]) {
+    for (const device of ['native', 'cpu'] as const) {
+      const trainer = (await trainersOf(net, design, device)).policy;
       const refused = (change: object) =>
         expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
       await refused({ steps: 0 });
