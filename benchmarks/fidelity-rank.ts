@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import type { Json } from '../src/core/canonical-json.js';
 import { canonicalJson, sha256 } from '../src/core/canonical-json.js';
 import type { FidelityReport, SectionId } from '../src/fidelity/report.js';
-import { readFidelityReport } from '../src/fidelity/report.js';
 import type { Estimate } from '../src/fidelity/statistics.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';
@@ -25,7 +24,7 @@ import {
   TRANSITION_ERROR,
   toolsSettings,
 } from './fidelity-cases.js';
-import { runJob } from './fidelity-runs.js';
+import { reportIn, runJob } from './fidelity-runs.js';
 import { bootstrap, type Interval, mean } from './measure.js';
 import { keepFidelityReport } from './pages.js';
 import { askedDevice, type CaseName, chosen, type Study, studyOf } from './study-cases.js';
@@ -149,7 +148,7 @@ async function judgedCase(
   if (kept) return kept.judged;
   const out = await measure(place);
   if (!quick && String(seed) === SEEDS[0]) await keepFidelityReport(root, out, scenario);
-  const judged = judgedOf(await readFidelityReport(join(out, 'fidelity.json')), seed);
+  const judged = judgedOf(await reportIn(out), seed);
   await study.keep({ ...name, judged });
   return judged;
 }

@@ -1,8 +1,9 @@
 // Jobs of the product, run as users run them, for benchmarks of fidelity: a model made, then judged.
 
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { FidelityReport } from '../src/fidelity/report.js';
-import { readFidelityReport } from '../src/fidelity/report.js';
+import { type FidelityReport, openFidelityReport } from '../src/fidelity/report.js';
+
 import type { JobInputs } from '../src/run/job.js';
 import type { JobName } from '../src/run/jobs.js';
 import { launch } from '../src/run/launch.js';
@@ -26,5 +27,11 @@ export async function runJob({ job, out, ...wish }: JobWish): Promise<string> {
 
 /** Judges a model; answers the report. */
 export async function judge(wish: Omit<JobWish, 'job'>): Promise<FidelityReport> {
-  return readFidelityReport(join(await runJob({ ...wish, job: 'fidelity' }), 'fidelity.json'));
+  return reportIn(await runJob({ ...wish, job: 'fidelity' }));
+}
+
+/** The report of a run of fidelity. */
+export async function reportIn(run: string): Promise<FidelityReport> {
+  const file = join(run, 'fidelity.json');
+  return openFidelityReport(await readFile(file, 'utf8'), file);
 }

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { writeFileAtomic } from '../src/core/files.js';
 import type { Report } from '../src/core/report.js';
 import { fidelityDocument } from '../src/fidelity/document.js';
-import { readFidelityReport } from '../src/fidelity/report.js';
+import { openFidelityReport } from '../src/fidelity/report.js';
 import { writeReport } from '../src/run/report-page.js';
 
 const reportsFolder = (root: string) => join(root, 'benchmarks', 'results', 'reports');
@@ -36,7 +36,7 @@ export async function drawPages(root: string, into: string): Promise<string[]> {
   }
   for (const file of await kept(fidelityFolder(root))) {
     const page = join(into, `fidelity-${basename(file, '.json')}.html`);
-    await writeReport(page, fidelityDocument(await readFidelityReport(file)));
+    await writeReport(page, fidelityDocument(openFidelityReport(await readFile(file, 'utf8'), file)));
     drawn.push(page);
   }
   return drawn;

@@ -16,7 +16,7 @@ export type { Provenance, TransitionBatch } from './replay/transition.js';
 export { makeBc } from './rl/bc.js';
 export { loadLearner, saveLearner } from './rl/checkpoint.js';
 export { evaluatePolicy } from './rl/evaluate.js';
-export { RandomPolicy } from './rl/policies.js';
+export { RandomPolicy } from './rl/policy-net.js';
 export { makePpo } from './rl/ppo.js';
 export { makeSac } from './rl/soft-actor-critic.js';
 export { loadScenario } from './run/scenario.js';

@@ -2,8 +2,8 @@
 // where its members disagree. Of tools: whether answers of more confidence are more often right.
 
 import { mean } from '../core/statistics.js';
+import type { Forecast } from '../worldmodel/dynamics.js';
 import { isRight } from './one-step.js';
-import type { LinesChart } from './report.js';
 import {
   type Finding,
   figuresOf,
@@ -15,17 +15,17 @@ import {
   streamOf,
   unmeasured,
 } from './section.js';
-import { auroc, bootstrapEstimate, pitMixture, reliability } from './statistics.js';
+import { auroc, bootstrapEstimate, calibrationError, pitMixture } from './statistics.js';
+import { CHUNK } from './tools/answers.js';
 import type { ToolsJudged } from './tools/judged.js';
 import {
-  byUnit,
   CHUNK_ROWS,
   chunkOfRows,
   clusteredMean,
-  elementOf,
   intervalRng,
   type Judged,
   meanSquare,
+  type Units,
   widths,
 } from './vector/ground.js';
 
@@ -94,6 +94,31 @@ async function measureVector(judged: Judged, chunk: number): Promise<readonly Ve
       isRight: Math.sqrt(meanSquare(elements.map(({ error }) => error))) <= plan.tolerance,
     };
   });
+}
+
+/** The mixture that a forecast makes of one element of one row, in units of `scale`. */
+function elementOf(
+  { components, mean, std }: Forecast,
+  row: number,
+  element: number,
+  obsDim: number,
+  scale: number,
+): { readonly means: number[]; readonly stds: number[] } {
+  const rows = mean.length / (components * obsDim);
+  const at = (c: number) => (c * rows + row) * obsDim + element;
+  return {
+    means: Array.from({ length: components }, (_, c) => mean[at(c)] / scale),
+    stds: Array.from({ length: components }, (_, c) => std[at(c)] / scale),
+  };
+}
+
+/** Rows by unit, those of units without rows left out. */
+function byUnit<T>(rows: readonly T[], units: Units): T[][] {
+  const groups = Array.from({ length: units.count }, (): T[] => []);
+  rows.forEach((row, i) => {
+    groups[units.of[i]].push(row);
+  });
+  return groups.filter(({ length }) => length > 0);
 }
 
 /** Each draw sorts all rows. */
@@ -169,9 +194,9 @@ auroc | higher | number | AUROC | Probability that a right answer is given with 
 export function toolsCalibration({ asked, ground }: ToolsJudged): Instrument<ToolsRow> {
   return {
     id: 'calibration',
-    chunks: asked.chunks,
+    chunks: Math.ceil(asked.questions.length / CHUNK),
     measure: async (chunk, signal) => {
-      const rows = await asked.chunk(chunk, signal);
+      const rows = await asked.chunk(chunk, 1, signal);
       return rows.map((row) => ({ confidence: row.confidence, right: isRight(row), backend: row.backend }));
     },
     conclude: (rows) => concludeTools(rows, ground.truth.notes),
@@ -193,7 +218,7 @@ function concludeTools(rows: readonly ToolsRow[], notes: readonly string[]): Fin
     bootstrapEstimate(claims, (drawn) => of(...columns(drawn)), streamOf(key), claims.length > MANY ? 200 : 1000);
   const isSilent = claims.length === 0;
   const found = {
-    ece: over('ece', (confidence, right) => reliability(confidence, right).ece),
+    ece: over('ece', calibrationError),
     auroc: over('auroc', auroc),
   };
   return findingOf(
@@ -202,7 +227,6 @@ function concludeTools(rows: readonly ToolsRow[], notes: readonly string[]): Fin
       summary: isSilent
         ? 'The model says nothing of its own certainty that could be judged.'
         : `Of ${claims.length} answers with a confidence of their own; it tells right from wrong with AUROC ${found.auroc.value?.toFixed(2) ?? 'unknown'}.`,
-      charts: isSilent ? [] : [reliabilityChart(claims)],
       notes: [
         ...notes,
         ...leftOut,
@@ -231,25 +255,6 @@ function claimsOf(rows: readonly ToolsRow[]): { claims: Claim[]; leftOut: string
       .map(
         ([name, claims]) => `Left out: ${claims.length} answers of ${name}, which always says ${claims[0].confidence}.`,
       ),
-  };
-}
-
-function reliabilityChart(claims: readonly Claim[]): LinesChart {
-  const points = reliability(...columns(claims)).bins.map(({ confidence, accuracy, count }) => ({
-    x: confidence,
-    y: accuracy.value!,
-    low: accuracy.low!,
-    high: accuracy.high!,
-    label: `${count} answers`,
-  }));
-  return {
-    kind: 'points',
-    diagonal: true,
-    title: 'Confidence and being right',
-    caption: 'Share of right answers by confidence; on the diagonal a confidence means what it says.',
-    xTitle: 'confidence',
-    yTitle: 'share right',
-    series: [{ name: 'as said', points }],
   };
 }
 

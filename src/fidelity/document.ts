@@ -1,6 +1,6 @@
 // A fidelity report for people: what is read first, gates, then section by section, all models side by side.
 
-import type { Bar, Block, Cell, CurvesBlock, Report } from '../core/report.js';
+import type { Block, Cell, CurvesBlock, Report } from '../core/report.js';
 import {
   type Comparison,
   type FidelityReport,
@@ -40,7 +40,7 @@ export function fidelityDocument(report: ShownReport): Report {
       trustFigures(report),
       ...gateLists(report),
       ...measures(report, subjects.flatMap(headlineNames)),
-      { kind: 'paragraph', tone: 'note', text: `Bars are values, lines within them intervals of 95 %.${compared}` },
+      { kind: 'paragraph', tone: 'note', text: `Intervals are of 95 %.${compared}` },
       ...SECTIONS.flatMap((id) => sectionBlocks(report, id)),
       { kind: 'heading', text: 'Where this is from' },
       {
@@ -124,18 +124,14 @@ function measures({ subjects, comparisons }: ShownReport, names: readonly string
   const isAlone = subjects.length === 1;
   const known = subjects.map(metricsOf);
   const rows = [...new Set(names)].flatMap((name) => {
-    const estimates = known.map((own) => own.get(name)?.estimate);
     const { label, better, meaning, unit } = known.find((own) => own.has(name))!.get(name)!;
     return subjects.map((subject, i): Cell[] => {
-      const estimate = estimates[i];
+      const estimate = known[i].get(name)?.estimate;
       const comparison = comparisons.find(({ metric, second }) => metric === name && second === subject.name);
       return [
         { text: `${label}${BETTER[better]}`, about: isExplained && i === 0 ? `${meaning} (${name})` : undefined },
         ...(isAlone ? [] : [subject.name]),
-        {
-          text: estimate === undefined ? 'not measured' : valueText(estimate.value, unit),
-          bar: barOf(unit, estimates, i),
-        },
+        estimate === undefined ? 'not measured' : valueText(estimate.value, unit),
         estimate === undefined ? '' : intervalText(estimate, unit),
         estimate === undefined || estimate.n === 0 ? '' : estimate.n.toLocaleString('en-US'),
         ...(isAlone ? [] : [comparisonText(comparison, unit)]),
@@ -144,17 +140,6 @@ function measures({ subjects, comparisons }: ShownReport, names: readonly string
   });
   const columns = ['', ...(isAlone ? [] : ['model']), 'value', '95 %', 'n', ...(isAlone ? [] : ['against the first'])];
   return [{ kind: 'table', columns, rows }];
-}
-
-/** Shares go from 0 to 1, all else from 0 to the largest; alone, what is no share has nothing that its length could be held against. */
-function barOf(unit: Unit, beside: readonly (Estimate | undefined)[], colour: number): Bar | undefined {
-  const estimate = beside[colour];
-  if (estimate?.value == null || (beside.length === 1 && unit !== 'share')) return undefined;
-  const ends = beside.flatMap((one) => [one?.value ?? 0, one?.low ?? 0, one?.high ?? 0]);
-  const [least, most] = [Math.min(0, ...ends), Math.max(0, ...ends)];
-  const top = (unit === 'share' && least === 0) || least === most ? Math.max(1, most) : most;
-  const { value, low, high } = estimate;
-  return { value, colour, ...(low === null || high === null ? {} : { low, high }), range: [least, top] };
 }
 
 /** A difference has a sign; that of shares is in percentage points. Empty where none was found. */
@@ -203,7 +188,7 @@ function charts(parts: readonly Part[], isAlone: boolean): CurvesBlock[] {
   const owned = parts.flatMap(({ name, section }) => section.charts.map((chart) => ({ name, chart })));
   return [...new Set(owned.map(({ chart }) => chart.title))].map((title) => {
     const same = owned.filter(({ chart }) => chart.title === title);
-    const { kind, series: _, yScale: __, ...about } = same[0].chart;
+    const { kind, series: _, ...about } = same[0].chart;
     const curves = same.flatMap(({ name, chart }) =>
       chart.series.map((one) => {
         const label = chart.series.length === 1 ? name : `${name}: ${one.name}`;

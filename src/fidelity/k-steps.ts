@@ -3,8 +3,7 @@
 // 2512.18832: success for real over success in the simulation).
 
 import type { Rng } from '../core/rng.js';
-import { mean } from '../core/statistics.js';
-import type { LinesChart } from './report.js';
+import { joinedFloats, mean } from '../core/statistics.js';
 import {
   type DriftPoint,
   estimateIn,
@@ -26,9 +25,6 @@ import { constructed } from './tools/answers.js';
 import { type OpenLoopRow, type OpenLoopStep, openLoopRow, type SimulatedRow } from './tools/episodes.js';
 import type { ToolsJudged } from './tools/judged.js';
 import {
-  type Beginning,
-  beginningsOf,
-  CHUNK_STARTS,
   chunkRange,
   chunkRng,
   clusteredMean,
@@ -36,9 +32,9 @@ import {
   type Ground,
   intervalRng,
   type Judged,
-  openLoop,
+  stepsFrom,
   type Units,
-  unitsOfBeginnings,
+  widths,
 } from './vector/ground.js';
 
 const ABOUT = { id: 'k-steps', title: 'Many steps' } as const;
@@ -51,13 +47,17 @@ type KStepRow = {
   readonly errors: readonly number[];
 };
 
+/** Starts of a chunk of simulations. */
+const CHUNK_STARTS = 32;
+
 /** A simulation that is off by this many standard deviations is lost; by how much says nothing, and would drown the others. */
 const WORST = 10;
 
 export function vectorKSteps(judged: Judged): Instrument<KStepRow> {
   const { ground } = judged;
   const obsDim = ground.scales.state.length;
-  const beginnings = beginningsOf(judged);
+  const { starts } = ground.truth;
+  const beginnings = starts.map((row) => ({ row, steps: stepsFrom(ground.truth, row, ground.plan.horizon) }));
   return {
     id: 'k-steps',
     chunks: Math.ceil(beginnings.length / CHUNK_STARTS),
@@ -65,7 +65,7 @@ export function vectorKSteps(judged: Judged): Instrument<KStepRow> {
       const [first, end] = chunkRange(chunk, CHUNK_STARTS, beginnings.length);
       const own = beginnings.slice(first, end);
       const rng = chunkRng(ground.plan, 'k-steps', chunk).split('drift');
-      const tracks = await openLoop(judged, own, rng, { propagation: 'mean', deterministic: true });
+      const tracks = await openLoop(judged, own, rng);
       return own.map(({ row, steps }, i) => {
         const { length, nextObs } = tracks[i];
         const errors = Array.from({ length: steps }, (_, t) =>
@@ -106,7 +106,8 @@ function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: 
     const start = truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim);
     return Array.from({ length: steps }, (_, t) => stateError(ground, start, row + t));
   });
-  const units = unitsOfBeginnings(judged, beginnings);
+  // Those of one stretch of an episode share what happened.
+  const units = { ...ground.units, of: Uint32Array.from(beginnings, ({ row }) => ground.units.of[row]) };
   const rng = (key: string) => intervalRng(plan, 'k-steps', key);
   const found = {
     drift: clusteredMean(model.map(mean), units, rng('drift')),
@@ -174,6 +175,58 @@ function divergenceOf(model: Drifts, tolerance: number, units: Units, rng: Rng):
   // Where no simulation was seen to diverge, how long they last is not known.
   const isOpen = steps.every((step) => step < 0);
   return isOpen ? { ...found, estimate: { ...found.estimate, high: null } } : found;
+}
+
+/** Where a simulation begins, and the number of recorded actions. */
+type Beginning = Readonly<Record<'row' | 'steps', number>>;
+
+/** What was simulated from one beginning. */
+interface Track {
+  /** Simulated steps: fewer than asked where it left all bounds. */
+  length: number;
+  /** [steps, obsDim]: what followed each step. */
+  readonly nextObs: Float32Array;
+}
+
+/** Standard deviations of an element beyond which a simulation is given up: there is nothing left to measure. */
+const OUT_OF_BOUNDS = 1e6;
+
+/** Simulations from each beginning under the recorded actions. The model continues where it says the episode ended. */
+async function openLoop(
+  { ground, subject: { model } }: Judged,
+  beginnings: readonly Beginning[],
+  rng: Rng,
+): Promise<readonly Readonly<Track>[]> {
+  const { truth, scales } = ground;
+  const { obsDim, actionDim } = widths(truth);
+  const tracks = beginnings.map(({ steps }): Track => ({ length: 0, nextObs: new Float32Array(steps * obsDim) }));
+  const starts = beginnings.map(({ row }) => truth.rows.obs.subarray(row * obsDim, (row + 1) * obsDim));
+  let carry = await model.begin(joinedFloats(starts), rng.split('begin'));
+  let remembered = tracks.map((_, i) => i);
+  for (let t = 0; ; t++) {
+    const isActive = (i: number) => tracks[i].length === t && t < beginnings[i].steps;
+    const active = remembered.filter(isActive);
+    if (active.length === 0) return tracks;
+    carry = model.pick(
+      carry,
+      Uint32Array.from(remembered.keys()).filter((k) => isActive(remembered[k])),
+    );
+    remembered = active;
+    const action = new Float32Array(active.length * actionDim);
+    active.forEach((i, k) => {
+      const row = beginnings[i].row + t;
+      action.set(truth.rows.action.subarray(row * actionDim, (row + 1) * actionDim), k * actionDim);
+    });
+    const said = await model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
+    carry = said.carry;
+    active.forEach((i, k) => {
+      const next = said.observation.subarray(k * obsDim, (k + 1) * obsDim);
+      if (next.some((value, j) => Math.abs(value) > OUT_OF_BOUNDS * scales.state[j])) return;
+      const track = tracks[i];
+      track.nextObs.set(next, t * obsDim);
+      track.length = t + 1;
+    });
+  }
 }
 
 // Of tools.
@@ -253,7 +306,6 @@ function concludeTools(
     {
       ...ABOUT,
       summary: `Of ${loops.length} real episodes carried out in the simulation, ${percent(estimateIn(figures, 'end-state'))} end in the real state, and ${percent(estimateIn(figures, 'observations-all-right'))} are answered in the real words throughout.`,
-      charts: [stillRight(loops)],
       notes: [
         ...notes.steps,
         'What was said in an episode stays as it was, whatever the simulation answered: an agent would have reacted.',
@@ -273,7 +325,6 @@ function concludeTools(
 }
 
 type Right = (step: OpenLoopStep) => boolean | null;
-const rightState: Right = ({ state }) => state;
 const rightWords: Right = ({ observation }) => observation;
 
 /** Steps taken where all before were right are trials, whichever episode they are of: episodes of all lengths count. */
@@ -311,25 +362,4 @@ function consistency(episodes: readonly SimulatedRow[]): Estimate {
     return sum('simulated') === 0 ? null : sum('real') / sum('simulated');
   };
   return bootstrapEstimate(pairs, ratio, streamOf('consistency-ratio'));
-}
-
-function stillRight(loops: readonly OpenLoopRow[]): LinesChart {
-  const longest = Math.max(0, ...loops.map(({ steps }) => steps.length));
-  const points = (right: Right) =>
-    Array.from({ length: longest }, (_, step) => {
-      const there = loops.flatMap(({ steps }) => (steps.length > step ? [right(steps[step])] : []));
-      return pointOf(step + 1, shareOf(there).estimate);
-    }).flat();
-  return {
-    kind: 'lines',
-    title: 'Still right after so many steps',
-    caption:
-      'Share of episodes that are right at a step, of those that have it, under the calls that were made for real.',
-    xTitle: 'step',
-    yTitle: 'share right',
-    series: [
-      { name: 'state', points: points(rightState) },
-      { name: 'observation', points: points(rightWords) },
-    ],
-  };
 }

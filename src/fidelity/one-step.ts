@@ -44,18 +44,11 @@ const ABOUT = { id: 'one-step', title: 'One step' } as const;
 type VectorRow = {
   /** Of each element of the next observation, signed, in standard deviations of its change. */
   readonly errors: readonly number[];
-  readonly isExact: boolean;
-  /** Simulated minus real. */
-  readonly reward: number;
-  readonly isEndRight: boolean;
 };
-
-/** What float32 arithmetic in another order may differ by. */
-const ROUNDING = 1e-5;
 
 export function vectorOneStep(judged: Judged): Instrument<VectorRow> {
   const { ground, subject } = judged;
-  const { nextObs, reward, terminated, rows } = ground.truth.rows;
+  const { rows } = ground.truth.rows;
   const { obsDim } = widths(ground.truth);
   return {
     id: 'one-step',
@@ -65,15 +58,7 @@ export function vectorOneStep(judged: Judged): Instrument<VectorRow> {
       const said = await subject.model.imagine(carry, action, rng, { propagation: 'mean', deterministic: true });
       return Array.from({ length: end - first }, (_, r) => {
         const next = Array.from(said.observation.subarray(r * obsDim, (r + 1) * obsDim), short);
-        const row = first + r;
-        const isClose = (value: number, real: number) =>
-          Math.abs(value - real) <= ROUNDING * Math.max(1, Math.abs(real));
-        return {
-          errors: errorsOf(ground, next, 0, row),
-          isExact: next.every((value, j) => isClose(value, nextObs[row * obsDim + j])),
-          reward: short(said.reward[r]) - reward[row],
-          isEndRight: said.terminated[r] === terminated[row],
-        };
+        return { errors: errorsOf(ground, next, 0, first + r) };
       });
     },
     conclude: (found) => concludeVector(judged, found),
@@ -92,10 +77,7 @@ function errorsOf({ truth, scales }: Ground, values: ArrayLike<number>, from: nu
 const VECTOR_METRICS = metricTable(`
 state-error           | lower  | number | State error | Root mean squared error of the next observation over elements and transitions, each element in standard deviations of its real change in one step.
 skill-persistence     | higher | number | Skill over persistence | One minus the squared state error over that of predicting no change: 1 is perfect, 0 is worthless.
-state-exact           | higher | share  | States exactly right | Share of transitions whose next observation is right in every element to float32 rounding.
 state-within          | higher | share  | States within tolerance | Share of transitions whose error, as the root mean square over elements in standard deviations of their change, is within the tolerance.
-reward-error          | lower  | number | Reward error | Mean absolute difference of the reward, in units of the reward.
-termination-agreement | higher | share  | Ends agreed on | Share of transitions of which both worlds say the same of whether the episode ended.
 `);
 
 type Errors = readonly (readonly number[])[];
@@ -113,29 +95,16 @@ function concludeVector({ ground, subject }: Judged, rows: readonly VectorRow[])
   const found = {
     'state-error': clusteredMean(square, units, rng('state-error'), Math.sqrt),
     'skill-persistence': clusteredRatio(square, still, units, rng('skill-persistence'), (ratio) => 1 - ratio),
-    'state-exact': share(
-      'state-exact',
-      rows.map(({ isExact }) => isExact),
-    ),
     'state-within': share(
       'state-within',
       square.map((value) => Math.sqrt(value) <= plan.tolerance),
-    ),
-    'reward-error': clusteredMean(
-      rows.map(({ reward }) => Math.abs(reward)),
-      units,
-      rng('reward-error'),
-    ),
-    'termination-agreement': share(
-      'termination-agreement',
-      rows.map(({ isEndRight }) => isEndRight),
     ),
   };
   const value = (key: keyof typeof found) => found[key].estimate.value;
   return findingOf(
     {
       ...ABOUT,
-      summary: `One step is off by ${shown(value('state-error'))} standard deviations of a step's change; ${shownShare(value('state-within'))} of the states are within tolerance, ${shownShare(value('state-exact'))} exact.`,
+      summary: `One step is off by ${shown(value('state-error'))} standard deviations of a step's change; ${shownShare(value('state-within'))} of the states are within tolerance.`,
       charts: [elementChart(ground, errors, persistence)],
       notes: [
         ...subject.notes,
@@ -171,17 +140,10 @@ function elementChart({ truth, plan, units }: Ground, model: Errors, persistence
 export function toolsOneStep({ ground, asked, notes }: ToolsJudged): Instrument<StepRow> {
   const { repeats } = ground.setup.scenario.config.fidelity;
   const { questions } = asked;
-  const units = questions.length * repeats;
   return {
     id: 'one-step',
-    chunks: Math.ceil(units / CHUNK),
-    measure: async (chunk, signal) => {
-      const rows: StepRow[] = [];
-      for (let unit = chunk * CHUNK; unit < Math.min((chunk + 1) * CHUNK, units); unit++) {
-        rows.push(await asked.row(unit % questions.length, Math.floor(unit / questions.length), signal));
-      }
-      return rows;
-    },
+    chunks: Math.ceil((questions.length * repeats) / CHUNK),
+    measure: (chunk, signal) => asked.chunk(chunk, repeats, signal),
     conclude: (rows) => concludeTools(questions, rows, repeats, ground.truth.truthBackend, notes.steps),
   };
 }
@@ -210,7 +172,6 @@ observation-exact     | higher  | share | Observation exact | Share of calls tha
 error-flag            | higher  | share | Error or not | Share of calls that fail in the simulation if, and only if, they fail for real.
 all-right             | higher  | share | All right | Share of calls of which observation, error and, where there is one, state are right.
 silent-state-error    | lower   | share | Looks right, state wrong | Share of calls whose feedback is right while the state behind it is wrong: the episode does not show it.
-hallucinated-entities | lower   | share | Made-up entities | Share of answers with an id that is in neither state, call, conversation nor the real answer.
 refused               | lower   | share | Refused | Share of calls that no backend could answer without faults.
 unanswered            | lower   | share | Unanswered | Share of calls to which no answer came; they count nowhere else.
 sampling-noise        | lower   | share | Sampling noise | Share of pairs of answers to the same question, asked with other seeds, that differ from each other.
@@ -264,7 +225,6 @@ function figuresFrom(steps: readonly JudgedStep[], noise: readonly Value[]) {
     'error-flag': share(({ error }) => error),
     'all-right': share(isRight),
     'silent-state-error': share(isSilentlyWrong),
-    'hallucinated-entities': share(({ answered, unknown }) => (answered ? unknown.length > 0 : null)),
     refused: share(({ refused }) => refused),
     unanswered: share(({ answered }) => !answered),
     'sampling-noise': meanOf('sampling-noise', noise),

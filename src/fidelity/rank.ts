@@ -3,17 +3,8 @@
 
 import { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
-import type { FidelityTable, LinesChart } from './report.js';
-import {
-  type Finding,
-  figuresOf,
-  findingOf,
-  type Instrument,
-  metricTable,
-  pointOf,
-  shown,
-  unmeasured,
-} from './section.js';
+import type { FidelityTable } from './report.js';
+import { type Finding, figuresOf, findingOf, type Instrument, metricTable, shown, unmeasured } from './section.js';
 import {
   type Estimate,
   meanEstimate,
@@ -146,7 +137,6 @@ function rankFinding(
       id: 'rank',
       title: 'Rank of policies',
       summary: summaryOf(estimates, policies.length),
-      charts: rungs.length === 0 ? [] : [chartOf(rungs)],
       tables: rungs.length === 0 ? [] : [tableOf(rungs)],
       notes: [...notesOf(rows, paired, names.length * episodes), ...options.notes],
       ...(isUnranked ? { missing: 'Policies are too few, or too equal in one of the worlds, to be ranked.' } : {}),
@@ -258,21 +248,6 @@ interface Rung {
   readonly name: string;
   readonly real: Estimate;
   readonly simulated: Estimate;
-}
-
-function chartOf(rungs: readonly Rung[]): LinesChart {
-  return {
-    kind: 'points',
-    title: 'Return of each policy, real and simulated',
-    caption:
-      'Each point is a policy with the interval of its simulated return; on the diagonal the simulation is right.',
-    xTitle: 'real return',
-    yTitle: 'simulated return',
-    diagonal: true,
-    series: [
-      { name: 'policies', points: rungs.flatMap(({ name, real, simulated }) => pointOf(real.value!, simulated, name)) },
-    ],
-  };
 }
 
 /** Best first, by the real return. */

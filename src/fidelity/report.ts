@@ -1,9 +1,6 @@
 // What is found of world models: plain JSON, from which pages, gates and comparisons are made. Its form is checked whenever one
 // is written or read: it may come from another version, or another hand.
 
-import { existsSync, statSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
 import type { Json, JsonObject } from '../core/canonical-json.js';
 import { describeIssues, reverieError } from '../core/errors.js';
@@ -58,14 +55,8 @@ const linesChart = z.strictObject({
   caption: text.describe('What one sees, in one sentence.'),
   xTitle: text,
   yTitle: text,
-  yScale: z.enum(['linear', 'log']).optional(),
-  diagonal: z.boolean().optional().describe('Whether y = x is drawn: agreement, calibration.'),
   series: list(z.strictObject({ name: text, points: list(point) })),
 });
-
-/** Elements of a list that are of this version; an older report may hold others. */
-const known = <T extends z.ZodType>(isKnown: (element: Record<string, unknown>) => boolean, of: T) =>
-  z.preprocess((found) => (Array.isArray(found) ? found.filter(isKnown) : found), list(of));
 
 const table = z.strictObject({ title: text, columns: list(text), rows: list(list(text)) });
 
@@ -93,7 +84,7 @@ const section = z.strictObject({
   title: text,
   summary: text.describe('The finding, in one or two sentences.'),
   metrics: list(metric),
-  charts: known(({ kind }) => kind !== 'bars', linesChart),
+  charts: list(linesChart),
   tables: list(table),
   worst: list(worst),
   notes: list(text).describe('What could not be measured and why, and what a reader may get wrong.'),
@@ -108,7 +99,7 @@ const subject = z.strictObject({
   name: text,
   kind: text.describe('`ensemble`, `onnx`, `router`, `served`, ...'),
   version: text,
-  sections: known(({ id }) => (SECTIONS as readonly unknown[]).includes(id), section),
+  sections: list(section),
   /** By `section.metric`, one value a unit, in an order that all models share: what pairs them. */
   samples,
 });
@@ -169,19 +160,6 @@ export type GateResult = z.output<typeof gate>;
 export type FidelityReport = z.output<typeof report>;
 
 export const FIDELITY_FILE = 'fidelity.json';
-
-/**
- * @param path the file, or a folder that holds `fidelity.json`
- * @throws FILE_INVALID where there is none, or it is damaged, was edited, or is of another format
- */
-export async function readFidelityReport(path: string): Promise<FidelityReport> {
-  const file = existsSync(path) && statSync(path).isDirectory() ? join(path, FIDELITY_FILE) : path;
-  if (!existsSync(file)) {
-    const hint = 'Name a run of reverie fidelity, or its fidelity.json.';
-    throw reverieError('FILE_INVALID', { problem: `There is no fidelity report at "${path}".`, hint });
-  }
-  return openFidelityReport(await readFile(file, 'utf8'), file);
-}
 
 /** The report in a sealed text. `path` is for messages. @throws FILE_INVALID */
 export function openFidelityReport(sealed: string, path: string): FidelityReport {

@@ -1,8 +1,6 @@
-// Reward and end. Of numbers: as a learner in the simulation would be given them, sampled, one step from real states and summed
-// over sequences of actions that were really taken. Of tools: what a simulation says an episode was worth, against what the same
-// calls truly lead to.
+// Reward and end. Of numbers: as a learner in the simulation would be given them, sampled, one step from real states. Of tools: what
+// a simulation says an episode was worth, against what the same calls truly lead to.
 
-import type { WorstTransition } from './report.js';
 import {
   estimateIn,
   type Finding,
@@ -21,71 +19,41 @@ import { precisionRecall } from './statistics.js';
 import type { SimulatedRow } from './tools/episodes.js';
 import type { ToolsJudged } from './tools/judged.js';
 import {
-  type Beginning,
-  beginningsOf,
   CHUNK_ROWS,
-  CHUNK_STARTS,
   chunkOfRows,
-  chunkRange,
-  chunkRng,
   clusteredMean,
   clusteredShare,
   type Ground,
   intervalRng,
   type Judged,
-  openLoop,
-  unitsOfBeginnings,
 } from './vector/ground.js';
 
 const ABOUT = { id: 'reward-end', title: 'Reward and end' } as const;
 
 // Of numbers.
 
-type VectorRow =
-  /** What was simulated to follow one transition: the reward minus the real one, and whether the episode ends. */
-  | { readonly kind: 'step'; readonly error: number; readonly terminated: number }
-  /** What a simulation under recorded actions came to, up to its own end, minus what these really earned. */
-  | { readonly kind: 'sequence'; readonly gap: number };
+/** What was simulated to follow one transition: the reward minus the real one, and whether the episode ends. */
+type VectorRow = { readonly error: number; readonly terminated: number };
 
-/** Chunks of transitions come first, then those of sequences. */
 export function vectorRewardEnd(judged: Judged): Instrument<VectorRow> {
   const { plan, truth } = judged.ground;
   const { reward: real, rows } = truth.rows;
-  const { propagation } = plan;
-  const beginnings = beginningsOf(judged);
-  const stepChunks = Math.ceil(rows / CHUNK_ROWS);
-  const steps = async (chunk: number) => {
-    const { first, action, carry, rng } = await chunkOfRows(judged, 'reward-end', chunk);
-    const { reward, terminated } = await judged.subject.model.imagine(carry, action, rng, { propagation });
-    return Array.from(reward, (value, r): VectorRow => {
-      return { kind: 'step', error: short(value) - real[first + r], terminated: terminated[r] };
-    });
-  };
-  const sequences = async (chunk: number) => {
-    const [first, end] = chunkRange(chunk - stepChunks, CHUNK_STARTS, beginnings.length);
-    const own = beginnings.slice(first, end);
-    const tracks = await openLoop(judged, own, chunkRng(plan, 'reward-end', chunk), { propagation });
-    return tracks.map(({ length, reward, terminated }, i): VectorRow => {
-      const last = terminated.subarray(0, length).indexOf(1);
-      const { row, steps: count } = own[i];
-      const earned = sumOf(real.subarray(row, row + count));
-      return { kind: 'sequence', gap: short(sumOf(reward.subarray(0, last < 0 ? length : last + 1))) - earned };
-    });
-  };
   return {
     id: 'reward-end',
-    chunks: stepChunks + Math.ceil(beginnings.length / CHUNK_STARTS),
-    measure: (chunk) => (chunk < stepChunks ? steps(chunk) : sequences(chunk)),
-    conclude: (found) => concludeVector(judged, beginnings, found),
+    chunks: Math.ceil(rows / CHUNK_ROWS),
+    measure: async (chunk) => {
+      const { first, action, carry, rng } = await chunkOfRows(judged, 'reward-end', chunk);
+      const step = { propagation: plan.propagation };
+      const { reward, terminated } = await judged.subject.model.imagine(carry, action, rng, step);
+      return Array.from(reward, (value, r): VectorRow => {
+        return { error: short(value) - real[first + r], terminated: terminated[r] };
+      });
+    },
+    conclude: (found) => concludeVector(judged.ground, found),
   };
-}
-
-function sumOf(values: Float32Array): number {
-  return values.reduce((sum, value) => sum + value, 0);
 }
 
 const VECTOR_METRICS = metricTable(`
-optimism      | neither | return | Optimism | Simulated minus real return of the same recorded actions from the same real state, up to the horizon: above 0 the simulation promises too much.
 reward-bias   | neither | number | Reward bias | Mean of simulated minus real reward, one step from real states.
 reward-rmse   | lower   | number | Reward error (root mean square) | Root mean squared error of the sampled reward, one step from real states, in units of the reward.
 end-precision | higher  | share  | Precision of ends | Of the transitions that the simulation lets end the episode, the share that really did.
@@ -93,22 +61,18 @@ end-recall    | higher  | share  | Recall of ends | Of the transitions that real
 false-done    | lower   | share  | False ends | Of the transitions after which the episode really went on, the share that the simulation lets end it.
 `);
 
-function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: readonly VectorRow[]): Finding {
-  const { ground } = judged;
+function concludeVector(ground: Ground, rows: readonly VectorRow[]): Finding {
   const { truth, units, plan } = ground;
   const { terminated } = truth.rows;
   const rng = (key: string) => intervalRng(plan, 'reward-end', key);
-  const steps = rows.filter((row) => row.kind === 'step');
-  const errors = steps.map(({ error }) => error);
+  const errors = rows.map(({ error }) => error);
   const squares = errors.map((error) => error ** 2);
-  const gaps = rows.flatMap((row) => (row.kind === 'sequence' ? [row.gap] : []));
-  const falseDone = steps.map((step, r) => (terminated[r] === 1 ? null : step.terminated));
+  const falseDone = rows.map((row, r) => (terminated[r] === 1 ? null : row.terminated));
   const ends = precisionRecall(
-    steps.map((step) => step.terminated === 1),
-    steps.map((_, r) => terminated[r] === 1),
+    rows.map((row) => row.terminated === 1),
+    rows.map((_, r) => terminated[r] === 1),
   );
   const figures = figuresOf(VECTOR_METRICS, {
-    optimism: clusteredMean(gaps, unitsOfBeginnings(judged, beginnings), rng('optimism')),
     'reward-bias': clusteredMean(errors, units, rng('reward-bias')),
     'reward-rmse': clusteredMean(squares, units, rng('reward-rmse'), Math.sqrt),
     'end-precision': ends.precision,
@@ -118,7 +82,7 @@ function concludeVector(judged: Judged, beginnings: readonly Beginning[], rows: 
   return findingOf(
     {
       ...ABOUT,
-      summary: `For the same actions the simulation promises ${shown(estimateIn(figures, 'optimism').value)} more return than they really earned; it ends ${shownShare(estimateIn(figures, 'false-done').value)} of the steps that really went on.`,
+      summary: `The simulation promises ${shown(estimateIn(figures, 'reward-bias').value)} more reward a step than is really earned; it ends ${shownShare(estimateIn(figures, 'false-done').value)} of the steps that really went on.`,
       notes: vectorNotes(ground),
     },
     figures,
@@ -129,7 +93,6 @@ function vectorNotes({ truth, plan }: Ground): readonly string[] {
   const hasEnds = truth.rows.terminated.some((end) => end === 1);
   return [
     `The simulation is sampled (${plan.propagation === 'ts1' ? 'a random elite a step, with its noise' : 'the mean of the elites, with noise'}), as a learner is given it.`,
-    'A sequence is summed up to its recorded end: what a simulation that misses the end would go on to promise is not in the optimism, but in the recall of ends.',
     ...(hasEnds
       ? []
       : ['No recorded transition ends its episode by the task: precision and recall of ends say nothing here.']),
@@ -190,7 +153,6 @@ function concludeTools(rows: readonly SimulatedRow[], hasTruth: boolean, notes: 
       summary:
         `Of what the simulation rewards, ${percent(precision)} is truly done; ` +
         `it rewards ${percent(falsePositive)} of what is not.`,
-      worst: worstEpisodes(decided),
       notes: [...notes, ...(hasTruth ? [] : [NO_TRUTH]), ...toolsNotes(rows)],
       ...missingOf(decided, hasTruth),
     },
@@ -214,23 +176,4 @@ function toolsNotes(rows: readonly SimulatedRow[]): string[] {
       ? []
       : [`${undecided} episodes have no simulated reward: no state to check, a refused call, or no judge.`]),
   ];
-}
-
-const SHOWN = 8;
-
-/** Reward for nothing is worse than none for something: learners go where it is. */
-function worstEpisodes(decided: readonly Decided[]): WorstTransition[] {
-  return decided
-    .filter(({ simulated, real }) => simulated !== real)
-    .sort((a, b) => b.simulated - b.real - (a.simulated - a.real))
-    .slice(0, SHOWN)
-    .map(({ task, policy, episode, simulated, real, calls, checks }) => ({
-      title: `episode ${episode} of ${task}`,
-      badness: simulated > real ? 2 : 1,
-      context: { task, agent: policy, episode },
-      action: calls,
-      real: { reward: real },
-      simulated: { reward: simulated },
-      differences: checks.map((check) => ({ path: check.name, real: check.real, simulated: check.simulated })),
-    }));
 }

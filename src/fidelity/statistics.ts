@@ -24,17 +24,11 @@ export function shareEstimate(hits: number, of: number): Estimate {
   return { value, low, high, n: of, method: 'wilson' };
 }
 
-interface PrecisionRecall {
-  /** Of what was predicted, the share that is so; NOTHING where nothing was predicted. */
-  readonly precision: Estimate;
-  /** Of what is so, the share that was predicted. */
-  readonly recall: Estimate;
-  /** Of what is not so, the share that was predicted all the same. */
-  readonly falsePositive: Estimate;
-}
-
-/** Of a predicted yes or no. */
-export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]): PrecisionRecall {
+/**
+ * Of a predicted yes or no: `precision`, of what was predicted the share that is so; `recall`, of what is so the share that was
+ * predicted; `falsePositive`, of what is not so the share that was predicted all the same.
+ */
+export function precisionRecall(predicted: readonly boolean[], actual: readonly boolean[]) {
   const hits = actual.filter((is, i) => is && predicted[i]).length;
   const [said, is] = [predicted, actual].map((values) => values.filter(Boolean).length);
   return {
@@ -204,34 +198,21 @@ export function pitMixture(x: number, means: ArrayLike<number>, stds: ArrayLike<
 
 // Whether a confidence is worth its number.
 
-interface Reliability {
-  /** From the lowest confidence up; those without answers are left out. `confidence` is the mean of the bin's answers. */
-  readonly bins: readonly { readonly confidence: number; readonly accuracy: Estimate; readonly count: number }[];
-  /** Expected calibration error: mean over answers of |accuracy - confidence| of their bin (Guo 2017, 1706.04599); null without answers. */
-  readonly ece: number | null;
-}
-
 const BINS = 10;
 
-/** Over ten bins of equal width; a confidence on an edge falls into the upper bin, 1 into the last. */
-export function reliability(confidence: ArrayLike<number>, correct: readonly boolean[]): Reliability {
-  const counts = Array.from({ length: BINS }, () => ({ sum: 0, hits: 0, count: 0 }));
+/**
+ * Expected calibration error: mean over answers of |accuracy - confidence| of their bin (Guo 2017, 1706.04599), in ten bins of equal
+ * width; a confidence on an edge falls into the upper bin, 1 into the last. null without answers.
+ */
+export function calibrationError(confidence: ArrayLike<number>, correct: readonly boolean[]): number | null {
+  const bins = Array.from({ length: BINS }, () => ({ sum: 0, hits: 0 }));
   for (let i = 0; i < correct.length; i++) {
-    const bin = counts[Math.min(BINS - 1, Math.floor(confidence[i] * BINS))];
+    const bin = bins[Math.min(BINS - 1, Math.floor(confidence[i] * BINS))];
     bin.sum += confidence[i];
     bin.hits += correct[i] ? 1 : 0;
-    bin.count++;
   }
-  const filled = counts.filter(({ count }) => count > 0);
   const n = correct.length;
-  return {
-    bins: filled.map(({ sum, hits, count }) => ({
-      confidence: sum / count,
-      accuracy: shareEstimate(hits, count),
-      count,
-    })),
-    ece: n === 0 ? null : filled.reduce((total, { sum, hits }) => total + Math.abs(hits - sum) / n, 0),
-  };
+  return n === 0 ? null : bins.reduce((total, { sum, hits }) => total + Math.abs(hits - sum) / n, 0);
 }
 
 /** Area under the ROC curve: the chance that a positive scores above a negative, ties counted half; null where all labels are the same. */

@@ -13,8 +13,7 @@ import type { TransitionBatch } from '../replay/transition.js';
 import { type BcConfig, bcConfigSchema } from './config.js';
 import { assertFinite, assertLength, parseConfig } from './learner.js';
 import { NetworkLearner, withMoments } from './network-learner.js';
-import { actingSession } from './policies.js';
-import { density, type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
+import { actingSession, density, type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
 import { actionsOf, type DiscreteActions, normaliseActions, type Spaces } from './spaces.js';
 
 /** What is cloned: any TransitionBatch, or its two columns. Actions in the environment's units. */
@@ -118,8 +117,7 @@ function bcTrainer(net: PolicyNet, config: BcConfig): TrainerSpec {
       const loss = cloningLoss(net, config, layout.unpack(state.theta), obs, action);
       const [grad] = gradients(loss, [state.theta]);
       const { theta, m, v } = state;
-      const decay = config.weightDecay * config.lr;
-      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon, decay });
+      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
       return { state: { ...next }, metrics: { loss } };
     },
   };

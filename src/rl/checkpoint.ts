@@ -62,7 +62,9 @@ export async function saveLearner(
   learnedFrom: LearnedFrom,
 ): Promise<CheckpointManifest> {
   const state = learner.state();
-  const stateBytes = encodeTensors(mapValues(state.arrays, (array) => float32(array)));
+  const stateBytes = encodeTensors(
+    Object.fromEntries(Object.entries(state.arrays).map(([name, array]) => [name, float32(array)])),
+  );
   const policyBytes = learner.policyModel?.();
   const manifest = checkpointManifestSchema.parse({
     format: 'reverie-learner',
@@ -123,7 +125,7 @@ async function readState(folder: string, manifest: CheckpointManifest): Promise<
   try {
     return {
       meta: { kind, config, spaces: spaces as Spaces, gradientSteps },
-      arrays: mapValues(decodeTensors(bytes), vectorOf),
+      arrays: Object.fromEntries(Object.entries(decodeTensors(bytes)).map(vectorOf)),
     };
   } catch (error) {
     throw corrupt(join(folder, STATE_FILE), (error as Error).message, error);
@@ -152,11 +154,7 @@ function corrupt(path: string, problem: string, cause?: unknown): Error {
   return reverieError('CHECKPOINT_CORRUPT', { path, problem }, cause);
 }
 
-function mapValues<T, U>(record: Readonly<Record<string, T>>, map: (value: T, name: string) => U): Record<string, U> {
-  return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, map(value, name)]));
-}
-
-function vectorOf({ dims, data }: Tensor, name: string): Float32Array {
+function vectorOf([name, { dims, data }]: [string, Tensor]): [string, Float32Array] {
   if (dims.length !== 1) throw new Error(`array "${name}" is no vector`);
-  return data as Float32Array;
+  return [name, data as Float32Array];
 }

@@ -11,7 +11,16 @@ const HIDDEN = 'Layer widths of every network.';
 const ACTIVATION = 'What follows each hidden layer.';
 const GAMMA = 'Discount of a reward one step later.';
 
-const ENTROPY_KEYS = {
+const tau = (share: number) =>
+  fraction.default(share).describe('Share of the critics that flows into their targets at every step.');
+
+/** What all soft actor-critics are told. */
+const SOFT_KEYS = {
+  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
+  activation: activation.default('relu').describe(ACTIVATION),
+  lr: rate.default(1e-3).describe('Step size of Adam, for every network and the temperature.'),
+  gamma: fraction.default(0.99).describe(GAMMA),
+  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
   targetEntropy: z
     .union([z.literal('auto'), z.number()])
     .default('auto')
@@ -28,15 +37,8 @@ const ENTROPY_KEYS = {
  * bodies with more joints want wider layers and `batchSize` 256.
  */
 export const sacConfigSchema = z.strictObject({
-  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
-  activation: activation.default('relu').describe(ACTIVATION),
-  actorLr: rate.default(1e-3).describe("Step size of Adam for the policy's network."),
-  criticLr: rate.default(1e-3).describe('Step size of Adam for the critics.'),
-  alphaLr: rate.default(1e-3).describe('Step size of Adam for the temperature.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
-  tau: fraction.default(0.01).describe('Share of the critics that flows into their targets at every step.'),
-  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
-  ...ENTROPY_KEYS,
+  ...SOFT_KEYS,
+  tau: tau(0.01),
   criticLayerNorm: z
     .boolean()
     .default(true)
@@ -45,13 +47,8 @@ export const sacConfigSchema = z.strictObject({
 export type SacConfig = z.infer<typeof sacConfigSchema>;
 
 const ENSEMBLE_KEYS = {
-  hidden: layerSizes.default([64, 64]).describe(HIDDEN),
-  activation: activation.default('relu').describe(ACTIVATION),
-  lr: rate.default(1e-3).describe('Step size of Adam, for every network and the temperature.'),
-  gamma: fraction.default(0.99).describe(GAMMA),
-  tau: fraction.default(0.005).describe('Share of the critics that flows into their targets at every step.'),
-  batchSize: z.int().min(1).default(64).describe('Rows of a gradient step.'),
-  ...ENTROPY_KEYS,
+  ...SOFT_KEYS,
+  tau: tau(0.005),
   policyEvery: z.int().min(1).default(20).describe('Steps of the critics for each step of the policy.'),
 };
 
@@ -90,15 +87,6 @@ export const td3BcConfigSchema = z.strictObject({
     .default(2.5)
     .describe('How much value counts against staying near the actions of the data; 0: cloning alone.'),
   policyEvery: z.int().min(1).default(2).describe('Steps of the critics for each step of the policy.'),
-  targetNoise: z
-    .number()
-    .min(0)
-    .default(0.2)
-    .describe(
-      'Deviation of the noise that smooths the actions of targets, in units of the action normalised to [-1, 1].',
-    ),
-  targetNoiseClip: rate.default(0.5).describe('The most of that noise.'),
-  explorationNoise: rate.max(1).default(0.1).describe('Deviation of the noise it acts with while it is recorded.'),
   rewardScale: rate.default(1).describe('Rewards are multiplied by this before they are learned from.'),
 });
 export type Td3BcConfig = z.infer<typeof td3BcConfigSchema>;
@@ -123,11 +111,8 @@ export const ppoConfigSchema = z.strictObject({
     .positive()
     .default(0.2)
     .describe('How far the probability of an action may move from that of the rollout before its gradient is cut.'),
-  clipValue: z.boolean().default(true).describe("Clip the value's move too, by `clipRatio`."),
-  normaliseAdvantage: z.boolean().default(true).describe('Standardise the advantages within a gradient step.'),
   entropyCoefficient: z.number().min(0).default(0).describe("Weight of the policy's entropy in the objective."),
   valueCoefficient: z.number().min(0).default(0.5).describe("Weight of the value's squared error in the objective."),
-  maxGradNorm: rate.default(0.5).describe('The gradient is scaled down to this norm.'),
   targetKl: z
     .number()
     .positive()
@@ -165,7 +150,6 @@ export const bcConfigSchema = z.strictObject({
   hidden: layerSizes.default([64, 64]),
   activation: activation.default('relu'),
   lr: rate.default(1e-3),
-  weightDecay: z.number().min(0).default(0),
   batchSize: z.int().min(1).default(64),
   loss: z.enum(['mse', 'nll']).default('mse'),
   initLogStd: z.number().min(-5).max(1).default(-1),

@@ -16,21 +16,12 @@ interface EvaluateOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Evaluation {
-  /** Per episode: undiscounted return, and steps. */
-  readonly returns: Float64Array;
-  readonly lengths: Uint32Array;
-  readonly meanReturn: number;
-  /** Sample standard deviation over episodes; 0 for one. */
-  readonly stdReturn: number;
-}
-
 /** Runs `episodes` episodes. Throws what the environment throws, and the signal's reason when aborted. */
 export async function evaluatePolicy(
   env: VectorEnvironment,
   policy: Policy,
   { episodes, seed, deterministic = true, maxEpisodeSteps = env.maxEpisodeSteps ?? 10_000, signal }: EvaluateOptions,
-): Promise<Evaluation> {
+): Promise<ReturnSummary & { readonly returns: Float64Array; readonly lengths: Uint32Array }> {
   const returns = new Float64Array(episodes);
   const lengths = new Uint32Array(episodes);
   for (let episode = 0; episode < episodes; episode++) {
@@ -46,10 +37,10 @@ export async function evaluatePolicy(
       observation = result.observation;
     }
   }
-  return { returns, lengths, meanReturn: mean(returns), stdReturn: sampleDeviation(returns) };
+  return { returns, lengths, ...summariseReturns(returns, lengths) };
 }
 
-/** Returns and lengths of a handful of episodes, in a few numbers. */
+/** Undiscounted returns, and steps, of a handful of episodes, in a few numbers. */
 export interface ReturnSummary {
   readonly episodes: number;
   readonly meanReturn: number;

@@ -158,14 +158,8 @@ export interface PlayedEpisode {
 type Group = readonly PlayedEpisode[];
 type Comparison = Pick<EstimatorEntry, 'estimate' | 'hasCritic'>;
 
-interface GroupLessons {
-  readonly lessons: readonly TextLesson[];
-  /** Groups that were left out, as no choice of theirs was better than another. */
-  readonly silent: number;
-}
-
-/** Lessons of all groups that have something to say, in order (the filter of DAPO's dynamic sampling, without drawing again). */
-export function groupLessons(groups: readonly Group[], learner: Comparison, options: GroupOptions): GroupLessons {
+/** Lessons of all groups that have something to say, in order (the filter of DAPO's dynamic sampling, without drawing again); `silent` had not. */
+export function groupLessons(groups: readonly Group[], learner: Comparison, options: GroupOptions) {
   const taught = groups.map((group) => lessonsOf(group, learner, options));
   const lessons = balanced(taught.flat());
   return {

@@ -3,30 +3,23 @@
 // and not shaken; there are fewer candidates each round; the best sequences of a round, and of the step before, are tried again; and the
 // best sequence is done, not their mean.
 
+import type { z } from 'zod';
 import { sha256 } from '../core/canonical-json.js';
 import type { Carry, Dynamics, FrozenCarry, NumberRows } from '../core/dynamics.js';
 import type { VectorSpace } from '../core/environment.js';
 import { reverieError } from '../core/errors.js';
-import type { ActOptions, Policy, PolicyAction, PolicyMemory } from '../core/policy.js';
+import type { ActOptions, Policy, PolicyAction, PolicyMemory, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
-import { boxActions } from './spaces.js';
+import { type Bc, type BcMetrics, type Demonstrations, makeBc } from './bc.js';
+import { type PetsConfig, petsConfigSchema } from './config.js';
+import { type LearnerState, type PlanningLearner, parseConfig } from './learner.js';
+import { boxActions, type Spaces } from './spaces.js';
 
 export type NumericDynamics<C extends Carry> = Dynamics<C, NumberRows>;
 
-interface IcemOptions {
-  /** Steps that a plan looks ahead. */
-  readonly horizon: number;
-  /** Sequences imagined in the first round. */
-  readonly candidates: number;
-  /** Times that candidates are drawn, each round around what went best in the one before. */
-  readonly rounds: number;
-  /** Of the candidates, the best ones, which the next round is drawn around. */
-  readonly elites: number;
-  /** Discount of a reward one step later. */
-  readonly gamma: number;
-}
+/** `candidates` are sequences imagined in the first round, `elites` the best of them, which the next round is drawn around. */
+type IcemOptions = Pick<PetsConfig, 'horizon' | 'candidates' | 'elites' | 'rounds' | 'gamma'>;
 
-const DEFAULTS: IcemOptions = { horizon: 20, candidates: 48, rounds: 3, elites: 8, gamma: 0.99 };
 /** How much slow noise outweighs fast: power falls as frequency to minus this; 0 is white noise. */
 const COLOUR = 2;
 /** Candidates of a round are those of the one before divided by this; never fewer than twice the elites. */
@@ -44,12 +37,6 @@ interface Plan {
   readonly kept: readonly Float64Array[];
 }
 
-interface Decision {
-  /** [actionDim] */
-  readonly action: Float32Array;
-  readonly next: Plan;
-}
-
 interface Round {
   mean: Float64Array;
   std: Float64Array;
@@ -59,7 +46,6 @@ interface Round {
 
 /** Plans anew at each step and does the first action (model-predictive control); the rest of a plan begins the next one. */
 export class IcemPlanner<C extends Carry> {
-  private readonly options: IcemOptions;
   private readonly low: readonly number[];
   private readonly high: readonly number[];
   private readonly noise: ColouredNoise;
@@ -67,9 +53,8 @@ export class IcemPlanner<C extends Carry> {
   /** @throws SCENARIO_UNFIT for actions that are no box with finite bounds */
   constructor(
     private readonly model: NumericDynamics<C>,
-    options: Partial<IcemOptions> = {},
+    private readonly options: IcemOptions,
   ) {
-    this.options = { ...DEFAULTS, ...options };
     ({ low: this.low, high: this.high } = boxActions(model.actionSpace as VectorSpace, 'planner (iCEM)'));
     this.noise = new ColouredNoise(this.options.horizon, COLOUR);
   }
@@ -78,7 +63,7 @@ export class IcemPlanner<C extends Carry> {
    * The action [actionDim] to do in the world whose memory is the one row of `carry`, and what this plan leaves for the next; `before` is
    * what the last one left, undefined at the start of an episode. Same carry, plan and stream, same action.
    */
-  async decide(carry: C, before: Plan | undefined, rng: Rng): Promise<Decision> {
+  async decide(carry: C, before: Plan | undefined, rng: Rng): Promise<{ action: Float32Array; next: Plan }> {
     const { candidates, elites, rounds } = this.options;
     let state: Round = {
       mean: before?.mean ?? this.middle(),
@@ -103,7 +88,8 @@ export class IcemPlanner<C extends Carry> {
     const size = state.mean.length;
     const plans = new Float32Array(sequences.length * size);
     for (const [i, sequence] of sequences.entries()) plans.set(sequence, i * size);
-    const returns = await this.returnsOf(this.forks(carry, sequences.length), plans, rng);
+    const forks = this.model.pick(carry, new Uint32Array(sequences.length));
+    const returns = await this.returnsOf(forks, plans, rng);
     const best = bestOf(returns, elites).map((i) => sequences[i]);
     const mean = new Float64Array(size);
     const std = new Float64Array(size);
@@ -122,11 +108,6 @@ export class IcemPlanner<C extends Carry> {
       const noise = this.noise.draw(dim, rng);
       return mean.map((centre, i) => this.within(centre + std[i] * noise[i], i % dim));
     });
-  }
-
-  /** Forks of one row, a candidate each. */
-  private forks(carry: C, candidates: number): C {
-    return this.model.pick(carry, new Uint32Array(candidates));
   }
 
   /** What each of `plans` [candidates, horizon, actionDim] brings in, imagined from `forks`. */
@@ -255,7 +236,7 @@ export class PlannerPolicy<C extends Carry> implements Policy {
   /** @throws SCENARIO_UNFIT for actions that are no box with finite bounds */
   constructor(
     private readonly model: NumericDynamics<C>,
-    options: Partial<IcemOptions> = {},
+    options: IcemOptions,
   ) {
     this.planner = new IcemPlanner(model, options);
     const asked = sha256(JSON.stringify(['icem', options])).slice(0, 8);
@@ -319,4 +300,71 @@ export class PlannerPolicy<C extends Carry> implements Policy {
 
 function episodesOf<C extends Carry>(carry: Carry): readonly Episode<C>[] {
   return (carry as Episodes<C>).episodes;
+}
+
+/**
+ * A fresh agent; its taught policy's initial weights come from `rng`.
+ * Throws SETTING_INVALID, or SCENARIO_UNFIT unless actions are a Box with finite bounds.
+ */
+export async function makePets(config: z.input<typeof petsConfigSchema>, spaces: Spaces, rng: Rng): Promise<Pets> {
+  const settings = parseConfig('PETS learner', petsConfigSchema, config);
+  boxActions(spaces.actionSpace, 'PETS learner');
+  const { hidden, activation, lr, batchSize } = settings;
+  return new Pets(settings, await makeBc({ hidden, activation, lr, batchSize, loss: 'nll' }, spaces, rng));
+}
+
+/** Use `makePets`. */
+export class Pets implements PlanningLearner {
+  readonly kind = 'pets';
+  readonly learnsFrom = 'model';
+
+  constructor(
+    readonly config: PetsConfig,
+    private readonly student: Bc,
+  ) {}
+
+  get spaces(): Spaces {
+    return this.student.spaces;
+  }
+
+  get gradientSteps(): number {
+    return this.student.gradientSteps;
+  }
+
+  planner<C extends Carry>(model: NumericDynamics<C>): Policy {
+    const { horizon, candidates, elites, rounds, gamma } = this.config;
+    return new PlannerPolicy(model, { horizon, candidates, elites, rounds, gamma });
+  }
+
+  /** What was taught, without planning. */
+  policy(): Policy {
+    return this.student.policy();
+  }
+
+  policySnapshot(): PolicySnapshot {
+    return this.student.policySnapshot();
+  }
+
+  policyModel(): Uint8Array {
+    return this.student.policyModel();
+  }
+
+  update(planned: Demonstrations, steps: number, rng: Rng): Promise<BcMetrics> {
+    return this.student.update(planned, steps, rng);
+  }
+
+  state(): LearnerState {
+    const { meta, arrays } = this.student.state();
+    return { meta: { ...meta, kind: this.kind, config: this.config }, arrays };
+  }
+
+  restore({ meta, arrays }: LearnerState): void {
+    // Another learner's state keeps its own name, and is refused.
+    const kind = meta.kind === this.kind ? this.student.kind : meta.kind;
+    this.student.restore({ meta: { ...meta, kind }, arrays });
+  }
+
+  close(): Promise<void> {
+    return this.student.close();
+  }
 }

@@ -7,7 +7,7 @@ import { describeIssues, nearest, reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicySnapshot } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { TransitionBatch } from '../replay/transition.js';
-import type { ActingOutputs } from './policies.js';
+import type { ActingOutputs } from './policy-net.js';
 import type { Spaces } from './spaces.js';
 
 /** Its name among the learners (learners.ts). */
@@ -51,8 +51,8 @@ export interface ReplayLearner extends Learner {
    * @param weights importance weight per row; 1 if absent
    */
   update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<object>;
-  /** |temporal-difference error| of every row: what prioritised replay goes by. */
-  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;
+  /** |temporal-difference error| of every row: what prioritised replay goes by; absent where it cannot. */
+  tdErrors?(batch: TransitionBatch, rng: Rng): Promise<Float32Array>;
 }
 
 /** `steps` x `envs` transitions, time-major: row t * envs + e. */

@@ -98,7 +98,7 @@ export const learners = new Registry<LearnerEntry>('learner', [
     schema: petsConfigSchema,
     learnsFrom: 'model',
     actions: ['box'],
-    make: async () => (await import('./pets.js')).makePets,
+    make: async () => (await import('./icem.js')).makePets,
   },
   {
     name: 'bc',

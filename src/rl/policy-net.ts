@@ -1,8 +1,13 @@
 // The networks that act, as graphs: one description, used for training, for acting and for the exported policy.onnx.
 
 import { createHash } from 'node:crypto';
-import type { PolicyNetwork } from '../core/policy.js';
-import { type Dim, Graph, type Value } from '../nn/graph.js';
+import { sha256 } from '../core/canonical-json.js';
+import type { VectorSpace } from '../core/environment.js';
+import { reverieError } from '../core/errors.js';
+import type { ActOptions, Policy, PolicyAction, PolicyNetwork, PolicySnapshot } from '../core/policy.js';
+import type { Rng } from '../core/rng.js';
+import { compiledUrl } from '../core/threads.js';
+import { type Dim, float32, Graph, type Value } from '../nn/graph.js';
 import {
   add,
   clip,
@@ -36,7 +41,8 @@ import {
   type ParamSpec,
   tanhNormalSample,
 } from '../nn/parameters.js';
-import { type Actions, type Spaces, spaceDim } from './spaces.js';
+import { InferenceSession } from '../nn/runtime.js';
+import { type Actions, actionsOf, type Spaces, spaceDim } from './spaces.js';
 
 type Activation = 'relu' | 'tanh' | 'swish';
 
@@ -66,12 +72,6 @@ export function policyNet(
   return { head, obsDim: spaceDim(observationSpace), hidden, activation, actions };
 }
 
-/** Initial values: of the MLP, and of the `gaussian` head's log standard deviation. */
-interface PolicyInit {
-  readonly mlp?: MlpInit;
-  readonly logStd?: number;
-}
-
 interface PolicyOutputs {
   /** [rows, actionDim] in the environment's units: sampled, and the mode. */
   readonly action: Value;
@@ -90,7 +90,8 @@ export function noiseDim(net: PolicyNet): number {
   return net.actions.type === 'box' ? net.actions.dim : net.actions.n;
 }
 
-export function policyParams(net: PolicyNet, init: PolicyInit = {}): ParamSpec[] {
+/** `init`: initial values of the MLP, and of the `gaussian` head's log standard deviation. */
+export function policyParams(net: PolicyNet, init: { mlp?: MlpInit; logStd?: number } = {}): ParamSpec[] {
   const specs = mlpSpecs('policy', [net.obsDim, ...net.hidden, outputDim(net)], init.mlp);
   if (net.head !== 'gaussian') return specs;
   const logStd: Init = { kind: 'constant', value: init.logStd ?? 0 };
@@ -102,13 +103,8 @@ function policyTrunk(net: PolicyNet, params: Record<string, Value>, obs: Value):
   return mlp(params, 'policy', obs, net.hidden.length + 1, net.activation);
 }
 
-export interface Gaussian {
-  readonly mean: Value;
-  readonly logStd: Value;
-}
-
 /** Gaussian over (pre-squash) actions in [-1, 1] units; logStd is [rows, dim], or [1, dim] for `gaussian`. */
-export function policyGaussian(net: PolicyNet, params: Record<string, Value>, obs: Value): Gaussian {
+export function policyGaussian(net: PolicyNet, params: Record<string, Value>, obs: Value) {
   const out = policyTrunk(net, params, obs);
   if (net.head === 'gaussian') return { mean: out, logStd: params['policy.logStd'] };
   const dim = net.actions.dim;
@@ -135,15 +131,11 @@ function policyOutputs(net: PolicyNet, params: Record<string, Value>, obs: Value
   return { action: toEnv(clip(raw, -1, 1)), mean: toEnv(clip(gaussian.mean, -1, 1)), logProb, raw };
 }
 
-interface Density {
-  /** [rows], over the environment's units, as the acting policy answers it. */
-  readonly logProb: Value;
-  /** Mean over rows, scalar; of a Gaussian over [-1, 1] units. */
-  readonly entropy: Value;
-}
-
-/** Density of raw actions (indices for a Discrete, [-1, 1] units for a Box) under the policy of `params`. */
-export function density(net: PolicyNet, params: Record<string, Value>, obs: Value, action: Value): Density {
+/**
+ * Density of raw actions (indices for a Discrete, [-1, 1] units for a Box) under the policy of `params`: `logProb` [rows] over the
+ * environment's units, and the mean `entropy`, of a Gaussian over [-1, 1] units.
+ */
+export function density(net: PolicyNet, params: Record<string, Value>, obs: Value, action: Value) {
   if (net.actions.type === 'discrete') {
     const logits = logSoftmax(policyTrunk(net, params, obs), 1);
     const classes = classRow(obs.graph, net.actions.n);
@@ -249,4 +241,148 @@ function classRow(graph: Graph, n: number): Value {
 function outputDim(net: PolicyNet): number {
   if (net.actions.type === 'discrete') return net.actions.n;
   return net.head === 'squashed' ? 2 * net.actions.dim : net.actions.dim;
+}
+
+export interface ActingOutputs {
+  readonly action: Float32Array;
+  readonly mean: Float32Array;
+  readonly logProb: Float32Array;
+  readonly raw: Float32Array;
+}
+
+// One session per architecture for the life of the thread: weights are an input, so none is re-created as they change.
+const sessions = new Map<string, Promise<InferenceSession>>();
+
+/** The acting session of an architecture. */
+export function actingSession(net: PolicyNet): Promise<InferenceSession> {
+  const key = JSON.stringify(net);
+  let session = sessions.get(key);
+  if (!session) {
+    session = InferenceSession.fromBytes(actingModel(net));
+    sessions.set(key, session);
+  }
+  return session;
+}
+
+export class NetworkPolicy implements Policy {
+  private versionOf: { theta: Float32Array; version: string } | undefined;
+
+  /** @param weights the parameters of the moment; a new array whenever they change */
+  constructor(
+    private readonly session: InferenceSession,
+    private readonly net: PolicyNet,
+    private readonly weights: () => Float32Array,
+  ) {}
+
+  get version(): string {
+    const theta = this.weights();
+    if (this.versionOf?.theta !== theta) this.versionOf = { theta, version: weightsVersion(this.net, theta) };
+    return this.versionOf.version;
+  }
+
+  async act(obs: Float32Array, rows: number, rng: Rng, options: ActOptions = {}): Promise<PolicyAction> {
+    const out = await this.outputs(obs, rows, rng, options);
+    return options.deterministic ? { action: out.mean } : { action: out.action, logProb: out.logProb };
+  }
+
+  network(): PolicyNetwork {
+    return policyNetwork(this.net, this.weights());
+  }
+
+  /** All outputs of the acting graph; draws rows * noiseDim numbers from `rng` unless deterministic. */
+  async outputs(obs: Float32Array, rows: number, rng: Rng, options: ActOptions = {}): Promise<ActingOutputs> {
+    const { net } = this;
+    assertObs(obs, rows, net.obsDim);
+    const width = noiseDim(net);
+    const theta = this.weights();
+    const { acted } = await this.session.run({
+      theta: float32(theta),
+      obs: float32(obs, [rows, net.obsDim]),
+      noise: float32(drawNoise(net, rows * width, rng, options), [rows, width]),
+    });
+    return unpack(acted.data as Float32Array, rows, net.actions.dim);
+  }
+}
+
+/** Columns of `actingModel`'s output. */
+function unpack(acted: Float32Array, rows: number, dim: number): ActingOutputs {
+  const width = 3 * dim + 1;
+  const columns = (start: number, count: number) => {
+    const out = new Float32Array(rows * count);
+    for (let row = 0; row < rows; row++) {
+      for (let i = 0; i < count; i++) out[row * count + i] = acted[row * width + start + i];
+    }
+    return out;
+  };
+  return { action: columns(0, dim), mean: columns(dim, dim), raw: columns(2 * dim, dim), logProb: columns(3 * dim, 1) };
+}
+
+function drawNoise(net: PolicyNet, count: number, rng: Rng, options: ActOptions): Float32Array {
+  const noise = new Float32Array(count);
+  if (options.deterministic) return net.actions.type === 'box' ? noise : noise.fill(0.5);
+  return net.actions.type === 'box' ? rng.fillNormal(noise) : rng.fillUniform(noise, UNIFORM_LOW, UNIFORM_HIGH);
+}
+
+// In float32 the ends of (0, 1) would round to 0 and 1, whose double logarithm is infinite.
+const UNIFORM_LOW = 1e-7;
+const UNIFORM_HIGH = 1 - 1e-7;
+
+function assertObs(obs: Float32Array, rows: number, obsDim: number): void {
+  if (obs.length === rows * obsDim) return;
+  throw reverieError('DATA_MISMATCH', {
+    problem: `obs has ${obs.length} elements where ${rows * obsDim} are needed.`,
+    hint: `This policy reads ${obsDim} numbers a row, and ${rows} rows were announced.`,
+  });
+}
+
+/** Knows nothing: uniform over the action space. The baseline, and the explorer of the first steps. */
+export class RandomPolicy implements Policy {
+  readonly version: string;
+  private readonly actions: Actions;
+
+  /** @param space a Discrete, or a Box with finite bounds */
+  constructor(private readonly space: VectorSpace) {
+    this.actions = actionsOf(space);
+    this.version = `random-${sha256(JSON.stringify(space)).slice(0, 8)}`;
+  }
+
+  /** A random policy has no mode: `deterministic` answers the middle of the Box, or the first action. */
+  act(_obs: Float32Array, rows: number, rng: Rng, options: ActOptions = {}): PolicyAction {
+    const { actions } = this;
+    const action = new Float32Array(rows * actions.dim);
+    const logProb = new Float32Array(rows);
+    if (actions.type === 'discrete') {
+      for (let i = 0; i < rows; i++) action[i] = actions.start + (options.deterministic ? 0 : rng.int(actions.n));
+      return { action, logProb: logProb.fill(-Math.log(actions.n)) };
+    }
+    const { dim, scale, bias } = actions;
+    if (!options.deterministic) rng.fillUniform(action, -1, 1);
+    for (let i = 0; i < action.length; i++) action[i] = bias[i % dim] + scale[i % dim] * action[i];
+    return { action, logProb: logProb.fill(-scale.reduce((sum, s) => sum + Math.log(2 * s), 0)) };
+  }
+
+  snapshot(): PolicySnapshot {
+    return { version: this.version, loader: LOADER, payload: { kind: 'random', space: this.space } satisfies Payload };
+  }
+}
+
+// Snapshots for other threads: the module that every one of them names as its loader is this one.
+
+const LOADER = compiledUrl(import.meta.url, './policy-net.js');
+
+type Payload =
+  | { readonly kind: 'network'; readonly net: PolicyNet; readonly theta: Float32Array }
+  | { readonly kind: 'random'; readonly space: VectorSpace };
+
+/** Copies `theta`; structured-clonable. */
+export function networkSnapshot(net: PolicyNet, theta: Float32Array): PolicySnapshot {
+  const payload = { kind: 'network', net, theta: theta.slice() } satisfies Payload;
+  return { version: weightsVersion(net, theta), loader: LOADER, payload };
+}
+
+/** The policy of a snapshot that this module made. */
+export async function loadPolicy(payload: unknown): Promise<Policy> {
+  const value = payload as Payload;
+  if (value.kind === 'random') return new RandomPolicy(value.space);
+  return new NetworkPolicy(await actingSession(value.net), value.net, () => value.theta);
 }

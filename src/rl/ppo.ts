@@ -38,20 +38,11 @@ import { buildTrainer, type TrainerSpec } from '../nn/trainer.js';
 import { type PpoConfig, ppoConfigSchema } from './config.js';
 import { assertBatch, assertFinite, assertLength, parseConfig, type Rollout, type RolloutLearner } from './learner.js';
 import { type LearnerParts, NetworkLearner, withMoments } from './network-learner.js';
-import { type ActingOutputs, actingSession } from './policies.js';
-import { density, type PolicyNet, policyNet, policyParams } from './policy-net.js';
+import { type ActingOutputs, actingSession, density, type PolicyNet, policyNet, policyParams } from './policy-net.js';
 import { actionsOf, type Spaces } from './spaces.js';
 
-/** Means over the last epoch that ran. */
-interface PpoMetrics {
-  readonly policyLoss: number;
-  readonly valueLoss: number;
-  readonly entropy: number;
-  readonly approxKl: number;
-  readonly clipFraction: number;
-  /** How many of `config.epochs` ran before `targetKl` stopped them. */
-  readonly epochs: number;
-}
+/** Means over the last epoch that ran. `epochs`: how many of `config.epochs` ran before `targetKl` stopped them. */
+type PpoMetrics = Record<'policyLoss' | 'valueLoss' | 'entropy' | 'approxKl' | 'clipFraction' | 'epochs', number>;
 
 /**
  * A fresh PPO learner, for a Box with finite bounds (Gaussian with its own standard deviation) or a Discrete (categorical).
@@ -172,32 +163,21 @@ function assertRollout(rollout: Rollout, net: PolicyNet, batchSize: number): voi
   if (rows < batchSize) assertLength('rollout', { length: rows }, batchSize);
 }
 
-export interface GaeInput {
-  /** Time steps T and parallel environments N; every array is [T, N], time-major. */
-  readonly steps: number;
-  readonly envs: number;
-  readonly reward: Float32Array;
-  /** V(obs) */
-  readonly value: Float32Array;
-  /** V(nextObs), where nextObs is the successor itself, never the first observation after a reset. */
-  readonly nextValue: Float32Array;
-  readonly terminated: Uint8Array;
-  readonly truncated: Uint8Array;
-  readonly gamma: number;
-  readonly gaeLambda: number;
-}
-
-interface GaeOutput {
-  readonly advantage: Float32Array;
-  /** Targets of the value function: advantage + value (TD(lambda) returns). */
-  readonly returns: Float32Array;
-}
+/**
+ * Arrays are of T `steps` times N `envs`, time-major. `value`: V(obs); `nextValue`: V(nextObs), where nextObs is the successor itself,
+ * never the first observation after a reset.
+ */
+export type GaeInput = Readonly<
+  Record<'steps' | 'envs' | 'gamma' | 'gaeLambda', number> &
+    Record<'reward' | 'value' | 'nextValue', Float32Array> &
+    Record<'terminated' | 'truncated', Uint8Array>
+>;
 
 /**
- * GAE (Schulman et al., 1506.02438, eq. 16). `terminated` cuts both the bootstrap and the sum; `truncated` cuts
+ * GAE (Schulman et al., 1506.02438, eq. 16): advantages and returns, the targets of the value function. `terminated` cuts both the bootstrap and the sum; `truncated` cuts
  * the sum only, and its step still bootstraps from the value of its final observation.
  */
-export function generalisedAdvantage(input: GaeInput): GaeOutput {
+export function generalisedAdvantage(input: GaeInput) {
   const { steps, envs, reward, value, nextValue, terminated, truncated, gamma, gaeLambda } = input;
   const advantage = new Float32Array(steps * envs);
   const returns = new Float32Array(steps * envs);
@@ -219,16 +199,10 @@ export function generalisedAdvantage(input: GaeInput): GaeOutput {
 
 type Params = Record<string, Value>;
 
-interface PpoLayout {
-  readonly all: ParamLayout;
-  readonly policy: ParamLayout;
-  readonly value: ParamLayout;
-}
-
 /** Orthogonal, as in CleanRL: a nearly uniform policy at first. */
 const initialised = (outputGain: number): MlpInit => ({ kind: 'orthogonal', gain: Math.SQRT2, outputGain });
 
-export function ppoLayout(net: PolicyNet, config: PpoConfig): PpoLayout {
+export function ppoLayout(net: PolicyNet, config: PpoConfig) {
   const policy = policyParams(net, { mlp: initialised(0.01), logStd: config.initLogStd });
   const value = valueParams(net);
   return {
@@ -255,6 +229,9 @@ function valueModel(net: PolicyNet): Uint8Array {
   return graph.toModel();
 }
 
+/** The gradient is scaled down to this norm. */
+const MAX_GRAD_NORM = 0.5;
+
 /** Columns of the matrix a PPO update gathers its minibatches from. */
 const PPO_SCALARS = ['logProb', 'advantage', 'returns', 'value'] as const;
 
@@ -279,7 +256,7 @@ function ppoTrainer(net: PolicyNet, config: PpoConfig): TrainerSpec {
       const params = layout.all.unpack(state.theta);
       const { loss, metrics } = ppoLoss(net, config, params, minibatch(net, gather(inputs.rows, perStep.indices, 0)));
       const [gradient] = gradients(loss, [state.theta]);
-      const grad = clipByGlobalNorm(gradient, config.maxGradNorm);
+      const grad = clipByGlobalNorm(gradient, MAX_GRAD_NORM);
       const { theta, m, v } = state;
       const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
       return { state: { ...next }, metrics };
@@ -301,7 +278,7 @@ export function ppoLoss(net: PolicyNet, config: PpoConfig, params: Params, batch
   const { logProb, entropy } = density(net, params, batch.obs, batch.action);
   const logRatio = sub(logProb, batch.logProb);
   const ratio = exp(logRatio);
-  const advantage = config.normaliseAdvantage ? standardised(batch.advantage) : batch.advantage;
+  const advantage = standardised(batch.advantage);
   const clipped = clip(ratio, 1 - config.clipRatio, 1 + config.clipRatio);
   const policyLoss = neg(reduceMean(minimum(mul(ratio, advantage), mul(clipped, advantage))));
   const valueLoss = ppoValueLoss(config, stateValue(net, params, batch.obs), batch);
@@ -316,7 +293,6 @@ export function ppoLoss(net: PolicyNet, config: PpoConfig, params: Params, batch
 
 function ppoValueLoss(config: PpoConfig, value: Value, batch: Minibatch): Value {
   const error = square(sub(value, batch.returns));
-  if (!config.clipValue) return mul(0.5, reduceMean(error));
   const moved = clip(sub(value, batch.value), -config.clipRatio, config.clipRatio);
   const clippedError = square(sub(add(batch.value, moved), batch.returns));
   return mul(0.5, reduceMean(maximum(error, clippedError)));

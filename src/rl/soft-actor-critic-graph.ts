@@ -30,7 +30,13 @@ import {
   tanh,
 } from '../nn/ops.js';
 import { adamStep, mlp, mlpSpecs, ParamLayout, tanhNormalSample } from '../nn/parameters.js';
-import { nativeActorCriticTrainers, type Trainer, type TrainerSpec } from '../nn/trainer.js';
+import {
+  buildTrainer,
+  nativeActorCriticTrainers,
+  type Trainer,
+  type TrainerSpec,
+  type TrainingDevice,
+} from '../nn/trainer.js';
 import { type PolicyNet, policyGaussian, policyParams } from './policy-net.js';
 import type { BoxActions } from './spaces.js';
 
@@ -57,7 +63,8 @@ export interface Design {
   readonly dropout: number;
   /** Steps of the critics for each of policy and temperature; 0: all are one step, from the weights before it (SAC). */
   readonly policyEvery: number;
-  readonly rates: { readonly critic: number; readonly policy: number; readonly temperature: number };
+  /** Step size of Adam. */
+  readonly lr: number;
 }
 
 export function layoutsOf(net: PolicyNet, { hidden, critics, initAlpha }: Design) {
@@ -180,51 +187,29 @@ export function criticLoss(q: Value, y: Value, weight: Value): Value {
 }
 
 /**
- * |Q - y| of given rows, mean over the critics, without dropout: inputs are vectors of `sizes` and a batch without weight; output
- * tdError [batch].
+ * |Q - y| of given rows, mean over the critics, without dropout: inputs are vectors theta, target and, where they are apart from theta,
+ * critics; a batch without weight; and the members drawn; output tdError [batch].
  */
-export function errorModel(
-  name: string,
-  net: PolicyNet,
-  sizes: Readonly<Record<string, number>>,
-  valuesOf: (given: Values, batch: Values, graph: Graph) => { readonly q: Value; readonly y: Value },
-): Uint8Array {
-  const graph = new Graph(`${name} td error`);
-  const given = Object.fromEntries(
-    Object.entries(sizes).map(([vector, size]) => [vector, graph.input(vector, 'float32', [size])]),
-  );
+export function softErrorModel(net: PolicyNet, design: Design): Uint8Array {
+  const { all, critics, actor } = layoutsOf(net, design);
+  const still = { ...design, dropout: 0 };
+  const isJoint = design.policyEvery === 0;
+  const graph = new Graph(`${isJoint ? 'sac' : 'ensemble'} td error`);
+  const vector = (name: string, layout: ParamLayout) => layout.unpack(graph.input(name, 'float32', [layout.size]));
+  const params = vector('theta', isJoint ? all : actor);
+  const target = vector('target', critics);
+  const members = isJoint ? params : vector('critics', critics);
   const matrix = (column: string, width: number) => graph.input(column, 'float32', ['batch', width]);
   const batch = normalised(net, {
     ...{ obs: matrix('obs', net.obsDim), action: matrix('action', net.actions.dim) },
     ...{ reward: graph.input('reward', 'float32', ['batch']), discount: graph.input('discount', 'float32', ['batch']) },
     ...{ nextObs: matrix('nextObs', net.obsDim), nextNoise: matrix('nextNoise', net.actions.dim) },
+    ...(isJoint ? {} : { drawn: graph.input('drawn', 'int32', [design.drawn]) }),
   });
-  const { q, y } = valuesOf(given, batch, graph);
+  const y = softTarget(net, still, params, target, batch);
+  const q = criticValues(shapeOf(still, 'own', {}), members, batch.obs, batch.action);
   graph.output('tdError', reduceMean(abs(sub(q, y)), [0]));
   return graph.toModel();
-}
-
-/** The errors of a soft actor-critic: vectors theta, target and, where they are apart from theta, critics; and the members drawn. */
-export function softErrorModel(net: PolicyNet, design: Design): Uint8Array {
-  const { all, critics, actor } = layoutsOf(net, design);
-  const still = { ...design, dropout: 0 };
-  const isJoint = design.policyEvery === 0;
-  const sizes: Record<string, number> = isJoint
-    ? { theta: all.size, target: critics.size }
-    : { critics: critics.size, target: critics.size, theta: actor.size };
-  return errorModel(isJoint ? 'sac' : 'ensemble', net, sizes, (given, batch, graph) => {
-    const params = (isJoint ? all : actor).unpack(given.theta);
-    const rows = isJoint ? batch : { ...batch, drawn: graph.input('drawn', 'int32', [design.drawn]) };
-    return {
-      y: softTarget(net, still, params, critics.unpack(given.target), rows),
-      q: criticValues(
-        shapeOf(still, 'own', {}),
-        isJoint ? params : critics.unpack(given.critics),
-        batch.obs,
-        batch.action,
-      ),
-    };
-  });
 }
 
 /** y = r + discount * (min over the drawn Q'(s', a') - alpha log pi(a'|s')), [rows]; only the drawn are computed. */
@@ -281,8 +266,7 @@ function jointTrainer(net: PolicyNet, design: Design): TrainerSpec {
         leastOf(criticValues(shape, frozen, step.obs, action), design.critics),
       );
       const [grad] = gradients(add(add(critic, policy), temperature), [theta]);
-      const alpha = mul(perStep.adamAlpha, relativeRates(theta, design, all.size, critics.size));
-      const next = adamStep({ theta, m, v, grad, alpha, epsilon: perStep.adamEpsilon });
+      const next = adamStep({ theta, m, v, grad, alpha: perStep.adamAlpha, epsilon: perStep.adamEpsilon });
       const moved = slice(next.theta, 0, 0, critics.size);
       const logAlpha = slice(theta, 0, all.size - 1, all.size);
       return {
@@ -294,16 +278,6 @@ function jointTrainer(net: PolicyNet, design: Design): TrainerSpec {
       };
     },
   };
-}
-
-/** Adam's step size relative to the critics', per element of theta; the number 1 if all are equal. */
-function relativeRates(theta: Value, { rates }: Design, size: number, criticSize: number): Value | number {
-  const { critic, policy, temperature } = rates;
-  if (policy === critic && temperature === critic) return 1;
-  const ratios = new Float32Array(size).fill(1, 0, criticSize);
-  ratios.fill(policy / critic, criticSize, size - 1);
-  ratios[size - 1] = temperature / critic;
-  return theta.graph.initializer('learningRates', [size], ratios);
 }
 
 /**
@@ -369,38 +343,30 @@ function policyTrainer(net: PolicyNet, design: Design): TrainerSpec {
   };
 }
 
-/** The steps to build; `critics` is absent where one step does everything. */
-export function trainersOf(
-  net: PolicyNet,
-  design: Design,
-): { readonly policy: TrainerSpec; readonly critics?: TrainerSpec } {
-  if (design.policyEvery === 0) return { policy: jointTrainer(net, design) };
-  return { policy: policyTrainer(net, design), critics: criticTrainer(net, design) };
-}
-
 /**
- * The same by vector code of our own (native/cuda/processor): equal but for the order of sums, and the same bytes on every processor.
- * Throws DEVICE_UNAVAILABLE without the addon.
+ * The steps; `critics` is absent where one step does everything. `native`: by vector code of our own (native/cuda/processor), equal but
+ * for the order of sums, and the same bytes on every processor. Throws DEVICE_UNAVAILABLE without the addon.
  */
-export function nativeTrainersOf(
+export async function trainersOf(
   net: PolicyNet,
   design: Design,
-): { readonly policy: Trainer; readonly critics?: Trainer } {
-  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, rates } = design;
+  device: TrainingDevice,
+): Promise<{ readonly policy: Trainer; readonly critics?: Trainer }> {
+  const isJoint = design.policyEvery === 0;
+  if (device !== 'native') {
+    if (isJoint) return { policy: await buildTrainer(jointTrainer(net, design)) };
+    const policy = await buildTrainer(policyTrainer(net, design));
+    return { policy, critics: await buildTrainer(criticTrainer(net, design)) };
+  }
+  const { hidden, activation, criticLayerNorm, batchSize, tau, rewardScale, critics, drawn, dropout } = design;
   const { scale, bias, dim } = net.actions as BoxActions;
-  const shared = {
+  const shape = {
+    isJoint,
     ...{ obsDim: net.obsDim, actionDim: dim, batchSize, hidden, activation, criticLayerNorm, tau, rewardScale },
-    ...{ targetEntropy: entropyTarget(net, design) },
+    ...{ targetEntropy: entropyTarget(net, design), critics, drawn, dropout, actorRate: 1, temperatureRate: 1 },
     ...{ scale: Float32Array.from(scale), bias: Float32Array.from(bias) },
   };
-  if (design.policyEvery === 0) {
-    const { critic, policy, temperature } = rates;
-    const relative = { actorRate: policy / critic, temperatureRate: temperature / critic };
-    const shape = { ...shared, ...relative, isJoint: true, critics: 2, drawn: 2, dropout: 0 };
-    return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };
-  }
+  if (isJoint) return { policy: nativeActorCriticTrainers({ joint: jointTrainer(net, design) }, shape).joint };
   const specs = { critics: criticTrainer(net, design), policy: policyTrainer(net, design) };
-  const { critics, drawn, dropout } = design;
-  const apart = { isJoint: false, critics, drawn, dropout, actorRate: 1, temperatureRate: 1 };
-  return nativeActorCriticTrainers(specs, { ...shared, ...apart });
+  return nativeActorCriticTrainers(specs, shape);
 }

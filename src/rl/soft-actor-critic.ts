@@ -4,33 +4,19 @@
 import type { z } from 'zod';
 import type { Rng } from '../core/rng.js';
 import { mean } from '../core/statistics.js';
-import { int32 } from '../nn/graph.js';
-import { buildTrainer, type Trainer, type TrainingDevice } from '../nn/trainer.js';
+import { float32, int32 } from '../nn/graph.js';
+import { InferenceSession } from '../nn/runtime.js';
+import type { Trainer, TrainingDevice } from '../nn/trainer.js';
 import type { TransitionBatch } from '../replay/transition.js';
 import { droqConfigSchema, redqConfigSchema, type SacConfig, sacConfigSchema } from './config.js';
-import { configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
+import { assertBatch, configInvalid, type LearnerKind, parseConfig, type ReplayLearner } from './learner.js';
 import { adamSchedule, CriticLearner, type LearnerParts, withMoments } from './network-learner.js';
-import { actingSession } from './policies.js';
-import { policyNet } from './policy-net.js';
-import {
-  type Design,
-  layoutsOf,
-  maskNames,
-  nativeTrainersOf,
-  softErrorModel,
-  trainersOf,
-} from './soft-actor-critic-graph.js';
+import { actingSession, policyNet } from './policy-net.js';
+import { type Design, layoutsOf, maskNames, softErrorModel, trainersOf } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
 
-/** Means over the steps of one update, of `alpha` the last; what a policy did is absent where it took no step. */
-interface SoftMetrics {
-  readonly criticLoss: number;
-  readonly q: number;
-  readonly policyLoss?: number;
-  readonly alpha?: number;
-  /** Of the action normalised to [-1, 1], nats. */
-  readonly entropy?: number;
-}
+/** Means over the steps of one update, of `alpha` the last; `entropy` in nats. What a policy did is absent where it took no step. */
+type SoftMetrics = Record<'criticLoss' | 'q', number> & Partial<Record<'policyLoss' | 'alpha' | 'entropy', number>>;
 
 /** Everything that steps of the critics are fed, stacked. */
 type Columns = Readonly<Record<string, Float32Array | Int32Array | Uint8Array>>;
@@ -52,21 +38,16 @@ export const makeRedq = maker('redq', redqConfigSchema, (config) => {
     const problem = `drawn is ${config.drawn} of ${config.critics} critics; draw as many as there are at most`;
     throw configInvalid('REDQ learner', problem);
   }
-  return { ...config, dropout: 0, rates: sameRates(config) };
+  return { ...config, dropout: 0 };
 });
 
 /** Two critics in place of many, with dropout and layer normalisation. */
 export const makeDroq = maker('droq', droqConfigSchema, (config) => {
-  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true, rates: sameRates(config) };
+  return { ...config, critics: 2, drawn: 2, criticLayerNorm: true };
 });
 
 export function sacDesign(config: SacConfig): Design {
-  const rates = { critic: config.criticLr, policy: config.actorLr, temperature: config.alphaLr };
-  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0, rates };
-}
-
-function sameRates({ lr }: { readonly lr: number }): Design['rates'] {
-  return { critic: lr, policy: lr, temperature: lr };
+  return { ...config, critics: 2, drawn: 2, dropout: 0, policyEvery: 0 };
 }
 
 async function made(
@@ -78,7 +59,7 @@ async function made(
   device: TrainingDevice,
 ): Promise<SoftActorCritic> {
   const net = policyNet(spaces, design, boxActions(spaces.actionSpace, `${kind.toUpperCase()} learner`), 'squashed');
-  const trainers = device === 'native' ? nativeTrainersOf(net, design) : await builtTrainers(trainersOf(net, design));
+  const trainers = await trainersOf(net, design, device);
   const { all, critics: layout, actor, policySize } = layoutsOf(net, design);
   const parts = { config, spaces, net, trainer: trainers.policy, session: await actingSession(net), policySize };
   if (trainers.critics === undefined) {
@@ -92,12 +73,10 @@ async function made(
   return new SoftActorCritic(kind, design, { ...parts, arrays, policyStart: 0 }, trainers.critics);
 }
 
-async function builtTrainers({ policy, critics }: ReturnType<typeof trainersOf>) {
-  return { policy: await buildTrainer(policy), critics: critics && (await buildTrainer(critics)) };
-}
-
 /** Use `makeSac`, `makeRedq` or `makeDroq`. */
 export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number }> implements ReplayLearner {
+  private errorSession: Promise<InferenceSession> | undefined;
+
   constructor(
     readonly kind: LearnerKind,
     private readonly design: Design,
@@ -124,29 +103,42 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
    * |Q - y| of every row of `batch`, mean over the critics, by the weights of now: priorities for prioritised replay.
    * Noise and members come from `rng`. Throws DATA_MISMATCH or NON_FINITE_VALUE.
    */
-  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    if (this.criticTrainer === undefined) return this.errorsOf(batch, rng, ['theta', 'target']);
-    return this.errorsOf(batch, rng, ['theta', 'critics', 'target'], () => ({ drawn: int32(this.drawn(1, rng)) }));
+  async tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
+    const { rows, obs, action, reward, nextObs } = batch;
+    const { obsDim, actions } = this.net;
+    assertBatch(batch, rows, obsDim, actions.dim);
+    this.errorSession ??= InferenceSession.fromBytes(softErrorModel(this.net, this.design));
+    const session = await this.errorSession;
+    const nextNoise = this.normal(rows, rng);
+    const vectors = this.criticTrainer === undefined ? ['theta', 'target'] : ['theta', 'critics', 'target'];
+    const { tdError } = await session.run({
+      ...Object.fromEntries(vectors.map((name) => [name, float32(this.current[name])])),
+      obs: float32(obs, [rows, obsDim]),
+      action: float32(action, [rows, actions.dim]),
+      reward: float32(reward, [rows]),
+      discount: float32(this.discounts(batch), [rows]),
+      nextObs: float32(nextObs, [rows, obsDim]),
+      nextNoise: float32(nextNoise, [rows, actions.dim]),
+      ...(this.criticTrainer && { drawn: int32(this.drawn(1, rng)) }),
+    });
+    return tdError.data as Float32Array;
   }
 
   override async close(): Promise<void> {
     await super.close();
     await this.criticTrainer?.release();
+    await (await this.errorSession)?.release();
   }
 
   protected get replayed(): Design {
     return this.design;
   }
 
-  protected errorModel(): Uint8Array {
-    return softErrorModel(this.net, this.design);
-  }
-
   private async jointSteps(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array) {
     const rows = steps * this.design.batchSize;
     const columns = this.columnsOf(batch, steps, weights);
     const perStep = { ...columns, noise: this.normal(rows, rng), nextNoise: this.normal(rows, rng) };
-    const metrics = await this.train({}, perStep, steps, this.design.rates.critic);
+    const metrics = await this.train({}, perStep, steps, this.design.lr);
     const { criticLoss, policyLoss, alpha, entropy, q } = metrics;
     return {
       ...{ criticLoss: mean(criticLoss), policyLoss: mean(policyLoss), alpha: alpha[steps - 1] },
@@ -195,7 +187,7 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
     const { state, metrics } = await trainer.run({
       state: { critics, m, v, target },
       inputs: { theta },
-      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.rates.critic) },
+      perStep: { ...Object.fromEntries(perStep), ...adamSchedule(this.gradientSteps, count, this.design.lr) },
       steps: count,
     });
     const next = { critics: state.critics, criticM: state.m, criticV: state.v, target: state.target };
@@ -204,11 +196,11 @@ export class SoftActorCritic extends CriticLearner<{ readonly batchSize: number 
   }
 
   private async policyStep(obs: Float32Array, rng: Rng) {
-    const { batchSize, policyEvery, rates } = this.design;
+    const { batchSize, policyEvery, lr } = this.design;
     const { theta, m, v, critics } = this.current;
     const noise = this.normal(batchSize, rng);
     const before = this.gradientSteps / policyEvery - 1;
-    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, rates.policy) };
+    const perStep = { obs, noise, ...this.masks('own', 1, rng), ...adamSchedule(before, 1, lr) };
     const run = { state: { theta, m, v }, inputs: { critics }, perStep, steps: 1 };
     const { state, metrics } = await this.trainer.run(run);
     this.replace(state, this.gradientSteps);

@@ -28,19 +28,15 @@ import type { TransitionBatch } from '../replay/transition.js';
 import { type Td3BcConfig, td3BcConfigSchema } from './config.js';
 import { parseConfig, type ReplayLearner } from './learner.js';
 import { CriticLearner, withMoments } from './network-learner.js';
-import { actingSession } from './policies.js';
-import { type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
-import { batchInputs, criticLoss, criticValues, errorModel, leastOf, normalised } from './soft-actor-critic-graph.js';
+import { actingSession, type PolicyNet, policyGaussian, policyNet, policyParams } from './policy-net.js';
+import { batchInputs, criticLoss, criticValues, leastOf, normalised } from './soft-actor-critic-graph.js';
 import { boxActions, type Spaces } from './spaces.js';
 
-/** Means over the steps of one update. */
-interface Td3BcMetrics {
-  readonly criticLoss: number;
-  readonly policyLoss: number;
-  /** Mean squared distance to the actions of the data, in [-1, 1] units. */
-  readonly cloningLoss: number;
-  readonly q: number;
-}
+/** As in the paper, in units of the action normalised to [-1, 1]: what it explores with, and what smooths the actions of targets. */
+const [EXPLORATION_NOISE, TARGET_NOISE, TARGET_NOISE_CLIP] = [0.1, 0.2, 0.5];
+
+/** Of an update, means over its steps. `cloningLoss`: mean squared distance to the actions of the data, in [-1, 1] units. */
+const FIGURES = ['criticLoss', 'policyLoss', 'cloningLoss', 'q'] as const;
 
 /**
  * A fresh TD3+BC learner; its initial weights come from `rng`.
@@ -72,29 +68,16 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
    * @param weights importance weight per row (prioritised replay); 1 if absent
    * Throws DATA_MISMATCH or NON_FINITE_VALUE; the learner is then as before the call.
    */
-  async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array): Promise<Td3BcMetrics> {
+  async update(batch: TransitionBatch, steps: number, rng: Rng, weights?: Float32Array) {
     const columns = this.columnsOf(batch, steps, weights);
     const nextNoise = this.normal(steps * this.config.batchSize, rng);
     const perStep = { ...columns, nextNoise, ...this.policySchedule(steps) };
     const metrics = await this.train({}, perStep, steps, this.config.lr);
-    const means = (['criticLoss', 'policyLoss', 'cloningLoss', 'q'] as const).map((name) => [
-      name,
-      mean(metrics[name]),
-    ]);
-    return Object.fromEntries(means) as Td3BcMetrics;
-  }
-
-  /** As of SAC: |Q - y| of every row, mean over the twins. Throws DATA_MISMATCH or NON_FINITE_VALUE. */
-  tdErrors(batch: TransitionBatch, rng: Rng): Promise<Float32Array> {
-    return this.errorsOf(batch, rng, ['theta', 'target']);
+    return Object.fromEntries(FIGURES.map((name) => [name, mean(metrics[name])]));
   }
 
   protected get replayed(): Td3BcConfig {
     return this.config;
-  }
-
-  protected errorModel(): Uint8Array {
-    return errorModelOf(this.net, this.config);
   }
 
   /** At which steps the policy moves, and Adam's scalars by the number of its own steps. */
@@ -120,15 +103,9 @@ export class Td3Bc extends CriticLearner<Td3BcConfig> implements ReplayLearner {
 
 type Params = Readonly<Record<string, Value>>;
 
-interface Layout {
-  readonly all: ParamLayout;
-  readonly critic: ParamLayout;
-  readonly policy: ParamLayout;
-}
-
-function layoutOf(net: PolicyNet, config: Td3BcConfig): Layout {
+function layoutOf(net: PolicyNet, config: Td3BcConfig) {
   const critic: ParamSpec[] = mlpSpecs('critic', [net.obsDim + net.actions.dim, ...config.hidden, 1], undefined, 2);
-  const policy = policyParams(net, { logStd: Math.log(config.explorationNoise) });
+  const policy = policyParams(net, { logStd: Math.log(EXPLORATION_NOISE) });
   return {
     all: new ParamLayout([...critic, ...policy]),
     critic: new ParamLayout(critic),
@@ -185,7 +162,7 @@ function step(net: PolicyNet, config: Td3BcConfig, state: Params, perStep: Param
 }
 
 /** Which elements of theta are the policy's, as booleans. */
-function ofPolicy(theta: Value, layout: Layout): Value {
+function ofPolicy(theta: Value, layout: ReturnType<typeof layoutOf>): Value {
   const part = new Float32Array(layout.all.size).fill(1, layout.critic.size);
   return cast(theta.graph.initializer('policyPart', [layout.all.size], part), 'bool');
 }
@@ -201,8 +178,8 @@ function modeOf(net: PolicyNet, params: Params, obs: Value): Value {
 
 /** y = r + discount * the lesser of Q'(s', clip(pi'(s') + clipped noise)), [rows]. */
 function smoothedTarget(net: PolicyNet, config: Td3BcConfig, target: Params, batch: Params): Value {
-  const { targetNoise, targetNoiseClip, rewardScale } = config;
-  const noise = clip(mul(batch.nextNoise, targetNoise), -targetNoiseClip, targetNoiseClip);
+  const { rewardScale } = config;
+  const noise = clip(mul(batch.nextNoise, TARGET_NOISE), -TARGET_NOISE_CLIP, TARGET_NOISE_CLIP);
   const action = clip(add(clip(modeOf(net, target, batch.nextObs), -1, 1), noise), -1, 1);
   const least = leastOf(criticValues(shapeOf(config), target, batch.nextObs, action), 2);
   const reward = rewardScale === 1 ? batch.reward : mul(batch.reward, rewardScale);
@@ -217,12 +194,4 @@ function policyLoss(net: PolicyNet, config: Td3BcConfig, params: Params, { obs, 
   const scale = add(stopGradient(reduceMean(abs(first))), 1e-6);
   const cloning = reduceMean(square(sub(mode, action)));
   return { loss: sub(cloning, div(mul(config.alpha, reduceMean(first)), scale)), cloning };
-}
-
-function errorModelOf(net: PolicyNet, config: Td3BcConfig): Uint8Array {
-  const { all } = layoutOf(net, config);
-  return errorModel('td3-bc', net, { theta: all.size, target: all.size }, ({ theta, target }, batch) => ({
-    q: criticValues(shapeOf(config), all.unpack(theta), batch.obs, batch.action),
-    y: smoothedTarget(net, config, all.unpack(target), batch),
-  }));
 }

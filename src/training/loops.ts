@@ -1,5 +1,6 @@
 // How a run learns, by what its learner learns from and whether there is a world model: one loop each, over rounds that are all alike.
 
+import { reverieError } from '../core/errors.js';
 import type { ActOptions, Policy, PolicyAction } from '../core/policy.js';
 import type { Rng } from '../core/rng.js';
 import type { ReplayBuffer } from '../replay/buffer.js';
@@ -169,7 +170,14 @@ class ReplayUpdates {
   constructor(
     private readonly training: Training,
     private readonly learner: ReplayLearner,
-  ) {}
+  ) {
+    if (!this.isPrioritized || learner.tdErrors !== undefined) return;
+    const problem = `The learner "${learner.kind}" gives rows no errors that replay.selector "prioritized" could go by.`;
+    throw reverieError('SCENARIO_UNFIT', {
+      problem,
+      hint: 'Set replay.selector.kind=uniform, or learn by sac, redq or droq.',
+    });
+  }
 
   /** `updates` gradient steps on batches with this share of real rows. @throws what the learner throws, and the reason of the run's signal */
   async learn(
@@ -186,7 +194,7 @@ class ReplayUpdates {
       const stream = rng.split('call', call);
       const batch = sampler.sampleSteps(steps, batchSize, stream.split('rows'), this.stackedBatch(steps * batchSize));
       const metrics = await learner.update(batch, steps, stream.split('noise'), sampler.lastDraw().weights);
-      if (this.isPrioritized) sampler.updatePriorities(await learner.tdErrors(batch, stream.split('td')));
+      if (this.isPrioritized) sampler.updatePriorities(await learner.tdErrors!(batch, stream.split('td')));
       done += steps;
       training.countUpdates(steps);
       onDone(steps);

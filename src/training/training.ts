@@ -11,7 +11,7 @@ import type { Source } from '../replay/transition.js';
 import type { LearnedFrom } from '../rl/checkpoint.js';
 import { evaluatePolicy, type ReturnSummary, summariseReturns } from '../rl/evaluate.js';
 import type { PlanningLearner, ReplayLearner, RolloutLearner } from '../rl/learner.js';
-import { RandomPolicy } from '../rl/policies.js';
+import { RandomPolicy } from '../rl/policy-net.js';
 import type { StoredDynamics } from '../worldmodel/dynamics.js';
 import type { Collected, Collector } from './collector.js';
 import type { DreamPlan, TrainingPorts, TrainingSettings } from './settings.js';

@@ -103,7 +103,7 @@ describe('wrong input', () => {
       'SETTING_INVALID',
       /not among fidelity\.sections/,
     ],
-    [[...PENDULUM, '--fail-under', 'reward-end.optimism=0'], 'SETTING_INVALID', /neither higher nor lower/],
+    [[...PENDULUM, '--fail-under', 'reward-end.reward-bias=0'], 'SETTING_INVALID', /neither higher nor lower/],
     [['pendulum'], 'INPUT_NEEDED', /--model/],
     [['cartpole', '--model', 'model'], 'INPUT_UNFIT', /model/],
     [['helpdesk', '--model', 'model'], 'FLAG_INVALID', /fidelity\.subjects/],

@@ -4,8 +4,8 @@ import type { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { type Bc, makeBc } from '../../src/rl/bc.js';
+import { makePets, type Pets } from '../../src/rl/icem.js';
 import type { Learner, ReplayLearner } from '../../src/rl/learner.js';
-import { makePets, type Pets } from '../../src/rl/pets.js';
 import { makePpo, type Ppo } from '../../src/rl/ppo.js';
 import { makeDroq, makeRedq, makeSac } from '../../src/rl/soft-actor-critic.js';
 import { makeTd3Bc } from '../../src/rl/td3-bc.js';
@@ -60,7 +60,7 @@ for (const [id, shape] of [
 
 learnerContract('cloning of a Box', {
   ...SHAPE,
-  make: (rng) => makeBc({ hidden: [16], loss: 'nll', weightDecay: 0.01 }, SPACES, rng),
+  make: (rng) => makeBc({ hidden: [16], loss: 'nll' }, SPACES, rng),
   train: (learner, rng) => (learner as Bc).update(randomBatch(50, 5, 2, rng), 3, rng),
 });
 

@@ -10,7 +10,7 @@ import { InferenceSession } from '../../src/nn/runtime.js';
 import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { loadLearner, saveLearner } from '../../src/rl/checkpoint.js';
 import type { Learner } from '../../src/rl/learner.js';
-import { loadPolicy } from '../../src/rl/policies.js';
+import { loadPolicy } from '../../src/rl/policy-net.js';
 
 export interface LearnerCase {
   readonly obsDim: number;

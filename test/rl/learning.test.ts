@@ -8,7 +8,7 @@ import { allocateBatch } from '../../src/replay/columns.js';
 import type { TransitionBatch } from '../../src/replay/transition.js';
 import { makeBc } from '../../src/rl/bc.js';
 import { evaluatePolicy } from '../../src/rl/evaluate.js';
-import { RandomPolicy } from '../../src/rl/policies.js';
+import { RandomPolicy } from '../../src/rl/policy-net.js';
 import { makeSac, type SoftActorCritic } from '../../src/rl/soft-actor-critic.js';
 import { make as build, lacksCompiler } from '../native/native-build.js';
 import { cartpoleController, pendulumController } from './controllers.js';
@@ -60,7 +60,7 @@ describe('SAC', () => {
     const env = await makeEnvironment({ id: 'pendulum' });
     const rng = Rng.fromSeed(21);
     const sac = await makeSac(
-      { gamma: 0.97, hidden: [64, 64], batchSize: 128, actorLr: 1e-3, criticLr: 1e-3 },
+      { gamma: 0.97, hidden: [64, 64], batchSize: 128, lr: 1e-3 },
       env,
       rng.split('init'),
       device,

@@ -5,14 +5,14 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { nativeWidths } from '../../src/nn/cuda.js';
-import { buildTrainer, type TrainingDevice } from '../../src/nn/trainer.js';
+import type { TrainingDevice } from '../../src/nn/trainer.js';
 import { sacConfigSchema } from '../../src/rl/config.js';
 import type { ReplayLearner } from '../../src/rl/learner.js';
 import { makeLearner } from '../../src/rl/learners.js';
 import { adamSchedule, withMoments } from '../../src/rl/network-learner.js';
 import { policyNet } from '../../src/rl/policy-net.js';
 import { sacDesign } from '../../src/rl/soft-actor-critic.js';
-import { layoutsOf, nativeTrainersOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
+import { layoutsOf, trainersOf } from '../../src/rl/soft-actor-critic-graph.js';
 import { boxActions } from '../../src/rl/spaces.js';
 import { lacksCompiler, make } from '../native/native-build.js';
 import { box, randomBatch, spacesOf } from './batches.js';
@@ -29,7 +29,7 @@ const CASES: Readonly<Record<string, Case>> = {
   'SAC as by default': { kind: 'sac', obsDim: 3, actionDim: 1, settings: {} },
   'SAC with several blocks of rows, the last one cut': {
     ...{ kind: 'sac', obsDim: 17, actionDim: 6 },
-    settings: { hidden: [40, 33], batchSize: 150, actorLr: 3e-4, alphaLr: 1e-2, tau: 0.2, rewardScale: 0.5 },
+    settings: { hidden: [40, 33], batchSize: 150, lr: 3e-4, tau: 0.2, rewardScale: 0.5 },
   },
   'SAC with three layers of tanh without normalisation': {
     ...{ kind: 'sac', obsDim: 5, actionDim: 2 },
@@ -125,7 +125,8 @@ describe.skipIf(lacksCompiler('native-learners.test.ts'))('learners by vector co
       ...{ noise: rows(1), nextNoise: rows(1), ...adamSchedule(0, 1, 1e-3) },
     };
     const run = { state: { ...withMoments(theta), target: theta.slice(0, layout.critics.size) }, perStep, steps: 1 };
-    for (const trainer of [nativeTrainersOf(net, design).policy, await buildTrainer(trainersOf(net, design).policy)]) {
+    for (const device of ['native', 'cpu'] as const) {
+      const trainer = (await trainersOf(net, design, device)).policy;
       const refused = (change: object) =>
         expect(trainer.run({ ...run, ...change })).rejects.toMatchObject({ code: 'DATA_MISMATCH' });
       await refused({ steps: 0 });

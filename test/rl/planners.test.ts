@@ -34,7 +34,7 @@ const line: Dynamics<Point, NumberRows> = {
   close: async () => {},
 };
 
-const SMALL = { horizon: 6, candidates: 64, elites: 8, rounds: 4 };
+const SMALL = { horizon: 6, candidates: 64, elites: 8, rounds: 4, gamma: 0.99 };
 
 async function drive(seed: number, steps: number): Promise<number[]> {
   const planner = new IcemPlanner(line, SMALL);

@@ -16,7 +16,7 @@ const ROWS = 6;
 const shared = {
   ...{ hidden: [4, 3], activation: 'tanh' as const, batchSize: ROWS, tau: 0.1, initAlpha: 0.3, rewardScale: 2 },
 };
-const settings = { ...shared, actorLr: 2e-3, criticLr: 1e-3, alphaLr: 5e-3 };
+const settings = { ...shared, lr: 1e-3 };
 const spaces = spacesOf(2, box(1, -3, 1));
 
 describe.each(DEVICES)('SAC on %s', (device) => {

@@ -8,7 +8,7 @@ import { Rng } from '../../src/core/rng.js';
 import { makeEnvironment } from '../../src/env/make-environment.js';
 import { DeviceEnsemble } from '../../src/nn/cuda.js';
 import { allocateBatch } from '../../src/replay/columns.js';
-import { RandomPolicy } from '../../src/rl/policies.js';
+import { RandomPolicy } from '../../src/rl/policy-net.js';
 import { makePpo } from '../../src/rl/ppo.js';
 import { makeSac } from '../../src/rl/soft-actor-critic.js';
 import type { FrozenRolloutRequest, RolloutResult } from '../../src/synth/rollout/plan.js';
@@ -27,7 +27,7 @@ const brief = { ...smallConfig, hidden: [16, 16], maxEpochs: 5 };
 const STARTS = 90;
 
 /** Revived from the sources of this run, not from a build. */
-const LOADER = new URL('../../src/rl/policies.ts', import.meta.url).href;
+const LOADER = new URL('../../src/rl/policy-net.ts', import.meta.url).href;
 
 const sacPolicy = (spaces: Spaces) => makeSac({ hidden: [24, 24] }, spaces, Rng.fromSeed(4));
 const ppoPolicy = (spaces: Spaces) => makePpo({ hidden: [24, 24] }, spaces, Rng.fromSeed(4));

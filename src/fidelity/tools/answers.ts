@@ -9,7 +9,7 @@ import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import type { Operation, Prediction } from '../../env/tools/prediction.js';
 import type { CallQuery, Responder } from '../../env/tools/tools-family.js';
-import { comparableObservation, idPatternOf, unknownIds } from '../../worldmodel/tools/checks.js';
+import { comparableObservation } from '../../worldmodel/tools/checks.js';
 
 export interface ToolsQuestion {
   /** 12 hex digits of task, conversation, state and call: the same for calls that are the same question, whatever their seed. */
@@ -114,8 +114,6 @@ export type StepRow = {
   readonly error: boolean | null;
   readonly state: boolean | null;
   readonly stateDistance: number | null;
-  /** Ids in the answer that neither state, call nor conversation knows, nor the true answer. */
-  readonly unknown: readonly string[];
   readonly hasState: boolean;
   /** The same for answers that are the same. */
   readonly outcome: string | null;
@@ -151,36 +149,25 @@ export function constructed(
 export const CHUNK = 10;
 
 export class AskedQuestions {
-  readonly questions: readonly ToolsQuestion[];
-  /** @throws what is no fault of the question: see `patiently` */
-  readonly row: (index: number, attempt: number, signal?: AbortSignal) => Promise<StepRow>;
+  private readonly once = onlyOnce<StepRow>();
 
   constructor(
-    private readonly options: {
-      readonly responder: Responder;
-      readonly questions: readonly ToolsQuestion[];
-      readonly seed: number;
-    },
-  ) {
-    this.questions = options.questions;
-    const once = onlyOnce<StepRow>();
-    this.row = (index, attempt, signal) => once(`${index}/${attempt}`, () => this.asked(index, attempt, signal));
-  }
+    private readonly responder: Responder,
+    readonly questions: readonly ToolsQuestion[],
+    private readonly seed: number,
+  ) {}
 
-  get chunks(): number {
-    return Math.ceil(this.questions.length / CHUNK);
-  }
-
-  /** First answers to the questions of a chunk, one after the other. */
-  async chunk(chunk: number, signal?: AbortSignal): Promise<StepRow[]> {
+  /** Answers of a chunk of all questions, asked `repeats` times. @throws what is no fault of a question: see `patiently` */
+  async chunk(chunk: number, repeats: number, signal?: AbortSignal): Promise<StepRow[]> {
+    const { length } = this.questions;
     const rows: StepRow[] = [];
-    const end = Math.min((chunk + 1) * CHUNK, this.questions.length);
-    for (let index = chunk * CHUNK; index < end; index++) rows.push(await this.row(index, 0, signal));
+    for (let unit = chunk * CHUNK; unit < Math.min((chunk + 1) * CHUNK, length * repeats); unit++)
+      rows.push(await this.once(unit, () => this.asked(unit % length, Math.floor(unit / length), signal)));
     return rows;
   }
 
   private async asked(index: number, attempt: number, signal?: AbortSignal): Promise<StepRow> {
-    const { responder, questions, seed } = this.options;
+    const { responder, questions, seed } = this;
     // One seed for all questions of an attempt, as for all calls of an episode.
     const own = Rng.fromSeed(seed).split('fidelity-attempt', attempt);
     const query = { ...questions[index].query, seed: attempt === 0 ? seed : own.int(2 ** 31 - 1) };
@@ -202,7 +189,7 @@ export function onlyOnce<T>(): (key: string | number, work: () => Promise<T>) =>
 
 const UNANSWERED = {
   ...{ answered: false, backend: null, confidence: null, refused: null, observation: null },
-  ...{ error: null, state: null, stateDistance: null, unknown: [], hasState: false, outcome: null, wrong: null },
+  ...{ error: null, state: null, stateDistance: null, hasState: false, outcome: null, wrong: null },
 };
 
 /** Characters of an observation and differences of a state that are kept of a wrong answer. */
@@ -229,18 +216,10 @@ function judged(
   return {
     ...{ answered: true, backend, confidence, refused: prediction.refused !== undefined, observation, error, state },
     stateDistance: state === false ? stateDistance(query.state, after!, simulated) : state === null ? null : 0,
-    unknown: observation ? [] : madeUpIds(query, truth.observation, prediction),
     hasState: !stateless,
     outcome: createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16),
     wrong: isWrong ? wrongAnswer(prediction, state === false ? leafDifferences(after!, simulated) : []) : null,
   };
-}
-
-function madeUpIds(query: CallQuery, real: string, { observation, operations }: Prediction): string[] {
-  const { domain, state, call, messages } = query;
-  const known = new Set(real.match(/[^\s"',:;()[\]{}]+/g) ?? []);
-  const asked = { domain, state, call, messages, observation, operations };
-  return unknownIds(asked, idPatternOf(domain)).filter((id) => !known.has(id));
 }
 
 function wrongAnswer(

@@ -1,7 +1,7 @@
 // Calls of a conversation that took place somewhere, carried out somewhere else: those of a real episode in a simulation, on its
 // own state and its own answers; those of a simulated one for real.
 
-import type { Json, JsonObject } from '../../core/canonical-json.js';
+import type { JsonObject } from '../../core/canonical-json.js';
 import { Rng } from '../../core/rng.js';
 import { takeTurn } from '../../core/threads.js';
 import { applyOperations } from '../../env/state/operations.js';
@@ -258,16 +258,11 @@ export type SimulatedRow = {
   readonly episode: number;
   /** false: a model did not answer, and the episode was not run. */
   readonly answered: boolean;
-  readonly task: string;
-  readonly policy: string;
   /** Rewards; null: could not be decided. */
   readonly simulated: number | null;
   readonly real: number | null;
   /** Whether the simulated state at the end is the real one; null for models without a state. */
   readonly endState: boolean | null;
-  readonly calls: readonly Json[];
-  /** Checks that passed in one of the two alone. */
-  readonly checks: readonly { readonly name: string; readonly simulated: Json; readonly real: Json }[];
 };
 
 /** Each run once, for all instruments that look at it. */
@@ -299,10 +294,8 @@ export class SimulatedEpisodes {
     const { domain, seed, run } = this.options;
     const cast = castOf(domain.tasks, episode, seed);
     const record = await run({ ...cast, row: episode, isJudged: true }, signal);
-    if (record === undefined) {
-      const nothing = { simulated: null, real: null, endState: null, calls: [], checks: [] };
-      return { kind: 'episode', episode, answered: false, task: '', policy: '', ...nothing };
-    }
+    if (record === undefined)
+      return { kind: 'episode', episode, answered: false, simulated: null, real: null, endState: null };
     const { task } = cast;
     const real = await carryOutForReal(domain, task, record.messages, signal);
     const verdict = real.isWhole ? await this.realVerdict(task, real, signal) : undefined;
@@ -311,17 +304,9 @@ export class SimulatedEpisodes {
       kind: 'episode',
       episode,
       answered: true,
-      task: task.id,
-      policy: record.policyVersion,
       simulated: record.verdict.reward,
       real: verdict?.reward ?? null,
       endState: !real.isWhole || hash === null ? null : hash === stateHash(real.finalState),
-      calls: record.messages.flatMap((message) =>
-        message.role === 'assistant'
-          ? (message.toolCalls ?? []).map((call) => ({ name: call.name, arguments: call.arguments }))
-          : [],
-      ),
-      checks: verdict === undefined ? [] : differingChecks(record.verdict, verdict),
     };
   }
 
@@ -338,12 +323,4 @@ function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord)
   if (predictions.some(({ stateless }) => stateless)) return null;
   const start = initialStateOf(domain, task);
   return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
-}
-
-function differingChecks(simulated: Verdict, real: Verdict): SimulatedRow['checks'] {
-  return real.checks.flatMap((check) => {
-    const other = simulated.checks.find(({ name }) => name === check.name);
-    if (other === undefined || other.passed === check.passed) return [];
-    return [{ name: check.name, simulated: other.reason, real: check.reason }];
-  });
 }

@@ -64,7 +64,7 @@ export function toolsJudged(ground: ToolsGround, answering: AnsweringModel): Too
   return {
     ground,
     answering,
-    asked: new AskedQuestions({ responder: unaided, questions: truth.questions, seed }),
+    asked: new AskedQuestions(unaided, truth.questions, seed),
     carry: carriedBy(unaided, domain, seed),
     run,
     simulated: new SimulatedEpisodes({

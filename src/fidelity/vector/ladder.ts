@@ -11,7 +11,7 @@ import { joinedFloats } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { clipToSpace, rowSize } from '../../env/space-values.js';
 import type { Learner } from '../../rl/learner.js';
-import { RandomPolicy } from '../../rl/policies.js';
+import { RandomPolicy } from '../../rl/policy-net.js';
 import type { Propagation, VectorDynamics } from '../../worldmodel/dynamics.js';
 import { isWithin, widenedRange } from '../../worldmodel/seen-range.js';
 import { type RankSource, rankInstrument } from '../rank.js';

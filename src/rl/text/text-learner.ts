@@ -80,11 +80,7 @@ export interface TextLearnerState {
   readonly arrays: Readonly<Record<string, Float32Array>>;
 }
 
-interface Weights {
-  readonly theta: Float32Array;
-  readonly m: Float32Array;
-  readonly v: Float32Array;
-}
+type Weights = ReturnType<typeof withMoments>;
 
 /** The network with the weights of the moment, which a trainer moves by one gradient step for each batch. */
 class Trained {
@@ -317,14 +313,8 @@ function batchModel(network: RelevanceNetwork, of: (params: Values, batch: Value
   return graph.toModel();
 }
 
-interface Judged {
-  /** [rows, MAX_COMMANDS], about NO_COMMAND where there is no command. */
-  readonly logProbs: Value;
-  /** [rows], of a critic. */
-  readonly values?: Value;
-}
-
-function judgement(network: RelevanceNetwork, params: Values, batch: Values): Judged {
+/** `logProbs` [rows, MAX_COMMANDS] are about NO_COMMAND where there is no command; `values` [rows] are a critic's. */
+function judgement(network: RelevanceNetwork, params: Values, batch: Values) {
   const { scores, ...rest } = network.scores(params, batch);
   return { logProbs: logSoftmax(scores), ...rest };
 }
@@ -366,7 +356,7 @@ function batchTrainer(
 }
 
 /** Clipped surrogate, KL to the reference, entropy and a critic's error; or, of what is imitated, the negative log-probability. */
-function lessonLoss(objective: TextObjective, { logProbs, values }: Judged, lesson: Values) {
+function lessonLoss(objective: TextObjective, { logProbs, values }: ReturnType<typeof judgement>, lesson: Values) {
   const { clipLow, clipHigh, klCoefficient, entropyCoefficient } = objective;
   const { choice, logProb, reference, advantage, weight, imitated } = lesson;
   const chosen = squeeze(takeAlongAxis(logProbs, choice, 1), [1]);

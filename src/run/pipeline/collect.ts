@@ -16,7 +16,7 @@ import { mean } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
-import { RandomPolicy } from '../../rl/policies.js';
+import { RandomPolicy } from '../../rl/policy-net.js';
 import {
   Collector,
   type CollectorState,

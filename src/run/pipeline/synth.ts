@@ -10,7 +10,7 @@ import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import type { ReplayBuffer } from '../../replay/buffer.js';
 import type { SavedTransitions } from '../../replay/snapshot.js';
-import { RandomPolicy } from '../../rl/policies.js';
+import { RandomPolicy } from '../../rl/policy-net.js';
 import { transitionExports } from '../../synth/export/transition-exports.js';
 import { type Drawn, drawnStarts, type FrozenRolloutRequest } from '../../synth/rollout/plan.js';
 import { RolloutPool } from '../../synth/rollout/pool.js';

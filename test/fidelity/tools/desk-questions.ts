@@ -16,7 +16,7 @@ export async function deskQuestions(domain: ToolsDomain, count: number, seed = 0
 }
 
 export function asked(responder: Responder, questions: readonly ToolsQuestion[], seed = 0): AskedQuestions {
-  return new AskedQuestions({ responder, questions, seed });
+  return new AskedQuestions(responder, questions, seed);
 }
 
 interface Parts extends Partial<Pick<ToolsJudged, 'asked' | 'carry' | 'simulated'>> {

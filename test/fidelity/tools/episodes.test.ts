@@ -103,8 +103,6 @@ describe('many steps', () => {
     const { low, high } = metricOf(finding, 'divergence-rate');
     expect(low! <= 0.3 * share && 0.3 * share <= high!).toBe(true);
     expect(metricOf(finding, 'end-state').high).toBeLessThan(0.9);
-    const { points } = finding.section.charts[0].series[0];
-    expect(points[0].y).toBeGreaterThan(points[5].y);
   });
 
   function startOf(id: string) {
@@ -130,7 +128,6 @@ describe('reward and end', () => {
     for (const key of ['precision', 'recall', 'reward-exact', 'end-state'])
       expect(metricOf(finding, key).value, key).toBe(1);
     for (const key of ['false-done', 'optimism']) expect(metricOf(finding, key).value, key).toBe(0);
-    expect(finding.section.worst).toEqual([]);
   });
 
   /** A simulation whose verdicts are turned round in a share of episodes. */
@@ -167,7 +164,6 @@ describe('reward and end', () => {
     expect(metricOf(rosy, 'optimism').low).toBeGreaterThan(0);
     expect(metricOf(rosy, 'recall').value).toBe(1);
     expect(metricOf(rosy, 'false-done').low).toBeGreaterThan(0.1);
-    expect(rosy.section.worst[0]).toMatchObject({ real: { reward: 0 }, simulated: { reward: 1 } });
     const gloomy = await findingOf(toolsRewardEnd(judgedOf({ simulated: turned(0.5, 0) })));
     expect(metricOf(gloomy, 'optimism').high).toBeLessThan(0);
     expect(metricOf(gloomy, 'precision').value).toBe(1);

@@ -151,10 +151,3 @@ describe('one step', () => {
     await expect(oneStepOf(away)).rejects.toMatchObject({ code: 'LLM_UNREACHABLE' });
   });
 });
-
-describe('made-up entities', () => {
-  it('are found in the share they were put in', async () => {
-    const finding = await oneStep({ invented: 0.2 });
-    expect(holds(metricOf(finding, 'hallucinated-entities'), 0.2)).toBe(true);
-  });
-});

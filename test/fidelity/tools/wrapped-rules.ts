@@ -45,8 +45,7 @@ function spoilt(query: CallQuery, right: Prediction, errors: WrappedErrors): Pre
     rng.split(label).uniform() < (errors.confidence ? 2 * hard * share : share);
   const changes = right.operations.length > 0;
   const operations = changes && isWrong('state', errors.state) ? wrongOperations(right.operations) : right.operations;
-  const said = isWrong('observation', errors.observation) ? `${right.observation} indeed` : right.observation;
-  const observation = isWrong('invented', errors.invented) ? `${said} TCK-${70_000 + rng.int(999)}` : said;
+  const observation = isWrong('observation', errors.observation) ? `${right.observation} indeed` : right.observation;
   const isError = isWrong('flag', errors.flag) ? !right.isError : right.isError;
   const risk = 2 * hard * (errors.observation ?? 0);
   return {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
-import { readFidelityReport, type SubjectReport } from '../../../../src/fidelity/report.js';
+import { openFidelityReport, type SubjectReport } from '../../../../src/fidelity/report.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
 import { type FidelityResult, toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
@@ -42,8 +42,13 @@ function judge(inputs: JobInputs, set: readonly string[] = [], scenario = 'helpd
   return launch('fidelity', { jobs: jobs, ...options, set: [...SMALL, ...set], inputs, out: join(out, 'judged') });
 }
 
+function report() {
+  const file = join(out, 'judged', 'fidelity.json');
+  return openFidelityReport(readFileSync(file, 'utf8'), file);
+}
+
 async function reports(): Promise<readonly SubjectReport[]> {
-  return (await readFidelityReport(join(out, 'judged'))).subjects;
+  return report().subjects;
 }
 
 function sectionOf({ sections }: SubjectReport, id: string) {
@@ -107,7 +112,7 @@ describe('a spent budget', () => {
     rmSync(join(out, 'judged'), { recursive: true });
     const spent = { code: 'BUDGET_SPENT', hint: expect.stringMatching(/--resume/) };
     await expect(judge({}, [...set, `synth.budget.calls=${calls - 1}`])).rejects.toMatchObject(spent);
-    const { incomplete, subjects } = await readFidelityReport(join(out, 'judged'));
+    const { incomplete, subjects } = report();
     expect(incomplete).toMatch(/budget of calls is spent/);
     expect(subjects[0].samples).toEqual({});
     expect(sectionOf(subjects[0], 'one-step').notes[0]).toMatch(/^A budget was spent: only \d+ of \d+ parts/);
