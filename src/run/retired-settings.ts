@@ -42,6 +42,8 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'llm.connectSeconds': 'use llm.timeoutSeconds',
   'llm.maxReplyDepth': 'leave it out',
   'llm.cache.memoryMegabytes': 'leave it out',
+  'model.llm.mode': 'leave it out: a language model proposes changes of the typed state',
+  'model.llm.consistency': 'leave it out: the confidence is the one that the model states',
   'model.llm.promptTokens': 'use model.llm.stateTokens, model.llm.historyTokens and model.llm.retrieval.k',
   'model.page-llm.mode': 'leave it out: pages are written as trees',
   'model.page-llm.draft': 'leave it out: another page is always drafted first',

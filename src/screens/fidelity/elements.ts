@@ -101,7 +101,7 @@ function rowOf({ query, truth, after }: ToolsQuestion, answer: Answer): Row {
   if (answer === undefined) return { backend: 'unanswered', outcome: null, ...unknown };
   const backend = answer.refused === undefined ? answer.backend : 'refused';
   const outcome = answer.isError === truth.isError;
-  if (after === undefined || answer.stateless) return { backend, outcome, ...unknown };
+  if (after === undefined) return { backend, outcome, ...unknown };
   const simulated = applyOperations(query.state, answer.operations) as ScreenState;
   return { backend, outcome, ...elementScores(query.state as ScreenState, after as ScreenState, simulated) };
 }

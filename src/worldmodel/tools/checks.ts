@@ -51,15 +51,9 @@ type CheckedProposal =
 
 /** The state after the proposal, or everything that is wrong with it: sentences that a model can repair it by. */
 export function checkProposal(query: ProposalQuery): CheckedProposal {
-  const { domain, state, proposal, trust, check } = query;
+  const { domain, state, proposal, check } = query;
   const oversize = sizeProblems(proposal, check);
   if (oversize.length > 0) return { problems: oversize };
-  if (trust === 'text') {
-    const { operations, observation } = proposal;
-    return operations.length > 0
-      ? { problems: ['A plain text model has no state.'] }
-      : { operations, after: state, observation };
-  }
   const applied = afterOperations(state, proposal.operations);
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
   const problems = [
