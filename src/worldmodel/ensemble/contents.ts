@@ -157,6 +157,11 @@ export async function loadEnsemble(folder: string) {
   const models = await Promise.all(Array.from({ length: members }, (_, member) => read(memberFile(member))));
   // File bytes may start anywhere in their buffer; floats need an aligned start.
   const parameters = new Float32Array((await read(PARAMETERS)).slice().buffer);
+  const { size } = memberLayout(memberShapeOf(description, description.config), description.config);
+  if (parameters.length !== members * size) {
+    const problem = `"${PARAMETERS}" has ${parameters.length} values where ${members} members of ${size} are needed.`;
+    throw folderInvalid(folder, problem);
+  }
   const contents: EnsembleContents = { description, models, parameters };
   if (versionOf(contents) !== modelVersion)
     throw folderInvalid(folder, 'its contents are not those of its modelVersion.');

@@ -56,7 +56,7 @@ export class DevicePropagator implements ElitePropagation {
     openOnProcessor: () => Promise<ElitePropagation>,
   ): Promise<DevicePropagator> {
     const { description } = contents;
-    const ensemble = await DeviceEnsemble.open(target, eliteWeights(contents));
+    const ensemble = await DeviceEnsemble.open(target, eliteWeights(description, contents.parameters));
     const shape = memberShapeOf(description, description.config);
     return new DevicePropagator(ensemble, shape, knownNames(description), openOnProcessor);
   }
@@ -158,7 +158,10 @@ function policyWeights({ head, activation, layers, logStd, actions }: PolicyNetw
 // The elites' weights in normalised units, as a device takes them: low precision holds numbers around one far better than raw
 // units.
 
-function eliteWeights({ description, parameters }: EnsembleContents): EnsembleWeights {
+type WeightsForm = Pick<EnsembleDescription, keyof Spaces | 'config' | 'normaliser' | 'elites'>;
+
+/** @param parameters  of all members that `elites` names */
+function eliteWeights(description: WeightsForm, parameters: Float32Array): EnsembleWeights {
   const { config, normaliser, elites, observationSpace } = description;
   const shape = memberShapeOf(description, config);
   const layout = memberLayout(shape, config);
@@ -215,23 +218,15 @@ function memberWeights(theta: Float32Array, layout: ParamLayout, shape: MemberSh
 /** Of an ensemble of this form, whatever its weights. Throws CUDA_UNAVAILABLE without the addon. */
 function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
   const shape = memberShapeOf(spaces, config);
-  const { inputDim, outputDim } = shape;
-  const form = formOf(spaces, config);
-  const of = (length: number, value = 0) => new Float32Array(length).fill(value);
-  const sizes = sizesOf(shape);
-  const layers = sizes.slice(1).map((out, layer): LayerWeights => {
-    const width = sizes[layer];
-    return { in: width, out, w: of(width * out), b: of(out) };
+  const identity = (length: number) => ({
+    mean: new Array<number>(length).fill(0),
+    scale: new Array<number>(length).fill(1),
   });
-  const elite = { layers, logVarMin: of(outputDim), logVarMax: of(outputDim) };
-  const weights: EnsembleWeights = {
-    ...form,
-    elites: Array.from({ length: config.elites }, () => elite),
-    ...{ inputMean: of(inputDim), inputScale: of(inputDim, 1) },
-    ...{ targetMean: of(outputDim), targetScale: of(outputDim, 1) },
-    ...{ low: of(form.obsDim, -Infinity), high: of(form.obsDim, Infinity) },
-  };
-  return deviceFit(weights, precision);
+  const normaliser = { input: identity(shape.inputDim), target: identity(shape.outputDim) };
+  const { observationSpace, actionSpace } = spaces;
+  const elites = new Array<number>(config.elites).fill(0);
+  const form = { observationSpace, actionSpace, config, normaliser, elites };
+  return deviceFit(eliteWeights(form, new Float32Array(memberLayout(shape, config).size)), precision);
 }
 
 /** What the registry asks. */
