@@ -1,4 +1,4 @@
-// What fidelity.rank judges: bodies with models made by the product's own jobs, and worlds of tools as plain text, with
+// What fidelity.rank judges: bodies with models made by the product's own jobs, and worlds of tools with
 // retrieval, with typed state and behind the router, all by one language model whose error is known.
 
 import { controlledName } from './controlled-name.js';

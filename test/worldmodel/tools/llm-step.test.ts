@@ -197,6 +197,6 @@ describe('a prompt', () => {
   it('has the bytes that recorded replies are found by, and its model the same version', () => {
     expect(hash()).toBe('b796de3cb5cc');
     expect(hash({}, { previous: { a: 1 }, problems: ['b'] } as never)).toBe('332bd372ddd0');
-    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:683c8fdeaf9d');
+    expect(new LlmStepModel(new ScriptedModel(truthful), options).version).toBe('llm:scripted:aa68488d4e83');
   });
 });
