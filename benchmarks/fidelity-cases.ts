@@ -1,4 +1,4 @@
-// What fidelity.rank judges: bodies with models made by the product's own jobs, and worlds of tools as plain text, with
+// What fidelity.rank judges: bodies with models made by the product's own jobs, and worlds of tools with
 // retrieval, with typed state and behind the router, all by one language model whose error is known.
 
 import { controlledName } from './controlled-name.js';
@@ -45,14 +45,13 @@ export const TOOLS: readonly ToolsWorld[] = [
   { scenario: 'tau-airline', data: 'tau/airline', questions: 200, rankEpisodes: 20 },
 ];
 
-/** The router with each of its backends left out, and the language model alone in three ways. */
+/** The router with each of its backends left out, and the language model alone. */
 const SUBJECTS = [
   '{name: without rules, model: {backends: [replay, llm]}}',
   '{name: without replay, model: {backends: [rules, llm]}}',
   '{name: without llm, model: {backends: [rules, replay]}}',
   '{name: typed state, model: {backends: [llm]}}',
-  '{name: text with retrieval, model: {backends: [llm], llm: {mode: text}}}',
-  '{name: plain text, model: {backends: [llm], llm: {mode: text, retrieval: {k: 0}}}}',
+  '{name: typed state without retrieval, model: {backends: [llm], llm: {retrieval: {k: 0}}}}',
 ];
 
 export interface ToolsChoice {

@@ -200,7 +200,7 @@ function concludeTools(
         `${percent(estimateIn(figures, 'silent-state-error'))} look right and leave a wrong state.`,
       tables: [backendTable(steps)],
       worst: worstSteps(steps),
-      notes: [...notes, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(steps, repeats)],
+      notes: [...notes, ...(isOwn ? [WORTH_GATING] : []), ...notesOf(repeats)],
       ...(estimateIn(figures, 'state-exact').value === null ? { missing: missingOf(steps) } : {}),
       ...constructed(answering, truthBackend),
     },
@@ -259,14 +259,12 @@ function missingOf(steps: readonly JudgedStep[]): string {
   if (steps.length === 0) return 'No call was asked about.';
   return steps.every(({ question }) => question.after === undefined)
     ? 'Of no call the state afterwards is known, so that only what was said is compared (see the section in the report).'
-    : 'The model keeps no state: only what it said is compared (see the section in the report).';
+    : 'No call of which the state afterwards is known was answered.';
 }
 
-function notesOf(steps: readonly JudgedStep[], repeats: number): string[] {
-  const stateless = steps.filter(({ row }) => row.answered && !row.hasState).length;
+function notesOf(repeats: number): string[] {
   return [
     'Calls of one episode are counted as if they were independent of each other.',
-    ...(stateless === 0 ? [] : [`${stateless} answers are plain text without a state.`]),
     ...(repeats > 1 ? [] : ['Each question was asked once: the noise of sampling is not known (fidelity.repeats).']),
   ];
 }

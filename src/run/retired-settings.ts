@@ -42,6 +42,13 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'llm.connectSeconds': 'use llm.timeoutSeconds',
   'llm.maxReplyDepth': 'leave it out',
   'llm.cache.memoryMegabytes': 'leave it out',
+  'model.llm.mode': 'leave it out: a language model proposes changes of the typed state',
+  'model.llm.consistency': 'leave it out: the confidence is the one that the model states',
+  'model.check.idPatterns': 'leave it out: the form of ids is learned from the state',
+  'model.check.maxOperations': 'leave it out: one call may make 200 changes',
+  'model.check.maxObservationChars': 'leave it out: an observation may have 100,000 characters',
+  'reward.judge.onDisagreement': 'leave it out: an episode on which votes disagree has no reward',
+  'reward.judge.maxCharacters': 'leave it out: a conversation above 200,000 characters is not judged',
   'model.llm.promptTokens': 'use model.llm.stateTokens, model.llm.historyTokens and model.llm.retrieval.k',
   'model.page-llm.mode': 'leave it out: pages are written as trees',
   'model.page-llm.retrieval':

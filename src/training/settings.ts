@@ -7,7 +7,7 @@ import type { EnvSpec } from '../env/env-spec.js';
 import type { DiffusionOptions } from '../rl/synther.js';
 import { type HorizonSchedule, horizonSchedule } from '../synth/rollout/plan.js';
 import type { HeldOutReport, ModelPlace, ModelSection, Propagation } from '../worldmodel/dynamics.js';
-import type { ModelTrial } from '../worldmodel/model-folder.js';
+import type { ModelTrial } from './model-trial.js';
 
 export interface TrainingSettings {
   /** Name of the scenario, recorded with every row. */

@@ -11,7 +11,7 @@ import { drawStarts } from '../synth/rollout/plan.js';
 import { cutAtRange, observedRange, RolloutPool } from '../synth/rollout/pool.js';
 import type { DynamicsKind, StoredDynamics } from '../worldmodel/dynamics.js';
 import { dynamicsKinds, loadWorldModel } from '../worldmodel/kinds.js';
-import { type ModelTrial, tryModel } from '../worldmodel/model-folder.js';
+import { type ModelTrial, tryModel } from './model-trial.js';
 import {
   type DreamPlan,
   type DreamSettings,

@@ -11,7 +11,7 @@ import { type LlmServer, type LlmServerRequestBody, startLlmServer } from '../ll
 import { agentAnswer } from './agent-role.js';
 import { type Asked, asList, asObject, asText, readRequest } from './asked.js';
 import type { ControlledOptions } from './controlled-options.js';
-import { predictionReply, textPredictionReply } from './prediction-role.js';
+import { predictionReply } from './prediction-role.js';
 import { trajectoryReply } from './trajectory-role.js';
 import { openingOf, Truth } from './truth.js';
 import { verdictReply } from './verdict-role.js';
@@ -87,7 +87,6 @@ type Role = (asked: Asked, truth: Truth, options: ControlledOptions) => JsonObje
 
 const ROLES: Readonly<Record<string, Role>> = {
   prediction: predictionReply,
-  text_prediction: textPredictionReply,
   user_turn: userReply,
   verdict: verdictReply,
   trajectory: trajectoryReply,

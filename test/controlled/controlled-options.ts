@@ -11,8 +11,7 @@ export interface ControlledOptions {
   /** Tasks beside the domain's that it may be asked about (made from others during a run). */
   readonly tasks?: readonly ToolsTask[];
   /**
-   * Epsilon_P: share of answers to calls that are wrong in state, observation or both. Without a state (`text_prediction`)
-   * it is the share of past changes that are forgotten, and with `1 - silentShare` of it observations are wrong besides.
+   * Epsilon_P: share of answers to calls that are wrong in state, observation or both.
    */
   readonly transitionError?: number;
   /** Of wrong answers to calls that change the state: share whose observation is right all the same; 0.5 by default. */

@@ -1,6 +1,5 @@
-// As experience model: answers a call, in a state that is shown (`prediction`) or from the conversation (`text_prediction`). What a
-// simulator without a state believes: the conversation's calls carried out in order, each change forgotten with a fixed chance, and
-// for the rest of the episode.
+// As experience model: answers a call in the state that is shown, or, where that was cut out, in the one that the conversation's calls
+// lead to.
 
 import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../src/core/canonical-json.js';
@@ -12,7 +11,7 @@ import { type Asked, asList, asObject, asText } from './asked.js';
 import { drawChance } from './chance.js';
 import type { ControlledOptions } from './controlled-options.js';
 import type { Outcome, Truth } from './truth.js';
-import { visiblyWrong, withInventedId, wrongOutcome } from './wrong-outcome.js';
+import { withInventedId, wrongOutcome } from './wrong-outcome.js';
 
 export interface RememberedQuery {
   readonly truth: Truth;
@@ -71,20 +70,6 @@ export function predictionReply(asked: Asked, truth: Truth, options: ControlledO
     reasoning: reasoningOf(call, answer),
     operations: operations.map(asReplied) as unknown as Json,
     ...claims(shown, truth.ends(call.name, answer.isError), confidence),
-  };
-}
-
-export function textPredictionReply(asked: Asked, truth: Truth, options: ControlledOptions): JsonObject {
-  const { transitionError = 0, silentShare = SILENT_SHARE } = options;
-  const call = callOf(asked);
-  const state = believedState(asked, truth, options.seed, transitionError);
-  const right = truth.outcome(state, call);
-  const chance = drawChance(asked, transitionError * (1 - silentShare), 'transition');
-  const answer = chance.isWrong ? visiblyWrong({ state, call, right, rng: chance.rng }) : right;
-  const shown = withInventions(answer, asked, options);
-  return {
-    reasoning: reasoningOf(call, answer),
-    ...claims(shown, truth.ends(call.name, answer.isError), chance.confidence),
   };
 }
 

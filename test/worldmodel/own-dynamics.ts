@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { boxSpace, unboundedSpace } from '../../src/env/space-values.js';
 import { Graph, type Value } from '../../src/nn/graph.js';
-import { add, matMul, reduceSum } from '../../src/nn/ops.js';
+import { add, matMul, reduceSum, sigmoid } from '../../src/nn/ops.js';
 
 export const ownSpaces = { observationSpace: unboundedSpace(3), actionSpace: boxSpace([-1, -1], [1, 1]) };
 
@@ -12,10 +12,10 @@ export const ownManifest = {
   format: 'reverie-onnx-dynamics',
   formatVersion: 1,
   ...ownSpaces,
-  outputs: { delta: 'delta', logVar: 'logVar', reward: 'reward', terminated: 'end', terminatedIs: 'logit' },
+  outputs: { delta: 'delta', reward: 'reward', terminated: 'end' },
 };
 
-/** A model with outputs delta and logVar [batch, 3], reward [batch] and end [batch, 1]. */
+/** A model with outputs delta [batch, 3], reward [batch] and end [batch, 1]. */
 export function ownModel(batch: number | string = 'batch'): Uint8Array {
   const graph = new Graph('own');
   const obs = graph.input('obs', 'float32', [batch, 3]);
@@ -28,9 +28,8 @@ export function ownModel(batch: number | string = 'batch'): Uint8Array {
     );
   const delta = add(matMul(obs, weights('a', [3, 3])), matMul(action, weights('b', [2, 3])));
   graph.output('delta', delta);
-  graph.output('logVar', add(matMul(obs, weights('v', [3, 3])), -4));
   graph.output('reward', reduceSum(delta, [1]));
-  graph.output('end', add(matMul(obs, weights('e', [3, 1])), -0.5));
+  graph.output('end', sigmoid(add(matMul(obs, weights('e', [3, 1])), -0.5)));
   return graph.toModel();
 }
 

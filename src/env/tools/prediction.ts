@@ -36,8 +36,6 @@ export interface Prediction {
   readonly why: readonly string[];
   /** Problems for which a proposal was refused after one repair; absent where nothing was refused. */
   readonly refused?: readonly string[];
-  /** Whether it was made in plain text, with no state that could have been checked. */
-  readonly stateless?: boolean;
   /** Whether the proposal that stands is the repaired one. */
   readonly repaired?: boolean;
   readonly cost: Cost;

@@ -114,7 +114,6 @@ export type StepRow = {
   readonly error: boolean | null;
   readonly state: boolean | null;
   readonly stateDistance: number | null;
-  readonly hasState: boolean;
   /** The same for answers that are the same. */
   readonly outcome: string | null;
   /** What was answered, where it was wrong. */
@@ -189,7 +188,7 @@ export function onlyOnce<T>(): (key: string | number, work: () => Promise<T>) =>
 
 const UNANSWERED = {
   ...{ answered: false, backend: null, confidence: null, refused: null, observation: null },
-  ...{ error: null, state: null, stateDistance: null, hasState: false, outcome: null, wrong: null },
+  ...{ error: null, state: null, stateDistance: null, outcome: null, wrong: null },
 };
 
 /** Characters of an observation and differences of a state that are kept of a wrong answer. */
@@ -201,22 +200,16 @@ function judged(
   prediction: Prediction | undefined,
 ): Omit<StepRow, 'question' | 'attempt'> {
   if (prediction === undefined) return UNANSWERED;
-  const { backend, confidence, operations, stateless } = prediction;
+  const { backend, confidence, operations } = prediction;
   const simulated = applyOperations(query.state, operations);
   const observation = isSameObservation(prediction.observation, truth.observation);
   const error = prediction.isError === truth.isError;
-  const isKnown = after !== undefined && !stateless;
-  const state = isKnown ? stateHash(simulated) === stateHash(after) : null;
+  const state = after === undefined ? null : stateHash(simulated) === stateHash(after);
   const isWrong = !observation || !error || state === false;
-  const outcome = [
-    stateless ? null : stateHash(simulated),
-    prediction.isError,
-    comparableObservation(prediction.observation),
-  ];
+  const outcome = [stateHash(simulated), prediction.isError, comparableObservation(prediction.observation)];
   return {
     ...{ answered: true, backend, confidence, refused: prediction.refused !== undefined, observation, error, state },
     stateDistance: state === false ? stateDistance(query.state, after!, simulated) : state === null ? null : 0,
-    hasState: !stateless,
     outcome: createHash('sha256').update(JSON.stringify(outcome)).digest('hex').slice(0, 16),
     wrong: isWrong ? wrongAnswer(prediction, state === false ? leafDifferences(after!, simulated) : []) : null,
   };

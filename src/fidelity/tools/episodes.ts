@@ -136,10 +136,8 @@ export function carriedBy(responder: Responder, domain: ToolsDomain, seed: numbe
   return async ({ task, messages }, signal) => {
     const answer = (query: CallQuery) => patientAnswer(responder, query, signal);
     const carried = await carryOut(domain, task, messages, answer, seed);
-    let isStateless = false;
     const steps = carried.steps.map(({ call, prediction, state }): SimulatedStep => {
-      isStateless ||= prediction.stateless === true;
-      return { call, answer: prediction, ...(isStateless ? {} : { state }) };
+      return { call, answer: prediction, state };
     });
     return { steps, isWhole: carried.isWhole };
   };
@@ -318,9 +316,8 @@ export class SimulatedEpisodes {
   }
 }
 
-function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): string | null {
+function endHash(domain: ToolsDomain, task: ToolsTask, { steps }: EpisodeRecord): string {
   const predictions = steps.flatMap((step) => step.predictions);
-  if (predictions.some(({ stateless }) => stateless)) return null;
   const start = initialStateOf(domain, task);
   return stateHash(predictions.reduce((state, { operations }) => applyOperations(state, operations), start));
 }

@@ -151,11 +151,11 @@ const LONGEST_VALUE = 2_000;
 
 /** @param tool  name of the tool that was called */
 function answerView(tool: string, prediction: Prediction): AnswerView {
-  const { backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning } = prediction;
+  const { backend, modelVersion, confidence, why, isError, refused, repaired, reasoning } = prediction;
   const changes = prediction.operations.map((one) => {
     return { op: one.op, path: one.path, ...('value' in one && { after: shortened(one.value) }) };
   });
-  return { tool, backend, modelVersion, confidence, why, isError, refused, repaired, stateless, reasoning, changes };
+  return { tool, backend, modelVersion, confidence, why, isError, refused, repaired, reasoning, changes };
 }
 
 function shortened(value: Json): Json {

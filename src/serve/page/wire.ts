@@ -80,7 +80,6 @@ export interface AnswerView {
   readonly isError: boolean;
   readonly refused?: readonly string[];
   readonly repaired?: boolean;
-  readonly stateless?: boolean;
   readonly reasoning?: string;
   readonly changes: readonly ChangeView[];
 }

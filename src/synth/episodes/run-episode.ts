@@ -13,7 +13,7 @@ import type { Prediction } from '../../env/tools/prediction.js';
 import { admissibleIn } from '../../env/tools/text-environment.js';
 import type { ToolsEpisodeEnvironment } from '../../env/tools/tools-environment.js';
 import type { ToolsAction, ToolsPolicy, ToolsStepInfo, WalkNote } from '../../env/tools/tools-family.js';
-import { rewardOf, verifyEpisode } from '../../env/tools/verify-episode.js';
+import { verifyEpisode } from '../../env/tools/verify-episode.js';
 import type { EpisodeRecord, EpisodeStep, KeptPicture } from '../../replay/experience/experience.js';
 import type { Source } from '../../replay/transition.js';
 
@@ -203,24 +203,12 @@ export async function settleVerdict(
   return judge(ended, signal);
 }
 
-const STATE_CHECKS = ['state', 'check'];
-
-/**
- * What was found, as far as the simulation could bear it: in plain text there is no state to check, and an episode in
- * which a call was refused may have failed for that alone. Neither is a 0.
- */
+/** What was found, as far as the simulation could bear it: an episode in which a call was refused may have failed for that alone, which is not a 0. */
 function answerable({ verdict, predictions }: EndedEpisode): Verdict {
-  const isStateless = predictions.some(({ stateless }) => stateless === true);
-  const checks = verdict.checks.map((check) =>
-    isStateless && STATE_CHECKS.some((kind) => check.name.startsWith(`${kind}:`))
-      ? { ...check, passed: null, reason: 'the simulation kept no state' }
-      : check,
-  );
-  const found = isStateless ? { ...verdict, checks, reward: rewardOf(checks) } : verdict;
   const refused = predictions.some((prediction) => prediction.refused !== undefined);
-  return refused && found.reward === 0
-    ? withhold(found, 'the simulator refused a call, which may be why it failed')
-    : found;
+  return refused && verdict.reward === 0
+    ? withhold(verdict, 'the simulator refused a call, which may be why it failed')
+    : verdict;
 }
 
 /** The checks stay, as what was found; what they would have been worth does not. */

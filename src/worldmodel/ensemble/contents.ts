@@ -78,8 +78,8 @@ export interface EnsembleContents {
   readonly description: EnsembleDescription;
   /** One .onnx model a member. */
   readonly models: readonly Uint8Array[];
-  /** Trained parameters in normalised units [members, size], for a warm start; absent in worker threads. */
-  readonly parameters?: Float32Array;
+  /** Trained parameters in normalised units [members, size], for a warm start and for devices. */
+  readonly parameters: Float32Array;
 }
 
 export function memberShapeOf(spaces: Spaces, config: EnsembleConfig): MemberShape {
@@ -137,7 +137,7 @@ export async function saveEnsemble(folder: string, contents: EnsembleContents, m
   models.forEach((model, member) => {
     files[memberFile(member)] = model;
   });
-  if (parameters) files[PARAMETERS] = new Uint8Array(parameters.buffer, parameters.byteOffset, parameters.byteLength);
+  files[PARAMETERS] = new Uint8Array(parameters.buffer, parameters.byteOffset, parameters.byteLength);
   await writeModelFolder(folder, { format: ENSEMBLE_FORMAT, formatVersion: 1, modelVersion, description }, files);
 }
 
@@ -156,7 +156,12 @@ export async function loadEnsemble(folder: string) {
   };
   const models = await Promise.all(Array.from({ length: members }, (_, member) => read(memberFile(member))));
   // File bytes may start anywhere in their buffer; floats need an aligned start.
-  const parameters = PARAMETERS in files ? new Float32Array((await read(PARAMETERS)).slice().buffer) : undefined;
+  const parameters = new Float32Array((await read(PARAMETERS)).slice().buffer);
+  const { size } = memberLayout(memberShapeOf(description, description.config), description.config);
+  if (parameters.length !== members * size) {
+    const problem = `"${PARAMETERS}" has ${parameters.length} values where ${members} members of ${size} are needed.`;
+    throw folderInvalid(folder, problem);
+  }
   const contents: EnsembleContents = { description, models, parameters };
   if (versionOf(contents) !== modelVersion)
     throw folderInvalid(folder, 'its contents are not those of its modelVersion.');

@@ -1,7 +1,6 @@
 // The elites on a device: their weights stay there, steps and whole rollouts run there. The random words are those that
 // propagation.ts draws, so that an answer differs from the processor's by rounding alone.
 
-import { reverieError } from '../../core/errors.js';
 import type { PolicyNetwork } from '../../core/policy.js';
 import { Rng } from '../../core/rng.js';
 import { DeviceEnsemble, type DeviceTarget, deviceFit, isKnownToDevices } from '../../nn/cuda.js';
@@ -10,11 +9,10 @@ import type {
   DeviceFit,
   EnsembleWeights,
   LayerWeights,
-  MemberWeights,
   PolicyWeights,
   Precision,
 } from '../../nn/cuda-addon.js';
-import { modelWeights } from '../../nn/model-weights.js';
+import type { ParamLayout } from '../../nn/parameters.js';
 import type { DeviceSupport, Spaces, WholeRollout, WholeRolloutAnswer } from '../dynamics.js';
 import { rowShape } from '../model-folder.js';
 import { type EnsembleConfig, type EnsembleConfigInput, parseEnsembleConfig, settleEnsembleConfig } from './config.js';
@@ -25,7 +23,7 @@ import {
   memberShapeOf,
 } from './contents.js';
 import type { Normaliser } from './dataset.js';
-import type { MemberShape } from './members.js';
+import { LEAST_VARIANCE, type MemberShape, memberLayout, PREFIX, sizesOf } from './members.js';
 import type { ElitePropagation, MemberAnswer, PropagationRequest } from './propagation.js';
 
 /** As Verdict of native/cuda/engine/ensemble.h. */
@@ -50,7 +48,7 @@ export class DevicePropagator implements ElitePropagation {
 
   /**
    * @param openOnProcessor  what `everyElite` is asked of, once it is
-   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_UNAVAILABLE, MODEL_FILE_INVALID
+   * @throws CUDA_UNAVAILABLE, DEVICE_FAILED, DEVICE_UNAVAILABLE
    */
   static async open(
     contents: EnsembleContents,
@@ -58,7 +56,7 @@ export class DevicePropagator implements ElitePropagation {
     openOnProcessor: () => Promise<ElitePropagation>,
   ): Promise<DevicePropagator> {
     const { description } = contents;
-    const ensemble = await DeviceEnsemble.open(target, eliteWeights(contents));
+    const ensemble = await DeviceEnsemble.open(target, eliteWeights(description, contents.parameters));
     const shape = memberShapeOf(description, description.config);
     return new DevicePropagator(ensemble, shape, knownNames(description), openOnProcessor);
   }
@@ -158,12 +156,16 @@ function policyWeights({ head, activation, layers, logStd, actions }: PolicyNetw
 }
 
 // The elites' weights in normalised units, as a device takes them: low precision holds numbers around one far better than raw
-// units. They are taken from the members' .onnx files, so that a model has the same weights wherever it was loaded from.
+// units.
 
-/** Throws MODEL_FILE_INVALID for a member that is not of the form that `memberModel` writes. */
-function eliteWeights({ description, models }: EnsembleContents): EnsembleWeights {
+type WeightsForm = Pick<EnsembleDescription, keyof Spaces | 'config' | 'normaliser' | 'elites'>;
+
+/** @param parameters  of all members that `elites` names */
+function eliteWeights(description: WeightsForm, parameters: Float32Array): EnsembleWeights {
   const { config, normaliser, elites, observationSpace } = description;
   const shape = memberShapeOf(description, config);
+  const layout = memberLayout(shape, config);
+  const thetaOf = (member: number) => parameters.subarray(member * layout.size, (member + 1) * layout.size);
   const { input, target } = normaliser;
   const { obsDim } = rowShape(description);
   const bounds = (side: 'low' | 'high', none: number) =>
@@ -172,7 +174,7 @@ function eliteWeights({ description, models }: EnsembleContents): EnsembleWeight
       : new Float32Array(obsDim).fill(none);
   return {
     ...formOf(description, config),
-    elites: elites.map((member) => memberWeights(models[member], member, shape, normaliser)),
+    elites: elites.map((member) => memberWeights(thetaOf(member), layout, shape, normaliser)),
     inputMean: Float32Array.from(input.mean),
     inputScale: Float32Array.from(input.scale),
     targetMean: Float32Array.from(target.mean),
@@ -193,102 +195,38 @@ function formOf(spaces: Spaces, { learnReward, learnTermination }: EnsembleConfi
   };
 }
 
-type Read = (name: string, length: number) => Float32Array;
-
-/** Undoes `foldNormaliser` of member-network.ts, in float64. */
-function memberWeights(bytes: Uint8Array, member: number, shape: MemberShape, normaliser: Normaliser): MemberWeights {
-  const read = reader(bytes, `ensemble member ${member}`);
-  const { inputDim, outputDim, hidden } = shape;
-  const layers = hidden.map((out, layer): LayerWeights => {
-    const width = layer === 0 ? inputDim : hidden[layer - 1];
-    return { in: width, out, w: read(`w${layer}`, width * out), b: read(`b${layer}`, out) };
+/** Constant targets are answered as they are: see `foldNormaliser`. */
+function memberWeights(theta: Float32Array, layout: ParamLayout, shape: MemberShape, normaliser: Normaliser) {
+  const { outputDim } = shape;
+  const sizes = sizesOf(shape);
+  const own = (name: string) => layout.view(theta, name).slice();
+  const layers = sizes.slice(1).map((out, layer): LayerWeights => {
+    return { in: sizes[layer], out, w: own(`${PREFIX}.w${layer}`), b: own(`${PREFIX}.b${layer}`) };
   });
-  const { input, target } = normaliser;
-  const logVariance = (name: string) =>
-    read(name, outputDim).map((variance, j) => Math.log(variance / target.scale[j] ** 2));
-  const logVarMax = logVariance('varianceMax');
-  return {
-    layers: [normalisedInput(layers[0], input), ...layers.slice(1), headWeights(read, shape, target, logVarMax)],
-    logVarMin: logVariance('varianceMin'),
-    logVarMax,
-  };
-}
-
-/** A first layer of raw inputs as one of normalised ones. */
-function normalisedInput({ in: width, out, w, b }: LayerWeights, { mean, scale }: Normaliser['input']): LayerWeights {
-  const weights = new Float32Array(w.length);
-  const shift = new Float64Array(out);
-  for (let i = 0; i < width; i++) {
-    for (let o = 0; o < out; o++) {
-      const weight = w[i * out + o];
-      shift[o] += weight * mean[i];
-      weights[i * out + o] = weight * scale[i];
-    }
+  const [logVarMin, logVarMax] = [own('logVarMin'), own('logVarMax')];
+  const { w, b } = layers[layers.length - 1];
+  for (const j of normaliser.constant ?? []) {
+    for (let at = j; at < w.length; at += b.length) w[at] = 0;
+    b[j] = 0;
+    const least = Math.log(LEAST_VARIANCE / normaliser.target.scale[j] ** 2);
+    b[outputDim + j] += least - logVarMax[j];
+    logVarMin[j] = logVarMax[j] = least;
   }
-  return { in: width, out, w: weights, b: b.map((bias, o) => bias + shift[o]) };
-}
-
-/** The three heads side by side, means in units of the targets' deviations. */
-function headWeights(
-  read: Read,
-  { hidden, outputDim, termination }: MemberShape,
-  { mean, scale }: Normaliser['target'],
-  logVarMax: Float32Array,
-): LayerWeights {
-  const width = hidden[hidden.length - 1];
-  const out = 2 * outputDim + (termination ? 1 : 0);
-  const w = new Float32Array(width * out);
-  const b = new Float32Array(out);
-  const place = (name: string, first: number, columns: number, undo: (value: number, column: number) => number) => {
-    const weights = read(`${name}.w`, width * columns);
-    for (let at = 0; at < weights.length; at++) {
-      const column = at % columns;
-      w[Math.floor(at / columns) * out + first + column] = undo(weights[at], column);
-    }
-    return read(`${name}.b`, columns);
-  };
-  const means = place('mean', 0, outputDim, (value, j) => value / scale[j]);
-  const stds = place('std', outputDim, outputDim, (value) => value);
-  for (let j = 0; j < outputDim; j++) {
-    b[j] = (means[j] - mean[j]) / scale[j];
-    b[outputDim + j] = stds[j] + logVarMax[j];
-  }
-  if (termination) b[2 * outputDim] = place('terminated', 2 * outputDim, 1, (value) => value)[0];
-  return { in: width, out, w, b };
-}
-
-function reader(bytes: Uint8Array, origin: string): Read {
-  const weights = modelWeights(bytes, origin);
-  return (name, length) => {
-    const data = weights.get(name)?.data;
-    if (data instanceof Float32Array && data.length === length) return data;
-    const problem = `its weights "${name}" have ${data?.length ?? 'no'} values where ${length} are needed`;
-    throw reverieError('MODEL_FILE_INVALID', {
-      problem: `Model "${origin}" cannot be used: ${problem}.`,
-      hint: 'Give an ONNX model whose inputs and outputs are float32, int32, int64, bool or uint8 tensors.',
-    });
-  };
+  return { layers, logVarMin, logVarMax };
 }
 
 /** Of an ensemble of this form, whatever its weights. Throws CUDA_UNAVAILABLE without the addon. */
 function ensembleDeviceFit(spaces: Spaces, config: EnsembleConfig, precision: Precision): DeviceFit {
-  const { inputDim, outputDim, hidden, termination } = memberShapeOf(spaces, config);
-  const form = formOf(spaces, config);
-  const of = (length: number, value = 0) => new Float32Array(length).fill(value);
-  const sizes = [inputDim, ...hidden, 2 * outputDim + (termination ? 1 : 0)];
-  const layers = sizes.slice(1).map((out, layer): LayerWeights => {
-    const width = sizes[layer];
-    return { in: width, out, w: of(width * out), b: of(out) };
+  const shape = memberShapeOf(spaces, config);
+  const identity = (length: number) => ({
+    mean: new Array<number>(length).fill(0),
+    scale: new Array<number>(length).fill(1),
   });
-  const elite = { layers, logVarMin: of(outputDim), logVarMax: of(outputDim) };
-  const weights: EnsembleWeights = {
-    ...form,
-    elites: Array.from({ length: config.elites }, () => elite),
-    ...{ inputMean: of(inputDim), inputScale: of(inputDim, 1) },
-    ...{ targetMean: of(outputDim), targetScale: of(outputDim, 1) },
-    ...{ low: of(form.obsDim, -Infinity), high: of(form.obsDim, Infinity) },
-  };
-  return deviceFit(weights, precision);
+  const normaliser = { input: identity(shape.inputDim), target: identity(shape.outputDim) };
+  const { observationSpace, actionSpace } = spaces;
+  const elites = new Array<number>(config.elites).fill(0);
+  const form = { observationSpace, actionSpace, config, normaliser, elites };
+  return deviceFit(eliteWeights(form, new Float32Array(memberLayout(shape, config).size)), precision);
 }
 
 /** What the registry asks. */

@@ -65,8 +65,8 @@ export class EnsembleModel extends MemorylessDynamics {
     return this.description.elites.length;
   }
 
-  /** Each member's trained parameters, for a warm start; undefined in a model revived from a snapshot. */
-  get parameters(): Float32Array | undefined {
+  /** Each member's trained parameters, for a warm start. */
+  get parameters(): Float32Array {
     return this.contents.parameters;
   }
 
@@ -110,11 +110,13 @@ export class EnsembleModel extends MemorylessDynamics {
   }
 
   snapshot(): WorldModelSnapshot {
-    const { description, models } = this.contents;
+    const { description, models, parameters } = this.contents;
     requirePortable(description.outcome, description.env);
     if (this.shared === undefined) {
-      // Models lie in shared memory.
-      const payload = { description, models: models.map(toShared) };
+      // Weights lie in shared memory.
+      const shared = new Float32Array(new SharedArrayBuffer(parameters.byteLength));
+      shared.set(parameters);
+      const payload: EnsembleContents = { description, models: models.map(toShared), parameters: shared };
       this.shared = { backend: this.backend, modelVersion: this.modelVersion, payload };
     }
     return this.shared;
@@ -167,9 +169,9 @@ export async function reviveEnsemble(
   { modelVersion, payload }: WorldModelSnapshot,
   place: ModelPlace,
 ): Promise<EnsembleModel> {
-  const { description, models } = payload as EnsembleContents;
-  const known = await reviveKnown(description.outcome, description.env, 'snapshot');
-  return EnsembleModel.open({ description, models }, known, modelVersion, place);
+  const contents = payload as EnsembleContents;
+  const known = await reviveKnown(contents.description.outcome, contents.description.env, 'snapshot');
+  return EnsembleModel.open(contents, known, modelVersion, place);
 }
 
 const EMPTY = new Float32Array(0);

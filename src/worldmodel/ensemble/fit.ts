@@ -122,15 +122,10 @@ function warmStart(
   const shape = memberShapeOf(spaces, config);
   const layout = memberLayout(shape, config);
   const before = memberShapeOf(description, description.config);
-  if (
-    !parameters ||
-    JSON.stringify(before) !== JSON.stringify(shape) ||
-    description.config.members !== config.members
-  ) {
-    if (parameters && learnTermination === 'auto' && before.termination !== shape.termination) return undefined;
-    const problem = parameters
-      ? 'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.'
-      : 'the previous model is revived from a snapshot and has no parameters to start from; load it from its folder.';
+  if (JSON.stringify(before) !== JSON.stringify(shape) || description.config.members !== config.members) {
+    if (learnTermination === 'auto' && before.termination !== shape.termination) return undefined;
+    const problem =
+      'the previous model has other spaces, members, hidden layers or heads; a warm start needs the same.';
     throw settingInvalid(problem);
   }
   return Array.from({ length: config.members }, (_, member) => {

@@ -48,9 +48,11 @@ export interface MemberShape {
   readonly hidden: readonly number[];
 }
 
-const PREFIX = 'net';
+/** Of the network's parameters: `net.w0`, ... */
+export const PREFIX = 'net';
 
-const sizesOf = ({ inputDim, hidden, outputDim, termination }: MemberShape): number[] => [
+/** Widths of a member's layers, input and heads included. */
+export const sizesOf = ({ inputDim, hidden, outputDim, termination }: MemberShape): number[] => [
   inputDim,
   ...hidden,
   2 * outputDim + (termination ? 1 : 0),
@@ -180,7 +182,7 @@ export function foldNormaliser(
 }
 
 /** Of what never changes: too little for a sample to move a float32 of ordinary size, and still a logarithm's argument. */
-const LEAST_VARIANCE = 1e-30;
+export const LEAST_VARIANCE = 1e-30;
 
 /** Makes the first layer w [in, out], b [out] take x where it took (x − mean) / scale. */
 function rescaleInputs(w: Float32Array, b: Float32Array, mean: readonly number[], scale: readonly number[]): void {

@@ -16,12 +16,6 @@ export const minConfidence = z
 
 export const llmSection = z
   .strictObject({
-    mode: z
-      .enum(['typed', 'text'])
-      .default('typed')
-      .describe(
-        '`typed`: the model proposes changes of a state, which are checked. `text`: it writes observations alone.',
-      ),
     retrieval: retrievalSection(
       'transitions',
       count.default(20).describe('Similar recorded transitions shown to the model; 0: none.'),
@@ -30,15 +24,7 @@ export const llmSection = z
     historyTokens: count.default(4_000).describe('Tokens of the conversation shown, newest first.'),
     stateTokens: positive.default(6_000).describe('Tokens of the state shown; a larger state is cut to what matters.'),
     ...replyKeys('reply'),
-    consistency: positive
-      .max(32)
-      .default(1)
-      .describe('Samples taken of each step: the most frequent outcome is taken, its share is the confidence.'),
     minConfidence,
-  })
-  .refine(({ consistency, temperature }) => consistency === 1 || temperature > 0, {
-    path: ['temperature'],
-    message: 'must be above 0 where consistency is above 1: equal samples agree about nothing',
   })
   .prefault({})
   .describe('Backend `llm`: a language model (section `llm` says which) as experience model.');
@@ -47,8 +33,6 @@ export const llmBackend: BackendEntry = {
   name: 'llm',
   summary: 'A language model as experience model.',
   schema: llmSection,
-  // What is written in plain text has no state to be held against.
-  trust: ({ mode }) => (mode === 'typed' ? 'proposal' : 'text'),
   minConfidence: ({ minConfidence }) => minConfidence as number,
   needs: ['model'],
   make: async () => {

@@ -8,14 +8,6 @@ import { ReverieError } from '../../core/errors.js';
 import type { Operation } from '../../env/tools/prediction.js';
 import type { Failed } from '../tools/backend-model.js';
 
-const claims = {
-  reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),
-  terminated: z.boolean().describe('Whether the task seems over after this call. Recorded only.'),
-  confidence: z.number().describe('Probability in [0, 1] that operations and observation are right.'),
-};
-const reasoning = z.string().describe('What the tool looks up, whether the call is possible here, what it changes.');
-const observation = z.string().describe('Exactly what the tool returns; begins with "Error: " if the call fails.');
-
 const operation = z.strictObject({
   op: z.enum(['add', 'replace', 'remove']),
   path: z.string().describe('JSON Pointer into the state.'),
@@ -23,12 +15,13 @@ const operation = z.strictObject({
 });
 
 export const predictionReply = z.strictObject({
-  reasoning,
+  reasoning: z.string().describe('What the tool looks up, whether the call is possible here, what it changes.'),
   operations: z.array(operation).describe('Changes of the state, JSON Patch; empty for reads and errors.'),
-  observation,
-  ...claims,
+  observation: z.string().describe('Exactly what the tool returns; begins with "Error: " if the call fails.'),
+  reward: z.number().nullable().describe('Reward of this call if the task states one, else null. Recorded only.'),
+  terminated: z.boolean().describe('Whether the task seems over after this call. Recorded only.'),
+  confidence: z.number().describe('Probability in [0, 1] that operations and observation are right.'),
 });
-export const textPredictionReply = z.strictObject({ reasoning, observation, ...claims });
 
 export type ReplyOperation = z.output<typeof operation>;
 
@@ -47,7 +40,7 @@ const looseOperation = z.looseObject({ op: z.string(), path: z.string() });
  * as JSON instead of text, paths without the first slash, numbers as text, further keys, and what may be left out. The rest
  * is left as it is, for the schema to refuse.
  */
-export function normalisedReply(reply: Json, mode: 'typed' | 'text'): Json {
+export function normalisedReply(reply: Json): Json {
   if (typeof reply !== 'object' || reply === null || Array.isArray(reply)) return reply;
   const {
     reasoning = '',
@@ -59,7 +52,7 @@ export function normalisedReply(reply: Json, mode: 'typed' | 'text'): Json {
   } = reply as JsonObject;
   return {
     reasoning,
-    ...(mode === 'typed' ? { operations: normalisedOperations(operations) } : {}),
+    operations: normalisedOperations(operations),
     observation: typeof observation === 'object' && observation !== null ? JSON.stringify(observation) : observation,
     reward: numberIn(reward),
     terminated,

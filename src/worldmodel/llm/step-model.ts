@@ -1,17 +1,16 @@
 // A language model as experience model: DreamGym's step (task, history, similar transitions, thoughts before the answer;
-// 2511.03773) on a typed state. With several samples the most frequent outcome stands, and its share is the confidence.
+// 2511.03773) on a typed state.
 
-import { canonicalJson, contentHash, type Json, type JsonObject } from '../../core/canonical-json.js';
-import { addCosts, type Cost, NO_COST } from '../../core/cost.js';
+import { contentHash, type Json, type JsonObject } from '../../core/canonical-json.js';
+import type { Cost } from '../../core/cost.js';
 import { describeIssues } from '../../core/errors.js';
 import { Rng } from '../../core/rng.js';
-import { applyOperations } from '../../env/state/operations.js';
 import { stateHash } from '../../env/state/state.js';
 import type { CallQuery } from '../../env/tools/tools-family.js';
 import type { ChatMessage, LanguageModel } from '../../llm/language-model.js';
 import type { ExperienceIndex, ExperienceStep } from '../../replay/experience/experience.js';
 import type { BackendModel, Failed, PredictOptions, RawProposal } from '../tools/backend-model.js';
-import { callsBefore, comparableObservation, toolOf } from '../tools/checks.js';
+import { callsBefore } from '../tools/checks.js';
 import { clipped, historyOf, oneLine, type Refused, renderPrompt, sliceState } from './prompt.js';
 import {
   failedReply,
@@ -20,21 +19,16 @@ import {
   predictionReply,
   replySchema,
   reportsError,
-  textPredictionReply,
 } from './replies.js';
 
 export interface LlmStepOptions extends PromptOptions {
   readonly temperature: number;
   readonly maxTokens: number;
-  readonly consistency: number;
   /** Below this confidence the next backend is asked. */
   readonly minConfidence?: number;
 }
 
-const SCHEMAS = {
-  typed: replySchema('prediction', predictionReply),
-  text: replySchema('text_prediction', textPredictionReply),
-};
+const SCHEMA = replySchema('prediction', predictionReply);
 
 export class LlmStepModel implements BackendModel {
   readonly version: string;
@@ -50,26 +44,14 @@ export class LlmStepModel implements BackendModel {
   }
 
   async predict(query: CallQuery, { repair, signal }: PredictOptions): Promise<RawProposal | Failed> {
-    const { consistency } = this.options;
     const messages = stepMessages(query, this.options, this.index, repair);
-    const first = repair === undefined ? 0 : consistency;
-    const attempts = Array.from({ length: consistency }, (_, i) => first + i);
-    const samples = await Promise.all(attempts.map((attempt) => this.sample(query, messages, attempt, signal)));
-    return samples.length === 1 ? samples[0] : majority(query, samples);
-  }
-
-  private async sample(
-    query: CallQuery,
-    messages: readonly ChatMessage[],
-    attempt: number,
-    signal?: AbortSignal,
-  ): Promise<RawProposal | Failed> {
-    const { mode, temperature, maxTokens } = this.options;
+    const { temperature, maxTokens } = this.options;
+    const attempt = repair === undefined ? 0 : 1;
     const seed = Rng.fromSeed(query.seed).split('llm-step', query.step, attempt).uint32() >>> 1;
-    const request = { messages, schema: SCHEMAS[mode], temperature, maxTokens, seed, attempt };
+    const request = { messages, schema: SCHEMA, temperature, maxTokens, seed, attempt };
     try {
       const reply = await this.model.chat(request, { signal });
-      return unearned(query, parseReply(reply.json ?? null, mode, reply.usage, this.versionOf(reply.model)));
+      return unearned(query, parseReply(reply.json ?? null, reply.usage, this.versionOf(reply.model)));
     } catch (error) {
       return failedReply(error);
     }
@@ -81,11 +63,11 @@ export class LlmStepModel implements BackendModel {
   }
 }
 
-function parseReply(json: Json, mode: 'typed' | 'text', cost: Cost, modelVersion: string): RawProposal | Failed {
-  const read = (mode === 'typed' ? predictionReply : textPredictionReply).safeParse(normalisedReply(json, mode));
+function parseReply(json: Json, cost: Cost, modelVersion: string): RawProposal | Failed {
+  const read = predictionReply.safeParse(normalisedReply(json));
   if (!read.success) return { problems: [`The reply: ${describeIssues(read.error)}`], previous: json, cost };
   const { reasoning, observation, reward, terminated, confidence } = read.data;
-  const parsed = parseOperations('operations' in read.data ? (read.data.operations as never) : []);
+  const parsed = parseOperations(read.data.operations);
   if ('problems' in parsed) return { problems: parsed.problems, previous: json, cost };
   const isError = reportsError(observation);
   const claimed = { reward, terminated };
@@ -109,31 +91,6 @@ function statedConfidence(claim: number): number {
   return claim >= 0 && claim <= 1 ? claim : 0;
 }
 
-/** The most frequent outcome; the first of it speaks for all. */
-function majority(query: CallQuery, samples: readonly (RawProposal | Failed)[]): RawProposal | Failed {
-  const cost = samples.reduce((sum, sample) => addCosts(sum, sample.cost), NO_COST);
-  const votes = new Map<string, RawProposal[]>();
-  for (const sample of samples) {
-    if ('problems' in sample) continue;
-    const outcome = outcomeOf(query, sample);
-    votes.set(outcome, [...(votes.get(outcome) ?? []), sample]);
-  }
-  const [most] = [...votes.values()].sort((a, b) => b.length - a.length);
-  if (most === undefined) return { ...(samples[0] as Failed), cost };
-  return { ...most[0], confidence: most.length / samples.length, cost };
-}
-
-/** What samples agree about: the state that follows and whether the call failed; of a read, what it answers. */
-function outcomeOf({ state, domain, call }: CallQuery, { operations, isError, observation }: RawProposal): string {
-  const isRead = toolOf(domain, call.name)?.kind !== 'write';
-  const said = isRead && !isError ? comparableObservation(observation) : '';
-  try {
-    return canonicalJson([stateHash(applyOperations(state, operations)), isError, said]);
-  } catch {
-    return canonicalJson([operations, isError, said]);
-  }
-}
-
 // What a language model is told to be the tools of a domain: a system prompt that stays the same for all its calls (so that
 // servers keep it in their prefix caches), and one user message of sections for the call at hand.
 
@@ -141,7 +98,6 @@ function outcomeOf({ state, domain, call }: CallQuery, { operations, isError, ob
 const PROMPT_VERSION = 2;
 
 interface PromptOptions {
-  readonly mode: 'typed' | 'text';
   readonly retrieval: RetrievalOptions;
   readonly historyTokens: number;
   readonly stateTokens: number;
@@ -156,11 +112,10 @@ export function stepMessages(
   const { state, call, domain } = query;
   const history = historyOf(query, options.historyTokens);
   const references = index === undefined ? [] : otherReferences(query, stateHash(state), index, options.retrieval);
-  const { mode, stateTokens: tokens } = options;
   const texts = [...references, ...history].map((entry) => JSON.stringify(entry));
   return renderPrompt({
-    ...{ mode, policy: domain.policy, tools: domain.tools, schema: domain.stateSchema, references, history, refused },
-    state: mode === 'typed' ? sliceState({ state, given: call.arguments, texts, tokens }) : undefined,
+    ...{ policy: domain.policy, tools: domain.tools, schema: domain.stateSchema, references, history, refused },
+    state: sliceState({ state, given: call.arguments, texts, tokens: options.stateTokens }),
     call: { name: call.name, arguments: call.arguments },
   });
 }

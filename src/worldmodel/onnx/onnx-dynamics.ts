@@ -12,8 +12,8 @@ import { float32 } from '../../nn/graph.js';
 import { hasExactRows } from '../../nn/row-trial.js';
 import { InferenceSession } from '../../nn/runtime.js';
 import { boundsClipper, knownEnds, knownRewards, type Outcome, requireFiniteAnswer, reviveKnown } from '../answer.js';
-import type { Forecast, WorldModelSnapshot } from '../dynamics.js';
-import { MemorylessDynamics, type ObservationCarry, type StepQuestion, type VectorPrediction } from '../memoryless.js';
+import type { WorldModelSnapshot } from '../dynamics.js';
+import { MemorylessDynamics, type StepQuestion, type VectorPrediction } from '../memoryless.js';
 import {
   folderInvalid,
   MANIFEST,
@@ -50,10 +50,10 @@ const onnxManifestSchema = z.strictObject({
     .strictObject({
       nextObs: tensorName.optional().describe('float32 [batch, obsDim]: what follows; or give delta'),
       delta: tensorName.optional().describe('float32 [batch, obsDim]: change of the observation'),
-      logVar: tensorName.optional().describe('float32 [batch, obsDim]: log-variance of either; absent: deterministic'),
       reward: tensorName.optional().describe('float32 [batch] or [batch, 1]; absent: the known reward of env'),
-      terminated: tensorName.optional().describe('float32 [batch] or [batch, 1]; absent: the known end of env, if any'),
-      terminatedIs: z.enum(['probability', 'logit']).default('probability').describe('what `terminated` holds'),
+      terminated: tensorName
+        .optional()
+        .describe('float32 [batch] or [batch, 1]: a probability; absent: the known end of env, if any'),
     })
     .refine(({ nextObs, delta }) => (nextObs === undefined) !== (delta === undefined), 'give one of nextObs and delta'),
   env: z
@@ -96,7 +96,7 @@ function checkSignature(session: InferenceSession, manifest: OnnxManifest, path:
   const width = requireTensor(session.inputs, 'input', inputs.action, [actionDim, actionWidth], path);
   const extra = session.inputs.find(({ name }) => name !== inputs.obs && name !== inputs.action);
   if (extra) throw folderInvalid(path, `the model also takes "${extra.name}", which nothing would feed.`, HINT);
-  const state = [outputs.nextObs, outputs.delta, outputs.logVar].filter((name) => name !== undefined);
+  const state = [outputs.nextObs, outputs.delta].filter((name) => name !== undefined);
   for (const name of state) requireTensor(session.outputs, 'output', name, [obsDim], path);
   for (const name of [outputs.reward, outputs.terminated]) {
     if (name !== undefined) requireTensor(session.outputs, 'output', name, [undefined, 1], path);
@@ -145,7 +145,6 @@ export interface OnnxPayload {
 
 interface Tile {
   readonly mean: Float32Array;
-  readonly logVar?: Float32Array;
   readonly reward?: Float32Array;
   readonly terminated?: Float32Array;
 }
@@ -154,8 +153,6 @@ interface Tile {
 const TILE_ROWS = 512;
 
 export class OnnxDynamics extends MemorylessDynamics {
-  /** One Gaussian. Only a model that says how sure it is can be asked what it foresees. */
-  readonly forecast?: (carry: ObservationCarry, action: Float32Array) => Promise<Forecast>;
   private readonly clip?: (rows: Float32Array) => void;
   private exactRows?: Promise<boolean>;
 
@@ -169,18 +166,6 @@ export class OnnxDynamics extends MemorylessDynamics {
   ) {
     super('onnx', versionOf(manifest, model), manifest);
     this.clip = boundsClipper(manifest.observationSpace);
-    if (manifest.outputs.logVar !== undefined && this.observationSpace.type === 'box') {
-      this.forecast = async ({ obs, rows }, action) => {
-        const [mean, std] = [new Float32Array(obs.length), new Float32Array(obs.length)];
-        await this.eachTile(obs, action, rows, (tile, first) => {
-          for (let i = 0, at = first * this.shape.obsDim; i < tile.mean.length; i++, at++) {
-            mean[at] = tile.mean[i] + this.base(obs, at);
-            std[at] = Math.exp(0.5 * tile.logVar![i]);
-          }
-        });
-        return { components: 1, mean, std };
-      };
-    }
   }
 
   /**
@@ -213,7 +198,7 @@ export class OnnxDynamics extends MemorylessDynamics {
     }
   }
 
-  /** Noise is drawn only where the model declares `logVar`. One model has no second opinion: no disagreement. */
+  /** The state that follows is what the model says; an end is drawn. One model has no second opinion: no disagreement. */
   protected async predict({ obs, action, rows, rngs, options }: StepQuestion): Promise<VectorPrediction> {
     if (options.disagreement)
       throw reverieError('SETTING_INVALID', {
@@ -221,15 +206,12 @@ export class OnnxDynamics extends MemorylessDynamics {
         hint: 'Use an ensemble, or leave out disagreementLimit and confidence.',
       });
     const { obsDim } = this.shape;
-    const isSampled = this.manifest.outputs.logVar !== undefined && !options.deterministic;
     const nextObs = new Float32Array(rows * obsDim);
-    if (isSampled) draw(rngs, nextObs, (rng, row) => rng.fillNormal(row));
     const reward = new Float32Array(rows);
     const chance = new Float32Array(rows);
     await this.eachTile(obs, action, rows, (tile, first) => {
       for (let i = 0, at = first * obsDim; i < tile.mean.length; i++, at++) {
-        const noise = isSampled ? Math.exp(0.5 * tile.logVar![i]) * nextObs[at] : 0;
-        nextObs[at] = tile.mean[i] + noise + this.base(obs, at);
+        nextObs[at] = tile.mean[i] + (this.manifest.outputs.delta === undefined ? 0 : obs[at]);
       }
       if (tile.reward) reward.set(tile.reward, first);
       if (tile.terminated) chance.set(tile.terminated, first);
@@ -241,7 +223,9 @@ export class OnnxDynamics extends MemorylessDynamics {
     requireFiniteAnswer(this.modelVersion, nextObs, rewards, rows);
     const isDrawn = this.outcome.terminated === 'learned' && !options.deterministic;
     const draws = isDrawn ? new Float32Array(rows) : undefined;
-    if (draws) draw(rngs, draws, (rng, row) => rng.fillUniform(row));
+    if (draws && rngs instanceof Rng) rngs.fillUniform(draws);
+    else if (draws)
+      for (const [r, rng] of (rngs as readonly Rng[]).entries()) rng.fillUniform(draws.subarray(r, r + 1));
     return { nextObs, reward: rewards, terminated: this.ends(nextObs, rows, chance, draws) };
   }
 
@@ -268,11 +252,6 @@ export class OnnxDynamics extends MemorylessDynamics {
     return this.session.release();
   }
 
-  /** What a predicted element is added to. */
-  private base(obs: Float32Array, at: number): number {
-    return this.manifest.outputs.delta === undefined ? 0 : obs[at];
-  }
-
   /** What the model says, as it says it, of so many rows at a time; `first` is the first of them. */
   private async eachTile(
     obs: Float32Array,
@@ -296,7 +275,6 @@ export class OnnxDynamics extends MemorylessDynamics {
       };
       const tile = {
         mean: column((outputs.nextObs ?? outputs.delta)!, obsDim),
-        ...(outputs.logVar && { logVar: column(outputs.logVar, obsDim) }),
         ...(outputs.reward && { reward: column(outputs.reward, 1) }),
         ...(outputs.terminated && { terminated: column(outputs.terminated, 1) }),
       };
@@ -317,27 +295,13 @@ export class OnnxDynamics extends MemorylessDynamics {
     if (this.outcome.terminated === 'known') return knownEnds(this.known.terminated!, nextObs, rows);
     const ends = new Uint8Array(rows);
     if (this.outcome.terminated === 'never') return ends;
-    const isLogit = this.manifest.outputs.terminatedIs === 'logit';
-    for (let r = 0; r < rows; r++) {
-      const probability = isLogit ? 1 / (1 + Math.exp(-chance[r])) : chance[r];
-      ends[r] = (draws?.[r] ?? 0.5) < probability ? 1 : 0;
-    }
+    for (let r = 0; r < rows; r++) ends[r] = (draws?.[r] ?? 0.5) < chance[r] ? 1 : 0;
     return ends;
   }
 }
 
 function versionOf({ sha256: _, ...meaning }: OnnxManifest, model: Uint8Array): string {
   return sha256(JSON.stringify(meaning) + sha256(model)).slice(0, 32);
-}
-
-/** Fills `into` from the stream of the batch, or each row from its own. */
-function draw(rngs: StepQuestion['rngs'], into: Float32Array, fill: (rng: Rng, row: Float32Array) => void): void {
-  if (rngs instanceof Rng) {
-    fill(rngs, into);
-    return;
-  }
-  const width = into.length / rngs.length;
-  for (const [r, rng] of rngs.entries()) fill(rng, into.subarray(r * width, (r + 1) * width));
 }
 
 function outcomeOf({ outputs, env }: OnnxManifest, path: string): Outcome {

@@ -30,7 +30,8 @@ const cost = z.strictObject({
   money: z.number(),
 });
 
-const auditSchema = z.strictObject({
+/** Of what older audits say besides nothing is read. */
+const auditSchema = z.object({
   format: z.literal('reverie-judge-audit/1'),
   /** Version of the judge. */
   judge: z.string(),
@@ -44,16 +45,11 @@ const auditSchema = z.strictObject({
   abstention: rate,
   /** Of all episodes, those not judged alike every time. */
   flip: rate,
-  byKind: z.record(
-    z.string(),
-    z.strictObject({ success: z.boolean(), passed: count, failed: count, abstained: count }),
-  ),
   /** `label`: why it is good or failed, by its label; `said`: by the judge. */
   worst: z.array(
-    z.strictObject({
+    z.object({
       id: z.string(),
       task: z.string(),
-      kind: z.string(),
       error: z.enum(ERRORS),
       confidence: z.number(),
       label: z.string(),
@@ -164,7 +160,6 @@ export async function auditJudge(
     falseNegative: shareOf(successes.filter(isDecided), ({ outcomes }) => outcomes[0] === false),
     abstention: shareOf(judged, (each) => !isDecided(each)),
     flip: shareOf(judged, isFlipped),
-    byKind: byKind(judged),
     worst: worstOf(judged),
     cost: judged.reduce((sum, { cost }) => addCosts(sum, cost), NO_COST),
   };
@@ -214,15 +209,6 @@ const isDecided = ({ outcomes }: Judged) => outcomes[0] !== null;
 
 const isFlipped = ({ outcomes }: Judged) => outcomes.some((outcome) => outcome !== outcomes[0]);
 
-function byKind(judged: readonly Judged[]): AuditReport['byKind'] {
-  const kinds: AuditReport['byKind'] = {};
-  for (const { episode, outcomes } of judged) {
-    kinds[episode.kind] ??= { success: episode.success, passed: 0, failed: 0, abstained: 0 };
-    kinds[episode.kind][outcomes[0] === null ? 'abstained' : outcomes[0] ? 'passed' : 'failed']++;
-  }
-  return kinds;
-}
-
 function errorOf(judged: Judged): WorstCase['error'] | undefined {
   const [first] = judged.outcomes;
   if (first !== null && first !== judged.episode.success) return first ? 'false positive' : 'false negative';
@@ -236,15 +222,15 @@ function worstOf(judged: readonly Judged[]): WorstCase[] {
     const error = errorOf(each);
     if (error === undefined) return [];
     const { episode, confidence, said } = each;
-    const { id, task, kind, reason } = episode;
-    return [{ id, task: task.id, kind, error, confidence, label: reason, said }];
+    const { id, task, reason } = episode;
+    return [{ id, task: task.id, error, confidence, label: reason, said }];
   });
   const rank = ({ error }: WorstCase) => ERRORS.indexOf(error);
   return cases.sort((a, b) => rank(a) - rank(b) || b.confidence - a.confidence).slice(0, WORST);
 }
 
 // Episodes whose verdict is known, against which a judge is held: JSON lines
-// {"id", "task", "messages", "success": true | false, "reason", "kind"?, "criteria"?}.
+// {"id", "task", "messages", "success": true | false, "reason", "criteria"?}.
 
 export interface LabelledEpisode {
   readonly id: string;
@@ -252,8 +238,6 @@ export interface LabelledEpisode {
   readonly messages: readonly Message[];
   readonly success: boolean;
   readonly reason: string;
-  /** What sort of success or failure it is; rates are also given by kind. */
-  readonly kind: string;
   /** What is judged; absent: the task's rubric and that the user's goal was met within policy. */
   readonly criteria?: readonly string[];
   /** The state it ended in, where the domain's rules tell. */
@@ -264,7 +248,6 @@ const labelSchema = z.looseObject({
   id: z.string().min(1),
   success: z.boolean(),
   reason: z.string(),
-  kind: z.string().min(1).optional(),
   criteria: z.array(z.string().min(1)).min(1).optional(),
 });
 
@@ -288,24 +271,18 @@ function labelled({ value, problem }: LogRecord, domain: ToolsDomain): LabelledE
   if (problem !== undefined) return problem;
   const label = labelSchema.safeParse(value);
   if (!label.success) return describeIssues(label.error);
-  const { id, success, reason, kind = kindOf(success, reason), criteria } = label.data;
+  const { id, success, reason, criteria } = label.data;
   try {
     const { task: name, messages } = readConversation(value);
     const task = domain.tasks.find((each) => each.id === name);
     if (task === undefined) return `there is no task "${name}" in ${domain.id}`;
     const finalState = stateAfter(domain, name, messages);
     const known = { ...(criteria ? { criteria } : {}), ...(finalState ? { finalState } : {}) };
-    return { id, task, messages, success, reason, kind, ...known };
+    return { id, task, messages, success, reason, ...known };
   } catch (error) {
     if (error instanceof RecordProblem) return error.message;
     throw error;
   }
-}
-
-/** Reasons often begin with what sort they are: `Wrong entity: ...`. */
-function kindOf(success: boolean, reason: string): string {
-  const named = /^([^:.,]{1,40}):/.exec(reason)?.[1];
-  return named ?? (success ? 'success' : 'failure');
 }
 
 function labelledInvalid(where: string, problem: string): Error {

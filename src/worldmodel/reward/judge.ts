@@ -34,15 +34,6 @@ export const judgeSchema = z.strictObject({
     .describe(
       'By how many of all votes, as a share, the side that has more than half of them must lead; otherwise nothing is decided.',
     ),
-  onDisagreement: z
-    .enum(['abstain', 'fail'])
-    .default('abstain')
-    .describe('When votes disagree: leave the episode without reward, or (pessimistic) count it as failed.'),
-  maxCharacters: z
-    .int()
-    .min(1000)
-    .default(200_000)
-    .describe('A conversation that is longer, with its policy, is not judged: nothing is cut out of what is judged.'),
   audit: z
     .strictObject({
       labelled: z
@@ -73,6 +64,9 @@ const verdictReply = z.strictObject({
   confidence: z.number().describe('Probability in [0, 1] that all verdicts are right.'),
 });
 const SCHEMA = replySchema('verdict', verdictReply);
+
+/** A conversation that is longer, with its policy, is not judged: nothing is cut out of what is judged. */
+const MAX_CHARACTERS = 200_000;
 
 /** What was found, a check for each criterion. */
 export interface Judgement {
@@ -108,11 +102,11 @@ export class Judge {
 
   /** Throws what the model's server throws; a reply that cannot be read is a vote that does not count. */
   async judge(question: JudgeQuestion, signal?: AbortSignal): Promise<Judgement> {
-    const { votes: count, maxCharacters } = this.config;
+    const { votes: count } = this.config;
     const messages = judgeMessages(question);
     const characters = messages.reduce((sum, { content }) => sum + (content?.length ?? 0), 0);
-    if (characters > maxCharacters) {
-      const reason = `not judged: ${characters} characters are more than ${maxCharacters}`;
+    if (characters > MAX_CHARACTERS) {
+      const reason = `not judged: ${characters} characters are more than ${MAX_CHARACTERS}`;
       const checks = question.criteria.map((name) => ({ name, passed: null, reason }));
       return { checks, confidence: 0, cost: NO_COST };
     }
@@ -162,8 +156,6 @@ export class Judge {
     if (winner.length * 2 > votes.length && Math.abs(lead) >= this.config.margin)
       return { passed: lead > 0, reason: `${winner[0]?.reason} (${tally})` };
     const disagree = yes.length > 0 && no.length > 0;
-    if (disagree && this.config.onDisagreement === 'fail')
-      return { passed: false, reason: `votes disagree (${tally})` };
     const [problem] = votes.flatMap((vote) => vote.problem ?? []);
     return { passed: null, reason: `${disagree ? 'votes disagree' : (problem ?? 'undecided')} (${tally})` };
   }

@@ -81,8 +81,8 @@ export interface PredictOptions {
 }
 
 /** How far a backend's word is taken: `exact` code is only kept to schema and invariants; a `proposal` must also be possible
- *  and speak of nothing unknown; `text` has no state to be held against. */
-export type Trust = 'exact' | 'proposal' | 'text';
+ *  and speak of nothing unknown. */
+export type Trust = 'exact' | 'proposal';
 
 /** A backend at work. */
 export interface BackendModel {

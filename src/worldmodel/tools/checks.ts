@@ -13,16 +13,15 @@ import { callText, MAX_HISTORY } from '../../replay/experience/terms.js';
 import { inducedBreaches, inducedRefusals } from '../induced/induced-model.js';
 import type { RawProposal, Trust } from './backend-model.js';
 
-/** Levels of a value that an operation brings. */
+/** Of one call: operations, levels of a value that one brings, and characters of what is said. */
+const MAX_OPERATIONS = 200;
 const MAX_DEPTH = 32;
+const MAX_OBSERVATION_CHARS = 100_000;
 
 /** What a proposal is checked for beside schema, preconditions and invariants, as `model.check` of a scenario says. */
 interface CheckSettings {
-  readonly maxOperations?: number;
-  readonly maxObservationChars?: number;
-  /** Whether made-up ids are a fault; with regular expressions of ids that the state does not show. */
+  /** Whether made-up ids are a fault. */
   readonly provenance?: boolean;
-  readonly idPatterns?: readonly string[];
   /** Whether a success must show what it says it did. */
   readonly outcome?: boolean;
 }
@@ -51,15 +50,9 @@ type CheckedProposal =
 
 /** The state after the proposal, or everything that is wrong with it: sentences that a model can repair it by. */
 export function checkProposal(query: ProposalQuery): CheckedProposal {
-  const { domain, state, proposal, trust, check } = query;
-  const oversize = sizeProblems(proposal, check);
+  const { domain, state, proposal } = query;
+  const oversize = sizeProblems(proposal);
   if (oversize.length > 0) return { problems: oversize };
-  if (trust === 'text') {
-    const { operations, observation } = proposal;
-    return operations.length > 0
-      ? { problems: ['A plain text model has no state.'] }
-      : { operations, after: state, observation };
-  }
   const applied = afterOperations(state, proposal.operations);
   if (typeof applied === 'string') return { problems: [applied, ...callProblems(query)] };
   const problems = [
@@ -77,16 +70,13 @@ export function checkProposal(query: ProposalQuery): CheckedProposal {
   return { operations: kept, after: applied, observation: shown };
 }
 
-function sizeProblems(
-  { operations, observation, confidence }: ProposalQuery['proposal'],
-  { maxOperations = 200, maxObservationChars = 100_000 }: CheckSettings = {},
-) {
+function sizeProblems({ operations, observation, confidence }: ProposalQuery['proposal']) {
   const problems: string[] = [];
   if (!(confidence >= 0 && confidence <= 1)) problems.push(`confidence is ${confidence}; it must lie in [0, 1].`);
-  if (operations.length > maxOperations)
-    problems.push(`There are ${operations.length} operations; at most ${maxOperations} are allowed.`);
-  if (observation.length > maxObservationChars)
-    problems.push(`The observation has ${observation.length} characters; at most ${maxObservationChars}.`);
+  if (operations.length > MAX_OPERATIONS)
+    problems.push(`There are ${operations.length} operations; at most ${MAX_OPERATIONS} are allowed.`);
+  if (observation.length > MAX_OBSERVATION_CHARS)
+    problems.push(`The observation has ${observation.length} characters; at most ${MAX_OBSERVATION_CHARS}.`);
   const deep = operations.find((operation) => 'value' in operation && isDeeper(operation.value, MAX_DEPTH));
   if (deep !== undefined) problems.push(`The value at "${deep.path}" is nested deeper than ${MAX_DEPTH} levels.`);
   return problems;
@@ -152,7 +142,7 @@ function unmetProblems(query: ProposalQuery, after: JsonObject): string[] {
 function idProblems({ proposal, trust, check, ...query }: ProposalQuery): string[] {
   if (trust === 'exact' || check?.provenance === false) return [];
   const { operations, observation } = proposal;
-  const unknown = unknownIds({ ...query, operations, observation }, idPatternOf(query.domain, check?.idPatterns));
+  const unknown = unknownIds({ ...query, operations, observation }, idPatternOf(query.domain));
   if (unknown.length === 0) return [];
   return [`These ids are in neither state, call nor conversation, and nothing creates them: ${unknown.join(', ')}.`];
 }
@@ -285,13 +275,11 @@ type Lengths = readonly (readonly [number, number])[];
 
 const learned = new WeakMap<JsonObject, IdPattern>();
 
-/** `more`: regular expressions of ids that the state does not show. Learned once for a domain's initial state. */
-export function idPatternOf(domain: ToolsDomain, more: readonly string[] = []): IdPattern {
+/** Learned once for a domain's initial state. */
+export function idPatternOf(domain: ToolsDomain): IdPattern {
   const fromState = learned.get(domain.initialState) ?? learnPattern(domain.initialState);
   learned.set(domain.initialState, fromState);
-  if (more.length === 0) return fromState;
-  const expressions = more.map((source) => new RegExp(`^(?:${source})$`, 'u'));
-  return (word) => fromState(word) || expressions.some((expression) => expression.test(word));
+  return fromState;
 }
 
 function learnPattern(state: JsonObject): IdPattern {

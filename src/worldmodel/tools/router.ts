@@ -120,7 +120,6 @@ export class Router implements Responder {
       modelVersion: proposal.modelVersion ?? backend.model.version,
       why: [...trail.why, `${backend.name}: answered${repaired ? ' after repair' : ''}`],
       ...(repaired ? { repaired } : {}),
-      ...(backend.trust === 'text' ? { stateless: true } : {}),
       cost: trail.cost,
     };
   }
@@ -139,7 +138,6 @@ export class Router implements Responder {
       modelVersion: last.model.version,
       why: [...trail.why, 'no backend could answer: refused'],
       refused: trail.refused.length > 0 ? trail.refused : trail.why,
-      ...(last.trust === 'text' ? { stateless: true } : {}),
       cost: trail.cost,
     };
   }

@@ -10,7 +10,6 @@ import { rulesSection } from './exact-backends.js';
 /** What is asked where a scenario names no backends: `rules` and `replay` where the domain has them. */
 export const DEFAULT_BACKENDS = ['rules', 'replay', 'llm'];
 
-const positive = z.int().min(1);
 const share = z.number().min(0).max(1);
 
 const checkKeys = z
@@ -19,15 +18,12 @@ const checkKeys = z
       .boolean()
       .default(true)
       .describe('Refuse answers that speak of ids which nothing knows. Their looks are learned from the state.'),
-    idPatterns: z.array(regularExpression()).default([]).describe('Regular expressions of further ids.'),
     outcome: z
       .boolean()
       .optional()
       .describe(
         'Refuse a success whose state does not show what calls like it do, or what the answer itself claims of its changes; on unless it is switched off, as to measure what it is worth.',
       ),
-    maxOperations: positive.default(200).describe('Changes that one call may make.'),
-    maxObservationChars: positive.default(100_000).describe('Characters of an observation.'),
   })
   .prefault({})
   .describe('What an answer is checked for, beside schema, preconditions and invariants.');
@@ -75,14 +71,4 @@ export function parseToolsModelConfig(input: unknown): ToolsModelConfig {
   const result = toolsModelSchema().safeParse(input);
   if (result.success) return result.data;
   throw settingInvalid(describeIssues(result.error));
-}
-
-function regularExpression() {
-  return z.string().refine((source) => {
-    try {
-      return new RegExp(source, 'u') !== undefined;
-    } catch {
-      return false;
-    }
-  }, 'is no regular expression');
 }

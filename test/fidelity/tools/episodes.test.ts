@@ -109,17 +109,6 @@ describe('many steps', () => {
     const task = domain.tasks.find((each) => each.id === id)!;
     return applyOperations(domain.initialState, task.initialOperations ?? []);
   }
-
-  it('say nothing of states where there are none', async () => {
-    const finding = await kSteps(wrappedRules(domain, { stateless: true }));
-    for (const key of ['divergence-rate', 'end-state', 'steps-to-divergence'])
-      expect(metricOf(finding, key).value, key).toBeNull();
-    expect(metricOf(finding, 'observation-right').value).toBeLessThan(1);
-    expect(metricOf(finding, 'consistency-ratio').n).toBeLessThan(EPISODES / 2);
-    expect(finding.section.notes.join(' ')).toContain('no state is known');
-    expect(finding.section.notes.join(' ')).not.toContain('ever wrong');
-    expect(finding.section.missing).toContain('Of no step the state is known');
-  });
 });
 
 describe('reward and end', () => {

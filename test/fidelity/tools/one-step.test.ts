@@ -105,14 +105,6 @@ describe('one step', () => {
     expect(holds(metricOf(noisy, 'sampling-noise'), 0.5)).toBe(true);
   });
 
-  it('judges a model without a state by what it says alone', async () => {
-    const finding = await oneStep({ stateless: true });
-    for (const key of ['state-exact', 'state-distance', 'silent-state-error'])
-      expect(metricOf(finding, key), key).toMatchObject({ value: null, low: null, high: null });
-    expect(metricOf(finding, 'observation-exact').value).toBe(1);
-    expect(finding.section.notes.join(' ')).toContain('without a state');
-  });
-
   it('shows beside right states what a model has that refuses every call', async () => {
     const refusing = { operations: [], observation: 'Error: no', isError: true, refused: ['no'] };
     const none: Responder = {

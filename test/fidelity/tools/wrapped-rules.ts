@@ -23,8 +23,6 @@ export interface WrappedErrors {
   readonly confidence?: (right: number) => number;
   /** Share of draws that another seed of the question would make otherwise; 0: always the same. */
   readonly noisy?: number;
-  /** Answers without a state, as text models do. */
-  readonly stateless?: boolean;
   readonly seed?: number;
 }
 
@@ -50,11 +48,10 @@ function spoilt(query: CallQuery, right: Prediction, errors: WrappedErrors): Pre
   const risk = 2 * hard * (errors.observation ?? 0);
   return {
     ...right,
-    operations: errors.stateless ? [] : operations,
+    operations,
     observation,
     isError,
     confidence: errors.confidence?.(1 - risk) ?? 1,
-    ...(errors.stateless ? { stateless: true } : {}),
   };
 }
 

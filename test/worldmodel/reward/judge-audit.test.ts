@@ -65,8 +65,6 @@ describe('an audit', () => {
     const report = await auditJudge(judge, domain, labelled);
     expect(report.falsePositive).toMatchObject({ value: 1, count: 26, of: 26 });
     expect(report.falseNegative).toMatchObject({ value: 0, count: 0, of: 26 });
-    expect(report.byKind['Wrong entity']).toMatchObject({ success: false, failed: 0, abstained: 0 });
-    expect(report.byKind['Wrong entity'].passed).toBeGreaterThan(3);
     expect(report.worst[0]).toMatchObject({ error: 'false positive' });
     expect(() => requireAudited(judge, domain, report)).toThrow('falsePositive 26 of 26');
   });

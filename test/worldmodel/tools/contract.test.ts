@@ -35,18 +35,6 @@ const seeded: Script = (request, sections) => {
   return { ...right, confidence };
 };
 
-const plain: Script = (_request, { Call, History }) => {
-  const made = JSON.stringify(History).split('"close_ticket"').length;
-  const failed = (Call as { name: string }).name === 'close_ticket' && made > 2;
-  return {
-    reasoning: '',
-    observation: failed ? 'Error: closed already' : 'ok',
-    reward: null,
-    terminated: false,
-    confidence: 0.9,
-  };
-};
-
 function modelled(script: Script, llm: object = {}): ContractCase['make'] {
   return async () => {
     const model = new ScriptedModel(script);
@@ -80,15 +68,6 @@ describe('replay', () => {
 
 describe('a language model, typed', () => {
   toolsBackendContract({ domain: bare, calls, backend: 'llm', make: modelled(seeded) });
-});
-
-describe('a language model, several samples', () => {
-  const make = modelled(seeded, { consistency: 3, temperature: 1 });
-  toolsBackendContract({ domain: bare, calls, backend: 'llm', make });
-});
-
-describe('a language model, plain text', () => {
-  toolsBackendContract({ domain: bare, calls, backend: 'llm', make: modelled(plain, { mode: 'text' }) });
 });
 
 describe('the real environment, by proxy', () => {

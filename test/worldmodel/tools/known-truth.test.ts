@@ -78,15 +78,6 @@ describe('the service desk', () => {
     // About 0.3 of 119 answers name an id that does not exist; errors of calls are left alone.
     expect(refused + repaired).toBeGreaterThan(25);
   });
-
-  it('is nearer to the truth with several samples, and farther where it writes text alone', async () => {
-    const errors = { transitionError: 0.2 };
-    const one = await measured(errors);
-    const five = await measured(errors, { consistency: 5, temperature: 1 });
-    const text = await measured(errors, { mode: 'text' });
-    expect(five.transition.high).toBeLessThan(one.transition.value!);
-    expect(text.transition.low).toBeGreaterThan(one.transition.high);
-  });
 });
 
 function controlled(truth: Truth, options: ControlledOptions): LanguageModel {

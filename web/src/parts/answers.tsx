@@ -15,7 +15,7 @@ export function Answers({ answers }: { answers: readonly AnswerView[] }) {
 }
 
 function Answer({ answer }: { answer: AnswerView }) {
-  const { tool, backend, confidence, refused, repaired, stateless, changes } = answer;
+  const { tool, backend, confidence, refused, repaired, changes } = answer;
   return (
     <div class="answer">
       <p class="by">
@@ -29,7 +29,6 @@ function Answer({ answer }: { answer: AnswerView }) {
         </span>
         {repaired ? <span class="tag">repaired</span> : null}
         {refused === undefined ? null : <span class="tag bad">refused</span>}
-        {stateless ? <span class="tag">no state</span> : null}
       </p>
       <Changes changes={changes} />
       <details>

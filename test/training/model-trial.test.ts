@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { Rng } from '../../src/core/rng.js';
 import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { allocateBatch } from '../../src/replay/columns.js';
+import { tryModel } from '../../src/training/model-trial.js';
 import { fitEnsemble } from '../../src/worldmodel/ensemble/fit.js';
-import { tryModel } from '../../src/worldmodel/model-folder.js';
-import { linearSpaces, linearTransitions, meanChange, smallConfig } from './linear-system.js';
+import { linearSpaces, linearTransitions, meanChange, smallConfig } from '../worldmodel/linear-system.js';
 
 const EPISODE = 10;
 
