@@ -34,10 +34,7 @@ const JOBS = {
     vector: async () => (await fidelity()).vectorFidelityJob,
     tools: async () => (await fidelity()).toolsFidelityJob,
   },
-  quickstart: {
-    vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob,
-    tools: async () => (await import('./pipeline/tools/quickstart-text.js')).quickstartTextJob,
-  },
+  quickstart: { vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob },
   audit: { tools: async () => (await import('./pipeline/tools/gates.js')).auditJob },
   export: { tools: async () => (await import('./pipeline/tools/datasets.js')).exportJob },
 } satisfies Record<string, Record<string, () => Promise<Job>>>;

@@ -79,6 +79,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'env.openenv': 'use env.gymnasium',
   'env.patienceSeconds': 'leave it out',
   'env.id=gridworld': 'use another environment: reverie scenarios lists them',
+  quickstart: 'of a world of text: run reverie train twice, with train.mode=dream and with train.mode=real',
   'quickstart.computePerHour': 'leave it out: multiply the seconds of a real step by your price',
   shadow: 'use reverie fidelity, and synth.maxSteps for as many steps as its report trusts',
   'fidelity.tiersOff': 'name the models under fidelity.subjects: [{name: without rules, model: {backends: [replay]}}]',

@@ -22,10 +22,7 @@ import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
-import { type Arm, type ArmRun, armTask, trainArms } from './arms.js';
-
-/** Runs side by side: one a core of the smallest machine we expect. */
-const THREADS = 2;
+import { type Arm, type ArmRun, trainArms } from './arms.js';
 
 export async function quickstartJob(context: JobContext) {
   const { scenario, seed, metrics } = context;
@@ -38,7 +35,7 @@ export async function quickstartJob(context: JobContext) {
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const evaluationSet = comparisonSet(scenario, asked, seeds);
-  const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
+  const runs = await trainArms(asked, seeds, context);
   const found = compareWarmStart(
     runs.map(({ arm, result, finalReturns, events }) => {
       const dreams = events.filter((event) => event.kind === 'dream');
