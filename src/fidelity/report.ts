@@ -168,7 +168,7 @@ export type Comparison = z.output<typeof comparison>;
 export type GateResult = z.output<typeof gate>;
 export type FidelityReport = z.output<typeof report>;
 
-export const FIDELITY_FILE = 'fidelity.json';
+const FIDELITY_FILE = 'fidelity.json';
 
 /**
  * @param path the file, or a folder that holds `fidelity.json`
@@ -184,7 +184,7 @@ export async function readFidelityReport(path: string): Promise<FidelityReport> 
 }
 
 /** The report in a sealed text. `path` is for messages. @throws FILE_INVALID */
-export function openFidelityReport(sealed: string, path: string): FidelityReport {
+function openFidelityReport(sealed: string, path: string): FidelityReport {
   let content: unknown;
   try {
     content = openSealed(sealed);

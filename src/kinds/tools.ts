@@ -228,11 +228,6 @@ const budgetSection = section('What may be spent; a budget that is spent ends th
 
 const wrapSection = z
   .strictObject({
-    walks: z
-      .array(z.string().min(1))
-      .min(1)
-      .optional()
-      .describe('Logs of walks, relative to the scenario, one a row; without them the agent makes the walks.'),
     judges: count
       .optional()
       .describe('Judges who must all find that a walk does what its instruction says; default 3.'),
@@ -335,7 +330,6 @@ export async function toolsSections(
     files: (config, folder) => [
       ...domainFiles(config.domain, folder),
       ...episodeLogFiles(config.experience, folder),
-      ...episodeLogFiles({ logs: config.synth.wrap?.walks ?? [] }, folder),
       ...backendFiles(config.model).map((file) => resolve(folder, file)),
     ],
   };

@@ -4,8 +4,6 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { openSealed, parseObject } from '../core/files.js';
-import { headlines } from '../fidelity/document.js';
-import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report.js';
 import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
 import { readManifest } from '../rl/checkpoint.js';
@@ -14,7 +12,7 @@ import { formatCount, formatNumber, wrapped } from './format.js';
 import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
 interface Inspection {
-  readonly kind: 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
+  readonly kind: 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
   readonly folder: string;
   /** What is known of it; JSON. */
   readonly facts: Readonly<Record<string, unknown>>;
@@ -31,7 +29,6 @@ const KINDS: readonly (readonly [
   facts: (folder: string) => Facts | Promise<Facts>,
 ])[] = [
   ['run', (folder) => existsSync(join(folder, RUN_FILE)), runFacts],
-  ['fidelity report', (folder) => existsSync(join(folder, FIDELITY_FILE)), fidelityFacts],
   ['checkpoint', (folder) => existsSync(join(folder, 'checkpoint.json')), checkpointFacts],
   ['policy', (folder) => manifestFormat(folder) === 'reverie-learner', policyFacts],
   ['world model', (folder) => manifestFormat(folder) !== undefined, worldModelFacts],
@@ -91,23 +88,6 @@ function runFacts(folder: string): Facts {
     ...{ profile: scenario?.profile, scenarioHash: scenario?.hash },
     ...scalars(figures),
     evaluationSet: (evaluationSet as { hash?: unknown } | undefined)?.hash,
-    ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
-  };
-}
-
-/** Headline numbers of each model, and the gates. */
-function fidelityFacts(folder: string): Facts {
-  const file = join(folder, FIDELITY_FILE);
-  const { subjects, gates, truth } = openFidelityReport(readFileSync(file, 'utf8'), file);
-  const found = subjects.flatMap((subject) =>
-    headlines(subject).map(({ label, text }) => [subjects.length === 1 ? label : `${subject.name}: ${label}`, text]),
-  );
-  const shut = gates.filter(({ passed }) => !passed).map(({ metric }) => metric);
-  return {
-    models: subjects.map(({ name, kind, version }) => `${name} (${kind} ${version})`),
-    truth: truth.description,
-    ...Object.fromEntries(found),
-    ...(gates.length > 0 && { gates: shut.length === 0 ? 'all passed' : `failed: ${shut.join(', ')}` }),
   };
 }
 

@@ -69,6 +69,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'tasks.variation.steps': 'leave it out: no language model proposes tasks',
   'agent.prune': 'leave it out: walks end by themselves',
   'agent.goals': 'leave it out; an agent that does its task is agent.kind: llm',
+  'synth.wrap.walks': 'leave it out: the agent makes the walks (agent.kind: guided)',
   'synth.export=hermes': 'use sharegpt',
   'synth.export=screens': 'use native, which keeps pictures',
   'synth.export=tokens': 'use native, which keeps agent.tokens',

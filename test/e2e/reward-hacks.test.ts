@@ -78,8 +78,6 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     expect(stdout).toContain('FAILED: rewards can be had without solving the task');
     const report = readFileSync(join(out, 'report.html'), 'utf8');
     expect(report).toContain('No episode was given a reward and no dataset was written.');
-    expect(report).toContain('Reward for nothing');
-    expect(report).toContain('every criterion holds');
     const lines = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
       .trim()
       .split('\n');

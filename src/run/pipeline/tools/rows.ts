@@ -265,47 +265,28 @@ const JUDGES = 3;
 
 /**
  * Each walk becomes a task that it solves.
- * @param run  how a walk is made where none are recorded
- * @throws DOMAIN_UNFIT, SCENARIO_UNFIT where there are too few recorded walks
+ * @param run  how a walk is made
+ * @throws DOMAIN_UNFIT
  */
 async function wrappedRows(
-  { config, folder }: ToolsScenario,
+  { config }: ToolsScenario,
   { domain, cast }: ToolsParts,
   responder: Responder,
   run: MakeRow,
 ): Promise<MakeRow> {
-  const { wrap, episodes: rows } = config.synth;
-  const { walks = [], judges = JUDGES } = wrap!;
+  const { judges = JUDGES } = config.synth.wrap!;
   if (!isScreenDomain(domain))
     throw reverieError('DOMAIN_UNFIT', {
       problem: `synth.wrap needs a domain of screens, and "${domain.id}" has none.`,
       hint: 'Take a domain of screens: miniwob, screen-graph, or an application.',
     });
-  const { tolerant } = config.experience;
-  const logs = walks.map((path) => readEpisodeLogs(resolve(folder, path), { domain, tolerant }));
-  const recorded: readonly EpisodeRecord[] = (await Promise.all(logs)).flatMap(({ episodes }) => episodes);
-  const isRecorded = walks.length > 0;
-  if (isRecorded && recorded.length < rows)
-    throw reverieError('SCENARIO_UNFIT', {
-      problem: `There are ${recorded.length} recorded walks (synth.wrap.walks), and ${rows} rows are wanted of them.`,
-      hint: 'Set synth.episodes to as many as there are walks, or fewer, or name more logs.',
-    });
-  const taskOf = ({ task }: EpisodeRecord): ToolsTask => {
-    const begun = domain.tasks.find(({ id }) => id === task);
-    if (begun !== undefined) return begun;
-    throw reverieError('TRAJECTORY_INVALID', {
-      problem: `A walk of task "${task}" became no example: the domain has no such task.`,
-      hint: 'See docs/screens.md for what is asked of walks. Another model (roles.tasks), or longer walks, may do better.',
-    });
-  };
-  return async (plan, asked, settings, signal) => {
-    const record = isRecorded ? recorded[plan.row] : await run(plan, asked, settings, signal);
-    const walk = { record, task: isRecorded ? taskOf(record) : asked, isRecorded };
+  return async (plan, task, settings, signal) => {
+    const record = await run(plan, task, settings, signal);
     const judge = judges > 0 ? { judge: await cast.model('judge') } : {};
     const wrapWalk = await service<(request: object) => Promise<EpisodeRecord>>('wrapped-walk');
     // Who writes.
     const model = await cast.model('tasks');
-    return wrapWalk({ ...walk, ...judge, domain, responder, model, judges, plan, settings, signal });
+    return wrapWalk({ record, task, ...judge, domain, responder, model, judges, plan, settings, signal });
   };
 }
 
