@@ -137,5 +137,4 @@ describe('wrong settings', () => {
     expect((await refusal(['audit', 'pendulum', '--out', 'never'], folder)).code).toBe('SCENARIO_UNFIT');
     expect(existsSync(at('never'))).toBe(false);
   });
-  });
 });
