@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
-import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/real-episodes.js';
+import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 

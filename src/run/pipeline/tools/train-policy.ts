@@ -39,8 +39,8 @@ import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './parts.js';
 import { RecordedDream, RecordedValues } from './records.js';
+import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './rows.js';
 
 type Context = JobContext<ToolsScenario>;
 

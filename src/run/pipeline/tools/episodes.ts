@@ -1,29 +1,58 @@
 // `reverie synth` of a tools scenario: episodes run in the simulation, judged, filtered, and written as datasets, with a report of what
-// came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was.
+// came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was. And `reverie collect`
+// and `reverie eval`: episodes in the domain's exact rules, kept as they were, and as logs in OpenAI's form, for `experience.logs`.
 
 import { join } from 'node:path';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
 import type { Block, Fact, Report } from '../../../core/report.js';
+import { mean } from '../../../core/statistics.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
-import { elsewhere } from '../../../env/tools/rules-responder.js';
+import type { Message } from '../../../env/tools/message.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
+import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
+import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger, deficitText } from '../../../synth/signals/deficits.js';
+import { TextPolicyAgent } from '../../../training/text-play.js';
 import { formatCount, formatCounts } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
-import { describedJob, versionsOf } from '../../queue/row-job.js';
-import { ThreadedRows } from '../../queue/threaded-rows.js';
+import { describedJob, ThreadedRows, versionsOf } from '../../queue/row-job.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { JudgedRows, makeDatasets, readEpisodes, type TaskStage, taskStage } from './datasets.js';
-import { type GateFindings, gateFacts, hackerResult, passGates, type ScenarioJudge } from './gates.js';
-import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
-import { episodeFacts, episodeRows, episodesSet, type RowRunner, RowStatistics } from './rows.js';
+import {
+  EPISODES_FILE,
+  type GateFindings,
+  gateFacts,
+  hackerResult,
+  JudgedRows,
+  makeDatasets,
+  passGates,
+  readEpisodes,
+  type ScenarioJudge,
+  type TaskStage,
+  taskStage,
+} from './gates.js';
+import {
+  type EpisodeRows,
+  episodeFacts,
+  episodeRows,
+  episodesSet,
+  makeEpisodeEnvironment,
+  makeParts,
+  type RowRunner,
+  RowStatistics,
+  remarkOn,
+  type ToolsParts,
+  textViewOf,
+} from './rows.js';
+import { openTextLearner } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -246,4 +275,96 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
       note: 'What was done in the step that lost an episode, compared with what the task’s solution would have done there.',
     },
   ];
+}
+
+export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
+
+export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
+export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
+
+async function realEpisodesJob(asked: JobContext<ToolsScenario>, job: 'collect' | 'eval'): Promise<RealEpisodesResult> {
+  const { scenario, seed, inputs } = asked;
+  const { config } = scenario;
+  // A recipe is for datasets: what is recorded or counted here is the agent itself.
+  const synth = { ...config.synth, recipe: { kind: 'plain' as const } };
+  const context = { ...asked, scenario: { ...scenario, config: { ...config, synth } } };
+  const parts = await makeParts({ ...context, real: true });
+  try {
+    if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
+    const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
+    try {
+      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain));
+      return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
+    } finally {
+      await learner.close();
+    }
+  } finally {
+    await parts.close();
+  }
+}
+
+/** @param policy  version of a policy of text, which is shown what there is to choose from */
+async function episodesOf(
+  context: JobContext<ToolsScenario>,
+  given: ToolsParts,
+  job: 'collect' | 'eval',
+  policy?: string,
+) {
+  const { out, scenario, progress, metrics } = context;
+  const { synth, name } = scenario.config;
+  const { domain, tasks } = await taskStage(context, given);
+  const parts = { ...given, domain };
+  const responder = realResponder(domain);
+  const evaluationSet = episodesSet(context, parts, responder, tasks);
+  const statistics = new RowStatistics();
+  const [data, logs] = [join(out, 'data'), join(out, 'logs')];
+  const phase = progress.phase('run', synth.episodes, 'episodes');
+  const rows = await episodeRows(context, parts, {
+    ...{ source: 'real', responder, tasks, keepPicture: pictureKeeper(data) },
+    concurrency: elsewhere(domain)?.sessions,
+    observe: (row) => statistics.add(row),
+    onProgress: (done, trouble) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),
+  });
+  try {
+    phase.end(statistics.note);
+    const whole = (record: EpisodeRecord) => record;
+    const log = ({ id, task, messages, verdict }: EpisodeRecord) => {
+      return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
+    };
+    for (const [folder, form] of [[data, whole] as const, [logs, log] as const]) {
+      await ensureFolder(folder);
+      await writeFileAtomic(join(folder, EPISODES_FILE), linesOf(rows, form));
+    }
+  } finally {
+    await rows.journal.close();
+  }
+  const { spent } = parts.budget;
+  const stoppedBy = rows.stoppedBy ?? null;
+  const facts: Fact[] = [
+    ...(policy === undefined ? [] : [['policy', `${policy}. ${remarkOn('It')}`] as const]),
+    ...episodeFacts(statistics, spent, stoppedBy),
+    ['data', data],
+    ['logs', `${logs}, to be named in experience.logs`],
+  ];
+  const shown = { title: `Real episodes: ${name}`, blocks: [{ kind: 'facts', rows: facts }] } as const;
+  return {
+    ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, logs, ...statistics.counts },
+    ...{ spent, stoppedBy },
+    byTask: Object.fromEntries([...statistics.returnsByTask].map(([task, returns]) => [task, mean(returns)])),
+    ...(policy !== undefined && { policy: { version: policy, choosesAmong: 'admissible commands' } }),
+    report: await publish(context, shown, evaluationSet),
+  };
+}
+
+/** Errors are marked, as not every text of an error says that it is one. */
+function loggedMessage(message: Message): JsonObject {
+  const isError = message.role === 'tool' && message.isError === true;
+  return isError ? { ...openAiMessage(message), is_error: true } : openAiMessage(message);
+}
+
+async function* linesOf({ journal }: EpisodeRows, form: (record: EpisodeRecord) => object): AsyncGenerator<Uint8Array> {
+  for (const row of journal.rows) {
+    const value = await journal.read(row);
+    if (!isFailed(value)) yield Buffer.from(`${JSON.stringify(form(value))}\n`);
+  }
 }
