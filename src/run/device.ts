@@ -77,9 +77,6 @@ async function needsOf(job: string, { config, folder }: Scenario, inputs: JobInp
   return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
 }
 
-/** By family of worlds. */
-const NEEDS: Readonly<Record<string, typeof needsOf>> = { vector: needsOf };
-
 export interface SettledDevice {
   /** Undefined: the processor, by ONNX Runtime. */
   readonly device?: RunDevice;
@@ -98,7 +95,7 @@ export async function settleDevice(
   inputs: JobInputs,
 ): Promise<SettledDevice> {
   if (device === 'cpu') return {};
-  const needs = await NEEDS[scenario.family]?.(job, scenario as Scenario, inputs);
+  const needs = scenario.family === 'vector' ? await needsOf(job, scenario as Scenario, inputs) : undefined;
   if (needs?.simulates !== undefined) return settle(device, scenario.config.name, needs.simulates);
   if (needs?.trains && isSimd(device))
     return settle(device, scenario.config.name, async (precision) => ({ precision }));
