@@ -77,6 +77,9 @@ async function needsOf(job: string, { config, folder }: Scenario, inputs: JobInp
   return { ...(train.mode === 'dream' && { simulates }), trains: learners.get(rl.algorithm).trainsNatively === true };
 }
 
+/** By family of worlds. */
+const NEEDS: Readonly<Record<string, typeof needsOf>> = { vector: needsOf };
+
 export interface SettledDevice {
   /** Undefined: the processor, by ONNX Runtime. */
   readonly device?: RunDevice;
@@ -95,7 +98,7 @@ export async function settleDevice(
   inputs: JobInputs,
 ): Promise<SettledDevice> {
   if (device === 'cpu') return {};
-  const needs = scenario.family === 'vector' ? await needsOf(job, scenario as Scenario, inputs) : undefined;
+  const needs = await NEEDS[scenario.family]?.(job, scenario as Scenario, inputs);
   if (needs?.simulates !== undefined) return settle(device, scenario.config.name, needs.simulates);
   if (needs?.trains && isSimd(device))
     return settle(device, scenario.config.name, async (precision) => ({ precision }));
