@@ -6,7 +6,6 @@ import { addDomainCommands } from './domain-commands.js';
 import { addJobCommands } from './job-commands.js';
 import { addLookCommands } from './look-commands.js';
 import { examplesText } from './options.js';
-import { addServeCommand } from './serve-command.js';
 import { addServerCommands } from './server-commands.js';
 import { EXIT, type Outcome, type Terminal, tellFailure } from './terminal.js';
 
@@ -60,7 +59,7 @@ export function makeProgram(terminal: Terminal, commandLine: string, outcome: Ou
   program.commandsGroup('Domains:');
   addDomainCommands(program, terminal, outcome);
   program.commandsGroup('Serving and workers:');
-  addServerCommands(program, terminal, outcome, () => addServeCommand(program, terminal));
+  addServerCommands(program, terminal, outcome);
   program.commandsGroup('Looking around:');
   addLookCommands(program, terminal, outcome);
   return program;

@@ -1,9 +1,7 @@
 // The commands that look and change nothing: doctor, scenarios, inspect, check-env.
 
-import { type Command, Option } from 'commander';
-import { DEVICES } from '../run/job.js';
+import type { Command } from 'commander';
 import {
-  deviceName,
   examplesText,
   type OutputFlags,
   type ScenarioFlags,
@@ -15,39 +13,28 @@ import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 const scenarios = () => import('../run/scenario.js');
 
 export function addLookCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
-  addDoctor(program, terminal, outcome);
+  addDoctor(program, terminal);
   addScenarios(program, terminal);
   addInspect(program, terminal);
   addCheckEnv(program, terminal, outcome);
 }
 
-const ASKED = DEVICES.filter((name) => name !== 'auto');
-
-function addDoctor(program: Command, terminal: Terminal, outcome: Outcome): void {
+function addDoctor(program: Command, terminal: Terminal): void {
   const command = program
     .command('doctor')
     .summary('say what this machine has, and what is missing for a GPU')
     .description(
       'Looks at Node, ONNX Runtime, the addon and the kernels for GPUs, the CUDA driver and the GPUs, tries them, and names the way out where something is missing.',
     )
-    .addOption(
-      new Option('--device <name>', 'exit with 1 if this device cannot be used').choices(ASKED).argParser(deviceName),
-    )
     .addHelpText(
       'after',
-      examplesText([
-        ['reverie doctor', ''],
-        ['reverie doctor --device cuda --json', 'for scripts: exit code 0 where a GPU can be used'],
-      ]),
+      examplesText([['reverie doctor --json', 'for scripts: devices.cuda says whether a GPU can be used']]),
     );
-  withOutputOptions(command).action(
-    async ({ device, json }: OutputFlags & { readonly device?: (typeof ASKED)[number] }) => {
-      const { diagnose, diagnosisText } = await import('../run/doctor.js');
-      const diagnosis = await diagnose();
-      print(terminal, json, diagnosis, diagnosisText(diagnosis));
-      if (device !== undefined && !diagnosis.devices[device]) outcome.exitCode = EXIT.failed;
-    },
-  );
+  withOutputOptions(command).action(async ({ json }: OutputFlags) => {
+    const { diagnose, diagnosisText } = await import('../run/doctor.js');
+    const diagnosis = await diagnose();
+    print(terminal, json, diagnosis, diagnosisText(diagnosis));
+  });
 }
 
 function addScenarios(program: Command, terminal: Terminal): void {
@@ -58,10 +45,7 @@ function addScenarios(program: Command, terminal: Terminal): void {
     .argument('[scenario]', 'built-in scenario or path')
     .addHelpText(
       'after',
-      examplesText([
-        ['reverie scenarios', ''],
-        ['reverie scenarios hopper --profile smoke --set rl.gamma=0.98', 'what a run would be given'],
-      ]),
+      examplesText([['reverie scenarios hopper --profile smoke --set rl.gamma=0.98', 'what a run is given']]),
     );
   withOutputOptions(withScenarioOptions(command)).action(
     async (reference: string | undefined, flags: ScenarioFlags & OutputFlags) => {
@@ -88,13 +72,7 @@ function addInspect(program: Command, terminal: Terminal): void {
     .summary('look at a run, checkpoint, replay snapshot or world model')
     .description('Says what a folder that Reverie wrote holds: what it was made from, how much, and how it went.')
     .argument('<folder>', 'the folder')
-    .addHelpText(
-      'after',
-      examplesText([
-        ['reverie inspect runs/policy', ''],
-        ['reverie inspect runs/policy --json', ''],
-      ]),
-    );
+    .addHelpText('after', examplesText([['reverie inspect runs/policy', '']]));
   withOutputOptions(command).action(async (folder: string, { json }: OutputFlags) => {
     const { inspectFolder, inspectionText } = await import('../run/inspect.js');
     const inspection = await inspectFolder(folder);

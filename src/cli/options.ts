@@ -53,7 +53,7 @@ export function withDeviceOptions(command: Command): Command {
 }
 
 /** A device by its name; the old name of vector code is taken with a notice. */
-export function deviceName(name: string): string {
+function deviceName(name: string): string {
   if (name === 'native') {
     process.stderr.write('--device native is now called --device simd.\n');
     return 'simd';

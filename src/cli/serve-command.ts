@@ -160,11 +160,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     throw reverieError('FLAG_INVALID', { flag: '--log-level', value: flags.logLevel, expected });
   }
   const { real, host, port, workers, maxBodyBytes, stepTimeout, device } = flags;
-  const logger = makeLog({
-    to: terminal.stderr,
-    level,
-    pretty: terminal.stderr.isTTY,
-  });
+  const logger = makeLog({ to: terminal.stderr, level, pretty: terminal.stderr.isTTY });
   const named = given.map(namedScenario);
   const models = modelsOf(flags.model);
   const tokens = readTokens(flags.tokenFile, terminal.env.REVERIE_TOKEN);
@@ -185,15 +181,7 @@ async function serveOptions(given: readonly string[], flags: ServeFlags, termina
     throw error;
   });
   return {
-    ...{
-      scenarios,
-      names: named.map(({ name }) => name),
-      real,
-      device: { device },
-      ...models,
-      folder,
-      held,
-    },
+    ...{ scenarios, names: named.map(({ name }) => name), real, device: { device }, ...models, folder, held },
     ...{ tokens, allowHosts: flags.allowHost, workers },
     runs: flags.runs ?? (existsSync('runs') ? 'runs' : undefined),
     ...(flags.persist ? { persist: join(folder, 'sessions') } : {}),
@@ -212,12 +200,11 @@ async function readyText({ url, endpoints, sessions }: RunningServer, columns?: 
     ...endpoints.map(({ protocol, url: at }) => [protocol, at]),
     ['every route of the native API', `${url}/openapi.json`],
   ];
+  const table = (heads: string[], rows: string[][]) =>
+    terminalTable({ columns: heads, rows, alignment: 'text' }, columns);
   return [
-    terminalTable(
-      { columns: ['environment', 'source', 'family', 'what it is'], rows: environments, alignment: 'text' },
-      columns,
-    ),
-    terminalTable({ columns: ['protocol', 'address'], rows: addresses, alignment: 'text' }, columns),
+    table(['environment', 'source', 'family', 'what it is'], environments),
+    table(['protocol', 'address'], addresses),
     ...endpoints.flatMap(({ protocol, url: at, variables = [] }) => {
       if (variables.length === 0) return [];
       return [`Clients of ${protocol} need: export ${variables.map((name) => `${name}=${at}`).join(' ')}`];

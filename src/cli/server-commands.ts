@@ -12,12 +12,12 @@ import {
   withOutputOptions,
   withScenarioOptions,
 } from './options.js';
+import { addServeCommand } from './serve-command.js';
 import { EXIT, type Outcome, print, type Terminal } from './terminal.js';
 
-/** @param addServe  adds the one that serves in its place among them */
-export function addServerCommands(program: Command, terminal: Terminal, outcome: Outcome, addServe: () => void): void {
+export function addServerCommands(program: Command, terminal: Terminal, outcome: Outcome): void {
   addWorker(program, terminal);
-  addServe();
+  addServeCommand(program, terminal);
   addValidate(program, terminal, outcome);
 }
 

@@ -17,10 +17,8 @@ export type Block =
   | { readonly kind: 'figures'; readonly items: readonly Figure[] }
   | TableBlock
   | CurvesBlock
-  | BarsBlock
   /** Folded until it is asked for, where that can be. */
   | { readonly kind: 'details'; readonly title: string; readonly blocks: readonly Block[] }
-  | { readonly kind: 'transcript'; readonly lines: readonly TranscriptLine[] }
   /** Text as it is, such as JSON. */
   | { readonly kind: 'code'; readonly text: string };
 
@@ -99,21 +97,4 @@ export interface CurvesBlock {
   readonly threshold?: { readonly value: number; readonly label: string };
   /** `share`: from 0 to 1, in per cent. */
   readonly yScale?: 'share';
-}
-
-/** Amounts side by side. */
-export interface BarsBlock {
-  readonly kind: 'bars';
-  readonly title: string;
-  readonly caption?: string;
-  readonly bars: readonly { readonly label: string; readonly text: string; readonly bar: Omit<Bar, 'range'> | null }[];
-  /** What the whole width stands for; from 0 to the largest unless said. */
-  readonly range?: readonly [low: number, high: number];
-}
-
-export interface TranscriptLine {
-  readonly role: 'system' | 'user' | 'assistant' | 'tool' | 'verdict' | 'omitted';
-  readonly text: string;
-  /** Who answered, how surely, what it changed. */
-  readonly note?: string;
 }

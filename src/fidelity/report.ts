@@ -159,10 +159,10 @@ export type Comparison = z.output<typeof comparison>;
 export type GateResult = z.output<typeof gate>;
 export type FidelityReport = z.output<typeof report>;
 
-export const FIDELITY_FILE = 'fidelity.json';
+const FIDELITY_FILE = 'fidelity.json';
 
 /** The report in a sealed text. `path` is for messages. @throws FILE_INVALID */
-export function openFidelityReport(sealed: string, path: string): FidelityReport {
+function openFidelityReport(sealed: string, path: string): FidelityReport {
   let content: unknown;
   try {
     content = openSealed(sealed);

@@ -26,7 +26,6 @@ import {
   judgedKeys,
   oneOf,
   orNull,
-  overridesOf,
   positive,
   profilesKey,
   section,
@@ -154,7 +153,7 @@ const growSection = z
   })
   .describe('More of the tasks neither always won nor always lost (UI-Simulator-Grow, 2510.14969); absent: in turn.');
 
-const trainKeys = z.strictObject({
+const trainSection = section('`reverie train` in a world of text: imitation, then groups of episodes.', {
   mode: oneOf(
     ['real', 'dream', 'dream-then-real', 'interleaved', 'value'],
     'Where it learns: in the exact rules; where `model` answers; there and then for `realRounds` in the rules; there with `gather` every so many rounds; or from a model of what recorded choices came to. It is judged in the rules.',
@@ -184,21 +183,6 @@ const trainKeys = z.strictObject({
   groupSize: z.int().min(2).default(8).describe('Episodes of a group: they begin alike.'),
   checkpointSeconds: from0.default(20).describe('Seconds between checkpoints, between rounds. Never changes results.'),
 });
-const trainSection = trainKeys
-  .prefault({})
-  .describe('`reverie train` in a world of text: imitation, then groups of episodes.');
-
-const quickstartKeys = trainKeys.omit({ mode: true, realRounds: true });
-const quickstartSection = section(
-  '`reverie quickstart` of a world of text: as many rounds in a dream of a few real episodes and in the exact rules.',
-  {
-    seeds: positive.default(2).describe('Seeds each way of training is run with: `seed`, `seed` + 1, ...'),
-    train: overridesOf(quickstartKeys).default({}).describe('Keys of `train` that differ here, in both ways.'),
-    realOnly: overridesOf(quickstartKeys.pick({ rounds: true, evalEvery: true }))
-      .default({})
-      .describe('Keys of `train` that differ once more where all rounds run in the exact rules.'),
-  },
-);
 
 /** Who asks the language model, so that each may be given another one. */
 const LLM_ROLES = ['world', 'agent', 'user', 'judge', 'tasks'] as const;
@@ -243,11 +227,6 @@ const budgetSection = section('What may be spent; a budget that is spent ends th
 
 const wrapSection = z
   .strictObject({
-    walks: z
-      .array(z.string().min(1))
-      .min(1)
-      .optional()
-      .describe('Logs of walks, relative to the scenario, one a row; without them the agent makes the walks.'),
     judges: count
       .optional()
       .describe('Judges who must all find that a walk does what its instruction says; default 3.'),
@@ -299,7 +278,6 @@ function sections() {
     fidelity: fidelitySection,
     rl: rlSection(),
     train: trainSection,
-    quickstart: quickstartSection,
     seed: seedKey,
     workers: count
       .default(0)
@@ -350,7 +328,6 @@ export async function toolsSections(
     files: (config, folder) => [
       ...domainFiles(config.domain, folder),
       ...episodeLogFiles(config.experience, folder),
-      ...episodeLogFiles({ logs: config.synth.wrap?.walks ?? [] }, folder),
       ...backendFiles(config.model).map((file) => resolve(folder, file)),
     ],
   };
@@ -358,10 +335,10 @@ export async function toolsSections(
 
 /**
  * Which model answers, from where and at what price, is told by the versions recorded with everything it answers, so that a
- * run can be repeated from its cache. How a quickstart trains is told by the scenarios of its runs.
+ * run can be repeated from its cache.
  */
 function identity(config: Omit<ToolsScenarioConfig, 'seed' | 'workers'>): object {
-  const { llm: _llm, roles: _roles, cache: _cache, quickstart: _quickstart, ...rest } = config;
+  const { llm: _llm, roles: _roles, cache: _cache, ...rest } = config;
   const { budget: _budget, export: _export, ...synth } = config.synth;
   return { ...rest, synth };
 }

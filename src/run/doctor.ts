@@ -1,7 +1,7 @@
 // `reverie doctor`: what this machine has for Reverie, what works, what does not, and the way out.
 
 import { availableParallelism, cpus, freemem, totalmem } from 'node:os';
-import { type CudaStatus, cudaStatus, deviceTrial, nativeWidth, nativeWidths } from '../nn/cuda.js';
+import { cudaStatus, deviceTrial, nativeWidths } from '../nn/cuda.js';
 import { float32, Graph } from '../nn/graph.js';
 import { InferenceSession } from '../nn/runtime.js';
 import { versions } from './versions.js';
@@ -26,34 +26,34 @@ const BUILD = 'With nvcc 12.8 or newer (NVCC, CUDA_HOME or PATH): node scripts/b
 
 /** Looks at everything; takes a second. Never throws. */
 export async function diagnose() {
-  const status = await cudaStatus();
-  const { addon, kernels, missing } = status;
+  const { gpus, driverVersion, addon, kernels, missing } = await cudaStatus();
   const [major, minor] = process.versions.node.split('.').map(Number);
   const isNewEnough = major > 20 || (major === 20 && minor >= 19);
-  const memory = `${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB free`;
-  const processor = `${availableParallelism()} threads of ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${memory}`;
+  const machine = `${availableParallelism()} threads of ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${(freemem() / GIB).toFixed(1)} of ${(totalmem() / GIB).toFixed(1)} GiB free`;
   const of = (name: string, isThere: boolean, state: Finding['state'], text: string, hint?: string): Finding =>
     isThere ? { name, state: 'ok', text } : { name, state, text, hint };
   const runtime = await tried('ONNX Runtime', 'broken', 'Install the packages again: npm install.', tryRuntime);
-  const simd = await tried('vector code', 'absent', undefined, async () => {
-    const text = `${nativeWidth()}, of ${nativeWidths().join(', ')}; differs from the emulation by`;
-    return trialText(await deviceTrial('native'), text);
-  });
-  const gpus = await gpuFindings(status);
+  const simd = await tried('vector code', 'absent', undefined, () => trial('native', nativeWidths().join(', ')));
+  const names = gpus.map(({ name }) => name).join(', ');
+  const driver = `${names}; CUDA driver ${Math.floor(driverVersion / 1000)}`;
+  const gpu =
+    gpus.length === 0 || missing !== undefined
+      ? of('GPU', gpus.length > 0, 'absent', names || (missing?.problem ?? 'none'), missing?.hint)
+      : await tried('GPU', 'broken', REPORT, () => trial('cuda', driver));
   const findings: Finding[] = [
     of('Node', isNewEnough, 'broken', process.versions.node, 'Reverie needs Node 20.19 or newer; 24 is recommended.'),
     runtime,
-    of('machine', true, 'ok', processor),
+    of('machine', true, 'ok', machine),
     of('addon', addon.problem === undefined, 'absent', addon.problem ?? 'compiled', missing?.hint),
     simd,
     of('kernels for GPUs', kernels.isThere, 'absent', kernels.isThere ? 'compiled' : 'not compiled', BUILD),
-    ...gpus,
+    gpu,
   ];
   /** What each device can be used for: `--device` takes these names. */
   const devices = {
     cpu: runtime.state === 'ok',
     simd: simd.state === 'ok',
-    cuda: missing === undefined && gpus.every(({ state }) => state === 'ok'),
+    cuda: missing === undefined && gpu.state === 'ok',
     emulated: addon.problem === undefined,
   };
   return { findings, devices };
@@ -94,24 +94,9 @@ async function tryRuntime() {
   return { state: 'ok', text: versions()['onnxruntime-node'] } as const;
 }
 
-function trialText(worst: number, text: string): Omit<Finding, 'name'> {
-  return { state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text: `${text} ${worst.toExponential(1)}`, hint: REPORT };
-}
-
-async function gpuFindings({ gpus, driverVersion, missing, addon }: CudaStatus): Promise<Finding[]> {
-  if (gpus.length === 0) {
-    if (addon.problem !== undefined) return [];
-    return [{ name: 'GPU', state: 'absent', text: missing?.problem ?? 'none', hint: missing?.hint }];
-  }
-  const driver = `${Math.floor(driverVersion / 1000)}.${Math.floor((driverVersion % 1000) / 10)}`;
-  const found: Finding[] = [
-    { name: 'CUDA driver', state: 'ok', text: driver },
-    ...gpus.map(({ name, computeCapability, memoryBytes }, i): Finding => {
-      const text = `${name}, ${(memoryBytes / GIB).toFixed(0)} GiB, compute capability ${computeCapability}`;
-      return { name: `GPU ${i}`, state: 'ok', text };
-    }),
-  ];
-  if (missing !== undefined) return found;
-  const trial = async () => trialText(await deviceTrial('cuda'), 'differs from the host by');
-  return [...found, await tried('a step on GPU 0', 'broken', REPORT, trial)];
+/** Has a device take a step beside the emulation. */
+async function trial(kind: 'native' | 'cuda', about: string): Promise<Omit<Finding, 'name'>> {
+  const worst = await deviceTrial(kind);
+  const text = `${about}; differs from the emulation by ${worst.toExponential(1)}`;
+  return { state: worst < TRIAL_LIMIT ? 'ok' : 'broken', text, hint: REPORT };
 }

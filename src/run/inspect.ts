@@ -4,17 +4,13 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { reverieError } from '../core/errors.js';
 import { openSealed, parseObject } from '../core/files.js';
-import { headlines } from '../fidelity/document.js';
-import { FIDELITY_FILE, openFidelityReport } from '../fidelity/report.js';
 import { describeBuffer } from '../replay/describe.js';
 import { isSavedBuffer } from '../replay/snapshot.js';
-import { readManifest } from '../rl/checkpoint.js';
-import { readManifest as readModelManifest } from '../worldmodel/model-folder.js';
 import { formatCount, formatNumber, wrapped } from './format.js';
 import { RESULT_FILE, RUN_FILE, readRunRecord, SCENARIO_FILE } from './run-folder.js';
 
 interface Inspection {
-  readonly kind: 'run' | 'fidelity report' | 'checkpoint' | 'policy' | 'replay' | 'world model';
+  readonly kind: 'run' | 'checkpoint' | 'policy' | 'replay' | 'world model';
   readonly folder: string;
   /** What is known of it; JSON. */
   readonly facts: Readonly<Record<string, unknown>>;
@@ -24,21 +20,7 @@ interface Inspection {
 
 type Facts = Record<string, unknown>;
 
-/** What each kind is recognised by, and how its facts are read. */
-const KINDS: readonly (readonly [
-  kind: Inspection['kind'],
-  isOne: (folder: string) => boolean,
-  facts: (folder: string) => Facts | Promise<Facts>,
-])[] = [
-  ['run', (folder) => existsSync(join(folder, RUN_FILE)), runFacts],
-  ['fidelity report', (folder) => existsSync(join(folder, FIDELITY_FILE)), fidelityFacts],
-  ['checkpoint', (folder) => existsSync(join(folder, 'checkpoint.json')), checkpointFacts],
-  ['policy', (folder) => manifestFormat(folder) === 'reverie-learner', policyFacts],
-  ['world model', (folder) => manifestFormat(folder) !== undefined, worldModelFacts],
-  ['replay', isSavedBuffer, async (folder) => scalars({ ...(await describeBuffer(folder)), path: [] })],
-];
-
-/** Looks at `folder` and the folders in it. @throws INPUT_NEEDED, CHECKPOINT_CORRUPT, MODEL_FILE_INVALID, FILE_INVALID */
+/** Looks at `folder` and the folders in it. @throws INPUT_NEEDED, CHECKPOINT_CORRUPT */
 export async function inspectFolder(folder: string): Promise<Inspection> {
   const inspection = await inspected(resolve(folder));
   if (inspection === undefined)
@@ -68,72 +50,47 @@ function factText(value: unknown): string {
 
 async function inspected(folder: string): Promise<Inspection | undefined> {
   if (!existsSync(folder) || !statSync(folder).isDirectory()) return undefined;
-  const found = KINDS.find(([, isOne]) => isOne(folder));
+  const found = await lookAt(folder);
   if (found === undefined) return undefined;
-  const [kind, , factsOf] = found;
-  const parts = await Promise.all(
-    readdirSync(folder)
-      .sort()
-      .map((name) => inspected(join(folder, name))),
-  );
-  return { kind, folder, facts: await factsOf(folder), parts: parts.filter((part) => part !== undefined) };
+  const names = readdirSync(folder).sort();
+  const parts = await Promise.all(names.map((name) => inspected(join(folder, name))));
+  return { ...found, folder, parts: parts.filter((part) => part !== undefined) };
 }
 
-function runFacts(folder: string): Facts {
-  const { inputs: _, versions: __, device: ___, ...record } = readRunRecord(folder)!;
-  // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
-  const scenario = existsSync(join(folder, SCENARIO_FILE)) ? readJson(join(folder, SCENARIO_FILE)) : undefined;
-  const result = join(folder, RESULT_FILE);
-  const { evaluationSet, ...figures } = existsSync(result) ? readJson(result) : {};
-  return {
-    ...record,
-    scenario: (scenario?.config as { name?: unknown } | undefined)?.name,
-    ...{ profile: scenario?.profile, scenarioHash: scenario?.hash },
-    ...scalars(figures),
-    evaluationSet: (evaluationSet as { hash?: unknown } | undefined)?.hash,
-    ...(existsSync(join(folder, FIDELITY_FILE)) && fidelityFacts(folder)),
-  };
+async function lookAt(folder: string): Promise<Pick<Inspection, 'kind' | 'facts'> | undefined> {
+  const has = (name: string) => existsSync(join(folder, name));
+  const read = (name: string, how = parseObject) => (has(name) ? readJson(join(folder, name), how) : {});
+  if (has(RUN_FILE)) {
+    // As it was saved, and not as it could be run today: the files it names may have changed or gone since.
+    const { config, profile, hash } = read(SCENARIO_FILE);
+    const { evaluationSet, ...figures } = read(RESULT_FILE);
+    const scenario = { scenario: part(config)['name'], profile, scenarioHash: hash };
+    const facts = { ...scalars(readRunRecord(folder)!), ...scenario, ...scalars(figures) };
+    return { kind: 'run', facts: { ...facts, evaluationSet: part(evaluationSet)['hash'] } };
+  }
+  if (has('checkpoint.json')) {
+    const { counters, ...rest } = read('checkpoint.json', openSealed);
+    return { kind: 'checkpoint', facts: { ...scalars(rest), ...part(counters) } };
+  }
+  if (has('manifest.json')) {
+    // Of a policy what it learned from; of an ensemble what it was fitted to and how that went.
+    const { format, learnedFrom, description, ...manifest } = read('manifest.json');
+    const parts = [manifest, learnedFrom, ...Object.values(part(description))].map((one) => scalars(part(one)));
+    return {
+      kind: format === 'reverie-learner' ? 'policy' : 'world model',
+      facts: Object.assign({ format }, ...parts),
+    };
+  }
+  if (!isSavedBuffer(folder)) return undefined;
+  return { kind: 'replay', facts: scalars({ ...(await describeBuffer(folder)), path: [] }) };
 }
 
-/** Headline numbers of each model, and the gates. */
-function fidelityFacts(folder: string): Facts {
-  const file = join(folder, FIDELITY_FILE);
-  const { subjects, gates, truth } = openFidelityReport(readFileSync(file, 'utf8'), file);
-  const found = subjects.flatMap((subject) =>
-    headlines(subject).map(({ label, text }) => [subjects.length === 1 ? label : `${subject.name}: ${label}`, text]),
-  );
-  const shut = gates.filter(({ passed }) => !passed).map(({ metric }) => metric);
-  return {
-    models: subjects.map(({ name, kind, version }) => `${name} (${kind} ${version})`),
-    truth: truth.description,
-    ...Object.fromEntries(found),
-    ...(gates.length > 0 && { gates: shut.length === 0 ? 'all passed' : `failed: ${shut.join(', ')}` }),
-  };
+/** What is no object has nothing in it. */
+function part(value: unknown): Facts {
+  return typeof value === 'object' && value !== null ? (value as Facts) : {};
 }
 
-function checkpointFacts(folder: string): Facts {
-  const { counters, ...rest } = readJson(join(folder, 'checkpoint.json'), openSealed);
-  return { ...scalars(rest), ...(counters as object) };
-}
-
-async function policyFacts(folder: string): Promise<Facts> {
-  const { kind, policyVersion, learnedFrom } = await readManifest(folder);
-  return { kind, policyVersion, ...scalars({ ...learnedFrom }), worldModels: learnedFrom.worldModelVersions.length };
-}
-
-/** Of any kind of world model its scalars; of an ensemble also what it was fitted to and how that went. */
-async function worldModelFacts(folder: string): Promise<Facts> {
-  const { description, ...manifest } = await readModelManifest(folder);
-  const { config = {}, outcome = {}, report = {} } = (description ?? {}) as Record<string, Facts | undefined>;
-  return { format: manifest.format, ...scalars(manifest), ...scalars({ ...config, ...outcome, ...report }) };
-}
-
-function manifestFormat(folder: string): string | undefined {
-  const file = join(folder, 'manifest.json');
-  return existsSync(file) ? String(readJson(file).format) : undefined;
-}
-
-function readJson(file: string, read = parseObject): Facts {
+function readJson(file: string, read: (text: string) => Facts): Facts {
   try {
     return read(readFileSync(file, 'utf8'));
   } catch (error) {

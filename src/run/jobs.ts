@@ -6,8 +6,8 @@ import type { AnyScenario } from './scenario.js';
 
 type Job = (context: never) => Promise<JobResult>;
 
-const realEpisodes = () => import('./pipeline/tools/real-episodes.js');
-const fidelity = () => import('./pipeline/fidelity/fidelity-job.js');
+const realEpisodes = () => import('./pipeline/tools/episodes.js');
+const fidelity = () => import('./pipeline/fidelity.js');
 
 const JOBS = {
   collect: {
@@ -20,26 +20,23 @@ const JOBS = {
   },
   synth: {
     vector: async () => (await import('./pipeline/synth.js')).synthJob,
-    tools: async () => (await import('./pipeline/tools/synth-episodes.js')).synthEpisodesJob,
+    tools: async () => (await import('./pipeline/tools/episodes.js')).synthEpisodesJob,
   },
   train: {
     vector: async () => (await import('./pipeline/train.js')).trainJob,
     tools: async () => (await import('./pipeline/tools/train-policy.js')).trainPolicyJob,
   },
   eval: {
-    vector: async () => (await import('./pipeline/eval.js')).evalJob,
+    vector: async () => (await import('./pipeline/collect.js')).evalJob,
     tools: async () => (await realEpisodes()).evalEpisodesJob,
   },
   fidelity: {
     vector: async () => (await fidelity()).vectorFidelityJob,
     tools: async () => (await fidelity()).toolsFidelityJob,
   },
-  quickstart: {
-    vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob,
-    tools: async () => (await import('./pipeline/tools/quickstart-text.js')).quickstartTextJob,
-  },
+  quickstart: { vector: async () => (await import('./pipeline/quickstart.js')).quickstartJob },
   audit: { tools: async () => (await import('./pipeline/tools/gates.js')).auditJob },
-  export: { tools: async () => (await import('./pipeline/tools/datasets.js')).exportJob },
+  export: { tools: async () => (await import('./pipeline/tools/gates.js')).exportJob },
 } satisfies Record<string, Record<string, () => Promise<Job>>>;
 export type JobName = keyof typeof JOBS;
 

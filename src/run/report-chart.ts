@@ -5,7 +5,7 @@ import type { TopLevelSpec } from 'vega-lite';
 import type { LayerSpec, UnitSpec } from 'vega-lite/build/src/spec/index.js';
 import type { CurvePoint, CurvesBlock } from '../core/report.js';
 
-export interface ChartSize {
+interface ChartSize {
   readonly width: number;
   readonly height: number;
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import type { EvaluationSet } from '../core/evaluation-set.js';
 import { writeFileAtomic } from '../core/files.js';
-import type { Bar, BarsBlock, Block, Cell, CurvesBlock, Report, TableBlock } from '../core/report.js';
+import type { Bar, Block, Cell, CurvesBlock, Report, TableBlock } from '../core/report.js';
 import type { JobContext } from './job.js';
 import { cellText, chartTable } from './report.js';
 import { ARM_COLOURS, armColour, coloursOf, drawCurves } from './report-chart.js';
@@ -94,19 +94,10 @@ async function blockHtml(block: Block, names: readonly string[], id: string): Pr
       return tableHtml(block);
     case 'curves':
       return curvesHtml(block, names, id);
-    case 'bars':
-      return barsHtml(block);
     case 'details': {
       const inner: string[] = [];
       for (const [i, one] of block.blocks.entries()) inner.push(await blockHtml(one, names, `${id}-${i}`));
       return `<details><summary>${escapeHtml(block.title)}</summary>${inner.join('\n')}</details>`;
-    }
-    case 'transcript': {
-      const items = block.lines.map(({ role, text, note }) => {
-        const aside = note === undefined ? '' : `<small>${escapeHtml(note)}</small>`;
-        return `<li class="${role}"><span>${role}${aside}</span><pre>${escapeHtml(text)}</pre></li>`;
-      });
-      return `<ol class="transcript">${items.join('')}</ol>`;
     }
     case 'code':
       return `<pre class="code">${escapeHtml(block.text)}</pre>`;
@@ -144,16 +135,6 @@ function barHtml({ value, low, high, range: [from, to], colour = 0 }: Bar): stri
   const whisker = low === undefined || high === undefined ? '' : `<s style="${box(at(low), at(high))}"></s>`;
   const axis = from < 0 ? `<u style="left:${at(0).toFixed(2)}%"></u>` : '';
   return `<span class="bar"><i style="${box(at(0), at(value))};background:${armColour(colour)}"></i>${axis}${whisker}</span>`;
-}
-
-function barsHtml({ title, caption, bars, range }: BarsBlock): string {
-  const ends = bars.flatMap(({ bar }) => (bar === null ? [] : [bar.value, bar.low ?? 0, bar.high ?? 0]));
-  const whole = range ?? [Math.min(0, ...ends), Math.max(Number.MIN_VALUE, ...ends)];
-  const rows = bars.map(({ label, text, bar }) => {
-    const drawn = bar === null ? '<span class="bar none"></span>' : barHtml({ ...bar, range: whole });
-    return `<dt>${escapeHtml(label)}</dt><dd>${drawn}<b>${escapeHtml(text)}</b></dd>`;
-  });
-  return `<figure>${captionHtml(title, caption)}<dl class="bars">${rows.join('')}</dl></figure>`;
 }
 
 function captionHtml(title: string, caption: string | undefined): string {
@@ -234,18 +215,12 @@ td:has(> .bar) { text-align: left; }
 .bar i { position: absolute; top: 0; bottom: 0; border-radius: 2px; min-width: 1px; }
 .bar s { position: absolute; top: calc(50% - 1px); height: 2px; background: var(--ink); min-width: 1px; }
 .bar u { position: absolute; top: -2px; bottom: -2px; width: 1px; background: var(--ink-soft); }
-.bar.none { background: none; border-bottom: 1px dashed var(--rule-strong); }
 figure { margin: 2.4rem 0 0; }
 figcaption h3 { margin: 0; }
 figcaption p { color: var(--ink-soft); font-size: 0.92rem; margin: 0.2rem 0 0; max-width: 42rem; }
 .legend { display: flex; flex-wrap: wrap; gap: 0.25rem 1.4rem; margin: 0.7rem 0 0.4rem; padding: 0; list-style: none; font-size: 0.83rem; }
 .legend i { display: inline-block; width: 1.3em; height: 3px; border-radius: 2px; margin-right: 0.5em; vertical-align: 0.25em; }
 svg { display: block; width: 100%; min-width: 30rem; height: auto; }
-dl.bars { display: grid; grid-template-columns: minmax(6rem, max-content) 1fr; gap: .3rem .9rem; margin: 0.8rem 0 0; align-items: center; font-size: .92rem; }
-dl.bars dt { color: var(--ink-soft); overflow-wrap: anywhere; max-width: 16rem; }
-dl.bars dd { margin: 0; display: flex; align-items: center; }
-dl.bars .bar { flex: 1; }
-dl.bars b { flex: 0 0 auto; min-width: 5.5rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 dl.facts { display: grid; grid-template-columns: max-content 1fr; gap: 0.3rem 1.4rem; margin: 1.5rem 0 0; font-size: 0.8rem; }
 dl.facts dt { color: var(--ink-soft); }
 dl.facts dd { margin: 0; overflow-wrap: anywhere; }
@@ -253,16 +228,10 @@ details { border-top: 1px solid var(--rule); padding: 0.5rem 0; }
 summary { cursor: pointer; font-size: 0.92rem; }
 pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; font: inherit; font-size: .92rem; }
 pre.code { padding: 0.5rem 0.7rem; background: var(--shade); border-radius: 5px; font: 0.8rem/1.45 ui-monospace, "SF Mono", Menlo, Consolas, monospace; max-height: 26rem; overflow-y: auto; }
-.transcript { list-style: none; padding: 0; margin: .7rem 0; }
-.transcript li { display: grid; grid-template-columns: 6.5rem 1fr; gap: .8rem; padding: .35rem 0; }
-.transcript span { color: var(--ink-soft); font-size: .85rem; }
-.transcript small { display: block; font-size: .78rem; overflow-wrap: anywhere; }
-.assistant pre { border-left: 3px solid var(--arm-0); padding-left: .6rem; }
-.tool pre { border-left: 3px solid var(--arm-1); padding-left: .6rem; font-family: ui-monospace, monospace; font-size: .82rem; }
 @media (max-width: 36rem) {
   main { padding: 2rem 1.1rem 3rem; }
   h1 { font-size: 1.65rem; }
-  dl.facts, dl.bars, .transcript li { grid-template-columns: 1fr; gap: .1rem; }
+  dl.facts { grid-template-columns: 1fr; gap: .1rem; }
   .bar { width: 4rem; }
 }
 `;

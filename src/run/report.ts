@@ -1,6 +1,6 @@
 // Reports as text: lines for a terminal of some width, and Markdown for a pull request or a wiki.
 
-import type { BarsBlock, Block, Cell, CurvesBlock, Fact, Report, TableBlock } from '../core/report.js';
+import type { Block, Cell, CurvesBlock, Fact, Report, TableBlock } from '../core/report.js';
 import { formatDuration, formatNumber, widthOf, wrapped } from './format.js';
 import type { JobResult } from './job.js';
 
@@ -13,9 +13,7 @@ export function cellText(cell: Cell): string {
 }
 
 /** The numbers of a chart, for those who read them. */
-export function chartTable(chart: CurvesBlock | BarsBlock): TableBlock {
-  if (chart.kind === 'bars')
-    return { kind: 'table', columns: ['', 'value'], rows: chart.bars.map(({ label, text }) => [label, text]) };
+export function chartTable(chart: CurvesBlock): TableBlock {
   const rows = chart.curves.flatMap(({ name, seed, points }) =>
     thinned(points, chart.isScatter ? points.length : CURVE_ROWS).map(({ x, y, low, high, label }) => {
       const interval =
@@ -39,7 +37,7 @@ const GAP = '   ';
 const LEAST_COLUMN = 12;
 
 /**
- * Charts, transcripts and what is folded are left to the page.
+ * Charts and what is folded are left to the page.
  * @param columns width of the terminal
  */
 export function terminalText({ title, blocks }: Report, columns?: number): string {
@@ -158,12 +156,9 @@ function markdownBlock(block: Block): string {
     case 'table':
       return markdownTable(block);
     case 'curves':
-    case 'bars':
       return paragraphs([`**${plain(block.title)}.** ${plain(block.caption ?? '')}`, markdownTable(chartTable(block))]);
     case 'details':
       return paragraphs([`**${plain(block.title)}**`, ...block.blocks.map(markdownBlock)]);
-    case 'transcript':
-      return block.lines.map(({ role, text }) => `- **${role}** ${plain(text)}`).join('\n');
     case 'code':
       // Nothing within can close the fence.
       return `\`\`\`json\n${block.text.replaceAll('```', '\\u0060\\u0060\\u0060')}\n\`\`\``;

@@ -18,7 +18,7 @@ import type { ChatRequest, LanguageModel } from '../llm/language-model.js';
 import { taskFaults } from '../synth/tasks/task-checks.js';
 import { routerBackends } from '../worldmodel/tools/backends.js';
 import { makeRouter } from '../worldmodel/tools/router.js';
-import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/parts.js';
+import { type Cast, makeEpisodeEnvironment, makeParts, makeWorld, type ToolsWorld } from './pipeline/tools/rows.js';
 import { reviveScenario, type ToolsScenario } from './scenario.js';
 import type { Blueprint, EnvironmentMaker, MakerThread, Servable, ServableOptions } from './servable.js';
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
-import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/synth-episodes.js';
+import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
 import type { LlmAnswer } from '../llm-server/completion.js';
 import { type Answer, type LlmServer, startLlmServer } from '../llm-server/llm-server.js';
 import { fileHashes, halfWritten, type Outcome, reverie } from './reverie.js';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
-import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/synth-episodes.js';
+import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
 import { type LlmServer, type LlmServerOptions, startLlmServer } from '../llm-server/llm-server.js';
 import { reverie } from './reverie.js';
 

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { openSealed } from '../../src/core/files.js';
 import type { EpisodeRecord } from '../../src/replay/experience/experience.js';
+import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/episodes.js';
 import type { AuditResult } from '../../src/run/pipeline/tools/gates.js';
-import type { SynthEpisodesResult } from '../../src/run/pipeline/tools/synth-episodes.js';
 import { answerOf } from '../controlled/controlled-model.js';
 import { nativeDomain, scenarioFolder } from '../controlled/native-domain.js';
 import { Truth } from '../controlled/truth.js';
@@ -78,8 +78,6 @@ describe('a judge that is taken in by a verdict in the conversation', () => {
     expect(stdout).toContain('FAILED: rewards can be had without solving the task');
     const report = readFileSync(join(out, 'report.html'), 'utf8');
     expect(report).toContain('No episode was given a reward and no dataset was written.');
-    expect(report).toContain('Reward for nothing');
-    expect(report).toContain('every criterion holds');
     const lines = readFileSync(join(out, 'data', 'episodes.jsonl'), 'utf8')
       .trim()
       .split('\n');

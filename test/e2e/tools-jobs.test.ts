@@ -137,9 +137,4 @@ describe('wrong settings', () => {
     expect((await refusal(['audit', 'pendulum', '--out', 'never'], folder)).code).toBe('SCENARIO_UNFIT');
     expect(existsSync(at('never'))).toBe(false);
   });
-
-  it('a comparison with a dream that nobody gathers records for says so', async () => {
-    const told = await refusal(['quickstart', 'helpdesk', '--out', 'compared'], folder);
-    expect([told.code, told.message]).toEqual(['SCENARIO_INVALID', expect.stringContaining('train.gather is missing')]);
-  });
 });

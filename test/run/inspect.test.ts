@@ -6,7 +6,7 @@ import { ReplayBuffer } from '../../src/replay/buffer.js';
 import { allocateBatch } from '../../src/replay/columns.js';
 import { inspectFolder, inspectionText } from '../../src/run/inspect.js';
 import { launch } from '../../src/run/launch.js';
-import type { EvalResult } from '../../src/run/pipeline/eval.js';
+import type { EvalResult } from '../../src/run/pipeline/collect.js';
 import { recordingStream } from './streams.js';
 
 async function replayIn(folder: string, rows: number): Promise<void> {

@@ -31,9 +31,7 @@ const evil: Report = {
       curves: [{ name: EVIL, points: [point] }],
       threshold: { value: 1, label: EVIL },
     },
-    { kind: 'bars', title: EVIL, caption: EVIL, bars: [{ label: EVIL, text: EVIL, bar: null }] },
     { kind: 'details', title: EVIL, blocks: [{ kind: 'code', text: EVIL }] },
-    { kind: 'transcript', lines: [{ role: 'user', text: EVIL, note: EVIL }] },
   ],
 };
 

@@ -47,7 +47,7 @@ async function walked(model: LanguageModel, more: Partial<GuidedAgentOptions> = 
 }
 
 function wrap(record: EpisodeRecord, model: LanguageModel, more: Partial<WrapRequest> = {}): Promise<EpisodeRecord> {
-  const standard = { domain: shop, task, record, isRecorded: false, responder, model, judge: model, judges: 0 };
+  const standard = { domain: shop, task, record, responder, model, judge: model, judges: 0 };
   return wrapWalk({ ...standard, plan, settings, ...more });
 }
 

@@ -21,7 +21,7 @@ import type { ScenarioConfig } from '../../kinds/vector.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
 import { PrioritizedSelector, type Selector, type SelectorState, UniformSelector } from '../../replay/selectors.js';
 import type { Source } from '../../replay/transition.js';
-import { type LearnedFrom, type LoadedLearner, loadLearner, saveLearner } from '../../rl/checkpoint.js';
+import { type LearnedFrom, loadLearner, saveLearner } from '../../rl/checkpoint.js';
 import { learners, makeLearner } from '../../rl/learners.js';
 import { Collector, type CollectorState } from '../../training/collector.js';
 import { resolveRounds, type TrainingPorts, type TrainingSettings } from '../../training/settings.js';
@@ -97,7 +97,7 @@ export async function saveRun(folder: string, run: Training, { scenario, seed }:
 
 /**
  * The run exactly as it was saved.
- * @throws CHECKPOINT_CORRUPT, also for another algorithm's learner; STATE_MISMATCH for another scenario or seed
+ * @throws CHECKPOINT_CORRUPT; STATE_MISMATCH for another scenario or seed
  */
 export async function loadRun(folder: string, context: JobContext, ports: TrainingPorts<Training>): Promise<Training> {
   const manifest = await readRunManifest(folder);
@@ -113,12 +113,8 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   }
   const fresh = await newTraining(context, ports);
   await fresh.parts.learner.close();
-  const from = join(folder, 'learner');
-  const loaded = await loadLearner(from, trainingDevice(context.device));
-  const learner = await trainable(loaded, scenario.config, (theirs, ours) => {
-    const problem = `it holds a ${theirs} learner where ${ours} is wanted`;
-    return reverieError('CHECKPOINT_CORRUPT', { path: from, problem });
-  });
+  const loaded = await loadLearner(join(folder, 'learner'), trainingDevice(context.device));
+  const learner = loaded.learner as TrainableLearner;
   const isSimulated = existsSync(join(folder, 'synthetic'));
   const load = (source: Source) => ReplayBuffer.load(join(folder, source));
   const synthetic = isSimulated ? await load('synthetic') : fresh.parts.synthetic;
@@ -129,13 +125,7 @@ export async function loadRun(folder: string, context: JobContext, ports: Traini
   training.evaluations.push(...manifest.evaluations);
   training.worldModelVersions.push(...manifest.worldModelVersions);
   for (const [source, selector] of Object.entries(training.parts.selectors)) {
-    const state = manifest.selectors[source as Source];
-    if (state === undefined)
-      throw reverieError('CHECKPOINT_CORRUPT', {
-        path: folder,
-        problem: `it lacks the state of the ${source} selector`,
-      });
-    selector.restore(decodeSelector(state));
+    selector.restore(decodeSelector(manifest.selectors[source as Source]!));
   }
   if (manifest.generative) training.parts.generator?.resume(manifest.generative);
   await training.parts.collector.restore(manifest.collector);
@@ -171,17 +161,6 @@ export async function newTraining(context: JobContext, ports: TrainingPorts<Trai
   const env = await makeEnvironment(config.env, { folder });
   const settings = settingsOf(context, env);
   return new Training(settings, await firstParts(context, settings, env), ports);
-}
-
-/** The learner as training wants it, or else closed. Throws what `refuse` makes of another kind's. */
-async function trainable(
-  { learner }: LoadedLearner,
-  { rl }: ScenarioConfig,
-  refuse: (kind: string, wanted: string) => Error,
-): Promise<TrainableLearner> {
-  if (learner.kind === rl.algorithm) return learner as TrainableLearner;
-  await learner.close();
-  throw refuse(learner.kind, rl.algorithm);
 }
 
 function settingsOf(context: JobContext, env: VectorEnvironment): TrainingSettings {
@@ -273,12 +252,12 @@ async function firstLearner(
     const learner = await makeLearner(algorithm, settings, env, rng, trainingDevice(device));
     return { learner: learner as TrainableLearner, before: undefined };
   }
-  const loaded = await learnerFor(env, checkpoint, trainingDevice(device));
-  const learner = await trainable(loaded, config, (theirs, ours) => {
-    const sides = { what: 'algorithm', theirs, ours };
-    return reverieError('INPUT_UNFIT', { path: checkpoint, input: 'checkpoint', env: env.id, ...sides });
-  });
-  return { learner, before: loaded.manifest.learnedFrom };
+  const { learner, manifest } = await learnerFor(env, checkpoint, trainingDevice(device));
+  if (learner.kind === config.rl.algorithm)
+    return { learner: learner as TrainableLearner, before: manifest.learnedFrom };
+  await learner.close();
+  const sides = { what: 'algorithm', theirs: learner.kind, ours: config.rl.algorithm };
+  throw reverieError('INPUT_UNFIT', { path: checkpoint, input: 'checkpoint', env: env.id, ...sides });
 }
 
 /** The selectors a scenario names; none for a learner that draws nothing from buffers. */

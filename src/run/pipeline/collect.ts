@@ -1,5 +1,5 @@
-// `reverie collect`: real episodes of a random or a trained policy, kept as a replay snapshot. What there is is saved
-// every few seconds, so that a recording that was stopped or killed resumes to the same bytes:
+// `reverie collect` and `reverie eval` of numbers: real episodes of a random or a trained policy. What is recorded is a replay snapshot, and
+// what there is of it is saved every few seconds, so that a recording that was stopped or killed resumes to the same bytes:
 //
 //   checkpoint/recording.json  episodes so far, where the environment, the policy's stream and the metrics are; sealed
 //   checkpoint/real/           the rows so far, a replay snapshot like any other
@@ -16,6 +16,7 @@ import { mean } from '../../core/statistics.js';
 import { makeEnvironment } from '../../env/make-environment.js';
 import { rowSize } from '../../env/space-values.js';
 import { ReplayBuffer } from '../../replay/buffer.js';
+import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';
 import { RandomPolicy } from '../../rl/policy-net.js';
 import {
   Collector,
@@ -26,7 +27,7 @@ import {
   record,
 } from '../../training/collector.js';
 import { vectorSet } from '../evaluation-set.js';
-import { formatCount, formatNumber } from '../format.js';
+import { formatCount, formatNumber, formatSpread } from '../format.js';
 import type { JobContext } from '../job.js';
 import type { MetricsMark } from '../metrics.js';
 import { publish } from '../report-page.js';
@@ -145,4 +146,50 @@ function recordingPorts(
       dueAt = performance.now() + Math.max(CHECKPOINT_MS, TIMES_A_SAVE * took);
     },
   };
+}
+
+export type EvalResult = Awaited<ReturnType<typeof evalJob>>;
+
+export async function evalJob(context: JobContext) {
+  const { scenario, seed, signal, metrics, progress } = context;
+  const { episodes, deterministic } = scenario.config.eval;
+  const checkpoint = requireInput(context.inputs, 'checkpoint');
+  const env = await makeEnvironment(scenario.config.env, { folder: scenario.folder });
+  const agent = await agentFor(env, checkpoint);
+  try {
+    const settings = scenario.config.eval;
+    const evaluationSet = await vectorSet(context, { policies: { agent: agent.policy.version }, settings });
+    const phase = progress.phase('evaluate', episodes, 'episodes');
+    const returns: number[] = [];
+    const lengths: number[] = [];
+    const seeds = Rng.fromSeed(seed).split('eval');
+    for (let episode = 0; episode < episodes; episode++) {
+      signal.throwIfAborted();
+      const options = { episodes: 1, seed: seeds.split('episode', episode).uint32(), deterministic };
+      const one = await evaluatePolicy(env, agent.policy, options);
+      returns.push(one.returns[0]);
+      lengths.push(one.lengths[0]);
+      metrics.write({ kind: 'episode', episode, return: one.returns[0], length: one.lengths[0] });
+      phase.set(episode + 1, `return ${one.returns[0].toFixed(1)}`);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    phase.end();
+    const summary = summariseReturns(returns, lengths);
+    const { meanReturn, stdReturn, minReturn, maxReturn, meanLength } = summary;
+    const spread = `${formatSpread(meanReturn, stdReturn)} over ${episodes} real episodes`;
+    const rows = [
+      ['return', `${spread}, ${formatNumber(minReturn)} to ${formatNumber(maxReturn)}`],
+      ['mean length', `${formatNumber(meanLength)} steps`],
+    ] as const;
+    const report = await publish(
+      context,
+      { title: `Evaluation: ${scenario.config.name}`, blocks: [{ kind: 'facts', rows }] },
+      evaluationSet,
+    );
+    const { wallSeconds } = metrics;
+    return { job: 'eval', family: 'vector', wallSeconds, evaluationSet, checkpoint, returns, ...summary, report };
+  } finally {
+    await agent.close();
+    await env.close();
+  }
 }

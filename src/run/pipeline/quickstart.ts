@@ -7,7 +7,6 @@ import type { Report } from '../../core/report.js';
 import { mean } from '../../core/statistics.js';
 import { learners } from '../../rl/learners.js';
 import {
-  type ArmSummary,
   type BreakEven,
   compareWarmStart,
   DREAM_ARM,
@@ -22,10 +21,7 @@ import type { JobContext } from '../job.js';
 import type { MetricsEvent } from '../metrics.js';
 import { publish } from '../report-page.js';
 import { adjustScenario, type Scenario } from '../scenario.js';
-import { type Arm, type ArmRun, armTask, trainArms } from './arms.js';
-
-/** Runs side by side: one a core of the smallest machine we expect. */
-const THREADS = 2;
+import { type Arm, type ArmRun, trainArms } from './arms.js';
 
 export async function quickstartJob(context: JobContext) {
   const { scenario, seed, metrics } = context;
@@ -38,7 +34,7 @@ export async function quickstartJob(context: JobContext) {
   const seeds = Array.from({ length: quickstart.seeds }, (_, i) => seed + i);
   const asked = await warmStartArms(scenario);
   const evaluationSet = comparisonSet(scenario, asked, seeds);
-  const runs = await trainArms(asked, { seeds, threads: THREADS, task: armTask, unit: 'real steps' }, context);
+  const runs = await trainArms(asked, seeds, context);
   const found = compareWarmStart(
     runs.map(({ arm, result, finalReturns, events }) => {
       const dreams = events.filter((event) => event.kind === 'dream');
@@ -105,7 +101,6 @@ function reportOf(
   const { arms, best, breakEven } = found;
   const threshold = config.train.threshold!;
   const seeds = new Set(runs.map(({ seed }) => seed)).size;
-  const least = arms.find(({ arm }) => arm === best);
   return {
     title: `Warm start: ${config.name}`,
     blocks: [
@@ -115,16 +110,15 @@ function reportOf(
       },
       {
         kind: 'table',
-        columns: ['', 'real steps to threshold', 'ratio', 'final real return', 'wall time a run', 'simulated'],
+        columns: ['', 'real steps to threshold', 'final real return', 'wall time a run', 'simulated'],
         rows: arms.map((arm) => [
           arm.arm === best ? `${arm.arm} (best baseline)` : arm.arm,
           stepsText(arm.realStepsToThreshold),
-          ratioText(arm, least),
           formatSpread(arm.finalReturn.mean, arm.finalReturn.std),
           formatDuration(arm.wallSeconds),
           arm.simulatedTransitions > 0 ? formatCount(arm.simulatedTransitions) : '–',
         ]),
-        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Ratio: to the best baseline. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
+        note: `Steps: median of ${seedsText(seeds)} [least – most], evaluations not counted. Return: mean ± standard deviation over final episodes, of which none decided when to stop. "${MANY_UPDATES_ARM}" is the learner with all the gradient updates and nothing simulated: what simulation is worth beyond learning more often.`,
       },
       { kind: 'facts', rows: [['policy', `${policy.checkpoint} ("${policy.arm}", seed ${policy.seed})`]] },
       {
@@ -171,15 +165,6 @@ function lead({ best, ratio }: WarmStart, threshold: number, seeds: number): str
 
 function seedsText(seeds: number): string {
   return seeds === 1 ? '1 seed' : `${seeds} seeds`;
-}
-
-/** How many times the best baseline's real steps an arm's go into. */
-function ratioText(arm: ArmSummary, best: ArmSummary | undefined): string {
-  if (arm === best) return '1';
-  const steps = medianSteps(arm.realStepsToThreshold);
-  const least = best && medianSteps(best.realStepsToThreshold);
-  if (steps === null || least == null) return '–';
-  return least >= steps ? `${formatNumber(least / steps)}× fewer` : `${formatNumber(steps / least)}× more`;
 }
 
 function stepsText(steps: readonly (number | null)[]): string {

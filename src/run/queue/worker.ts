@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../core/files.js';
 import { toolsScenario } from '../../kinds/registry.js';
 import { formatCount } from '../format.js';
 import { listenForInterrupt } from '../interrupt.js';
-import { makeParts } from '../pipeline/tools/parts.js';
+import { makeParts } from '../pipeline/tools/rows.js';
 import { makeProgress, type Progress } from '../progress.js';
 import { type AnyScenario, reviveScenario, type ToolsScenario } from '../scenario.js';
 import { versions } from '../versions.js';

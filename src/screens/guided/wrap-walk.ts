@@ -131,10 +131,7 @@ export interface WrapRequest {
   readonly domain: ToolsDomain;
   /** The task that the walk began at. */
   readonly task: ToolsTask;
-  /** As it was run or recorded. */
   readonly record: EpisodeRecord;
-  /** Whether the walk comes from records, and not from this row. */
-  readonly isRecorded: boolean;
   /** Who answers the actions when they are done again. */
   readonly responder: Responder;
   readonly model: LanguageModel;
@@ -163,7 +160,6 @@ export async function wrapWalk(request: WrapRequest): Promise<EpisodeRecord> {
   const asRecorded = recordedAs(played, written);
   const wrapped = {
     instruction: written.instruction,
-    ...(request.isRecorded && { episode: record.id }),
     modelVersion: model.version,
     leftOut: recorded.steps.length - played.walk.steps.length,
     judges,

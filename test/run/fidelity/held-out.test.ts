@@ -11,8 +11,8 @@ import { ReplayBuffer } from '../../../src/replay/buffer.js';
 import { allocateBatch } from '../../../src/replay/columns.js';
 import type { EpisodeRecord } from '../../../src/replay/experience/experience.js';
 import { readEpisodeLogs } from '../../../src/replay/experience/logs/read-episode-logs.js';
-import { openToolsSubjects } from '../../../src/run/pipeline/fidelity/tools-judged.js';
-import { trainingFolders } from '../../../src/run/pipeline/fidelity/vector.js';
+import { openToolsSubjects } from '../../../src/run/pipeline/fidelity.js';
+import { trainingFolders } from '../../../src/run/pipeline/fidelity-vector.js';
 import { makeProgress } from '../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../src/run/scenario.js';
 

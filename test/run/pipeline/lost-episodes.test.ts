@@ -13,7 +13,7 @@ import { domains } from '../../../src/env/tools/domains.js';
 import type { ToolCall } from '../../../src/env/tools/message.js';
 import type { TextPolicy } from '../../../src/rl/text/text-policy.js';
 import { launch } from '../../../src/run/launch.js';
-import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/real-episodes.js';
+import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { playTexts } from '../../../src/training/text-play.js';
 import { attic, attics } from '../../rl/text/attic-training.js';

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { makeDomain } from '../../../src/env/tools/domains.js';
-import { withAddedTasks } from '../../../src/run/pipeline/tools/datasets.js';
+import { withAddedTasks } from '../../../src/run/pipeline/tools/gates.js';
 import { screensDomain } from '../../../src/screens/screens-domain.js';
 import { CONTRACT } from '../../screens/fixture.js';
 

@@ -4,8 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { EpisodeStep } from '../../../src/replay/experience/experience.js';
-import type { TextQuickstartResult } from '../../../src/run/pipeline/tools/quickstart-text.js';
-import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/real-episodes.js';
+import type { RealEpisodesResult } from '../../../src/run/pipeline/tools/episodes.js';
 import type { TextTrainResult } from '../../../src/run/pipeline/tools/train-policy.js';
 import { atticScenario, POLICY_FILES } from './attic-scenario.js';
 
@@ -65,7 +64,7 @@ it('learns in a dream of its own records, which the policy adds to, and goes on 
   expect(trained.answeredBy.operators).toBeGreaterThan(answered / 2);
   expect(second.heldOut!.steps).toBeGreaterThan(0);
   const report = readFileSync(trained.report, 'utf8');
-  expect(report).toContain('Who answered');
+  expect(report).toMatch(/answered by.*operators/);
 
   // What was imitated is a record, too, of which the dream is made.
   const kept = readFileSync(join(home, 'simulated', 'records', 'demonstrations.jsonl'), 'utf8')
@@ -101,40 +100,4 @@ it('refuses worlds that list no commands', async () => {
 it('refuses splits without tasks', async () => {
   const none = { set: ['train.evalSplits=[test]'] };
   await expect(run('train', 'none', none)).rejects.toMatchObject({ code: 'DOMAIN_UNFIT' });
-});
-
-it('shows in a quickstart what a dream of a few real episodes is worth beside the game alone', async () => {
-  const gather = { episodes: 5, agent: { kind: 'explorer' } };
-  const set = [
-    'train.model={backends: [operators], operators: {minConfidence: 0.5}}',
-    `train.gather=${JSON.stringify(gather)}`,
-    'quickstart={seeds: 1, train: {rounds: 1, checkEpisodes: 1}, realOnly: {rounds: 3, evalEvery: 1}}',
-  ];
-  const found = await run<TextQuickstartResult>('quickstart', 'quickstart', { set });
-  const [dream, real] = found.arms;
-  expect(found.arms.map(({ bySeed }) => bySeed.length)).toEqual([1, 1]);
-  expect(dream.simulatedSteps[0]).toBeGreaterThan(0);
-  expect(real.simulatedSteps).toEqual([0]);
-  const resultOf = (arm: string): TextTrainResult =>
-    JSON.parse(readFileSync(join(home, 'quickstart', 'runs', `${arm}-seed-0`, 'result.json'), 'utf8')).result;
-  const [simulated, lived] = [resultOf('dream-of-a-few-real-episodes'), resultOf('real-episodes-alone')];
-  expect(dream.realSteps).toEqual([simulated.realSteps]);
-  expect(lived.rounds).toBe(3);
-  // In the end the game alone has taken more steps than the dream, so it was judged after as many.
-  const end = simulated.evaluations.at(-1)!;
-  const asMany = lived.evaluations.find(({ realSteps }) => realSteps >= end.realSteps);
-  expect(found.realForAsMany).toEqual([asMany?.success.value ?? null]);
-  const page = readFileSync(found.report, 'utf8');
-  for (const part of [
-    'Success against real steps',
-    'The simulation, seed 0',
-    'Who answered',
-    'The simulation beside the real environment',
-  ])
-    expect(page).toContain(part);
-
-  await expect(run('quickstart', 'no-dream', { scenario: 'helpdesk' })).rejects.toMatchObject({
-    code: 'SCENARIO_INVALID',
-    message: expect.stringContaining('train.gather'),
-  });
 });

@@ -48,9 +48,8 @@ import { formatCount, formatPercent } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { layered, type ToolsScenario } from '../../scenario.js';
 import { digestOf, inputNeeded } from '../inputs.js';
-import { EPISODES_FILE, readEpisodes } from './datasets.js';
-import { agentOf, lanes, makeResponder, type ToolsParts, textViewOf } from './parts.js';
-import { episodeSettings, rowsHere } from './rows.js';
+import { EPISODES_FILE, readEpisodes } from './gates.js';
+import { agentOf, episodeSettings, lanes, makeResponder, rowsHere, type ToolsParts, textViewOf } from './rows.js';
 
 /** Real episodes in a training, by whom and of what. */
 interface Gathering {

@@ -13,7 +13,7 @@ import { contentHash, sha256 } from '../../../core/canonical-json.js';
 import { reverieError } from '../../../core/errors.js';
 import type { EvaluationSet } from '../../../core/evaluation-set.js';
 import { recoverFolder, replaceFolderAtomic, sealedText } from '../../../core/files.js';
-import type { Block, CurvesBlock, Fact, Report } from '../../../core/report.js';
+import type { Fact, Report } from '../../../core/report.js';
 import { Rng } from '../../../core/rng.js';
 import { rateOf } from '../../../core/statistics.js';
 import type { ToolsDomain, ToolsTask } from '../../../env/tools/domain.js';
@@ -39,8 +39,8 @@ import type { JobContext } from '../../job.js';
 import { publish } from '../../report-page.js';
 import { readSealed } from '../../run-folder.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './parts.js';
 import { RecordedDream, RecordedValues } from './records.js';
+import { lanes, makeParts, ofTraining, remarkOn, type ToolsParts, textViewOf } from './rows.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -215,6 +215,7 @@ function trainReport(name: string, result: Reported): Report {
       ? ['valued choices', formatCount(result.valuedChoices ?? 0)]
       : ['simulated steps', formatCount(result.simulatedSteps)],
     ...alarms.map(({ round, problem }): Fact => ['warning', `after ${formatCount(round)} rounds, ${problem}`]),
+    ...simulationFacts(result),
     ['checkpoint', result.checkpoint],
   ];
   return {
@@ -232,82 +233,40 @@ function trainReport(name: string, result: Reported): Report {
         }),
         note: `Of unseen tasks. Real steps are those of walkthroughs, of records and of rounds, none of evaluations. One seed: intervals are those of the episodes, not of training again. ${remarkOn('The policy')}`,
       },
-      successChart([{ arm: mode, evaluations }]),
-      ...simulationBlocks(result),
     ],
   };
 }
 
-export function successChart(
-  runs: readonly { readonly arm: string; readonly seed?: number; readonly evaluations: Reported['evaluations'] }[],
-): CurvesBlock {
-  const axes = { xTitle: 'real steps', yTitle: 'success', yScale: 'share' } as const;
-  return {
-    ...{ kind: 'curves', title: 'Success against real steps', ...axes },
-    caption: 'Share of unseen tasks won, an episode each in the real environment.',
-    curves: runs.map(({ arm: name, seed, evaluations }) => ({
-      ...{ name, seed },
-      points: evaluations.map(({ realSteps: x, success }) => ({ x, y: success.value ?? 0 })),
-    })),
-  };
-}
-
 /** What the simulation or the value model was made of, how it did on what was held out, and how it did beside the real environment. */
-export function simulationBlocks({ gathered, checks, answeredBy, simulatedSteps }: Reported): Block[] {
-  const isValued = gathered.some(({ values }) => values !== undefined);
-  const share = (wrong: number | undefined, of: number | undefined) =>
-    wrong === undefined || of === undefined ? '–' : formatPercent(wrong / of);
-  const records: Block[] =
-    gathered.length === 0
-      ? []
-      : [
-          {
-            kind: 'table',
-            title: isValued ? 'What the value model was made of' : 'What the simulation was made of',
-            columns: isValued
-              ? ['played by', 'episodes', 'steps', 'steps held out', 'skill over a constant']
-              : ['played by', 'episodes', 'steps', 'wrong states', 'wrong texts', 'trusted steps'],
-            rows: gathered.map(({ agent, episodes, wins, steps, heldOut, trustHorizon, values }) => [
-              ...[agent.split(',')[0], `${formatCount(episodes)} (${formatCount(wins)} won)`, formatCount(steps)],
-              ...(values === undefined
-                ? [
-                    share(heldOut?.wrongStates, heldOut?.steps),
-                    share(heldOut?.wrongObservations, heldOut?.steps),
-                    trustHorizon === null ? '–' : trustHorizon > 1e6 ? 'any number' : formatCount(trustHorizon),
-                  ]
-                : [formatCount(values.heldOutSteps), skillText(values)]),
-            ]),
-            note: `${gathered.at(-1)!.made.join('; ')}. Figures are of recorded steps that it was not made of.`,
-          },
-        ];
-  const answers = Object.entries(answeredBy).map(([label, value]) => {
-    return { label, bar: { value }, text: formatPercent(value / simulatedSteps) };
+function simulationFacts({ gathered, checks, answeredBy }: Reported): Fact[] {
+  const records = gathered.flatMap(({ agent, episodes, wins, steps, made, heldOut, trustHorizon, values }): Fact[] => {
+    const played = `${formatCount(episodes)} episodes of ${agent.split(',')[0]} (${formatCount(wins)} won), ${formatCount(steps)} steps`;
+    const facts: Fact[] = [['records', `${played}; ${made.join('; ')}`]];
+    if (values !== undefined)
+      facts.push(['  held out', `${skillText(values)} on ${formatCount(values.heldOutSteps)} steps`]);
+    if (heldOut !== null) {
+      const share = (wrong: number) => formatPercent(wrong / heldOut.steps);
+      const trusted = trustHorizon === null || trustHorizon > 1e6 ? 'any number of' : formatCount(trustHorizon);
+      const wrong = `${share(heldOut.wrongStates)} of states and ${share(heldOut.wrongObservations)} of texts wrong`;
+      facts.push(['  held out', `${wrong}; ${trusted} steps can be trusted`]);
+    }
+    return facts;
   });
-  return [
-    ...records,
-    ...(answers.length === 0 ? [] : [{ kind: 'bars', title: 'Who answered', bars: answers } as const]),
-    ...(checks.length === 0 ? [] : [checkTable(checks)]),
-  ];
+  const beside = checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }): Fact => {
+    const wrong = formatPercent(Object.values(apart).reduce((sum, count) => sum + count, 0) / steps);
+    const wins = `${dreamWins} simulated wins, ${confirmedWins} of them confirmed, and ${realWins} real ones in ${episodes} episodes`;
+    return [
+      `beside the real, after ${formatCount(round)} rounds`,
+      `${wrong} of ${formatCount(steps)} steps wrong; ${wins}`,
+    ];
+  });
+  const answers = formatCounts(answeredBy);
+  return [...records, ...(answers === '' ? [] : [['answered by', answers] as const]), ...beside];
 }
 
 function skillText({ skill: { value, low, high } }: NonNullable<Reported['gathered'][number]['values']>): string {
   const number = (one: number | null) => (one === null ? 'unknown' : one.toFixed(2));
-  return `${number(value)} (${number(low)} to ${number(high)})`;
-}
-
-function checkTable(checks: Reported['checks']): Block {
-  return {
-    kind: 'table',
-    title: 'The simulation beside the real environment',
-    columns: ['after', 'steps', 'went wrong', 'how', 'simulated wins', 'confirmed', 'real wins'],
-    rows: checks.map(({ round, steps, episodes, apart, dreamWins, confirmedWins, realWins }) => {
-      const wrong = Object.entries(apart).filter(([, count]) => count > 0);
-      const share = formatPercent(wrong.reduce((sum, [, count]) => sum + count, 0) / steps);
-      const wins = [dreamWins, confirmedWins, realWins].map((count) => `${count} of ${episodes}`);
-      return [`${formatCount(round)} rounds`, formatCount(steps), share, formatCounts(apart), ...wins];
-    }),
-    note: 'Each of these episodes was run twice, with the same draws, so that both are one until the simulation goes wrong. Confirmed: simulated wins whose commands win in the real environment. Nothing is learned from them.',
-  };
+  return `skill over a constant ${number(value)} (${number(low)} to ${number(high)})`;
 }
 
 /**

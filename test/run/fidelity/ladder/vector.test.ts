@@ -15,7 +15,7 @@ import { saveLearner } from '../../../../src/rl/checkpoint.js';
 import { makePets } from '../../../../src/rl/icem.js';
 import type { PlanningLearner } from '../../../../src/rl/learner.js';
 import { makePpo } from '../../../../src/rl/ppo.js';
-import { vectorHost } from '../../../../src/run/pipeline/fidelity/vector.js';
+import { vectorHost } from '../../../../src/run/pipeline/fidelity-vector.js';
 import { loadScenario } from '../../../../src/run/scenario.js';
 import { pendulumModel } from '../pendulum-model.js';
 

@@ -8,7 +8,7 @@ import { uniquelyNamed } from '../../../../src/fidelity/gates.js';
 import { openFidelityReport, type SubjectReport } from '../../../../src/fidelity/report.js';
 import type { JobInputs } from '../../../../src/run/job.js';
 import { launch } from '../../../../src/run/launch.js';
-import { type FidelityResult, toolsFidelityJob } from '../../../../src/run/pipeline/fidelity/fidelity-job.js';
+import { type FidelityResult, toolsFidelityJob } from '../../../../src/run/pipeline/fidelity.js';
 import { startControlledModel } from '../../../controlled/controlled-model.js';
 import { nativeDomain } from '../../../controlled/native-domain.js';
 import { recordingStream } from '../../streams.js';

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { measureWithinBudget } from '../../../../src/fidelity/measure.js';
 import type { SubjectReport } from '../../../../src/fidelity/report.js';
 import type { OpenedSubjects } from '../../../../src/fidelity/section.js';
-import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity/tools-judged.js';
+import { openToolsSubjects } from '../../../../src/run/pipeline/fidelity.js';
 import { makeProgress } from '../../../../src/run/progress.js';
 import { loadToolsScenario } from '../../../../src/run/scenario.js';
 import { readMustFail } from '../../../../src/worldmodel/must-fail/run-must-fail.js';

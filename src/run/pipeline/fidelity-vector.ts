@@ -2,17 +2,17 @@
 
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import type { Json } from '../../../core/canonical-json.js';
-import { ReverieError } from '../../../core/errors.js';
-import { WorkerPool } from '../../../core/pool.js';
-import { poolTask } from '../../../core/pool-task.js';
-import type { ChunkAddress, MeasureOptions } from '../../../fidelity/measure.js';
-import type { FidelitySetup, OpenedSubjects } from '../../../fidelity/section.js';
-import type { VectorHost } from '../../../fidelity/vector/ground.js';
-import { openVectorSubjects } from '../../../fidelity/vector/opening.js';
-import type { Scenario } from '../../../kinds/vector.js';
-import { readRunRecord } from '../../run-folder.js';
-import { broughtModel, findInput, keptPolicies, learnerFor, plannerOf, recordsOf, resolvedSpec } from '../inputs.js';
+import type { Json } from '../../core/canonical-json.js';
+import { ReverieError } from '../../core/errors.js';
+import { WorkerPool } from '../../core/pool.js';
+import { poolTask } from '../../core/pool-task.js';
+import type { ChunkAddress, MeasureOptions } from '../../fidelity/measure.js';
+import type { FidelitySetup, OpenedSubjects } from '../../fidelity/section.js';
+import type { VectorHost } from '../../fidelity/vector/ground.js';
+import { openVectorSubjects } from '../../fidelity/vector/opening.js';
+import type { Scenario } from '../../kinds/vector.js';
+import { readRunRecord } from '../run-folder.js';
+import { broughtModel, findInput, keptPolicies, learnerFor, plannerOf, recordsOf, resolvedSpec } from './inputs.js';
 
 export const vectorHost: VectorHost = {
   find: findInput,

@@ -1,31 +1,58 @@
 // `reverie synth` of a tools scenario: episodes run in the simulation, judged, filtered, and written as datasets, with a report of what
-// came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was.
+// came of them. Each stage keeps what it did in the run's folder, so that a run that was stopped resumes where it was. And `reverie collect`
+// and `reverie eval`: episodes in the domain's exact rules, kept as they were, and as logs in OpenAI's form, for `experience.logs`.
 
 import { join } from 'node:path';
+import type { JsonObject } from '../../../core/canonical-json.js';
 import { ensureFolder, sealedText, writeFileAtomic } from '../../../core/files.js';
-import type { BarsBlock, Block, Fact, Report, TranscriptLine } from '../../../core/report.js';
+import type { Block, Fact, Report } from '../../../core/report.js';
+import { mean } from '../../../core/statistics.js';
 import { isWorkedOutLater } from '../../../env/tools/act-domain.js';
 import type { Message } from '../../../env/tools/message.js';
-import type { Prediction } from '../../../env/tools/prediction.js';
-import { elsewhere } from '../../../env/tools/rules-responder.js';
+import { elsewhere, realResponder } from '../../../env/tools/rules-responder.js';
 import { isSolvedAtStart, SOLVED_AT_START } from '../../../env/tools/verify-episode.js';
 import type { EpisodeRecord } from '../../../replay/experience/experience.js';
 import { earlyExperience } from '../../../synth/early-experience/early-experience.js';
 import { isFailed } from '../../../synth/episodes/produce-rows.js';
+import { pictureKeeper } from '../../../synth/episodes/run-episode.js';
+import { openAiMessage } from '../../../synth/export/episodes/format.js';
 import type { DatasetReport } from '../../../synth/quality/filter.js';
 import { type Deficit, DeficitLedger } from '../../../synth/signals/deficits.js';
-import { formatCount, formatCounts, formatPercent } from '../../format.js';
+import { TextPolicyAgent } from '../../../training/text-play.js';
+import { formatCount, formatCounts } from '../../format.js';
 import type { JobContext } from '../../job.js';
 import { RowCoordinator } from '../../queue/coordinator.js';
 import { RowQueue } from '../../queue/redis-queue.js';
-import { describedJob, versionsOf } from '../../queue/row-job.js';
-import { ThreadedRows } from '../../queue/threaded-rows.js';
+import { describedJob, ThreadedRows, versionsOf } from '../../queue/row-job.js';
 import { publish } from '../../report-page.js';
 import type { ToolsScenario } from '../../scenario.js';
-import { JudgedRows, makeDatasets, readEpisodes, type TaskStage, taskStage } from './datasets.js';
-import { type GateFindings, gateFacts, hackerResult, passGates, type ScenarioJudge } from './gates.js';
-import { makeEpisodeEnvironment, makeParts, type ToolsParts } from './parts.js';
-import { episodeFacts, episodeRows, episodesSet, type RowRunner, RowStatistics } from './rows.js';
+import {
+  EPISODES_FILE,
+  type GateFindings,
+  gateFacts,
+  hackerResult,
+  JudgedRows,
+  makeDatasets,
+  passGates,
+  readEpisodes,
+  type ScenarioJudge,
+  type TaskStage,
+  taskStage,
+} from './gates.js';
+import {
+  type EpisodeRows,
+  episodeFacts,
+  episodeRows,
+  episodesSet,
+  makeEpisodeEnvironment,
+  makeParts,
+  type RowRunner,
+  RowStatistics,
+  remarkOn,
+  type ToolsParts,
+  textViewOf,
+} from './rows.js';
+import { openTextLearner } from './train-policy.js';
 
 type Context = JobContext<ToolsScenario>;
 
@@ -105,7 +132,7 @@ async function madeEpisodes(context: Context, given: ToolsParts, queue: RowQueue
       ...(added.length > 0 ? [['new tasks', formatCount(added.length)] as const] : []),
       ...datasets.map((path): Fact => ['dataset', path]),
     ];
-    const shown = await episodesReport(config.name, facts, { gates, deficits, statistics, data });
+    const shown = episodesReport(config.name, facts, gates, deficits);
     return {
       ...{ job: 'synth', family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, datasets },
       ...{ ...statistics.counts, accepted: quality.out, imitated: quality.imitated, rejected, removed },
@@ -192,34 +219,22 @@ async function* experts(episodes: AsyncIterable<EpisodeRecord>): AsyncGenerator<
   for await (const record of episodes) if (record.return === 1 && !record.truncated) yield record;
 }
 
-// The report: what was run, what came of it, why rows were left out, and episodes to read.
-
-interface Shown {
-  readonly gates: GateFindings;
-  readonly deficits: readonly Deficit[];
-  readonly statistics: RowStatistics;
-  readonly data: string;
-}
-
-async function episodesReport(name: string, rows: readonly Fact[], shown: Shown): Promise<Report> {
-  const { gates, deficits, statistics, data } = shown;
+/** What was run, what came of it, and why rows were left out; the episodes themselves are in `data`. */
+function episodesReport(
+  name: string,
+  rows: readonly Fact[],
+  gates: GateFindings,
+  deficits: readonly Deficit[],
+): Report {
   const shut = gates.unwritten ?? gates.unrewarded;
   const what = gates.unwritten === undefined ? '' : ' and no dataset was written';
+  const warning = `No episode was given a reward${what}. ${shut}`;
   return {
     title: `Episodes of ${name}`,
     blocks: [
-      ...(shut === undefined
-        ? []
-        : [{ kind: 'paragraph', tone: 'warning', text: `No episode was given a reward${what}. ${shut}` } as const]),
+      ...(shut === undefined ? [] : [{ kind: 'paragraph', tone: 'warning', text: warning } as const]),
       { kind: 'facts', rows },
       ...deficitTable(deficits),
-      ...taskBars(statistics),
-      ...(gates.tricks?.tricks ?? []).map(({ task, by, moves, truth, episode }) => {
-        const found = { role: 'verdict', text: `exact checks: ${truth}`, note: 'earned nothing' } as const;
-        const title = `Reward for nothing · ${task} · the ${by} was taken in by: ${moves.join(', then ')}`;
-        return details(title, [...transcriptOf(episode), found]);
-      }),
-      ...(await shownEpisodes(readEpisodes(data))),
     ],
   };
 }
@@ -262,73 +277,93 @@ function deficitTable(deficits: readonly Deficit[]): Block[] {
   ];
 }
 
-const SHOWN_TASKS = 16;
+export type RealEpisodesResult = Awaited<ReturnType<typeof episodesOf>>;
 
-/** Hardest first: where a curriculum would look. */
-function taskBars({ returnsByTask }: RowStatistics): BarsBlock[] {
-  const rates = [...returnsByTask].map(([label, returns]) => {
-    const value = returns.reduce((a, b) => a + b, 0) / returns.length;
-    return { label, text: `${formatPercent(value)} of ${returns.length}`, bar: { value } };
+export const collectEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'collect');
+export const evalEpisodesJob = (context: JobContext<ToolsScenario>) => realEpisodesJob(context, 'eval');
+
+async function realEpisodesJob(
+  context: JobContext<ToolsScenario>,
+  job: 'collect' | 'eval',
+): Promise<RealEpisodesResult> {
+  const { scenario, seed, inputs } = context;
+  const parts = await makeParts({ ...context, real: true });
+  try {
+    if (inputs.checkpoint === undefined) return await episodesOf(context, parts, job);
+    const learner = await openTextLearner(scenario, seed, inputs.checkpoint);
+    try {
+      const agent = new TextPolicyAgent(learner.policy, textViewOf(parts.domain));
+      return await episodesOf(context, { ...parts, agent }, job, learner.policy.version);
+    } finally {
+      await learner.close();
+    }
+  } finally {
+    await parts.close();
+  }
+}
+
+/** @param policy  version of a policy of text, which is shown what there is to choose from */
+async function episodesOf(
+  context: JobContext<ToolsScenario>,
+  given: ToolsParts,
+  job: 'collect' | 'eval',
+  policy?: string,
+) {
+  const { out, scenario, progress, metrics } = context;
+  const { synth, name } = scenario.config;
+  const { domain, tasks } = await taskStage(context, given);
+  const parts = { ...given, domain };
+  const responder = realResponder(domain);
+  const evaluationSet = episodesSet(context, parts, responder, tasks);
+  const statistics = new RowStatistics();
+  const [data, logs] = [join(out, 'data'), join(out, 'logs')];
+  const phase = progress.phase('run', synth.episodes, 'episodes');
+  const rows = await episodeRows(context, parts, {
+    ...{ source: 'real', responder, tasks, keepPicture: pictureKeeper(data) },
+    concurrency: elsewhere(domain)?.sessions,
+    observe: (row) => statistics.add(row),
+    onProgress: (done, trouble) => phase.set(done, [statistics.note, trouble].filter(Boolean).join(' · ')),
   });
-  const bars = rates.sort((a, b) => a.bar.value - b.bar.value || (a.label < b.label ? -1 : 1)).slice(0, SHOWN_TASKS);
-  const caption = `Mean reward of each task's judged episodes; at most the ${SHOWN_TASKS} hardest.`;
-  return bars.length === 0 ? [] : [{ kind: 'bars', title: 'Tasks', caption, bars }];
-}
-
-/** Episodes shown in full: the first of each outcome. */
-const SHOWN_OF_EACH = 2;
-
-async function shownEpisodes(episodes: AsyncIterable<EpisodeRecord>): Promise<Block[]> {
-  const shown = new Map<string, Block[]>();
-  for await (const record of episodes) {
-    const outcome = record.return === null ? 'not judged' : record.return > 0.5 ? 'succeeded' : 'failed';
-    const list = shown.get(outcome) ?? [];
-    const title = [record.task, outcome, `row ${record.row}`].join(' · ');
-    if (list.length < SHOWN_OF_EACH) shown.set(outcome, [...list, details(title, transcriptOf(record))]);
+  try {
+    phase.end(statistics.note);
+    const whole = (record: EpisodeRecord) => record;
+    const log = ({ id, task, messages, verdict }: EpisodeRecord) => {
+      return { id, task, messages: messages.map(loggedMessage), reward: verdict.reward };
+    };
+    for (const [folder, form] of [[data, whole] as const, [logs, log] as const]) {
+      await ensureFolder(folder);
+      await writeFileAtomic(join(folder, EPISODES_FILE), linesOf(rows, form));
+    }
+  } finally {
+    await rows.journal.close();
   }
-  return [...shown.values()].flat();
+  const { spent } = parts.budget;
+  const stoppedBy = rows.stoppedBy ?? null;
+  const facts: Fact[] = [
+    ...(policy === undefined ? [] : [['policy', `${policy}. ${remarkOn('It')}`] as const]),
+    ...episodeFacts(statistics, spent, stoppedBy),
+    ['data', data],
+    ['logs', `${logs}, to be named in experience.logs`],
+  ];
+  const shown = { title: `Real episodes: ${name}`, blocks: [{ kind: 'facts', rows: facts }] } as const;
+  return {
+    ...{ job, family: 'tools', wallSeconds: metrics.wallSeconds, evaluationSet, data, logs, ...statistics.counts },
+    ...{ spent, stoppedBy },
+    byTask: Object.fromEntries([...statistics.returnsByTask].map(([task, returns]) => [task, mean(returns)])),
+    ...(policy !== undefined && { policy: { version: policy, choosesAmong: 'admissible commands' } }),
+    report: await publish(context, shown, evaluationSet),
+  };
 }
 
-function details(title: string, lines: readonly TranscriptLine[]): Block {
-  return { kind: 'details', title, blocks: [{ kind: 'transcript', lines }] };
+/** Errors are marked, as not every text of an error says that it is one. */
+function loggedMessage(message: Message): JsonObject {
+  const isError = message.role === 'tool' && message.isError === true;
+  return isError ? { ...openAiMessage(message), is_error: true } : openAiMessage(message);
 }
 
-/** What was said, which calls were made, who answered them, and what was found at the end. */
-function transcriptOf({ messages, steps, lostStep, verdict, return: reward }: EpisodeRecord): TranscriptLine[] {
-  const answers = new Map<string, Prediction>();
-  for (const { message, predictions } of steps) {
-    const turn = messages[message];
-    const calls = turn?.role === 'assistant' ? (turn.toolCalls ?? []) : [];
-    for (const [i, { id }] of calls.entries()) if (predictions[i] !== undefined) answers.set(id, predictions[i]);
+async function* linesOf({ journal }: EpisodeRows, form: (record: EpisodeRecord) => object): AsyncGenerator<Uint8Array> {
+  for (const row of journal.rows) {
+    const value = await journal.read(row);
+    if (!isFailed(value)) yield Buffer.from(`${JSON.stringify(form(value))}\n`);
   }
-  const lost = lostStep === undefined ? undefined : steps[lostStep]?.message;
-  const lines = messages.flatMap((message, at) => {
-    if (message.role === 'system') return [];
-    const line = lineOf(message, answers);
-    return [at === lost ? { ...line, note: 'the step that lost it' } : line];
-  });
-  const marks = { true: '✓', false: '✗', null: '?' };
-  const checks = verdict.checks.map(({ name, passed, reason }) => `${marks[`${passed}`]} ${name}: ${reason}`);
-  const text = checks.join('\n') || 'nothing was checked';
-  return [...lines, { role: 'verdict', text, note: `reward ${reward ?? 'none'}` }];
-}
-
-const LONGEST = 1_500;
-
-function lineOf(message: Message, answers: ReadonlyMap<string, Prediction>): TranscriptLine {
-  const shortened = (text: string) => (text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text);
-  if (message.role === 'tool') {
-    const answer = answers.get(message.toolCallId);
-    return { role: 'tool', text: shortened(message.content), ...(answer && { note: answerNote(answer) }) };
-  }
-  if (message.role !== 'assistant') return { role: message.role, text: shortened(message.content) };
-  const calls = (message.toolCalls ?? []).map(({ name, arguments: given }) => `${name}(${JSON.stringify(given)})`);
-  const text = [message.content ?? '', ...calls].filter((part) => part !== '').join('\n');
-  return { role: 'assistant', text: shortened(text) };
-}
-
-function answerNote({ backend, confidence, operations, refused, repaired }: Prediction): string {
-  const changes = operations.length === 0 ? '' : `, ${operations.length} changes`;
-  const fate = refused === undefined ? (repaired ? ', repaired' : '') : ', refused';
-  return `${backend}, confidence ${confidence.toFixed(2)}${changes}${fate}`;
 }
