@@ -8,10 +8,8 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Json } from '../src/core/canonical-json.js';
-import { canonicalJson, sha256 } from '../src/core/canonical-json.js';
-import type { FidelityReport, SectionId } from '../src/fidelity/report.js';
-import { readFidelityReport } from '../src/fidelity/report.js';
+import { canonicalJson, type Json, sha256 } from '../src/core/canonical-json.js';
+import { type FidelityReport, readFidelityReport, type SectionId } from '../src/fidelity/report.js';
 import type { Estimate } from '../src/fidelity/statistics.js';
 import { loadAnyScenario } from '../src/run/scenario.js';
 import type { BenchmarkContext, Measurement } from './benchmark.js';

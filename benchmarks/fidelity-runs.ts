@@ -1,8 +1,7 @@
 // Jobs of the product, run as users run them, for benchmarks of fidelity: a model made, then judged.
 
 import { join } from 'node:path';
-import type { FidelityReport } from '../src/fidelity/report.js';
-import { readFidelityReport } from '../src/fidelity/report.js';
+import { type FidelityReport, readFidelityReport } from '../src/fidelity/report.js';
 import type { JobInputs } from '../src/run/job.js';
 import type { JobName } from '../src/run/jobs.js';
 import { launch } from '../src/run/launch.js';

@@ -5,8 +5,8 @@ import type { Json, JsonObject } from '../core/canonical-json.js';
 import type { Environment, EnvSnapshot, Space, StepResult, ToolsSpace } from '../core/environment.js';
 import { ReverieError } from '../core/errors.js';
 import { Rng } from '../core/rng.js';
-import { contains, describeSpace, rowSize, spacesOf } from './space-values.js';
-import type { ToolsAction } from './tools/tools-family.js';
+import { contains, describeSpace, rowSize } from './space-values.js';
+import type { ToolsAction } from './tools/domain.js';
 
 interface EnvironmentCheck {
   readonly name: CheckName;
@@ -105,6 +105,13 @@ const CHECKS = {
   'action-out-of-space': checkStrayAction,
 } satisfies Readonly<Record<string, Check>>;
 
+/** Of families that are ours. */
+const SPACES: Readonly<Record<string, readonly string[] | undefined>> = {
+  vector: ['box', 'discrete'],
+  text: ['text'],
+  tools: ['tools'],
+};
+
 function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment): string[] {
   const problems: string[] = [];
   for (const [name, space] of Object.entries({ observationSpace, actionSpace })) {
@@ -116,7 +123,7 @@ function problemsOfSpaces({ family, observationSpace, actionSpace }: Environment
     }
     if (space.type === 'discrete' && !(Number.isInteger(space.n) && space.n > 0))
       problems.push(`${name}: n is ${space.n}`);
-    const fitting = spacesOf(family);
+    const fitting = SPACES[family];
     if (fitting !== undefined && !fitting.includes(space.type)) {
       problems.push(
         `${name}: an environment of family ${family} has ${fitting.join(' or ')} spaces, not ${space.type}`,

@@ -78,6 +78,7 @@ export const RETIRED_SETTINGS: Readonly<Record<string, string>> = {
   'domain.perturb': 'leave it out',
   'env.openenv': 'use env.gymnasium',
   'env.patienceSeconds': 'leave it out',
+  'env.hide': 'leave it out; a body shows what env.observation lists',
   'env.id=gridworld': 'use another environment: reverie scenarios lists them',
   'quickstart.computePerHour': 'leave it out: multiply the seconds of a real step by your price',
   shadow: 'use reverie fidelity, and synth.maxSteps for as many steps as its report trusts',

@@ -91,14 +91,14 @@ export class SessionLost extends Error {}
 export class ServerFull extends Error {}
 
 /** Paths go on from the server's address; whole URLs stand for themselves. */
-export interface Asked {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+interface Asked {
+  readonly method?: 'GET' | 'POST';
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
 }
 
-export interface Told {
+interface Told {
   readonly status: number;
   readonly text: string;
 }
@@ -270,7 +270,7 @@ export function shownText(value: unknown): string {
   return typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 }
 
-export function parsedJson(text: string): unknown {
+function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,13 +1,160 @@
-// A domain of tools: what a team has (tool schemas, a policy text, a database snapshot, tasks) and, where there is one,
-// exact code of what the tools do. The same domain is the real environment (with rules) and what a dream is made from.
+// A domain of tools: what a team has (tool schemas, a policy text, a database snapshot, tasks) and, where there is one, exact code of what
+// the tools do; the conversation between an agent, a user and tools in one internal form; what answers a call, exact or simulated; and
+// the contract of family `tools`, whose real and simulated environments are one class that differs in who answers. Calls keep their
+// arguments as an object, and beside it the text the model wrote, as malformed calls are worth learning from too. Ids are always there.
 
 import type { z } from 'zod';
 import type { Json, JsonObject } from '../../core/canonical-json.js';
+import { type Cost, NO_COST } from '../../core/cost.js';
+import type { Awaitable, Environment, ToolsSpace } from '../../core/environment.js';
 import type { Entry } from '../../core/registry.js';
 import type { InducedRules } from './induced-schema.js';
-import type { Message, ToolCall } from './message.js';
 import type { PhraseBook } from './phrases.js';
-import type { Operation } from './prediction.js';
+
+export interface ToolCall {
+  /** Unique within an episode. */
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: JsonObject;
+  /** The arguments as the model wrote them, where they were not this object's JSON (malformed, then repaired). */
+  readonly rawArguments?: string;
+}
+
+interface SystemMessage {
+  readonly role: 'system';
+  readonly content: string;
+}
+
+interface UserMessage {
+  readonly role: 'user';
+  readonly content: string;
+}
+
+export interface AssistantMessage {
+  readonly role: 'assistant';
+  /** What is said to the user; null or empty in a turn of calls alone. */
+  readonly content: string | null;
+  /** Thoughts before answer and calls; never shown to the user or to a simulator. */
+  readonly reasoning?: string;
+  readonly toolCalls?: readonly ToolCall[];
+}
+
+export interface ToolMessage {
+  readonly role: 'tool';
+  readonly toolCallId: string;
+  readonly name: string;
+  readonly content: string;
+  readonly isError?: boolean;
+}
+
+export type Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage;
+
+/** A message of the conversation that the user sees: their own, or what the agent said to them. */
+export interface SpokenMessage {
+  readonly role: 'user' | 'assistant';
+  readonly content: string;
+}
+
+/**
+ * The conversation as the user sees it: no policy, no calls, no answers of tools, no thoughts. What an agent writes beside
+ * its calls was said only if a user's turn followed it, as in some logs.
+ */
+export function spokenMessages(messages: readonly Message[]): SpokenMessage[] {
+  return messages.flatMap((message, i): SpokenMessage[] => {
+    if (message.role === 'user') return [{ role: 'user', content: message.content }];
+    if (message.role !== 'assistant' || !message.content?.trim()) return [];
+    if (message.toolCalls?.length && !isAnsweredByUser(messages, i)) return [];
+    return [{ role: 'assistant', content: message.content }];
+  });
+}
+
+/** Calls whose tool message reports no error, in order. A call without an answer did not succeed. */
+export function successfulCalls(messages: readonly Message[]): ToolCall[] {
+  const succeeded = new Set<string>();
+  for (const message of messages) {
+    if (message.role === 'tool' && message.isError !== true) succeeded.add(message.toolCallId);
+  }
+  return messages.flatMap(callsOf).filter(({ id }) => succeeded.has(id));
+}
+
+function isAnsweredByUser(messages: readonly Message[], at: number): boolean {
+  return messages.slice(at + 1).find(({ role }) => role !== 'tool')?.role === 'user';
+}
+
+export function callsOf(message: Message): readonly ToolCall[] {
+  return message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+}
+
+/** JSON Patch, RFC 6902: paths are JSON Pointers (RFC 6901) into the state. */
+export type Operation =
+  | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: Json }
+  | { readonly op: 'remove'; readonly path: string }
+  | { readonly op: 'move' | 'copy'; readonly path: string; readonly from: string };
+
+export interface Prediction {
+  /** The model's thoughts, written before its answer; kept for audits, never shown to the agent. */
+  readonly reasoning?: string;
+  /** Changes of the state, already validated and applicable; empty for reads and refusals. */
+  readonly operations: readonly Operation[];
+  /** What the agent is shown: the content of the tool message. */
+  readonly observation: string;
+  /** Whether the observation reports an error of the call. */
+  readonly isError: boolean;
+  /** Reward of this call where the backend gives one; null where only the end of the episode is judged. */
+  readonly reward: number | null;
+  readonly terminated: boolean;
+  readonly truncated: boolean;
+  /** What a language model claims of reward and end. Recorded for audits only: nothing is paid or ended by it. */
+  readonly claimed?: { readonly reward: number | null; readonly terminated: boolean };
+  /** In [0, 1]; 1 for exact backends. */
+  readonly confidence: number;
+  /**
+   * Who answered: `schema` (refused before anybody was asked), `rules`, `replay`, `llm`, `real`, or a backend of a user's. How
+   * far it is trusted is said by its caller, and never by its name.
+   */
+  readonly backend: string;
+  readonly modelVersion: string;
+  /** Why this backend answered, and what those before it said: one line each. */
+  readonly why: readonly string[];
+  /** Problems for which a proposal was refused after one repair; absent where nothing was refused. */
+  readonly refused?: readonly string[];
+  /** Whether it was made in plain text, with no state that could have been checked. */
+  readonly stateless?: boolean;
+  /** Whether the proposal that stands is the repaired one. */
+  readonly repaired?: boolean;
+  readonly cost: Cost;
+}
+
+/** What a call does, by any backend; most leave reward and end to others. */
+type Outcome = Pick<Prediction, 'operations' | 'observation' | 'isError'> & {
+  readonly reward?: number;
+  readonly terminated?: boolean;
+};
+
+/** An exact backend's answer as a prediction. */
+export function exactPrediction(
+  { operations, observation, isError, reward, terminated = false }: Outcome,
+  { backend, modelVersion, why }: Pick<Prediction, 'backend' | 'modelVersion' | 'why'>,
+): Prediction {
+  return {
+    operations,
+    observation,
+    isError,
+    reward: reward ?? null,
+    terminated,
+    truncated: false,
+    confidence: 1,
+    backend,
+    modelVersion,
+    why,
+    cost: NO_COST,
+  };
+}
+
+/** What the agent is shown of a call that must fail. */
+export function refusalOf(reasons: readonly string[]): Outcome {
+  return { operations: [], observation: `Error: ${reasons.join('; ')}`, isError: true };
+}
 
 export interface ToolSpec {
   readonly name: string;
@@ -227,4 +374,163 @@ export interface DomainEntry extends Entry<MakeDomain> {
   readonly files?: (settings: DomainSettings, folder: string) => readonly string[];
   /** Absolute path of the folder in which its probes and labelled episodes are looked for; absent: the scenario's. */
   readonly home?: (settings: DomainSettings, folder: string) => string;
+}
+
+/** What the agent does in one turn: says something to the user, or calls tools, or (where allowed) both. */
+export type ToolsAction = Omit<AssistantMessage, 'role'>;
+
+export interface ToolsObservation {
+  /** Messages that are new since the last action; after reset: the policy and what the user says first. */
+  readonly messages: readonly Message[];
+}
+
+export interface ToolsEnvironment extends Environment<ToolsObservation, ToolsAction> {
+  readonly family: 'tools';
+  readonly actionSpace: ToolsSpace;
+  readonly domain: ToolsDomain;
+  /** The whole conversation so far. */
+  readonly messages: readonly Message[];
+  /** The typed state as it stands; never shown to the agent. */
+  readonly state: JsonObject;
+}
+
+/** What a step's `info` of a tools environment holds. */
+export interface ToolsStepInfo {
+  /** One for each call of the action, in order. */
+  readonly predictions: readonly Prediction[];
+  /** Canonical hash (hex, SHA-256) of the state after the step. */
+  readonly stateHash: string;
+  readonly userCost: Cost;
+  /** At the end of the episode. */
+  readonly verdict?: Verdict;
+}
+
+/** All that may be looked at to answer one call. */
+export interface CallQuery {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  readonly state: JsonObject;
+  /** Conversation up to and including the message that holds the call, and answers to calls before it. */
+  readonly messages: readonly Message[];
+  readonly call: ToolCall;
+  /** Calls answered before this one in the episode. */
+  readonly step: number;
+  /** Seed of the episode; a model's randomness comes from (seed, step, attempt). */
+  readonly seed: number;
+  /** Row of a job the episode is, where it is one: what experience it may see depends on it. */
+  readonly row?: number;
+}
+
+/** Who answers calls. Unknown tools and arguments that break a tool's schema are refused before it is asked. */
+export interface Responder {
+  /** Names and versions of all that may answer; part of a job's identity. */
+  readonly version: string;
+  /**
+   * Whether answers of this backend (a prediction's `backend`) may give rewards and end an episode: those of exact code and
+   * of the real environment. What is not declared is not trusted.
+   */
+  trusts?(backend: string): boolean;
+  /** As `ToolRules` has it. */
+  readonly atOnce?: number;
+  answer(query: CallQuery, signal?: AbortSignal): Awaitable<Prediction>;
+  /** What a state that it led to looks like, where that is the world itself and no dream of it; see `ToolRules`. */
+  picture?(state: JsonObject): Picture | undefined;
+  /** Told that an episode is over, however it ended: for who holds something for it. */
+  ended?(episode: Pick<CallQuery, 'task' | 'messages' | 'seed'>): void;
+  close(): Awaitable<void>;
+}
+
+export interface UserTurn {
+  readonly content: string;
+  /** The user has nothing more to say: the episode ends. */
+  readonly done: boolean;
+  readonly cost: Cost;
+}
+
+export interface UserQuery {
+  readonly domain: ToolsDomain;
+  readonly task: ToolsTask;
+  /** Conversation so far; a simulator shows its model only what a user would see. */
+  readonly messages: readonly Message[];
+  readonly seed: number;
+}
+
+export interface UserSimulator {
+  readonly version: string;
+  open(query: UserQuery, signal?: AbortSignal): Awaitable<UserTurn>;
+  reply(query: UserQuery, signal?: AbortSignal): Awaitable<UserTurn>;
+}
+
+export interface Admissible {
+  readonly lines: readonly string[];
+  /** How each reads to who knows words alone; absent: as it is written. */
+  readonly readings?: readonly string[];
+  callOf(line: string): CallSpec;
+}
+
+export interface ToolsPolicyQuery {
+  /** Everything the agent has seen, policy first. */
+  readonly messages: readonly Message[];
+  readonly tools: readonly ToolSpec[];
+  /** For policies that are told it (reference solutions, oracles); an honest agent does not look. */
+  readonly task: ToolsTask;
+  readonly seed: number;
+  /** Actions taken before in the episode. */
+  readonly step: number;
+  /** What would do something now, in a world of lines that knows it. Worked out when asked for. */
+  readonly admissible?: () => Admissible | undefined;
+}
+
+/** A turn of a language model as tokens, exactly as its server read and wrote them. */
+export interface TurnTokens {
+  /** Ids of all it was shown, template and all. */
+  readonly prompt: readonly number[];
+  /** Ids it wrote. */
+  readonly reply: readonly number[];
+  /** Log-probability of each id it wrote; absent where the server gives none. */
+  readonly logprobs?: readonly number[];
+  /** Which weights wrote it; absent where the server does not say. */
+  readonly weightVersion?: string;
+}
+
+/** How a walk without a task of its own came about. */
+export interface WalkNote {
+  /** What kind of goal was in mind. */
+  readonly goalKind?: string;
+  /** Sub-goals, each with the action before which it was set. */
+  readonly subgoals: readonly { readonly step: number; readonly text: string }[];
+  /** Why the agent ended it; absent where it did not. */
+  readonly ended?: 'finished';
+  /** What the walk was made into. */
+  readonly wrapped?: WrapNote;
+}
+
+/** How a walk became a task that it solves. */
+interface WrapNote {
+  readonly instruction: string;
+  /** Id of the recorded walk it was made of; absent where it was run for this. */
+  readonly episode?: string;
+  readonly modelVersion: string;
+  /** Actions of the walk that were left out, as they changed nothing. */
+  readonly leftOut: number;
+  /** Who found that the walk does what the instruction says: no judge, or so many judges who all agreed. */
+  readonly judges: number;
+}
+
+/** What a policy does, and what deciding it cost. */
+export interface ToolsTurn {
+  readonly action: ToolsAction;
+  readonly cost: Cost;
+  readonly tokens?: TurnTokens;
+  /** A mistake made on purpose: it stays in the episode, and is not to be learned. */
+  readonly isMistake?: boolean;
+  /** Its reply ended at the most tokens that one may have: what it says stays, and is not to be learned. */
+  readonly isCut?: boolean;
+  /** Of who goes without a task: the whole walk so far. */
+  readonly walk?: WalkNote;
+}
+
+export interface ToolsPolicy {
+  readonly version: string;
+  act(query: ToolsPolicyQuery, signal?: AbortSignal): Awaitable<ToolsTurn>;
 }

@@ -1,7 +1,7 @@
 // `reverie eval`: whole real episodes with the policy of a checkpoint.
 
 import { Rng } from '../../core/rng.js';
-import { makeEnvironment } from '../../env/make-environment.js';
+import { makeEnvironment } from '../../env/environments.js';
 import { evaluatePolicy, summariseReturns } from '../../rl/evaluate.js';
 import { vectorSet } from '../evaluation-set.js';
 import { formatNumber, formatSpread } from '../format.js';

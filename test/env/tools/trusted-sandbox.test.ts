@@ -3,11 +3,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import type { JsonObject } from '../../../src/core/canonical-json.js';
-import { sha256 } from '../../../src/core/canonical-json.js';
+import { type JsonObject, sha256 } from '../../../src/core/canonical-json.js';
 import { areRulesOfPack, packsFolder } from '../../../src/core/packs.js';
-import { readRules, SandboxThread, TrustedRealm } from '../../../src/env/tools/sandbox/sandbox.js';
-import { LIMITS } from '../../../src/env/tools/sandbox/sandbox-program.js';
+import { LIMITS, readRules, SandboxThread, TrustedRealm } from '../../../src/env/tools/sandbox/sandbox.js';
 import { sandboxedRules } from '../../../src/env/tools/sandbox/sandboxed-rules.js';
 import { fixture } from './library.js';
 
