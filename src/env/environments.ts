@@ -170,11 +170,6 @@ function misplaced(spec: Record<string, unknown>): string[] {
   ];
 }
 
-interface MakeOptions {
-  /** Folder that a relative `mjcf` path starts from: the scenario's. Default: the working directory. */
-  readonly folder?: string;
-}
-
 /** Environments with an `id`, and bodies of one's own, answer at once; others with a promise. */
 type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: string }
   ? SyncVectorEnvironment
@@ -182,23 +177,24 @@ type EnvironmentFor<S extends EnvSpec> = S extends { id: string } | { mjcf: stri
 
 /**
  * Makes the environment a spec describes.
+ * @param options.folder that a relative `mjcf` path starts from: the scenario's. Default: the working directory
  * Throws UNKNOWN_KEY, NAME_UNKNOWN, ENV_SPEC_INVALID or ENV_UNUSABLE, and what a plugin's environment throws.
  */
 export async function makeEnvironment<S extends EnvSpec>(
   spec: S,
-  options: MakeOptions = {},
+  { folder = '.' }: { readonly folder?: string } = {},
 ): Promise<EnvironmentFor<S>> {
   await threadPlugins();
   const checked = checkEnvSpec(spec);
-  const whole = await makeWhole(checked, options);
+  const whole = await makeWhole(checked, folder);
   const made = checked.stack === undefined ? whole : stackObservations(whole, checked.stack);
   return made as EnvironmentFor<S>;
 }
 
-async function makeWhole(checked: CheckedEnvSpec, options: MakeOptions): Promise<VectorEnvironment> {
+async function makeWhole(checked: CheckedEnvSpec, folder: string): Promise<VectorEnvironment> {
   if (checked.mjcf !== undefined) {
     const { makeFromFile } = await import('./mujoco/mujoco-environment.js');
-    return makeFromFile(checked, checked.mjcf, options.folder ?? '.');
+    return makeFromFile(checked, checked.mjcf, folder);
   }
   const entry = entryFor(checked)!;
   const own = keysOf(entry).filter((key) => checked[key as keyof typeof checked] !== undefined);

@@ -98,11 +98,6 @@ interface Asked {
   readonly signal?: AbortSignal;
 }
 
-interface Told {
-  readonly status: number;
-  readonly text: string;
-}
-
 const MAX_ANSWER_BYTES = 64 * 2 ** 20;
 /** Characters of a wrong answer that are shown. */
 const SHOWN = 200;
@@ -143,7 +138,7 @@ export class ServerHttp {
   }
 
   /** Whatever its status. @throws SessionLost, REMOTE_TIMEOUT */
-  async exchange(path: string, asked: Asked = {}): Promise<Told> {
+  async exchange(path: string, asked: Asked = {}): Promise<{ readonly status: number; readonly text: string }> {
     return this.within(whatOf(path, asked), asked.signal, async (signal) => {
       const reply = await this.send(path, { ...asked, signal });
       return { status: reply.statusCode, text: await reply.body.text() };

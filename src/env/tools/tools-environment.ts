@@ -29,7 +29,6 @@ import type {
   ToolsObservation,
   ToolsStepInfo,
   ToolsTask,
-  UserQuery,
   UserSimulator,
   Verdict,
 } from './domain.js';
@@ -285,7 +284,7 @@ export class ToolsEpisodeEnvironment implements ToolsEnvironment {
 
   private async hear({ situation, ...clock }: Episode, signal?: AbortSignal): Promise<Turn> {
     const { task, messages, seed } = situation;
-    const query: UserQuery = { domain: this.domain, task, messages, seed };
+    const query = { domain: this.domain, task, messages, seed };
     const { content, done, cost } = await this.options.user.reply(query, signal);
     const isSilent = done && content.trim() === '';
     const heard: readonly Message[] = isSilent ? messages : [...messages, { role: 'user', content }];

@@ -77,7 +77,7 @@ const LONGEST_OBSERVATION = 1_000_000;
 export const SANDBOX_PROGRAM = `
 (function (immer) {
   'use strict';
-  const { produceWithPatches, enablePatches } = immer;
+  const { applyPatches, produceWithPatches, enablePatches } = immer;
   const { parse, stringify } = JSON;
   const { freeze, isFrozen, getOwnPropertyDescriptor, getPrototypeOf, hasOwn } = Object;
   const { ownKeys } = Reflect;
@@ -154,33 +154,6 @@ export const SANDBOX_PROGRAM = `
       }
       return { observation, patches };
     });
-  }
-
-  /** Shares with the state what no change touches; keys stand in the order in which the changes make them. */
-  function changed(state, changes) {
-    const copies = new Set();
-    const copyOf = (value) => {
-      if (copies.has(value)) return value;
-      const copy = Array.isArray(value) ? value.slice() : { ...value };
-      copies.add(copy);
-      return copy;
-    };
-    let root = copyOf(state);
-    for (const { op, path, value } of changes) {
-      if (path.length === 0) {
-        root = value;
-        continue;
-      }
-      if (path.includes('__proto__')) throw new Unfit('"__proto__" is no key of a state');
-      let at = root;
-      for (const key of path.slice(0, -1)) at = at[key] = copyOf(at[key]);
-      const key = path[path.length - 1];
-      if (Array.isArray(at) && op === 'add') at.splice(key, 0, value);
-      else if (Array.isArray(at) && op === 'remove') at.splice(key, 1);
-      else if (op === 'remove') delete at[key];
-      else at[key] = value;
-    }
-    return root;
   }
 
   /** A refusal in the tool's own words comes before that of its precondition, and both before what is wrong with it. */
@@ -268,7 +241,7 @@ export const SANDBOX_PROGRAM = `
     if (asked.hold) for (const { key, state } of asked.hold) states.set(key, freezeDeep(state));
     if (asked.derive) {
       for (const { key, from, changes } of asked.derive)
-        states.set(key, freezeDeep(changed(states.get(from), changes)));
+        states.set(key, freezeDeep(applyPatches(states.get(from), changes)));
     }
     try {
       return stringify({ answer: requests[asked.request](asked) ?? null });

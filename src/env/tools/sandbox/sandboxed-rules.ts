@@ -26,21 +26,16 @@ export interface SandboxedRules extends ToolRules {
 
 type ToolAnswer = { readonly refused: string } | { readonly observation: string; readonly patches: readonly Patch[] };
 
-interface SandboxOptions {
-  /** Tools that never change the state (kinds `read` and `generic`): they see it frozen, which is faster. */
-  readonly readers?: readonly string[];
-  readonly limits?: SandboxLimits;
-}
-
 /**
  * Loads the text of a rules file.
  * @param file what it is called in errors
+ * @param options.readers tools that never change the state (kinds `read` and `generic`): they see it frozen, which is faster
  * @throws RULES_INVALID
  */
 export async function sandboxedRules(
   text: string,
   file: string,
-  { readers = [], limits = LIMITS }: SandboxOptions = {},
+  { readers = [], limits = LIMITS }: { readonly readers?: readonly string[]; readonly limits?: SandboxLimits } = {},
 ): Promise<SandboxedRules> {
   const version = sha256(text);
   const program = { ...readRules(text, file), text, file, limits };
